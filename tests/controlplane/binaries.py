@@ -1,0 +1,48 @@
+"""Where the programs of the control plane come from: the user's envtest directory, or our own build."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.controlplane.build import build
+
+
+class BinariesMissing(RuntimeError):
+    """The directory that the user named lacks a program that no run can do without."""
+
+
+@dataclass(frozen=True)
+class Binaries:
+    """The programs. Envtest ships no controller manager: a plane runs without, but then nothing
+    collects garbage, ends namespaces or makes service accounts."""
+
+    etcd: Path
+    kube_apiserver: Path
+    kubectl: Path
+    kube_controller_manager: Path | None
+
+
+def find() -> Binaries:
+    """The programs in KUBEBUILDER_ASSETS if that is set, else those built from `module/` (once: cached)."""
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    return _from_assets(Path(assets)) if assets else _in(build())
+
+
+def _from_assets(directory: Path) -> Binaries:
+    missing = [name for name in ("etcd", "kube-apiserver", "kubectl") if not (directory / name).is_file()]
+    if missing:
+        raise BinariesMissing(
+            f"KUBEBUILDER_ASSETS={directory} has no {', '.join(missing)}. Point it to a complete envtest "
+            "directory, or unset it to have the programs built from source (needs Go, some minutes, once)."
+        )
+    return _in(directory)
+
+
+def _in(directory: Path) -> Binaries:
+    controller_manager = directory / "kube-controller-manager"
+    return Binaries(
+        etcd=directory / "etcd",
+        kube_apiserver=directory / "kube-apiserver",
+        kubectl=directory / "kubectl",
+        kube_controller_manager=controller_manager if controller_manager.is_file() else None,
+    )

@@ -1,0 +1,114 @@
+"""Reads and writes what is really stored, past the API server, through etcd's own HTTP/JSON gateway.
+
+This is the tests' ground truth: the API server converts what it reads, so only etcd can tell at
+which version an object is stored.
+"""
+
+import base64
+import http.client
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+PAGE = 1000
+# The API server writes the keys of a custom object in order, so nearly always this is how it starts.
+API_VERSION = re.compile(rb'\{"apiVersion":"([^"\\]+)"')
+# Enough base64 to hold such a start; a multiple of four, so that it can be decoded by itself.
+HEAD = 512
+
+
+class EtcdError(RuntimeError):
+    """etcd refused a request."""
+
+
+class Etcd:
+    """The keys and values of one etcd."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def stored_versions(self, group: str, resource: str) -> Counter[str]:
+        """How many custom objects are stored at which apiVersion, all at one revision."""
+        found: Counter[str] = Counter()
+        for pair in self._pairs(f"/registry/{group}/{resource}/"):
+            head = API_VERSION.match(base64.b64decode(pair["value"][:HEAD]))
+            found[head[1].decode() if head else _parse(pair["value"])["apiVersion"]] += 1
+        return found
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """All keys that start with the prefix, in order, all at one revision."""
+        for pair in self._pairs(prefix, keys_only=True):
+            yield base64.b64decode(pair["key"]).decode()
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """A custom object as stored; None if there is no such key. For all other resources see `raw`."""
+        value = self.raw(key)
+        return None if value is None else json.loads(value)
+
+    def raw(self, key: str) -> bytes | None:
+        """The bytes: JSON; for built-in resources protobuf (`k8s\\0…`); or encrypted (`k8s:enc:…`)."""
+        pairs = self._call("range", {"key": _encode(key)}).get("kvs", [])
+        return base64.b64decode(pairs[0]["value"]) if pairs else None
+
+    def put(self, key: str, value: bytes | Mapping[str, object]) -> None:
+        """Stores bytes, or an object as JSON, whatever the API server would think of it."""
+        data = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
+        self._call("put", {"key": _encode(key), "value": base64.b64encode(data).decode()})
+
+    def delete(self, key: str) -> bool:
+        """Removes a key, finalizers or not; says whether it was there."""
+        return "deleted" in self._call("deleterange", {"key": _encode(key)})
+
+    def revision(self) -> int:
+        """The current revision: the newest resourceVersion in the cluster."""
+        return int(self._call("range", {"key": _encode("\0"), "count_only": True})["header"]["revision"])
+
+    def compact(self, revision: int | None = None) -> None:
+        """Forgets all history before the revision (the current one by default); returns when it is gone."""
+        self._call("compaction", {"revision": str(revision or self.revision()), "physical": True})
+
+    def _pairs(self, prefix: str, *, keys_only: bool = False) -> Iterator[dict[str, str]]:
+        """Page by page, so that memory stays flat; each page at the first one's revision."""
+        key, end = prefix.encode(), _after(prefix)
+        request: dict[str, object] = {"range_end": _encode(end), "limit": str(PAGE), "keys_only": keys_only}
+        while True:
+            answer = self._call("range", {**request, "key": _encode(key)})
+            pairs = answer.get("kvs", [])
+            yield from pairs
+            if not answer.get("more"):
+                return
+            request["revision"] = request.get("revision", answer["header"]["revision"])
+            key = base64.b64decode(pairs[-1]["key"]) + b"\0"
+
+    def _call(self, method: str, request: Mapping[str, object]) -> dict[str, Any]:
+        path = f"/v3/kv/{method}"
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        try:
+            connection.request("POST", path, json.dumps(request), {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            body = response.read()
+        finally:
+            connection.close()
+        if response.status != http.HTTPStatus.OK:
+            raise EtcdError(
+                f"etcd answered {path} with {response.status}: {body.decode(errors='replace').strip()}"
+            )
+        answer: dict[str, Any] = json.loads(body)
+        return answer
+
+
+def _parse(value: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(base64.b64decode(value))
+    return parsed
+
+
+def _after(prefix: str) -> bytes:
+    """The end of the range of all keys with a prefix: the first key that sorts after them."""
+    data = prefix.encode()
+    return data[:-1] + bytes([data[-1] + 1])
+
+
+def _encode(key: str | bytes) -> str:
+    return base64.b64encode(key.encode() if isinstance(key, str) else key).decode()

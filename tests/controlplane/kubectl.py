@@ -1,0 +1,40 @@
+"""kubectl as a function, for what tests do to a cluster as its user would."""
+
+import os
+import subprocess
+from pathlib import Path
+
+
+class KubectlError(RuntimeError):
+    """kubectl refused; the message holds the command and what it said."""
+
+
+class Kubectl:
+    """Runs kubectl against one cluster, untouched by the user's own settings and caches."""
+
+    def __init__(self, program: Path, *, kubeconfig: Path, cache: Path) -> None:
+        self._program = program
+        self._kubeconfig = kubeconfig
+        self._cache = cache
+
+    def __call__(
+        self, *args: str, input: str | None = None, check: bool = True, kubeconfig: Path | None = None
+    ) -> str:
+        """What kubectl prints. Without `check` a failure doesn't raise; its error text is returned too."""
+        command = [
+            str(self._program),
+            f"--kubeconfig={kubeconfig or self._kubeconfig}",
+            f"--cache-dir={self._cache}",
+        ]
+        done = subprocess.run(
+            [*command, *args],
+            check=False,
+            input=input,
+            stdin=subprocess.DEVNULL if input is None else None,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "KUBERC": "off"},
+        )
+        if check and done.returncode:
+            raise KubectlError(f"kubectl {' '.join(args)}: status {done.returncode}\n{done.stderr.strip()}")
+        return done.stdout if check else done.stdout + done.stderr

@@ -1,0 +1,70 @@
+"""Becomes another program, after what must happen inside the new process: run as a script, not imported.
+
+Two things cannot be done from outside. An API server's identity Lease is named after the host, so each
+further server on this machine needs a UTS namespace with a host name of its own. And the programs must
+not outlive a test run that is killed hard, so they ask the kernel to be killed with their parent. As
+exec keeps the process id, the parent can signal the program itself.
+"""
+
+import argparse
+import ctypes
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWUSER = 0x10000000
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Parses `[--hostname NAME] [--parent PID] -- PROGRAM [ARGUMENT…]` and becomes the program."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hostname")
+    parser.add_argument("--parent", type=int)
+    parser.add_argument("program", nargs="+")
+    options = parser.parse_args()
+    if options.hostname:
+        take_hostname(options.hostname)
+    if options.parent:  # after the namespaces, as a change of credentials clears it
+        die_with(options.parent)
+    os.execv(options.program[0], options.program)
+
+
+def take_hostname(name: str) -> None:
+    """Moves into a UTS namespace of its own; without root this takes a user namespace too."""
+    uid, gid = os.getuid(), os.getgid()
+    try:
+        if uid == 0:
+            _call("unshare", CLONE_NEWUTS)
+        else:
+            _call("unshare", CLONE_NEWUSER | CLONE_NEWUTS)
+            Path("/proc/self/setgroups").write_text("deny")
+            Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+            Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+        socket.sethostname(name)
+    except OSError as error:
+        sys.exit(
+            f"cannot have the host name {name!r} in a UTS namespace ({error}): more than one API server "
+            "needs root, or a kernel that lets users create user namespaces"
+        )
+
+
+def die_with(parent: int) -> None:
+    """Has the kernel kill this process as soon as the thread that started it is gone."""
+    _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before we could ask
+        sys.exit("the parent is gone")
+
+
+def _call(function: str, *arguments: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc[function](*arguments):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""One program of the control plane as a process: started, awaited, paused, killed, restarted, ended."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.controlplane.pids import ProcessId
+
+LAUNCH = Path(__file__).with_name("launch.py")
+GRACE = 5.0
+READY_TIMEOUT = 60.0
+
+
+class ProcessFailed(RuntimeError):
+    """A program ended or did not become ready; the message holds the end of its log."""
+
+
+class Process:
+    """A program with its log file and a file that holds its process id.
+
+    Unless detached it dies with the thread that started it, however that ends: start it from a thread
+    that lives as long as the process shall (in pytest, the main thread).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        program: Path,
+        flags: Mapping[str, str],
+        *,
+        directory: Path,
+        ready: Callable[[], bool],
+        hostname: str | None = None,
+        detached: bool = False,
+    ) -> None:
+        self.name = name
+        self.command = [str(program), *(f"--{flag}={value}" for flag, value in flags.items())]
+        self.log = directory / "logs" / f"{name}.log"
+        self._pid_file = directory / "pids" / f"{name}.json"
+        self._ready = ready
+        self._hostname = hostname
+        self._detached = detached
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The id of the program's own process, of the last one if it has ended."""
+        return self._started().pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process exists (a paused one does)."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Starts the program and does not wait for it: see `wait_ready`."""
+        if self.running:
+            raise RuntimeError(f"{self.name} is already running")
+        for directory in (self.log.parent, self._pid_file.parent):
+            directory.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._launch_command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # a Ctrl-C is for the tests; they end the programs in good order
+            )
+        ProcessId.of(self._process.pid).write(self._pid_file)
+
+    def wait_ready(self, timeout: float = READY_TIMEOUT) -> None:
+        """Returns when the program serves; raises with the end of its log when it ended or takes too long."""
+        deadline = time.monotonic() + timeout
+        while not self._ready():
+            if not self.running:
+                raise ProcessFailed(
+                    f"{self.name} ended with status {self._started().returncode}{self._last_words()}"
+                )
+            if time.monotonic() > deadline:
+                raise ProcessFailed(f"{self.name} was not ready after {timeout:.0f} s{self._last_words()}")
+            time.sleep(0.05)
+
+    def pause(self) -> None:
+        """Stops all of its threads where they are (SIGSTOP): to the others it is slow, not gone."""
+        self._started().send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Lets a paused process go on, with all it knew when it was paused."""
+        self._started().send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """Ends it without a chance to clean up (SIGKILL); returns when it is gone."""
+        process = self._started()
+        process.kill()
+        process.wait()
+        self._pid_file.unlink(missing_ok=True)
+
+    def terminate(self) -> None:
+        """Asks it to end and does not wait. One that is paused is resumed, as it could not end otherwise."""
+        if self.running:
+            self._started().terminate()
+            self.resume()
+
+    def stop(self, grace: float = GRACE) -> None:
+        """Ends it politely, by force after the grace; returns when it is gone. No error if it is already."""
+        if self._process is None:
+            return
+        self.terminate()
+        try:
+            self._process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._pid_file.unlink(missing_ok=True)
+
+    def restart(self) -> None:
+        """Ends it if it runs, starts it with the same flags and ports, and waits until it serves."""
+        self.stop()
+        self.start()
+        self.wait_ready()
+
+    def _launch_command(self) -> list[str]:
+        command = [sys.executable, "-I", "-S", str(LAUNCH)]
+        if self._hostname:
+            command += ["--hostname", self._hostname]
+        if not self._detached:
+            command += ["--parent", str(os.getpid())]
+        return [*command, "--", *self.command]
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise RuntimeError(f"{self.name} was not started")
+        return self._process
+
+    def _last_words(self) -> str:
+        lines = self.log.read_text(errors="replace").splitlines()[-15:]
+        return f"; the end of {self.log}:\n  " + "\n  ".join(lines)
