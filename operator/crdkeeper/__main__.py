@@ -1,0 +1,5 @@
+"""`python -m crdkeeper` is `crdkeeper`."""
+
+from crdkeeper.cli import main
+
+main()

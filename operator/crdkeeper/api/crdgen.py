@@ -1,0 +1,190 @@
+"""Makes the CustomResourceDefinitions in `crds/` from the pydantic kinds, so that the two cannot drift apart.
+
+    python -m crdkeeper.api.crdgen crds
+
+The schemas are structural, and what controller-gen would make of the same types in Go: inlined, absent
+instead of null, and defaulted under spec. Under status there are neither defaults nor required fields:
+the operator writes all of it, and a status written by another version of it must never be refused.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, NoDefault
+from pydantic_core import core_schema
+
+from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.meta import GROUP, VERSION, Column, Kind
+from crdkeeper.api.storagemigration import StorageMigration
+
+KINDS: tuple[type[Kind], ...] = (StorageMigration, DefinitionPolicy)
+
+_HEADER = "# Generated from operator/crdkeeper/api by `python -m crdkeeper.api.crdgen crds`: edit there.\n"
+_CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+_TYPE_META: dict[str, Any] = {
+    "apiVersion": {
+        "description": "APIVersion defines the versioned schema of this representation of an object. Servers "
+        "should convert recognized schemas to the latest internal value, and may reject unrecognized values. "
+        f"More info: {_CONVENTIONS}#resources",
+        "type": "string",
+    },
+    "kind": {
+        "description": "Kind is a string value representing the REST resource this object represents. "
+        "Servers may infer this from the endpoint the client submits requests to. Cannot be updated. "
+        f"In CamelCase. More info: {_CONVENTIONS}#types-kinds",
+        "type": "string",
+    },
+    "metadata": {"type": "object"},
+}
+
+# Keywords that mean in a CRD what they mean in pydantic's JSON schema.
+_SAME_MEANING = {
+    *("type", "format", "description", "enum", "default", "pattern", "minimum", "maximum", "multipleOf"),
+    *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+}
+
+
+def definition(kind: type[Kind]) -> dict[str, Any]:
+    """The CustomResourceDefinition of a kind."""
+    singular = kind.__name__.lower()
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _root(kind)},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [_column(each) for each in kind.columns],
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{kind.plural}.{GROUP}",
+            "labels": {"app.kubernetes.io/name": "crdkeeper"},
+        },
+        "spec": {
+            "group": GROUP,
+            "names": {
+                "kind": kind.__name__,
+                "listKind": f"{kind.__name__}List",
+                "plural": kind.plural,
+                "singular": singular,
+                "shortNames": list(kind.short_names),
+                "categories": ["crdkeeper"],
+            },
+            "scope": "Cluster",
+            "versions": [version],
+        },
+    }
+
+
+def file_name(kind: type[Kind]) -> str:
+    """Where the definition of a kind lies in `crds/`."""
+    return f"{GROUP}_{kind.plural}.yaml"
+
+
+def render(kind: type[Kind]) -> str:
+    """The content of that file; equal models give equal bytes."""
+    return f"{_HEADER}---\n{yaml.dump(definition(kind), Dumper=_Dumper, sort_keys=True, width=110)}"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Repeats what is repeated, as readers of a CRD don't expect YAML's anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+class _Dialect(GenerateJsonSchema):
+    """Optional fields are absent, never null; default factories count as the defaults that they make."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def get_default_value(self, schema: core_schema.WithDefaultSchema) -> Any:
+        default = super().get_default_value(schema)
+        if "default_factory" in schema:
+            default = cast(Callable[[], Any], schema["default_factory"])()
+        if isinstance(default, BaseModel):
+            # Only what differs from the fields' own defaults, which the API server fills in by itself.
+            return default.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return default if default not in (None, [], {}) else NoDefault
+
+
+def _root(kind: type[Kind]) -> dict[str, Any]:
+    schema = kind.model_json_schema(schema_generator=_Dialect)
+    fields, definitions = schema["properties"], schema["$defs"]
+    root = {
+        "description": schema["description"],
+        "type": "object",
+        "properties": {
+            **_TYPE_META,
+            "spec": _structural(fields["spec"], definitions),
+            "status": _without_obligations(_structural(fields["status"], definitions)),
+        },
+    }
+    return root | ({"required": ["spec"]} if "spec" in schema["required"] else {})
+
+
+def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema in the form that a CRD takes: references inlined, no titles, integers with a format."""
+    if "$ref" in schema:
+        # What stands beside the reference is the field's own and wins over what its type says.
+        schema = {**definitions[schema["$ref"].removeprefix("#/$defs/")], **schema}
+    node: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        match keyword:
+            case "title" | "$ref":
+                pass
+            case "properties":
+                node[keyword] = {name: _structural(each, definitions) for name, each in value.items()}
+            case "items" | "additionalProperties":
+                node[keyword] = _structural(value, definitions)
+            case "required":
+                node[keyword] = sorted(value)
+            case _ if keyword in _SAME_MEANING or keyword.startswith("x-kubernetes-"):
+                node[keyword] = value
+            case _:
+                raise ValueError(f"{schema.get('title', 'a field')}: {keyword!r} has no counterpart in a CRD")
+    if node.get("type") == "integer":
+        node.setdefault("format", "int32")
+    return node
+
+
+def _without_obligations(node: Mapping[str, Any], *, list_map_item: bool = False) -> dict[str, Any]:
+    """The schema without defaults and required fields, but for those of list maps' items: conditions."""
+    dropped = {"default"} if list_map_item else {"default", "required"}
+    bare = {keyword: value for keyword, value in node.items() if keyword not in dropped}
+    if "properties" in bare:
+        bare["properties"] = {name: _without_obligations(each) for name, each in bare["properties"].items()}
+    is_list_map = bare.get("x-kubernetes-list-type") == "map"
+    for keyword in {"items", "additionalProperties"} & bare.keys():
+        bare[keyword] = _without_obligations(bare[keyword], list_map_item=is_list_map)
+    return bare
+
+
+def _column(column: Column) -> dict[str, Any]:
+    optional = {"priority": column.priority, "description": column.description}
+    return {
+        "name": column.name,
+        "type": column.type,
+        "jsonPath": column.json_path,
+        **{keyword: value for keyword, value in optional.items() if value},
+    }
+
+
+def main() -> None:
+    """Write the definitions of all kinds into a directory."""
+    parser = argparse.ArgumentParser(prog="python -m crdkeeper.api.crdgen", description=main.__doc__)
+    parser.add_argument("directory", type=Path)
+    directory: Path = parser.parse_args().directory
+    for kind in KINDS:
+        (directory / file_name(kind)).write_text(render(kind), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""DefinitionPolicy: which CRDs get what by themselves."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from crdkeeper.api.meta import ApiModel, Column, Condition, Kind
+from crdkeeper.api.storagemigration import MigrationTemplate
+
+_SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
+_ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
+_MAP_BY_TYPE: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+
+
+class LabelSelectorRequirement(ApiModel):
+    """One requirement of a label selector (metav1.LabelSelectorRequirement)."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: Annotated[list[str], Field(default_factory=list, json_schema_extra=_ATOMIC)]
+
+
+class LabelSelector(ApiModel):
+    """Selects by labels (metav1.LabelSelector); empty selects all."""
+
+    match_labels: dict[str, str] = Field(default_factory=dict)
+    match_expressions: Annotated[
+        list[LabelSelectorRequirement], Field(default_factory=list, json_schema_extra=_ATOMIC)
+    ]
+
+
+class MigrationPolicy(ApiModel):
+    """What happens when a selected CRD has stored versions other than its storage version."""
+
+    mode: Literal["Automatic", "Plan", "Disabled"] = "Automatic"
+    """Automatic migrates; Plan only makes a dry run and reports; Disabled does nothing."""
+    template: Annotated[MigrationTemplate, Field(default_factory=MigrationTemplate)]
+    """How the migrations are run."""
+
+
+class DefinitionPolicySpec(ApiModel):
+    """Which CRDs are selected, and what is done for them. A CRD must match both selector and groups."""
+
+    selector: Annotated[LabelSelector, Field(default_factory=LabelSelector)]
+    """Selects CRDs by their labels; empty selects all."""
+    groups: Annotated[
+        list[Annotated[str, Field(max_length=253)]],
+        Field(default_factory=lambda: ["*"], min_length=1, max_length=64, json_schema_extra=_SET),
+    ]
+    """API groups as shell globs, such as `*.example.com`."""
+    storage_migration: Annotated[MigrationPolicy, Field(default_factory=MigrationPolicy)]
+
+
+class DefinitionPolicyStatus(ApiModel):
+    """What the policy selects at present."""
+
+    observed_generation: Annotated[int, Field(json_schema_extra={"format": "int64"})] = 0
+    conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
+    selected: int = 0
+    """CRDs that this policy governs; where several match, the oldest policy governs."""
+    outdated: int = 0
+    """Of those, CRDs whose storedVersions hold more than the storage version."""
+    failing: int = 0
+    """Of those, CRDs whose migration does not succeed."""
+
+
+def _ready(path: str) -> str:
+    return f'.status.conditions[?(@.type=="Ready")].{path}'
+
+
+class DefinitionPolicy(Kind):
+    """Says which CRDs (by labels and groups) crdkeeper looks after by itself, and how."""
+
+    plural: ClassVar[str] = "definitionpolicies"
+    short_names: ClassVar[tuple[str, ...]] = ("defpol",)
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column(name="Ready", type="string", json_path=_ready("status")),
+        Column(name="Reason", type="string", json_path=_ready("reason")),
+        Column(name="Selected", type="integer", json_path=".status.selected"),
+        Column(name="Outdated", type="integer", json_path=".status.outdated"),
+        Column(name="Failing", type="integer", json_path=".status.failing"),
+        Column(name="Message", type="string", json_path=_ready("message"), priority=1),
+        Column(name="Age", type="date", json_path=".metadata.creationTimestamp"),
+    )
+
+    kind: Literal["DefinitionPolicy"] = "DefinitionPolicy"
+    spec: Annotated[DefinitionPolicySpec, Field(default_factory=DefinitionPolicySpec)]
+    status: Annotated[DefinitionPolicyStatus, Field(default_factory=DefinitionPolicyStatus)]

@@ -1,0 +1,141 @@
+"""What all kinds share: the group, the model's base, time, conditions and object metadata.
+
+Conditions follow metav1.Condition of the Kubernetes API conventions
+(https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md).
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic.alias_generators import to_camel
+
+GROUP = "crdkeeper.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+FIELD_MANAGER = "crdkeeper"
+OPERATOR = f"{GROUP}/operator"
+CLI = f"{GROUP}/cli"
+POLICY_LABEL = f"{GROUP}/policy"
+
+
+def format_time(moment: datetime) -> str:
+    """RFC 3339 in UTC with whole seconds, as metav1.Time is written."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+Time = Annotated[datetime, PlainSerializer(format_time, return_type=str, when_used="json")]
+ConditionStatus = Literal["True", "False", "Unknown"]
+
+
+class ApiModel(BaseModel):
+    """Fields are snake_case here and camelCase in Kubernetes; fields of a newer version are ignored."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="ignore", use_attribute_docstrings=True
+    )
+
+    def to_object(self) -> dict[str, Any]:
+        """The JSON form, without fields that are unset."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class Condition(ApiModel):
+    """One aspect of an object's state (metav1.Condition)."""
+
+    type: Annotated[str, Field(max_length=316)]
+    """CamelCase name of the aspect."""
+    status: ConditionStatus
+    """True, False or Unknown."""
+    observed_generation: Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})] = 0
+    """The metadata.generation that the condition was derived from."""
+    last_transition_time: Time
+    """When status last changed."""
+    reason: Annotated[
+        str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
+    ]
+    """CamelCase word for the cause, fit for scripts."""
+    message: Annotated[str, Field(max_length=32768)]
+    """One or more full sentences for a person: what is the case, and what to do about it."""
+
+
+def find_condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
+    """The condition of that type, if there is one."""
+    return next((each for each in conditions if each.type == type_), None)
+
+
+def set_condition(
+    conditions: list[Condition],
+    type_: str,
+    status: ConditionStatus,
+    reason: str,
+    message: str,
+    *,
+    generation: int,
+    now: datetime,
+) -> bool:
+    """Add or update a condition in place; lastTransitionTime moves only when `status` does.
+
+    Returns whether status or reason changed: that is what is worth an Event.
+    """
+    old = find_condition(conditions, type_)
+    since = old.last_transition_time if old is not None and old.status == status else now
+    new = Condition(
+        type=type_,
+        status=status,
+        observed_generation=generation,
+        last_transition_time=since,
+        reason=reason,
+        message=message[:32768],
+    )
+    if old is None:
+        conditions.append(new)
+        return True
+    conditions[conditions.index(old)] = new
+    return (old.status, old.reason) != (status, reason)
+
+
+class OwnerReference(ApiModel):
+    """An object whose deletion takes this one along (metav1.OwnerReference)."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+class ObjectMeta(ApiModel):
+    """The part of metav1.ObjectMeta that crdkeeper reads and writes."""
+
+    name: str
+    uid: str | None = None
+    resource_version: str | None = None
+    generation: int = 0
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    owner_references: list[OwnerReference] = Field(default_factory=list)
+
+
+class Column(BaseModel):
+    """A printer column of `kubectl get`."""
+
+    name: str
+    type: Literal["string", "integer", "number", "boolean", "date"]
+    json_path: str
+    priority: int = 0
+    description: str = ""
+
+
+class Kind(ApiModel):
+    """Base of the kinds; subclasses add `spec` and `status` and name themselves in the class variables."""
+
+    plural: ClassVar[str]
+    short_names: ClassVar[tuple[str, ...]]
+    columns: ClassVar[tuple[Column, ...]]
+
+    api_version: str = API_VERSION
+    kind: str
+    metadata: ObjectMeta

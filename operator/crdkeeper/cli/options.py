@@ -1,0 +1,32 @@
+"""Options that several commands share, with kubectl's names, and how coroutines are run."""
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import uvloop
+
+from crdkeeper.cluster.client import ApiError, Unreachable
+from crdkeeper.cluster.connection import ConfigurationError
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_T = TypeVar("_T")
+
+
+def connection_options(command: _F) -> _F:
+    """--kubeconfig and --context, as kubectl has them."""
+    command = click.option("--context", help="The kubeconfig's context to use.")(command)
+    return click.option(
+        "--kubeconfig",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="The kubeconfig to use. [default: $KUBECONFIG, a pod's ServiceAccount, or ~/.kube/config]",
+    )(command)
+
+
+def run_async(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine to its end; trouble with the cluster becomes one line and exit code 1."""
+    try:
+        return uvloop.run(work)
+    except (ConfigurationError, ApiError, Unreachable) as error:
+        raise click.ClickException(str(error)) from error

@@ -1,0 +1,74 @@
+"""`crdkeeper run`: the operator."""
+
+import logging
+import socket
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import click
+import kopf
+
+from crdkeeper.cli.options import connection_options, run_async
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.process import Options, run_operator
+
+_FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
+
+
+@click.command()
+@connection_options
+@click.option(
+    "--namespace",
+    "-n",
+    envvar="POD_NAMESPACE",
+    default="crdkeeper-system",
+    show_default=True,
+    help="Where the Lease is.",
+)
+@click.option(
+    "--identity", envvar="POD_NAME", help="Who holds the Lease. [default: host name and a random part]"
+)
+@click.option(
+    "--listen", default="0.0.0.0:8080", show_default=True, help="Address of /healthz, /readyz and /metrics."
+)
+@click.option(
+    "--max-migrations",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="Migrations that write at the same time.",
+)
+@click.option("--log-format", type=click.Choice(sorted(_FORMATS)), default="text", show_default=True)
+@click.option("--verbose", "-v", is_flag=True, help="Log what Kopf does, too.")
+def run(
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str,
+    identity: str | None,
+    listen: str,
+    max_migrations: int,
+    log_format: str,
+    verbose: bool,
+) -> None:
+    """Run the operator until it is told to stop.
+
+    Of several replicas the holder of the Lease works. One that loses it exits with code 1, to be started
+    anew as a standby.
+    """
+    kopf.configure(verbose=verbose, log_format=_FORMATS[log_format])
+    if not verbose:
+        # Kopf logs a line for each event of each object.
+        logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    host, _, port = listen.rpartition(":")
+    if not port.isdigit():
+        raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen")
+    options = Options(
+        Connection(kubeconfig, context),
+        namespace=namespace,
+        identity=identity or f"{socket.gethostname()}-{uuid4().hex[:8]}",
+        host=host or "0.0.0.0",
+        port=int(port),
+        at_once=max_migrations,
+    )
+    sys.exit(run_async(run_operator(options)))

@@ -1,0 +1,41 @@
+"""What our account may do, asked of the API server before it says no in the middle of the work."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from crdkeeper.cluster.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """A verb on a resource in all namespaces."""
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        return f"{self.verb} {name}.{self.group}" if self.group else f"{self.verb} {name}"
+
+
+async def missing_rights(client: Client, rights: Iterable[Right]) -> list[str]:
+    """Those that a SelfSubjectAccessReview does not allow, in words."""
+    return [str(right) for right in rights if not await _allowed(client, right)]
+
+
+async def _allowed(client: Client, right: Right) -> bool:
+    attributes = {
+        "verb": right.verb,
+        "group": right.group,
+        "resource": right.resource,
+        "subresource": right.subresource,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    answer = await client.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+    return bool(answer["status"].get("allowed"))

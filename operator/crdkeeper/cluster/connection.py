@@ -1,0 +1,116 @@
+"""Where the cluster is and who we are: kubeconfig, exec plugins or a pod's ServiceAccount.
+
+`kubernetes.aio.config` reads them all; this turns its result into one aiohttp session, and into what Kopf
+needs for its own.
+"""
+
+import asyncio
+import os
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+import kopf
+from kubernetes.aio import config as kubernetes_config
+from kubernetes.aio.client import Configuration
+
+CONNECT_SECONDS = 10.0
+REQUEST_SECONDS = 75.0
+"""Longer than the API server's own --request-timeout, so that its answer and not ours ends a request."""
+
+
+_DEFAULT_KUBECONFIG = Path("~/.kube/config").expanduser()
+
+
+class ConfigurationError(Exception):
+    """Neither a usable kubeconfig nor a pod's ServiceAccount was found."""
+
+
+@dataclass(slots=True)
+class Connection:
+    """One cluster and one identity. `context` and `kubeconfig` are as kubectl's flags."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    _configuration: Configuration = field(default_factory=Configuration, init=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    async def load(self) -> None:
+        """Read the configuration; also again later, when credentials may have been renewed.
+
+        Raises ConfigurationError.
+        """
+        async with self._lock:
+            loaded = Configuration()
+            try:
+                if self._in_cluster():
+                    kubernetes_config.load_incluster_config(client_configuration=loaded)
+                else:
+                    source = self.kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT_KUBECONFIG
+                    await kubernetes_config.load_kube_config(
+                        config_file=str(source),
+                        context=self.context,
+                        client_configuration=loaded,
+                        persist_config=False,
+                    )
+            except (kubernetes_config.ConfigException, OSError, ValueError) as error:
+                raise ConfigurationError(
+                    f"No cluster to talk to: {error}. Set KUBECONFIG or --kubeconfig, or run in a pod."
+                ) from error
+            self._configuration = loaded
+
+    def _in_cluster(self) -> bool:
+        chosen = self.kubeconfig or self.context or os.environ.get("KUBECONFIG")
+        return not chosen and "KUBERNETES_SERVICE_HOST" in os.environ
+
+    @property
+    def host(self) -> str:
+        """The API server's URL without a trailing slash."""
+        return str(self._configuration.host).rstrip("/")
+
+    async def authorization(self) -> str | None:
+        """The Authorization header, from a token that is read again as the file is rotated."""
+        token = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        if not token:
+            return None
+        return f"Bearer {token.split(' ', 1)[-1].strip()}"
+
+    def session(self, maximum: int = 0) -> aiohttp.ClientSession:
+        """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: any)."""
+        connector = aiohttp.TCPConnector(
+            limit=maximum, ssl=self._tls(), ttl_dns_cache=60, keepalive_timeout=60
+        )
+        timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
+        return aiohttp.ClientSession(
+            connector=connector,
+            timeout=timeout,
+            auto_decompress=True,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            proxy=self._configuration.proxy,
+        )
+
+    def _tls(self) -> ssl.SSLContext:
+        loaded = self._configuration
+        context = ssl.create_default_context(cafile=loaded.ssl_ca_cert, cadata=loaded.ca_cert_data)
+        if loaded.cert_file:
+            context.load_cert_chain(loaded.cert_file, keyfile=loaded.key_file)
+        if not loaded.verify_ssl:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+    async def kopf_login(self) -> kopf.ConnectionInfo:
+        """The same cluster and identity for Kopf, which logs in again whenever it is refused."""
+        await self.load()
+        loaded, header = self._configuration, await self.authorization()
+        return kopf.ConnectionInfo(
+            server=self.host,
+            ca_path=loaded.ssl_ca_cert,
+            insecure=not loaded.verify_ssl,
+            certificate_path=loaded.cert_file,
+            private_key_path=loaded.key_file,
+            scheme="Bearer" if header else None,
+            token=header.removeprefix("Bearer ") if header else None,
+            proxy_url=loaded.proxy,
+        )

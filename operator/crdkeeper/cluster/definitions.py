@@ -1,0 +1,56 @@
+"""CustomResourceDefinitions: read one, list them, and trim status.storedVersions."""
+
+from collections.abc import Sequence
+
+from crdkeeper.api.meta import FIELD_MANAGER
+from crdkeeper.cluster.client import MERGE_PATCH, METADATA_ONLY, ApiError, Client
+from crdkeeper.core.definition.facts import DefinitionFacts, definition_facts
+
+_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+async def get_definition(client: Client, name: str) -> DefinitionFacts | None:
+    """The CRD named `plural.group`, by a consistent read; None if there is none."""
+    try:
+        return definition_facts(await client.request("GET", f"{_PATH}/{name}"))
+    except ApiError as error:
+        if error.code == 404:
+            return None
+        raise
+
+
+async def list_definitions(client: Client, page: int = 100) -> list[DefinitionFacts]:
+    """All CRDs, a page at a time: with their schemas they are large."""
+    found: list[DefinitionFacts] = []
+    token = ""
+    while True:
+        suffix = f"&continue={token}" if token else ""
+        body = await client.request("GET", f"{_PATH}?limit={page}{suffix}")
+        found.extend(definition_facts(each) for each in body["items"])
+        token = body["metadata"].get("continue", "")
+        if not token:
+            return found
+
+
+async def get_revision(client: Client, name: str) -> tuple[str, int] | None:
+    """uid and generation of a CRD without its schemas, to look often whether it changed."""
+    try:
+        body = await client.request("GET", f"{_PATH}/{name}", accept=METADATA_ONLY)
+    except ApiError as error:
+        if error.code == 404:
+            return None
+        raise
+    return body["metadata"]["uid"], body["metadata"].get("generation", 0)
+
+
+async def trim_stored_versions(client: Client, definition: DefinitionFacts, keep: Sequence[str]) -> None:
+    """Set status.storedVersions to `keep`, only if the CRD is still exactly as in `definition`.
+
+    Raises ApiError; 409 means that it changed or was created anew.
+    """
+    body = {
+        "metadata": {"uid": definition.uid, "resourceVersion": definition.resource_version},
+        "status": {"storedVersions": list(keep)},
+    }
+    path = f"{_PATH}/{definition.name}/status?fieldManager={FIELD_MANAGER}"
+    await client.request("PATCH", path, body, content_type=MERGE_PATCH)

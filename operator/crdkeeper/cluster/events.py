@@ -1,0 +1,42 @@
+"""Events (events.k8s.io/v1) about our own objects, sent on change only."""
+
+import logging
+from datetime import UTC, datetime
+from secrets import token_hex
+from typing import Literal
+
+from crdkeeper.api.meta import API_VERSION
+from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.kinds import Ours
+
+_log = logging.getLogger(__name__)
+_NOTE_LIMIT = 1024
+
+
+async def send_event(
+    client: Client, about: Ours, type_: Literal["Normal", "Warning"], reason: str, note: str, *, instance: str
+) -> None:
+    """Tell users of a change. An Event that can't be sent is logged: it must not stop the work."""
+    now = datetime.now(UTC)
+    body = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": f"{about.metadata.name[:200]}.{token_hex(8)}", "namespace": "default"},
+        "eventTime": now.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "reportingController": "crdkeeper.dev/operator",
+        "reportingInstance": instance[:128],
+        "action": reason,
+        "reason": reason[:128],
+        "type": type_,
+        "note": note[:_NOTE_LIMIT],
+        "regarding": {
+            "apiVersion": API_VERSION,
+            "kind": about.kind,
+            "name": about.metadata.name,
+            "uid": about.metadata.uid,
+        },
+    }
+    try:
+        await client.request("POST", "/apis/events.k8s.io/v1/namespaces/default/events", body)
+    except (ApiError, Unreachable) as error:
+        _log.warning("An Event on %s was lost: %s", about.metadata.name, error)

@@ -1,0 +1,79 @@
+"""crdkeeper's own kinds: read, create, delete, and apply their status under our field manager."""
+
+from typing import Any
+
+from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.meta import API_VERSION, FIELD_MANAGER, GROUP, VERSION
+from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
+
+Ours = StorageMigration | DefinitionPolicy
+
+
+def _path(plural: str, name: str = "") -> str:
+    base = f"/apis/{GROUP}/{VERSION}/{plural}"
+    return f"{base}/{name}" if name else base
+
+
+async def list_migrations(client: Client) -> list[StorageMigration] | None:
+    """All StorageMigrations; None where the kind is not installed."""
+    try:
+        body = await client.request("GET", _path(StorageMigration.plural))
+    except ApiError as error:
+        if error.code == 404:
+            return None
+        raise
+    return [StorageMigration.model_validate(each) for each in body["items"]]
+
+
+async def get_migration(client: Client, name: str) -> StorageMigration | None:
+    """One StorageMigration; None if there is none."""
+    try:
+        return StorageMigration.model_validate(
+            await client.request("GET", _path(StorageMigration.plural, name))
+        )
+    except ApiError as error:
+        if error.code == 404:
+            return None
+        raise
+
+
+async def create_migration(client: Client, migration: dict[str, Any]) -> StorageMigration:
+    """Create a StorageMigration. Raises ApiError; 409 AlreadyExists if the name is taken."""
+    path = f"{_path(StorageMigration.plural)}?fieldManager={FIELD_MANAGER}"
+    return StorageMigration.model_validate(await client.request("POST", path, migration))
+
+
+async def patch_migration_spec(client: Client, name: str, spec: dict[str, Any]) -> StorageMigration:
+    """Merge into the spec of a StorageMigration."""
+    path = f"{_path(StorageMigration.plural, name)}?fieldManager={FIELD_MANAGER}"
+    body = await client.request("PATCH", path, {"spec": spec}, content_type=MERGE_PATCH)
+    return StorageMigration.model_validate(body)
+
+
+async def delete_migration(client: Client, migration: StorageMigration) -> None:
+    """Delete exactly this StorageMigration; one that is gone, or was created anew, is left."""
+    body = {"preconditions": {"uid": migration.metadata.uid}}
+    try:
+        await client.request("DELETE", _path(StorageMigration.plural, migration.metadata.name), body)
+    except ApiError as error:
+        if error.code not in (404, 409):
+            raise
+
+
+async def apply_status(client: Client, owner: Ours) -> bool:
+    """Apply the whole status. Returns False if that very object is gone."""
+    body = {
+        "apiVersion": API_VERSION,
+        "kind": owner.kind,
+        "metadata": {"name": owner.metadata.name, "uid": owner.metadata.uid},
+        "status": owner.status.to_object(),
+    }
+    path = f"{_path(owner.plural, owner.metadata.name)}/status?fieldManager={FIELD_MANAGER}&force=true"
+    try:
+        await client.request("PATCH", path, body, content_type=APPLY_PATCH)
+    except ApiError as error:
+        if error.code in (404, 409):
+            return False
+        raise
+    return True

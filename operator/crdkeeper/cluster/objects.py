@@ -1,0 +1,106 @@
+"""The objects of one resource: metadata-only pages, and the patch that rewrites one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from crdkeeper.api.meta import FIELD_MANAGER
+from crdkeeper.cluster.client import (
+    MERGE_PATCH,
+    METADATA_ONLY,
+    METADATA_ONLY_LIST,
+    Answer,
+    ApiError,
+    Client,
+)
+from crdkeeper.core.migration.evidence import ObjectRef
+
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a list. `continue_token` is empty on the last one."""
+
+    items: Sequence[Mapping[str, Any]]
+    continue_token: str
+    remaining: int
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A resource at one served version, in all namespaces."""
+
+    group: str
+    version: str
+    resource: str
+
+    @property
+    def base(self) -> str:
+        """The path of the group and version."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    def path(self, namespace: str, name: str) -> str:
+        """The path of one object, encoded."""
+        space = f"/namespaces/{namespace}" if namespace else ""
+        return f"{self.base}{space}/{self.resource}/{quote(name, safe='')}"
+
+    async def page(self, client: Client, token: str | None, limit: int = PAGE) -> Page:
+        """A page of metadata, by a consistent read (never resourceVersion=0).
+
+        A continue token that has expired (410) is replaced by the one that the server offers for it, which
+        goes on at the same key as of now: no object that existed all the time is passed over.
+        Raises ApiError; 410 only where the server offers none.
+        """
+        suffix = f"&continue={quote(token, safe='')}" if token else ""
+        try:
+            return await self._page(client, f"?limit={limit}{suffix}")
+        except ApiError as error:
+            offered = (error.body.get("metadata") or {}).get("continue")
+            if error.code != 410 or not offered:
+                raise
+            return await self._page(client, f"?limit={limit}&continue={quote(offered, safe='')}")
+
+    async def _page(self, client: Client, query: str) -> Page:
+        body = await client.request("GET", f"{self.base}/{self.resource}{query}", accept=METADATA_ONLY_LIST)
+        metadata = body["metadata"]
+        return Page(
+            items=body.get("items") or (),
+            continue_token=metadata.get("continue", ""),
+            remaining=int(metadata.get("remainingItemCount") or 0),
+            resource_version=metadata.get("resourceVersion", ""),
+        )
+
+    async def rewrite(self, client: Client, ref: ObjectRef, *, dry_run: bool = False) -> Answer:
+        """The merge patch that changes nothing but makes the server encode the object anew."""
+        metadata: dict[str, Any] = {"resourceVersion": ref.resource_version}
+        if ref.managed_fields is not None:
+            metadata["managedFields"] = ref.managed_fields
+        query = f"?fieldManager={FIELD_MANAGER}" + ("&dryRun=All" if dry_run else "")
+        return await client.send(
+            "PATCH",
+            self.path(ref.namespace, ref.name) + query,
+            content=orjson.dumps({"metadata": metadata}),
+            content_type=MERGE_PATCH,
+            accept=METADATA_ONLY,
+        )
+
+    async def metadata(self, client: Client, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """An object's metadata as it is now; None if it is gone."""
+        try:
+            body = await client.request("GET", self.path(namespace, name), accept=METADATA_ONLY)
+        except ApiError as error:
+            if error.code == 404:
+                return None
+            raise
+        found: Mapping[str, Any] = body["metadata"]
+        return found
+
+    async def size(self, client: Client, namespace: str, name: str) -> int:
+        """Bytes of an object as JSON; 0 if it is gone."""
+        answer = await client.send("GET", self.path(namespace, name))
+        return len(answer.content) if answer.code == 200 else 0

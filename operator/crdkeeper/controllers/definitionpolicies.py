@@ -1,0 +1,107 @@
+"""DefinitionPolicies: creates the migrations that selected CRDs need, and reports how each policy stands."""
+
+import logging
+
+from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.meta import set_condition
+from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.cluster.definitions import get_definition
+from crdkeeper.cluster.events import send_event
+from crdkeeper.cluster.kinds import apply_status, create_migration, list_migrations
+from crdkeeper.controllers.metrics import Metrics
+from crdkeeper.controllers.state import State
+from crdkeeper.controllers.workqueue import WorkQueue
+from crdkeeper.core.policy.migrations import standing, wanted_migration
+from crdkeeper.core.policy.selection import governing
+
+_log = logging.getLogger(__name__)
+_STATUS_DELAY = 0.5
+"""Seconds in which changes of many CRDs are gathered to one status."""
+
+
+class DefinitionPolicies:
+    """Reconciles CRDs against the policies, and the policies' own status."""
+
+    def __init__(self, client: Client, state: State, metrics: Metrics, *, identity: str) -> None:
+        self._client = client
+        self._state = state
+        self._metrics = metrics
+        self._identity = identity
+        self.definitions = WorkQueue(self._reconcile_definition)
+        self.policies = WorkQueue(self._reconcile_policy, workers=1)
+        state.listen(self._saw)
+
+    def _saw(self, kind: str, name: str) -> None:
+        if kind == "policies":
+            self.policies.add_after(name, _STATUS_DELAY)
+            for each in self._state.definitions:
+                self.definitions.add(each)
+            return
+        if kind == "migrations":
+            migration = self._state.migrations.get(name)
+            name = str(migration.spec.resource) if migration is not None else ""
+        if name in self._state.definitions:
+            self.definitions.add(name)
+        for policy in self._state.policies:
+            self.policies.add_after(policy, _STATUS_DELAY)
+        if kind == "definitions":
+            self._count()
+
+    def _count(self) -> None:
+        outdated = sum(bool(each.outdated_versions) for each in self._state.definitions.values())
+        self._metrics.definitions.labels("outdated").set(outdated)
+        self._metrics.definitions.labels("current").set(len(self._state.definitions) - outdated)
+
+    async def _reconcile_definition(self, name: str) -> None:
+        known = self._state.definitions.get(name)
+        policy = governing(self._state.policies.values(), known) if known is not None else None
+        if known is None or policy is None:
+            return
+        existing = self._state.migrations_by_definition().get(name, [])
+        if wanted_migration(policy, known, existing) is None:
+            return
+        # The watches may lag; what is created is decided on what is stored.
+        definition = await get_definition(self._client, name)
+        stored = await list_migrations(self._client)
+        if definition is None or stored is None:
+            return
+        wanted = wanted_migration(policy, definition, stored)
+        if wanted is None:
+            return
+        try:
+            created = await create_migration(self._client, wanted)
+        except ApiError as error:
+            if error.code == 409:
+                return
+            raise
+        note = f"CRD {name} stores {', '.join(definition.stored_versions)}: created {created.metadata.name}."
+        _log.info("DefinitionPolicy %s: %s", policy.metadata.name, note)
+        await send_event(self._client, policy, "Normal", "MigrationCreated", note, instance=self._identity)
+
+    async def _reconcile_policy(self, name: str) -> None:
+        policy = self._state.policies.get(name)
+        if policy is None:
+            return
+        policies = self._state.policies.values()
+        governed = [each for each in self._state.definitions.values() if governing(policies, each) is policy]
+        now = standing(policy, governed, self._state.migrations_by_definition())
+        status = policy.status.model_copy(deep=True)
+        status.selected, status.outdated, status.failing = now.selected, now.outdated, now.failing
+        status.observed_generation = policy.metadata.generation
+        changed = set_condition(
+            status.conditions,
+            "Ready",
+            now.ready,
+            now.reason,
+            now.message,
+            generation=policy.metadata.generation,
+            now=self._client.now(),
+        )
+        if status == policy.status:
+            return
+        updated: DefinitionPolicy = policy.model_copy(update={"status": status})
+        await apply_status(self._client, updated)
+        if changed and now.ready == "False":
+            await send_event(
+                self._client, policy, "Warning", now.reason, now.message, instance=self._identity
+            )

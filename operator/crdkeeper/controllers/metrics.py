@@ -1,0 +1,81 @@
+"""The operator's metrics (Prometheus). Labels are bounded: resources and migrations, never objects."""
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+
+from crdkeeper.controllers.migration.sweep import Observer
+from crdkeeper.core.migration.evidence import Outcome
+
+_COUNTED = (Outcome.REWRITTEN, Outcome.CURRENT, Outcome.GONE, Outcome.REFUSED)
+_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
+
+
+class Metrics:
+    """All metrics of one process, in a registry of their own."""
+
+    content_type = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        disable_created_metrics()
+        self.registry = CollectorRegistry()
+        self.objects = Counter(
+            "crdkeeper_migration_objects",
+            "Objects that migrations dealt with by a write.",
+            ("resource", "outcome"),
+            registry=self.registry,
+        )
+        self.requests = Counter(
+            "crdkeeper_migration_requests",
+            "Rewriting requests by HTTP status code; 0 means no answer.",
+            ("resource", "code"),
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "crdkeeper_migration_request_seconds",
+            "Time to the answer of a rewriting request.",
+            ("resource",),
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self.migrations = Gauge(
+            "crdkeeper_migrations", "StorageMigrations by state.", ("state",), registry=self.registry
+        )
+        self.quarantined = Gauge(
+            "crdkeeper_migration_quarantined_objects",
+            "Objects that could not be written yet.",
+            ("migration",),
+            registry=self.registry,
+        )
+        self.definitions = Gauge(
+            "crdkeeper_definitions",
+            "CRDs by whether they store one version only (current) or more (outdated).",
+            ("state",),
+            registry=self.registry,
+        )
+        self.leader = Gauge(
+            "crdkeeper_leader", "1 on the replica that holds the Lease.", registry=self.registry
+        )
+
+    def observer(self, resource: str) -> Observer:
+        """What a sweep over `resource` calls for each write."""
+        seconds = self.seconds.labels(resource)
+        outcomes = {each: self.objects.labels(resource, each.value) for each in _COUNTED}
+
+        def observe(outcome: Outcome, code: int, took: float) -> None:
+            seconds.observe(took)
+            self.requests.labels(resource, code).inc()
+            if counter := outcomes.get(outcome):
+                counter.inc()
+
+        return observe
+
+    def exposition(self) -> bytes:
+        """The text that a scrape gets."""
+        return generate_latest(self.registry)

@@ -1,0 +1,341 @@
+"""One migration from where it stands to its end: observe, decide, carry out, put on record, again.
+
+Used by the operator and by `crdkeeper migrate`. Everything that must survive is in the status, which is
+saved every few seconds; whoever runs the migration next goes on from there.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from crdkeeper.api.storagemigration import MigrationSweep, RefusedObject, StorageMigration
+from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.definitions import get_revision, trim_stored_versions
+from crdkeeper.cluster.objects import Endpoint
+from crdkeeper.controllers.migration.observe import observe
+from crdkeeper.controllers.migration.sweep import Interrupted, Observer, Sweep
+from crdkeeper.core.migration import protocol
+from crdkeeper.core.migration.observation import Observation
+from crdkeeper.core.migration.pace import backoff
+from crdkeeper.core.migration.record import Baseline, Change, Recorder
+from crdkeeper.core.migration.settle import stale_leases
+
+_log = logging.getLogger(__name__)
+
+CHECKPOINT_SECONDS = 2.0
+_RATE_SECONDS = 10.0
+_LAST_SAVE_SECONDS = 3.0
+
+Save = Callable[[StorageMigration], Awaitable[bool]]
+"""Stores the status; False if the object is gone, which ends the run."""
+Announce = Callable[[StorageMigration, Sequence[Change]], Awaitable[None]]
+"""Tells people of changed conditions."""
+
+
+class _Abandoned(Exception):
+    """The migration object was deleted: nobody wants the work any more."""
+
+
+class _Stale(Exception):
+    """What the pass works for has changed: look again before going on."""
+
+
+class MigrationRun:
+    """Runs one migration.
+
+    `observer` is called with the outcome of each write. `slots` bounds how many migrations write at the same
+    time; those that wait for something hold none.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        migration: StorageMigration,
+        *,
+        save: Save,
+        announce: Announce,
+        observer: Observer,
+        slots: asyncio.Semaphore,
+    ) -> None:
+        self._client = client
+        self._save = save
+        self._announce = announce
+        self._observer = observer
+        self._slots = slots
+        self._record = Recorder(migration)
+        self._wake = asyncio.Event()
+        self._renewed_at: datetime | None = None
+        self._unknown_change_at: datetime | None = None
+        self._named: list[RefusedObject] = list(migration.status.quarantine.objects)
+        self._troubles = 0
+
+    @property
+    def migration(self) -> StorageMigration:
+        """The migration with its status as it is by now."""
+        return self._record.migration
+
+    def update(self, migration: StorageMigration) -> None:
+        """The object was seen again: take its spec; the status is ours."""
+        mine = self.migration
+        if migration.metadata.generation != mine.metadata.generation:
+            mine.spec = migration.spec
+            mine.metadata = migration.metadata
+            self._wake.set()
+
+    def wake(self) -> None:
+        """Something about the resource may have changed: look again now."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Work until finished, or until the object is deleted."""
+        self._record.first_sight(self._client.now())
+        try:
+            await self._saved()
+            while not await self._step():
+                self._troubles = 0
+        except _Abandoned:
+            _log.info("StorageMigration %s is gone: its run ends.", self.migration.metadata.name)
+        except asyncio.CancelledError:
+            # A clean stop: what has been done since the last checkpoint need not be looked at again.
+            with suppress(ApiError, Unreachable, TimeoutError):
+                await asyncio.wait_for(self._save(self.migration), _LAST_SAVE_SECONDS)
+            raise
+
+    async def _saved(self) -> None:
+        changes = self._record.take_changes()
+        if not await self._save(self.migration):
+            raise _Abandoned
+        if changes:
+            await self._announce(self.migration, changes)
+
+    async def _step(self) -> bool:
+        """One decision carried out, whatever goes wrong; True at the end."""
+        try:
+            return await self._decide_and_act()
+        except Interrupted as trouble:
+            await self._held(trouble.reason, trouble.message)
+        except Unreachable as trouble:
+            await self._held("APIServerUnavailable", f"The API server does not answer: {trouble}")
+        except ApiError as trouble:
+            await self._held("APIServerRefused", f"The API server refused: {trouble}")
+        return False
+
+    async def _held(self, reason: str, message: str) -> None:
+        seconds = backoff(self._troubles, 1.0, 60.0)
+        self._troubles += 1
+        sweep = self.migration.status.sweep
+        condition = "Verified" if sweep is not None and sweep.type == "Verify" else "Rewritten"
+        hold = protocol.Hold(
+            condition,
+            reason,
+            f"{message} Trying again in {seconds:.0f} s.",
+            seconds,
+            failing=self._troubles > 2,
+        )
+        troubles = self._troubles
+        try:
+            await self._hold(hold)
+        except (ApiError, Unreachable) as error:
+            _log.warning("Migration %s: %s; %s", self.migration.metadata.name, message, error)
+            await asyncio.sleep(seconds)
+        self._troubles = troubles
+
+    async def _hold(self, hold: protocol.Hold) -> None:
+        self._record.held(hold, self._client.now())
+        await self._saved()
+        self._wake.clear()
+        try:
+            await asyncio.wait_for(self._wake.wait(), hold.seconds)
+        except TimeoutError:
+            return
+
+    async def _decide_and_act(self) -> bool:
+        status, spec = self.migration.status, self.migration.spec
+        settling = status.settled_resource_version is None and spec.mode == "Execute"
+        begun = status.sweep is not None and not status.sweep.done
+        seen = await observe(self._client, spec, rights=not begun or self._troubles > 0, leases=settling)
+        now = self._client.now()
+        if self._renewed_at is None and not stale_leases(seen, now):
+            self._renewed_at = now
+        action = protocol.decide(
+            spec,
+            status,
+            seen,
+            renewed_at=self._renewed_at,
+            changed_at=self._changed_at(seen, now),
+            all_named=len(self._named) == status.progress.quarantined,
+            now=now,
+        )
+        return await self._carry_out(action, seen)
+
+    def _changed_at(self, seen: Observation, now: datetime) -> datetime:
+        known = seen.definition.changed_at if seen.definition is not None else None
+        if known is None:
+            self._unknown_change_at = self._unknown_change_at or now
+            return self._unknown_change_at
+        return known
+
+    async def _carry_out(self, action: protocol.Action, seen: Observation) -> bool:
+        now = self._client.now()
+        if not self.migration.spec.suspend:
+            self._record.resumed(now)
+        match action:
+            case protocol.Pin():
+                self._record.pinned(action, now)
+                self._renewed_at, self._named = None, []
+            case protocol.Hold():
+                await self._hold(action)
+                return False
+            case protocol.Separate(message):
+                self._record.permitted(now)
+                self._record.separated(await self._separator(), message, now)
+            case protocol.Sweep(type_, fresh):
+                await self._sweep(type_, fresh=fresh)
+            case protocol.RetryQuarantined():
+                await self._retry()
+            case protocol.Trim():
+                await self._trim(seen)
+            case protocol.Finish():
+                self._record.finished(action, now)
+                await self._saved()
+                return True
+        await self._saved()
+        return False
+
+    def _endpoint(self) -> Endpoint:
+        target, resource = self.migration.status.target, self.migration.spec.resource
+        if target is None:
+            raise _Stale
+        return Endpoint(resource.group, target.endpoint_version, resource.resource)
+
+    async def _separator(self) -> str:
+        page = await self._endpoint().page(self._client, None, limit=1)
+        return page.resource_version
+
+    def _new_sweep(self, type_: protocol.SweepType) -> Sweep:
+        spec, status = self.migration.spec, self.migration.status
+        target, settled = status.target, status.settled_resource_version
+        full = type_ == "Plan" or (type_ == "Verify" and spec.verify == "Full")
+        retarget = spec.managed_fields == "Retarget" and target is not None and target.storage_version
+        return Sweep(
+            self._client,
+            self._endpoint(),
+            type_,
+            spec.limits,
+            separator=int(settled) if settled and settled.isdigit() and not full else None,
+            retarget_to=(spec.resource.group, retarget) if retarget else None,
+            observer=self._observer,
+        )
+
+    async def _sweep(self, type_: protocol.SweepType, *, fresh: bool) -> None:
+        status = self.migration.status
+        if fresh:
+            self._record.sweep_began(MigrationSweep(type=type_), self._client.now())
+            self._named = []
+        self._record.permitted(self._client.now())
+        self._record.sweeping(self._client.now())
+        await self._saved()
+        sweep, before = self._new_sweep(type_), Baseline.of(status)
+        token = status.sweep.continue_token if status.sweep else None
+        try:
+            async with self._slots:
+                await self._watched(sweep, sweep.run(token), before)
+        except ApiError as error:
+            if error.code != 410:
+                raise
+            self._record.list_expired()
+            return
+        except _Stale:
+            return
+        finally:
+            # Each refused object is known by name as long as status and this pass name all of them.
+            self._named = [
+                *before.refused.values(),
+                *(r for r in sweep.refused if _key(r) not in before.refused),
+            ]
+        retry = self.migration.spec.retry
+        self._record.sweep_ended(retry.backoff_seconds, retry.max_backoff_seconds, self._client.now())
+
+    async def _watched(self, sweep: Sweep, work: Awaitable[None], before: Baseline) -> None:
+        """Await the pass; meanwhile save how far it is, and stop it if what it works for changed."""
+        task = asyncio.ensure_future(work)
+        samples: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
+        try:
+            while not task.done():
+                self._wake.clear()
+                waker = asyncio.create_task(self._wake.wait())
+                await asyncio.wait(
+                    {task, waker}, timeout=CHECKPOINT_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                )
+                waker.cancel()
+                self._progressed(sweep, before, samples)
+                if not task.done():
+                    await self._saved()
+                    if self.migration.spec.suspend or await self._target_changed():
+                        raise _Stale
+            await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            self._progressed(sweep, before, samples)
+
+    def _progressed(self, sweep: Sweep, before: Baseline, samples: deque[tuple[float, int]]) -> None:
+        now = time.monotonic()
+        samples.append((now, sweep.tally.scanned))
+        while len(samples) > 2 and now - samples[0][0] > _RATE_SECONDS:
+            samples.popleft()
+        (then, scanned), elapsed = samples[0], now - samples[0][0]
+        rate = (sweep.tally.scanned - scanned) / elapsed if elapsed and then != now else 0.0
+        self._record.progressed(sweep.tally, before, rate=rate, concurrency=sweep.pace.concurrency)
+        token, scanned = sweep.checkpoint()
+        self._record.checkpoint(token, before.scanned + scanned)
+
+    async def _target_changed(self) -> bool:
+        target, resource = self.migration.status.target, self.migration.spec.resource
+        if target is None or target.uid is None:
+            return False
+        try:
+            return await get_revision(self._client, str(resource)) != (target.uid, target.generation)
+        except (ApiError, Unreachable):
+            return False  # the pass itself meets the same trouble, and the trim looks again
+
+    async def _retry(self) -> None:
+        named, sweep = self._named, self._new_sweep("Rewrite")
+        self._record.retry_began()
+        try:
+            async with self._slots:
+                await sweep.retry(named)
+        except (Interrupted, ApiError, Unreachable):
+            # What this round has written is found to be current in the next one.
+            self._put_off_retry()
+            raise
+        self._named = sweep.refused
+        self._record.retried(sweep.refused, sweep.tally)
+        if sweep.refused:
+            self._put_off_retry()
+        else:
+            self._record.sweep_repaired(self._client.now())
+
+    def _put_off_retry(self) -> None:
+        retry = self.migration.spec.retry
+        self._record.retry_later(retry.backoff_seconds, retry.max_backoff_seconds, self._client.now())
+
+    async def _trim(self, seen: Observation) -> None:
+        definition = seen.definition
+        if definition is None:
+            return
+        try:
+            await trim_stored_versions(self._client, definition, [definition.storage_version])
+        except ApiError as error:
+            if error.code not in (404, 409):
+                raise
+            return  # the CRD changed since it was read: look again and decide anew
+        self._record.trimmed(definition.outdated_versions, definition.storage_version, self._client.now())
+
+
+def _key(refused: RefusedObject) -> tuple[str, str]:
+    return (refused.namespace, refused.name)

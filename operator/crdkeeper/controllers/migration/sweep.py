@@ -1,0 +1,308 @@
+"""One pass over all objects of a resource: page by page, many writes at a time.
+
+A producer lists pages ahead of a pool of workers whose size follows `Pace`. What each answer means is
+decided by `evidence.judge`; here it is only carried out.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from crdkeeper.api.storagemigration import MigrationLimits, RefusedObject
+from crdkeeper.cluster.client import Answer, ApiError, Client, Unreachable
+from crdkeeper.cluster.objects import PAGE, Endpoint
+from crdkeeper.core.migration.evidence import ObjectRef, Outcome, is_webhook_outage, judge, refusal
+from crdkeeper.core.migration.managedfields import retarget
+from crdkeeper.core.migration.pace import Budget, Pace, backoff
+from crdkeeper.core.migration.protocol import SweepType
+from crdkeeper.core.migration.record import Tally
+
+REFUSED_KEPT = 1000
+"""Refused objects that are kept by name, so that a retry need not go through all objects."""
+_ATTEMPTS = 6
+"""Tries of one object while the server fails before something is decided about it."""
+_OUTAGE = 25
+"""Objects in a row that fail at the same broken webhook before the pass stops to wait."""
+
+Observer = Callable[[Outcome, int, float], None]
+"""Called with outcome, HTTP status (0: no answer) and seconds of each write."""
+
+
+class Interrupted(Exception):
+    """The pass cannot go on now, for a cause that is no single object's."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        self.reason = reason
+        self.message = message
+        super().__init__(f"{reason}: {message}")
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The objects of one page that are not dealt with yet, and the token that lists this page again."""
+
+    token: str | None
+    size: int
+    open: int
+
+
+@dataclass(slots=True)
+class Sweep:
+    """One pass. `separator` is the resourceVersion S above which objects are current; None: patch all.
+
+    `retarget_to` is the (group, version) for managedFields, or None to keep them.
+    """
+
+    client: Client
+    endpoint: Endpoint
+    type: SweepType
+    limits: MigrationLimits
+    separator: int | None
+    retarget_to: tuple[str, str] | None
+    observer: Observer
+    tally: Tally = field(default_factory=Tally, init=False)
+    refused: list[RefusedObject] = field(default_factory=list, init=False)
+    pace: Pace = field(init=False)
+    _queue: asyncio.Queue[tuple[ObjectRef, _Batch]] = field(init=False)
+    _batches: deque[_Batch] = field(default_factory=deque, init=False)
+    _next_token: str | None = field(default=None, init=False)
+    _workers: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _failure: asyncio.Future[None] = field(init=False)
+    _budgets: list[tuple[Budget, Callable[[], float]]] = field(default_factory=list, init=False)
+    _object_bytes: float = field(default=0.0, init=False)
+    _not_before: float = field(default=0.0, init=False)
+    _outage: list[RefusedObject] = field(default_factory=list, init=False)
+    _dealt_with: int = field(default=0, init=False)
+    _successes: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.pace = Pace(self.limits.max_concurrency)
+        self._queue = asyncio.Queue(2 * PAGE)
+        self._failure = asyncio.get_running_loop().create_future()
+        self.tally.refused = self.refused
+        if self.limits.max_objects_per_second:
+            self._budgets.append((Budget(self.limits.max_objects_per_second), lambda: 1.0))
+        if self.limits.max_bytes_per_second:
+            self._budgets.append((Budget(self.limits.max_bytes_per_second), lambda: self._object_bytes))
+
+    def checkpoint(self) -> tuple[str | None, int]:
+        """Where to go on after an interruption.
+
+        The token of the first page that is not wholly dealt with, and the number of objects before it.
+        """
+        while self._batches and not self._batches[0].open:
+            self._dealt_with += self._batches.popleft().size
+        return (self._batches[0].token if self._batches else self._next_token), self._dealt_with
+
+    async def run(self, token: str | None) -> None:
+        """Go through all objects from `token` on. Raises Interrupted, ApiError or Unreachable."""
+        self._next_token = token
+        await self._drive(self._list(token))
+
+    async def retry(self, objects: Sequence[RefusedObject]) -> None:
+        """Go through these objects only, whatever they look like by now."""
+        refs = [ObjectRef(each.namespace, each.name, "") for each in objects]
+        await self._drive(self._feed(refs, _Batch(None, len(refs), len(refs))))
+
+    async def _drive(self, source: Any) -> None:
+        producer = asyncio.create_task(source)
+        drained: asyncio.Task[None] | None = None
+        try:
+            await asyncio.wait({producer, self._failure}, return_when=asyncio.FIRST_COMPLETED)
+            if not self._failure.done():
+                producer.result()
+                drained = asyncio.create_task(self._queue.join())
+                await asyncio.wait({drained, self._failure}, return_when=asyncio.FIRST_COMPLETED)
+            if self._failure.done():
+                self._failure.result()
+            self._flush_outage()
+        finally:
+            running = [each for each in (producer, drained, *self._workers) if each is not None]
+            for each in running:
+                each.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            if not self._failure.done():
+                self._failure.cancel()
+
+    async def _list(self, token: str | None) -> None:
+        seen = 0
+        while True:
+            page = await self.endpoint.page(self.client, token)
+            if self.separator is not None and _older(page.resource_version, self.separator):
+                raise Interrupted(
+                    "ResourceVersionsReset",
+                    "The cluster's resourceVersions went back, as after a restore of etcd.",
+                )
+            if self.limits.max_bytes_per_second and page.items:
+                await self._sample(page.items[0]["metadata"])
+            seen += len(page.items)
+            self.tally.total = seen + page.remaining
+            refs = self._select(page.items)
+            await self._feed(refs, _Batch(token, len(page.items), len(refs)))
+            token = self._next_token = page.continue_token or None
+            if token is None:
+                return
+
+    async def _sample(self, metadata: Mapping[str, Any]) -> None:
+        size = await self.endpoint.size(self.client, metadata.get("namespace", ""), metadata["name"])
+        self._object_bytes = 0.7 * self._object_bytes + 0.3 * size if self._object_bytes else float(size)
+
+    def _select(self, items: Iterable[Mapping[str, Any]]) -> list[ObjectRef]:
+        """The objects of a page that must be written; the rest is current and counted."""
+        chosen = []
+        for item in items:
+            ref = self._needs_write(item["metadata"])
+            if ref is None:
+                self._count(Outcome.CURRENT)
+            else:
+                chosen.append(ref)
+        return chosen
+
+    def _needs_write(self, metadata: Mapping[str, Any]) -> ObjectRef | None:
+        version: str = metadata["resourceVersion"]
+        newer = self.separator is not None and version.isdigit() and int(version) > self.separator
+        fields = None
+        if self.retarget_to is not None and not (newer and self.type == "Verify"):
+            fields = retarget(metadata.get("managedFields") or (), *self.retarget_to)
+        if newer and fields is None:
+            return None
+        return ObjectRef(metadata.get("namespace", ""), metadata["name"], version, fields)
+
+    async def _feed(self, refs: Sequence[ObjectRef], batch: _Batch) -> None:
+        self._batches.append(batch)
+        for ref in refs:
+            self._staff()
+            await self._queue.put((ref, batch))
+
+    def _staff(self) -> None:
+        while len(self._workers) < self.pace.concurrency:
+            worker = asyncio.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+
+    async def _work(self) -> None:
+        while len(self._workers) <= self.pace.concurrency:
+            ref, batch = await self._queue.get()
+            try:
+                await self._settle(ref)
+            except (Interrupted, ApiError, Unreachable) as error:
+                if not self._failure.done():
+                    self._failure.set_exception(error)
+                return
+            batch.open -= 1
+            self._queue.task_done()
+            self._staff()
+
+    def _count(self, outcome: Outcome) -> None:
+        tally = self.tally
+        tally.scanned += 1
+        if outcome is Outcome.REWRITTEN:
+            tally.rewritten += 1
+            tally.unexpected += self.type == "Verify"
+        elif outcome is Outcome.CURRENT:
+            tally.current += 1
+        elif outcome is Outcome.GONE:
+            tally.gone += 1
+
+    async def _settle(self, ref: ObjectRef) -> None:
+        """Deal with one object, however many requests that takes."""
+        current: ObjectRef | None = ref
+        if not ref.resource_version:
+            current = await self._look(ref)
+        successes, conflicts, failures = self._successes, 0, 0
+        while current is not None:
+            answer, outcome = await self._write(current)
+            if outcome in (Outcome.REWRITTEN, Outcome.CURRENT, Outcome.GONE):
+                self._successes += outcome is not Outcome.GONE
+                self._flush_outage()
+                self._count(outcome)
+                return
+            if outcome is Outcome.CONFLICT and conflicts < _ATTEMPTS:
+                conflicts += 1
+                current = await self._look(current)
+            elif outcome is Outcome.THROTTLED:
+                self._throttle(answer.retry_after or backoff(failures, 0.2, 5.0))
+                failures += 1
+            elif outcome is Outcome.UNAVAILABLE and failures < _ATTEMPTS:
+                self._throttle(backoff(failures, 0.2, 5.0))
+                failures += 1
+            elif outcome is Outcome.UNAVAILABLE and self._successes == successes:
+                raise Interrupted("APIServerUnavailable", str(answer.json().get("message", "No answer.")))
+            elif outcome is Outcome.FORBIDDEN:
+                raise Interrupted("Forbidden", str(answer.json().get("message", "")))
+            elif outcome is Outcome.UNSERVED:
+                raise Interrupted("ResourceGone", "The resource is not served at this version any more.")
+            else:
+                self._refuse(refusal(current, answer.code, answer.json()))
+                return
+
+    async def _look(self, ref: ObjectRef) -> ObjectRef | None:
+        """The object as it is now, if it still needs a write; counted if not."""
+        metadata = await self.endpoint.metadata(self.client, ref.namespace, ref.name)
+        found = self._needs_write(metadata) if metadata is not None else None
+        if found is None:
+            self._count(Outcome.GONE if metadata is None else Outcome.CURRENT)
+        return found
+
+    async def _write(self, ref: ObjectRef) -> tuple[Answer, Outcome]:
+        await self._turn()
+        start = time.monotonic()
+        try:
+            answer = await self.endpoint.rewrite(self.client, ref, dry_run=self.type == "Plan")
+            outcome = judge(ref, answer.code, answer.json(), retry_after=answer.retry_after)
+        except Unreachable as error:
+            answer = replace(_NO_ANSWER, content=str(error).encode())
+            outcome = Outcome.UNAVAILABLE
+        seconds = time.monotonic() - start
+        if outcome in (Outcome.THROTTLED, Outcome.UNAVAILABLE):
+            self.pace.throttled()
+        else:
+            self.pace.answered(seconds)
+        self.observer(outcome, answer.code, seconds)
+        return answer, outcome
+
+    async def _turn(self) -> None:
+        """Wait until the limits allow one more write."""
+        now = time.monotonic()
+        wait = max(
+            [self._not_before - now, *(budget.reserve(units(), now) for budget, units in self._budgets)]
+        )
+        if wait > 0:
+            await asyncio.sleep(wait)
+
+    def _throttle(self, seconds: float) -> None:
+        self._not_before = max(self._not_before, time.monotonic() + seconds)
+
+    def _refuse(self, refused: RefusedObject) -> None:
+        if not is_webhook_outage(refused):
+            self._flush_outage()
+            self._quarantine(refused)
+            return
+        self._outage.append(refused)
+        if len(self._outage) >= _OUTAGE and self.type != "Plan":
+            raise Interrupted(
+                "WebhookUnavailable",
+                f"{len(self._outage)} objects in a row failed at {refused.denied_by}: {refused.message}",
+            )
+
+    def _flush_outage(self) -> None:
+        # The webhook works for others, so these objects are at fault after all.
+        for refused in self._outage:
+            self._quarantine(refused)
+        self._outage.clear()
+
+    def _quarantine(self, refused: RefusedObject) -> None:
+        self.tally.scanned += 1
+        self.tally.refused_count += 1
+        if len(self.refused) < REFUSED_KEPT:
+            self.refused.append(refused)
+
+
+_NO_ANSWER = Answer(0, b"")
+
+
+def _older(resource_version: str, separator: int) -> bool:
+    return resource_version.isdigit() and int(resource_version) < separator

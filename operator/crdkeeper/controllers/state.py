@@ -1,0 +1,52 @@
+"""What the operator knows of the cluster from its watches, and who is told when it changes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.core.definition.facts import DefinitionFacts
+
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class State:
+    """The latest of each object by name. Decisions that must be right read the API server again."""
+
+    definitions: dict[str, DefinitionFacts] = field(default_factory=dict)
+    migrations: dict[str, StorageMigration] = field(default_factory=dict)
+    policies: dict[str, DefinitionPolicy] = field(default_factory=dict)
+    _listeners: list[Callable[[str, str], None]] = field(default_factory=list)
+
+    def listen(self, listener: Callable[[str, str], None]) -> None:
+        """Have `listener(kind, name)` called on each change; kind is a plural of the dictionaries here."""
+        self._listeners.append(listener)
+
+    def saw_definition(self, name: str, facts: DefinitionFacts | None) -> None:
+        """A CRD was seen, or is gone (None)."""
+        self._saw("definitions", self.definitions, name, facts)
+
+    def saw_migration(self, name: str, migration: StorageMigration | None) -> None:
+        """A StorageMigration was seen, or is gone (None)."""
+        self._saw("migrations", self.migrations, name, migration)
+
+    def saw_policy(self, name: str, policy: DefinitionPolicy | None) -> None:
+        """A DefinitionPolicy was seen, or is gone (None)."""
+        self._saw("policies", self.policies, name, policy)
+
+    def _saw(self, kind: str, known: dict[str, _T], name: str, seen: _T | None) -> None:
+        if seen is None:
+            known.pop(name, None)
+        else:
+            known[name] = seen
+        for listener in self._listeners:
+            listener(kind, name)
+
+    def migrations_by_definition(self) -> Mapping[str, list[StorageMigration]]:
+        """The migrations of each resource, by `plural.group`."""
+        found: dict[str, list[StorageMigration]] = {}
+        for each in self.migrations.values():
+            found.setdefault(str(each.spec.resource), []).append(each)
+        return found

@@ -1,0 +1,164 @@
+"""The operator's StorageMigrations: starts, informs and ends their runs, and deletes them after their TTL."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from crdkeeper.api.meta import OPERATOR, find_condition
+from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.events import send_event
+from crdkeeper.cluster.kinds import apply_status, delete_migration, get_migration
+from crdkeeper.controllers.metrics import Metrics
+from crdkeeper.controllers.migration.run import MigrationRun
+from crdkeeper.controllers.state import State
+from crdkeeper.controllers.workqueue import WorkQueue
+from crdkeeper.core.migration.record import Change
+
+_log = logging.getLogger(__name__)
+
+
+class StorageMigrations:
+    """One run for each migration that the operator manages and that is not finished."""
+
+    def __init__(
+        self, client: Client, state: State, metrics: Metrics, *, identity: str, at_once: int = 4
+    ) -> None:
+        self._client = client
+        self._state = state
+        self._metrics = metrics
+        self._identity = identity
+        self._slots = asyncio.Semaphore(at_once)
+        self._runs: dict[str, tuple[MigrationRun, asyncio.Task[None]]] = {}
+        self.queue = WorkQueue(self._reconcile)
+        state.listen(self._saw)
+
+    async def stop(self) -> None:
+        """End all runs; each saves how far it is."""
+        tasks = [task for _, task in self._runs.values()]
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _saw(self, kind: str, name: str) -> None:
+        if kind == "migrations":
+            self.queue.add(name)
+            self._count()
+        elif kind == "definitions":
+            for run, _ in self._runs.values():
+                if str(run.migration.spec.resource) == name:
+                    run.wake()
+
+    def _count(self) -> None:
+        counts = dict.fromkeys(("pending", "running", "succeeded", "failing", "suspended"), 0)
+        for each in self._state.migrations.values():
+            counts[_state_of(each)] += 1
+        for state, count in counts.items():
+            self._metrics.migrations.labels(state).set(count)
+
+    async def _reconcile(self, name: str) -> None:
+        seen = self._state.migrations.get(name)
+        running = self._runs.get(name)
+        if running is not None and (seen is None or seen.metadata.uid != running[0].migration.metadata.uid):
+            running[1].cancel()
+            await asyncio.gather(running[1], return_exceptions=True)
+            running = None
+        if seen is None:
+            self._metrics.quarantined.remove(name)
+            return
+        if seen.spec.managed_by != OPERATOR:
+            return
+        if running is not None:
+            running[0].update(seen)
+            return
+        # The watch may lag behind what a run of ours wrote: begin from what is stored.
+        migration = await get_migration(self._client, name)
+        if migration is None:
+            return
+        if not _is_finished(migration):
+            self._start(name, migration)
+        else:
+            await self._expire(name, migration)
+
+    def _start(self, name: str, migration: StorageMigration) -> None:
+        run = MigrationRun(
+            self._client,
+            migration,
+            save=self._save,
+            announce=self._announce,
+            observer=self._metrics.observer(str(migration.spec.resource)),
+            slots=self._slots,
+        )
+        task = asyncio.create_task(run.run(), name=f"migration {name}")
+        self._runs[name] = (run, task)
+        task.add_done_callback(lambda done: self._ended(name, done))
+
+    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+        self._runs.pop(name, None)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            _log.error("The run of StorageMigration %s broke off and starts again.", name, exc_info=error)
+            self.queue.add_after(name, 30.0)
+        elif not task.cancelled():
+            self.queue.add(name)
+
+    async def _save(self, migration: StorageMigration) -> bool:
+        self._metrics.quarantined.labels(migration.metadata.name).set(migration.status.progress.quarantined)
+        return await apply_status(self._client, migration)
+
+    async def _announce(self, migration: StorageMigration, changes: Sequence[Change]) -> None:
+        told: set[str] = set()
+        for each in changes:
+            _log.info(
+                "StorageMigration %s: %s=%s %s: %s",
+                migration.metadata.name,
+                each.type,
+                each.status,
+                each.reason,
+                each.message,
+            )
+            if each.status != "Unknown" and each.reason not in told | _SUMMED_UP:
+                told.add(each.reason)
+                await send_event(
+                    self._client,
+                    migration,
+                    "Warning" if each.warning else "Normal",
+                    each.reason,
+                    each.message,
+                    instance=self._identity,
+                )
+
+    async def _expire(self, name: str, migration: StorageMigration) -> None:
+        ttl, ended = migration.spec.ttl_seconds_after_finished, migration.status.completion_time
+        succeeded = find_condition(migration.status.conditions, "Succeeded")
+        if ttl is None or ended is None or succeeded is None or succeeded.status != "True":
+            return
+        left = ttl - (self._client.now() - ended).total_seconds()
+        if left > 0:
+            self.queue.add_after(name, left)
+        else:
+            _log.info("StorageMigration %s has outlived its TTL and is deleted.", name)
+            await delete_migration(self._client, migration)
+
+
+_SUMMED_UP = frozenset(("PlanOnly", "Allowed", "Resumed"))
+"""Reasons that tell nothing beyond what others tell."""
+
+
+def _is_finished(migration: StorageMigration) -> bool:
+    """Finished for good, or failed and nothing was changed in its spec since."""
+    status = migration.status
+    if status.completion_time is None:
+        return False
+    succeeded = find_condition(status.conditions, "Succeeded")
+    passed = succeeded is not None and succeeded.status == "True"
+    return passed or status.observed_generation == migration.metadata.generation
+
+
+def _state_of(migration: StorageMigration) -> str:
+    succeeded = find_condition(migration.status.conditions, "Succeeded")
+    if migration.spec.suspend and migration.status.completion_time is None:
+        return "suspended"
+    if succeeded is None or succeeded.reason == "Pending":
+        return "pending"
+    return {"True": "succeeded", "False": "failing"}.get(succeeded.status, "running")

@@ -1,0 +1,70 @@
+"""A queue of keys: each key once, one worker per key at a time, retried with backoff.
+
+As client-go's workqueue. Kopf retries handlers by touching the watched object, which crdkeeper never does to
+objects that are not its own.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from crdkeeper.core.migration.pace import backoff
+
+_log = logging.getLogger(__name__)
+
+
+class WorkQueue:
+    """Calls `reconcile(key)` for each key that was added, until cancelled."""
+
+    def __init__(self, reconcile: Callable[[str], Awaitable[None]], workers: int = 4) -> None:
+        self._reconcile = reconcile
+        self._workers = workers
+        self._ready: asyncio.Queue[str] = asyncio.Queue()
+        self._waiting: set[str] = set()
+        self._running: set[str] = set()
+        self._again: set[str] = set()
+        self._failures: dict[str, int] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def add(self, key: str) -> None:
+        """Have the key reconciled soon; if it is at work just now, once more after that."""
+        if timer := self._timers.pop(key, None):
+            timer.cancel()
+        if key in self._running:
+            self._again.add(key)
+        elif key not in self._waiting:
+            self._waiting.add(key)
+            self._ready.put_nowait(key)
+
+    def add_after(self, key: str, seconds: float) -> None:
+        """Have the key reconciled in `seconds`, or sooner if it is added before."""
+        if timer := self._timers.pop(key, None):
+            timer.cancel()
+        self._timers[key] = asyncio.get_running_loop().call_later(seconds, self.add, key)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._workers):
+                group.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            key = await self._ready.get()
+            self._waiting.discard(key)
+            self._running.add(key)
+            try:
+                await self._reconcile(key)
+            except Exception as error:
+                count = self._failures.get(key, 0)
+                self._failures[key] = count + 1
+                wait = backoff(count, 0.5, 60.0)
+                _log.warning("%s: %s; trying again in %.1f s", key, error, wait, exc_info=count > 3)
+                self.add_after(key, wait)
+            else:
+                self._failures.pop(key, None)
+            finally:
+                self._running.discard(key)
+                if key in self._again:
+                    self._again.discard(key)
+                    self.add(key)

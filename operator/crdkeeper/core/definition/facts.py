@@ -1,0 +1,97 @@
+"""A CRD reduced to what decisions need.
+
+CRDs with their schemas run to a megabyte each; a cluster has hundreds. The operator keeps these facts of
+each in memory instead of the objects.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFacts:
+    """One entry of spec.versions."""
+
+    name: str
+    served: bool
+    storage: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionFacts:
+    """A CustomResourceDefinition (apiextensions.k8s.io/v1) without its schemas."""
+
+    name: str
+    uid: str
+    resource_version: str
+    generation: int
+    group: str
+    plural: str
+    kind: str
+    namespaced: bool
+    versions: tuple[VersionFacts, ...]
+    stored_versions: tuple[str, ...]
+    labels: Mapping[str, str]
+    established: bool
+    terminating: bool
+    changed_at: datetime | None
+    """Not before the last change of spec, by the API server's clock; None where nothing tells."""
+
+    @property
+    def storage_version(self) -> str:
+        """The version new objects are stored in; the API server guarantees exactly one."""
+        return next(each.name for each in self.versions if each.storage)
+
+    @property
+    def endpoint_version(self) -> str | None:
+        """The version to list and patch at: the storage version if served (it saves a conversion)."""
+        served = [each.name for each in self.versions if each.served]
+        return self.storage_version if self.storage_version in served else next(iter(served), None)
+
+    @property
+    def outdated_versions(self) -> tuple[str, ...]:
+        """Stored versions other than the storage version: what a migration gets rid of."""
+        return tuple(each for each in self.stored_versions if each != self.storage_version)
+
+
+def definition_facts(crd: Mapping[str, Any]) -> DefinitionFacts:
+    """Reduce a CRD object.
+
+    Raises KeyError on what is no complete CRD as the API server returns it.
+    """
+    metadata, spec, status = crd["metadata"], crd["spec"], crd.get("status") or {}
+    conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+    return DefinitionFacts(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        generation=metadata.get("generation", 0),
+        group=spec["group"],
+        plural=spec["names"]["plural"],
+        kind=spec["names"]["kind"],
+        namespaced=spec["scope"] == "Namespaced",
+        versions=tuple(
+            VersionFacts(each["name"], each["served"], each["storage"]) for each in spec["versions"]
+        ),
+        stored_versions=tuple(status.get("storedVersions") or ()),
+        labels=dict(metadata.get("labels") or {}),
+        established=conditions.get("Established") == "True",
+        terminating="deletionTimestamp" in metadata or conditions.get("Terminating") == "True",
+        changed_at=spec_changed_at(metadata),
+    )
+
+
+def spec_changed_at(metadata: Mapping[str, Any]) -> datetime | None:
+    """The newest time in managedFields outside subresources: spec did not change after it.
+
+    The API server moves an entry's time only when the write changed the object, and each change of
+    spec goes through an entry without a subresource. None where there are no such entries.
+    """
+    times = [
+        datetime.fromisoformat(entry["time"])
+        for entry in metadata.get("managedFields") or ()
+        if not entry.get("subresource") and entry.get("time")
+    ]
+    return max(times, default=None)

@@ -1,0 +1,111 @@
+"""What the API server's answer to a rewriting patch proves about one object.
+
+The server skips the write if the re-encoded bytes equal those in etcd, so a changed resourceVersion shows
+a rewrite and an unchanged one shows that the stored bytes were current
+(k8s.io/apiserver pkg/storage/etcd3/store.go, GuaranteedUpdate).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from crdkeeper.api.storagemigration import RefusedObject
+
+
+class Outcome(Enum):
+    """What to make of one answer."""
+
+    REWRITTEN = "rewritten"
+    CURRENT = "current"
+    GONE = "gone"
+    CONFLICT = "conflict"
+    """Somebody wrote the object since it was listed: look at it again."""
+    THROTTLED = "throttled"
+    """The server asks to wait, or is still setting its storage up after a change of the CRD."""
+    UNAVAILABLE = "unavailable"
+    """The server or a hop before it failed; says nothing about the object."""
+    REFUSED = "refused"
+    """This object cannot be written as things are."""
+    FORBIDDEN = "forbidden"
+    """Our account lacks a right: true of all objects, so no object is at fault."""
+    UNSERVED = "unserved"
+    """The resource itself is not there at this version any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """An object to rewrite, as a metadata-only list shows it."""
+
+    namespace: str
+    name: str
+    resource_version: str
+    managed_fields: list[dict[str, Any]] | None = None
+    """The retargeted metadata.managedFields to write along, if any entry needs it."""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+_WEBHOOK = re.compile(r'(?:admission webhook|failed calling webhook|conversion webhook for) "?([^"\s:]+)"?')
+_CONVERSION = re.compile(r"conversion webhook for ([^,]+(?:, Kind=\w+)?) failed")
+_POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)'")
+_RBAC = re.compile(r'User "[^"]*" cannot \w+ resource')
+_WEBHOOK_FAILED = re.compile(r"failed calling webhook|conversion webhook for .* failed")
+
+
+def judge(ref: ObjectRef, code: int, body: Mapping[str, Any], *, retry_after: float | None = None) -> Outcome:
+    """Class an answer with status `code` and JSON `body` to a patch of `ref`.
+
+    Retry-After on a 5xx makes it a request to wait, as client-go treats it.
+    """
+    if 200 <= code < 300:
+        version = (body.get("metadata") or {}).get("resourceVersion")
+        return Outcome.CURRENT if version == ref.resource_version else Outcome.REWRITTEN
+    message = str(body.get("message", ""))
+    if code == 429 or (retry_after is not None and code >= 500):
+        return Outcome.THROTTLED
+    if code == 404:
+        named = (body.get("details") or {}).get("name") == ref.name
+        return Outcome.GONE if named else Outcome.UNSERVED
+    if code == 409 and body.get("reason") == "Conflict":
+        return Outcome.CONFLICT
+    if code == 401 or (code == 403 and _RBAC.search(message)):
+        return Outcome.FORBIDDEN
+    # A webhook that fails makes the API server answer 500, also when it fails on this object only.
+    if code >= 500 and not _WEBHOOK_FAILED.search(message):
+        return Outcome.UNAVAILABLE
+    return Outcome.REFUSED
+
+
+def is_webhook_outage(refused: RefusedObject) -> bool:
+    """Whether a refusal tells of a webhook that does not work, rather than of one that said no."""
+    return refused.code >= 500 and bool(refused.denied_by)
+
+
+def refusal(ref: ObjectRef, code: int, body: Mapping[str, Any]) -> RefusedObject:
+    """Put a refusal into words: who denied it, which field, the server's message (at most 1 KiB of it)."""
+    message = str(body.get("message") or body or f"HTTP {code} without a message")
+    causes = (body.get("details") or {}).get("causes") or ()
+    field = next((str(each["field"]) for each in causes if each.get("field")), "")
+    return RefusedObject(
+        namespace=ref.namespace,
+        name=ref.name,
+        code=code,
+        reason=str(body.get("reason") or "Unknown"),
+        denied_by=denied_by(message),
+        field=field.removeprefix("<nil>"),
+        message=message[:1024],
+    )
+
+
+def denied_by(message: str) -> str:
+    """The webhook, policy or conversion that a message blames, or an empty string."""
+    if found := _POLICY.search(message):
+        return f"ValidatingAdmissionPolicy {found[1]}"
+    if found := _CONVERSION.search(message):
+        return f"conversion webhook for {found[1]}"
+    if found := _WEBHOOK.search(message):
+        return f"webhook {found[1]}"
+    return ""

@@ -1,0 +1,49 @@
+"""Retarget metadata.managedFields to the storage version.
+
+An entry that names a version the CRD no longer has makes server-side apply fail on that object
+(kubernetes#111937), so a version is only really gone when no entry names it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Entry = Mapping[str, Any]
+
+
+def retarget(entries: Sequence[Entry], group: str, version: str) -> list[dict[str, Any]] | None:
+    """The entries with every other version of `group` replaced by `version`; None if nothing changes.
+
+    Entries that become the same manager's (same manager, operation, apiVersion and subresource: the API
+    server keeps one of such entries only, see BuildManagerIdentifier of structured-merge-diff's
+    fieldmanager) are joined to one that owns the union of the fields, at the newest time.
+    """
+    goal = f"{group}/{version}"
+    stale = [entry for entry in entries if _is_stale(entry, group, goal)]
+    if not stale:
+        return None
+    merged: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for entry in entries:
+        moved = {**entry, "apiVersion": goal} if _is_stale(entry, group, goal) else dict(entry)
+        identity = tuple(moved.get(key) for key in ("manager", "operation", "apiVersion", "subresource"))
+        if identity in merged:
+            moved = _join(merged[identity], moved)
+        merged[identity] = moved
+    return list(merged.values())
+
+
+def _is_stale(entry: Entry, group: str, goal: str) -> bool:
+    version: str = entry.get("apiVersion", "")
+    return version.startswith(f"{group}/") and version != goal
+
+
+def _join(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    newest = max(one.get("time") or "", other.get("time") or "")
+    joined = {**one, "fieldsV1": _union(one.get("fieldsV1") or {}, other.get("fieldsV1") or {})}
+    return {**joined, "time": newest} if newest else joined
+
+
+def _union(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **one,
+        **{key: _union(one[key], value) if key in one else value for key, value in other.items()},
+    }

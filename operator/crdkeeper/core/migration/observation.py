@@ -1,0 +1,45 @@
+"""What one look at the cluster shows of a resource that is to be migrated: the input of each decision."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from crdkeeper.api.storagemigration import MigrationTarget
+from crdkeeper.core.definition.facts import DefinitionFacts
+
+
+@dataclass(frozen=True, slots=True)
+class ApiServerLease:
+    """An API server's identity Lease in kube-system, which it renews about every ten seconds."""
+
+    name: str
+    resource_version: str
+    expires_at: datetime
+    """When the control plane itself gives the server up for dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One look. `target` is None where the resource does not exist or is not served."""
+
+    target: MigrationTarget | None
+    definition: DefinitionFacts | None = None
+    missing_rights: Sequence[str] = ()
+    """What our account may not do, as `verb resource` in words."""
+    leases: Sequence[ApiServerLease] | None = None
+    """None where they may not be read."""
+
+
+def definition_target(definition: DefinitionFacts) -> MigrationTarget | None:
+    """Pin a CRD; None while no version of it is served."""
+    if not definition.established or definition.endpoint_version is None:
+        return None
+    return MigrationTarget(
+        uid=definition.uid,
+        generation=definition.generation,
+        storage_version=definition.storage_version,
+        endpoint_version=definition.endpoint_version,
+        stored_versions=list(definition.stored_versions),
+        kind=definition.kind,
+        namespaced=definition.namespaced,
+    )

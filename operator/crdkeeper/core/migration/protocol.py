@@ -1,0 +1,249 @@
+"""The migration protocol: from what the spec asks, what is on record and what is seen, the next action.
+
+All that a run knows is in the status, so this is also how a run resumes: after a kill the same status leads
+to the same action. Each action says why; the shell in `controllers.migration` only carries it out.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from crdkeeper.api.storagemigration import (
+    MigrationTarget,
+    StorageMigrationSpec,
+    StorageMigrationStatus,
+)
+from crdkeeper.core.migration.observation import Observation
+from crdkeeper.core.migration.settle import settling
+from crdkeeper.core.text import count
+
+SweepType = Literal["Rewrite", "Verify", "Plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """Record the target and begin at the beginning; `restart` if evidence for another target is dropped."""
+
+    target: MigrationTarget
+    restart: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Nothing can be done now. `condition` names the step that is held up; look again after `seconds`."""
+
+    condition: str
+    reason: str
+    message: str
+    seconds: float
+    failing: bool = False
+    """Whether a person should know: Succeeded becomes False instead of Unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Separate:
+    """Take the resourceVersion that separates before from after."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Go through all objects, from the continue token on record if there is one."""
+
+    type: SweepType
+    fresh: bool
+    """Whether to begin a new pass rather than go on with the recorded one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryQuarantined:
+    """Try the refused objects again, one by one; status names all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """Reduce status.storedVersions of the CRD to the storage version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The end, for this target."""
+
+    succeeded: bool
+    reason: str
+    message: str
+
+
+Action = Pin | Hold | Separate | Sweep | RetryQuarantined | Trim | Finish
+
+_POLL_SECONDS = 10.0
+"""How often to look again at what only somebody else can change; events shorten the wait."""
+
+
+def decide(
+    spec: StorageMigrationSpec,
+    status: StorageMigrationStatus,
+    seen: Observation,
+    *,
+    renewed_at: datetime | None,
+    changed_at: datetime | None,
+    all_named: bool,
+    now: datetime,
+) -> Action:
+    """The next action.
+
+    `renewed_at` and `changed_at` are as for `settling`; `all_named` says whether the refused objects are
+    all known by name, so that they can be retried without a pass over the rest.
+    """
+    if ended := _ended(status, seen):
+        return ended
+    if spec.suspend:
+        return Hold(
+            "Suspended", "Suspended", "Suspended by spec.suspend; set it to false to go on.", _POLL_SECONDS
+        )
+    target = seen.target
+    if target is None:
+        return Hold(
+            "Resolved",
+            "ResourceNotFound",
+            f"There is no served resource {spec.resource}; waiting for its CRD to be established. "
+            f"Check spec.resource for spelling.",
+            _POLL_SECONDS,
+        )
+    if status.target is None or not status.target.same_as(target):
+        return _pin(status.target, target)
+    if spec.mode == "Execute" and not status.restarts and _already_current(status):
+        return Finish(True, "AlreadyCurrent", f"storedVersions holds {target.storage_version} only.")
+    if seen.missing_rights:
+        return Hold(
+            "Permitted",
+            "Forbidden",
+            f"Not permitted: {'; '.join(seen.missing_rights)}. Grant these with a ClusterRole labelled "
+            f"rbac.crdkeeper.dev/aggregate-to-rewriter=true (docs/operating.md).",
+            _POLL_SECONDS,
+            failing=True,
+        )
+    if spec.mode == "Plan":
+        return _plan(status)
+    if status.settled_resource_version is None:
+        state = settling(
+            seen,
+            settle_seconds=spec.settle_seconds,
+            require_leases=spec.api_server_leases == "Require",
+            changed_at=changed_at,
+            renewed_at=renewed_at,
+            now=now,
+        )
+        if state.wait:
+            return Hold("Settled", state.reason, state.message, min(state.wait, 2.0))
+        return Separate(state.message)
+    return _rewrite(spec, status, seen, all_named=all_named, now=now)
+
+
+def _ended(status: StorageMigrationStatus, seen: Observation) -> Finish | None:
+    definition = seen.definition
+    if status.target is not None and status.target.uid is not None and definition is None:
+        return Finish(
+            False, "DefinitionDeleted", "The CRD was deleted, and its objects with it: nothing is left to do."
+        )
+    if definition is not None and definition.terminating:
+        return Finish(
+            False,
+            "DefinitionTerminating",
+            "The CRD is being deleted, and its objects with it: they are left alone.",
+        )
+    return None
+
+
+def _pin(old: MigrationTarget | None, new: MigrationTarget) -> Pin:
+    stored = new.storage_version or "the server's storage version"
+    if old is None:
+        return Pin(new, False, f"Objects are to be stored at {stored}.")
+    what = "was created anew" if old.uid != new.uid else "changed"
+    return Pin(
+        new,
+        True,
+        f"The definition {what} in mid-run (generation {old.generation} to {new.generation}, storage version "
+        f"{old.storage_version} to {new.storage_version}): all evidence was dropped and the run began again.",
+    )
+
+
+def _already_current(status: StorageMigrationStatus) -> bool:
+    # Only before any work: once begun, a run proves what it set out to prove, whoever trims meanwhile.
+    target = status.target
+    return (
+        target is not None
+        and target.uid is not None
+        and target.stored_versions == [target.storage_version]
+        and status.settled_resource_version is None
+    )
+
+
+def _plan(status: StorageMigrationStatus) -> Action:
+    if status.sweep is None or not status.sweep.done:
+        return Sweep("Plan", fresh=status.sweep is None)
+    refused, scanned = status.progress.quarantined, status.sweep.scanned
+    if refused:
+        return Finish(
+            False,
+            "WouldBeRefused",
+            f"{refused:,} of {count(scanned, 'object')} would be refused; status.quarantine names them. Nothing was "
+            f"written. Mend the causes, then migrate.",
+        )
+    return Finish(
+        True, "PlanClean", f"{count(scanned, 'object')} would be accepted, none refused. Nothing was written."
+    )
+
+
+def _rewrite(
+    spec: StorageMigrationSpec,
+    status: StorageMigrationStatus,
+    seen: Observation,
+    *,
+    all_named: bool,
+    now: datetime,
+) -> Action:
+    sweep, quarantine, refused = status.sweep, status.quarantine, status.progress.quarantined
+    if sweep is None:
+        return Sweep("Rewrite", fresh=True)
+    if not sweep.done:
+        return Sweep(sweep.type, fresh=False)
+    if refused:
+        due = quarantine.next_retry_time
+        if spec.retry.limit is not None and quarantine.rounds >= spec.retry.limit:
+            return Finish(
+                False,
+                "RetriesExhausted",
+                f"{count(refused, 'object')} still refused after {count(quarantine.rounds, 'retry round')}; "
+                f"status.quarantine names them. Nothing was trimmed. Mend the causes and raise spec.retry.limit to go on.",
+            )
+        if due is not None and due > now:
+            return Hold(
+                "Rewritten",
+                "ObjectsRefused",
+                _refused_message(status, due),
+                min(_POLL_SECONDS, (due - now).total_seconds()),
+                failing=True,
+            )
+        return RetryQuarantined() if all_named else Sweep("Rewrite", fresh=True)
+    if sweep.type == "Rewrite" or (sweep.unexpected and spec.verify == "Remaining"):
+        return Sweep("Verify", fresh=True)
+    if spec.trim and seen.definition is not None and seen.definition.outdated_versions:
+        return Trim()
+    total = status.sweep.scanned if status.sweep else 0
+    return Finish(True, "Migrated", f"{count(total, 'object')} proved to be stored at the storage version.")
+
+
+def _refused_message(status: StorageMigrationStatus, due: datetime) -> str:
+    first = next(iter(status.quarantine.objects), None)
+    example = ""
+    if first is not None:
+        by = f" by {first.denied_by}" if first.denied_by else ""
+        at = f"{first.namespace}/{first.name}" if first.namespace else first.name
+        example = f" First: {at}, {first.code} {first.reason}{by}: {first.message}"
+    return (
+        f"{count(status.progress.quarantined, 'object')} refused, all others done; nothing is trimmed before all are "
+        f"written. Next try at {due:%H:%M:%S} UTC.{example}"
+    )

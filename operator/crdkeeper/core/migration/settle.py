@@ -1,0 +1,88 @@
+"""When every API server stores at the new version.
+
+An API server learns of a CRD's change through its watch, and requests that began before go on at the old
+version until they end. Nothing in the API says when that is over, so evidence starts to count only after
+
+* each API server was seen alive after the change: its identity Lease has a resourceVersion above the CRD's
+  (both count revisions of one etcd, so no clock is compared). A server that was frozen across the change
+  and would store one more object old when it wakes cannot have renewed its Lease; and
+* `settleSeconds` have passed since the change, and a few since all were seen alive: a server that wakes
+  needs some milliseconds to catch up with its watch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from crdkeeper.core.migration.observation import ApiServerLease, Observation
+from crdkeeper.core.text import count
+
+WAKE_SECONDS = 10
+"""Grace after all API servers were seen alive; some 20 ms were measured, a relist takes seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """How far it is: `wait` seconds at least until it can be settled; 0 means it is."""
+
+    wait: float
+    reason: str
+    message: str
+
+
+def settling(
+    seen: Observation,
+    *,
+    settle_seconds: int,
+    require_leases: bool,
+    changed_at: datetime | None,
+    renewed_at: datetime | None,
+    now: datetime,
+) -> Settling:
+    """Decide whether writes are all at the new version by now.
+
+    `changed_at` is a time not before the change of the storage version, and `renewed_at` when all Leases
+    were first seen to be newer than the change; None for either means just now.
+    """
+    silent = stale_leases(seen, now) if require_leases else ()
+    if silent:
+        names = ", ".join(each.name for each in silent[:3])
+        return Settling(
+            2.0,
+            "APIServerNotSeen",
+            f"Waiting for {count(len(silent), 'API server')} to renew an identity Lease in kube-system after the "
+            f"storage version changed: {names}. One that is frozen could still store the old version when it "
+            f"wakes. If it is gone for good, delete its Lease, or wait until "
+            f"{max(each.expires_at for each in silent):%H:%M:%S} UTC when it expires.",
+        )
+    settled_at = max(
+        (changed_at or now) + timedelta(seconds=settle_seconds),
+        (renewed_at or now) + timedelta(seconds=min(settle_seconds, WAKE_SECONDS)),
+    )
+    left = (settled_at - now).total_seconds()
+    if left > 0:
+        return Settling(
+            left,
+            "Settling",
+            f"Waiting {left:.0f} s more, so that no API server still writes the old storage version "
+            f"(settleSeconds: {settle_seconds}).",
+        )
+    if not require_leases:
+        proof = "API server Leases were not looked at, as asked for"
+    elif seen.leases is None:
+        proof = "API server Leases may not be read, so that a server frozen meanwhile would go unseen"
+    elif not seen.leases:
+        proof = "no API server Leases are published here, so that a server frozen meanwhile would go unseen"
+    else:
+        proof = f"{count(len(seen.leases), 'API server')} of {len(seen.leases)} seen alive after the change"
+    return Settling(0.0, "Settled", f"{settle_seconds} s have passed since the change, and {proof}.")
+
+
+def stale_leases(seen: Observation, now: datetime) -> Sequence[ApiServerLease]:
+    """The Leases not renewed since the CRD's last change, without those that have expired."""
+    if not seen.leases or seen.definition is None:
+        return ()
+    changed = int(seen.definition.resource_version)
+    return tuple(
+        each for each in seen.leases if int(each.resource_version) <= changed and each.expires_at > now
+    )

@@ -1,0 +1,1 @@
+"""What a DefinitionPolicy selects, and what follows from it."""

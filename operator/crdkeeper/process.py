@@ -1,0 +1,205 @@
+"""One operator process: probes and metrics over HTTP, leadership, and Kopf while it leads."""
+
+import asyncio
+import logging
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import kopf
+from aiohttp import web
+
+from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.kinds import list_migrations
+from crdkeeper.cluster.lease import Lease, LeaseLost
+from crdkeeper.controllers.definitionpolicies import DefinitionPolicies
+from crdkeeper.controllers.metrics import Metrics
+from crdkeeper.controllers.state import State
+from crdkeeper.controllers.storagemigrations import StorageMigrations
+from crdkeeper.handlers import operator_settings, register
+
+_log = logging.getLogger(__name__)
+
+_KINDS_POLL_SECONDS = 2.0
+_BEAT_SECONDS = 1.0
+_STALLED_SECONDS = 30.0
+_OUT_OF_CONTACT_SECONDS = 30.0
+_SHUTDOWN_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run: where the Lease is and who we are, where to serve HTTP, how many migrations at once."""
+
+    connection: Connection
+    namespace: str
+    identity: str
+    host: str = "0.0.0.0"
+    port: int = 8080
+    at_once: int = 4
+    lease_name: str = "crdkeeper-operator"
+
+
+@dataclass(slots=True)
+class Health:
+    """What the probes tell. `waiting_for` names what keeps a leader from work; empty when it is at work."""
+
+    lease: Lease
+    waiting_for: str = "leadership"
+    leading: bool = False
+    beat: float = field(default_factory=time.monotonic)
+
+    async def beating(self) -> None:
+        """Shows that the event loop turns."""
+        while True:
+            self.beat = time.monotonic()
+            await asyncio.sleep(_BEAT_SECONDS)
+
+    def alive(self) -> tuple[bool, str]:
+        """/healthz: False makes the kubelet restart the pod."""
+        stalled = time.monotonic() - self.beat
+        return stalled < _STALLED_SECONDS, f"event loop turned {stalled:.1f} s ago"
+
+    def ready(self) -> tuple[bool, str]:
+        """/readyz: a leader at work, or a standby that could take over now."""
+        silent = time.monotonic() - self.lease.contacted_at
+        if silent > _OUT_OF_CONTACT_SECONDS:
+            return False, f"no answer from the API server for {silent:.0f} s"
+        if not self.leading:
+            return True, "standby"
+        return not self.waiting_for, f"waiting for {self.waiting_for}" if self.waiting_for else "leading"
+
+
+async def run_operator(options: Options) -> int:
+    """Run until a signal (0) or the loss of leadership (1: the pod starts anew, as a standby)."""
+    metrics = Metrics()
+    metrics.leader.set(0)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with Client(options.connection) as client:
+        lease = Lease(client, options.namespace, options.lease_name, options.identity)
+        health = Health(lease)
+        runner = await _serve(options, health, metrics)
+        beating = asyncio.create_task(health.beating())
+        try:
+            return await _lead(client, lease, options, health, metrics, stop)
+        finally:
+            beating.cancel()
+            await runner.cleanup()
+
+
+async def _lead(
+    client: Client, lease: Lease, options: Options, health: Health, metrics: Metrics, stop: asyncio.Event
+) -> int:
+    stopping = asyncio.create_task(stop.wait())
+    acquiring = asyncio.create_task(lease.acquire())
+    await asyncio.wait({acquiring, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    if not acquiring.done():
+        acquiring.cancel()
+        return 0
+    acquiring.result()
+    health.leading, health.waiting_for = True, "the kinds of crdkeeper.dev to be installed"
+    metrics.leader.set(1)
+    holding = asyncio.create_task(lease.hold())
+    working = asyncio.create_task(_work(client, options, health, metrics, stop))
+    await asyncio.wait({holding, working}, return_when=asyncio.FIRST_COMPLETED)
+    metrics.leader.set(0)
+    lost = holding.done()
+    stop.set()
+    if not lost:
+        holding.cancel()
+    _, pending = await asyncio.wait({working}, timeout=_SHUTDOWN_SECONDS if not lost else 1.0)
+    for each in pending:
+        each.cancel()
+    try:
+        if working.done() and not working.cancelled():
+            working.result()
+        if lost:
+            holding.result()
+    except LeaseLost as error:
+        _log.error("Leadership is lost, exiting: %s", error)
+        return 1
+    await lease.release()
+    return 0
+
+
+async def _work(
+    client: Client, options: Options, health: Health, metrics: Metrics, stop: asyncio.Event
+) -> None:
+    if not await _kinds_installed(client, stop):
+        return
+    health.waiting_for = "the watches to start"
+    state = State()
+    migrations = StorageMigrations(client, state, metrics, identity=options.identity, at_once=options.at_once)
+    policies = DefinitionPolicies(client, state, metrics, identity=options.identity)
+    registry = kopf.OperatorRegistry()
+    register(registry, options.connection, state)
+    ready = asyncio.Event()
+    queues = [
+        asyncio.create_task(each.run())
+        for each in (migrations.queue, policies.definitions, policies.policies)
+    ]
+    announcing = asyncio.create_task(_announce_ready(ready, health))
+    try:
+        await kopf.operator(
+            registry=registry,
+            settings=operator_settings(),
+            clusterwide=True,
+            standalone=True,
+            ready_flag=ready,
+            stop_flag=stop,
+        )
+    finally:
+        for each in (*queues, announcing):
+            each.cancel()
+        await migrations.stop()
+        await asyncio.gather(*queues, announcing, return_exceptions=True)
+
+
+async def _kinds_installed(client: Client, stop: asyncio.Event) -> bool:
+    """Wait for our CRDs; Kopf looks for them only once. False if told to stop before."""
+    told = False
+    while not stop.is_set():
+        try:
+            if await list_migrations(client) is not None:
+                return True
+            if not told:
+                _log.warning("The kinds of crdkeeper.dev are not installed: apply crds/. Waiting.")
+                told = True
+        except (ApiError, Unreachable) as error:
+            _log.warning("StorageMigrations cannot be listed: %s", error)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _KINDS_POLL_SECONDS)
+    return False
+
+
+async def _announce_ready(ready: asyncio.Event, health: Health) -> None:
+    await ready.wait()
+    health.waiting_for = ""
+
+
+async def _serve(options: Options, health: Health, metrics: Metrics) -> web.AppRunner:
+    async def healthz(_: web.Request) -> web.Response:
+        return _answer(*health.alive())
+
+    async def readyz(_: web.Request) -> web.Response:
+        return _answer(*health.ready())
+
+    async def exposition(_: web.Request) -> web.Response:
+        return web.Response(body=metrics.exposition(), headers={"Content-Type": metrics.content_type})
+
+    application = web.Application()
+    application.add_routes(
+        [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", exposition)]
+    )
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, options.host, options.port).start()
+    return runner
+
+
+def _answer(good: bool, text: str) -> web.Response:
+    return web.Response(status=200 if good else 503, text=text + "\n")
