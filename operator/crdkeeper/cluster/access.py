@@ -8,16 +8,18 @@ from crdkeeper.cluster.client import Client
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """A verb on a resource in all namespaces."""
+    """A verb on a resource in all namespaces, or on the one object called `name`."""
 
     verb: str
     group: str
     resource: str
     subresource: str = ""
+    name: str = ""
 
     def __str__(self) -> str:
-        name = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
-        return f"{self.verb} {name}.{self.group}" if self.group else f"{self.verb} {name}"
+        resource = f"{self.resource}.{self.group}" if self.group else self.resource
+        path = "/".join(part for part in (resource, self.name, self.subresource) if part)
+        return f"{self.verb} {path}"
 
 
 async def missing_rights(client: Client, rights: Iterable[Right]) -> list[str]:
@@ -31,6 +33,7 @@ async def _allowed(client: Client, right: Right) -> bool:
         "group": right.group,
         "resource": right.resource,
         "subresource": right.subresource,
+        "name": right.name,
     }
     review = {
         "apiVersion": "authorization.k8s.io/v1",

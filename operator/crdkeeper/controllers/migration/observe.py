@@ -47,5 +47,5 @@ def _needed(
 ) -> list[Right]:
     needed = [Right(verb, spec.resource.group, spec.resource.resource) for verb in ("get", "list", "patch")]
     if spec.trim and spec.mode == "Execute" and definition is not None:
-        needed.append(Right("patch", _EXTENSIONS, "customresourcedefinitions", "status"))
+        needed.append(Right("patch", _EXTENSIONS, "customresourcedefinitions", "status", definition.name))
     return needed

@@ -189,8 +189,8 @@ def _plan(status: StorageMigrationStatus) -> Action:
         return Finish(
             False,
             "WouldBeRefused",
-            f"{refused:,} of {count(scanned, 'object')} would be refused; status.quarantine names them. Nothing was "
-            f"written. Mend the causes, then migrate.",
+            f"{refused:,} of {count(scanned, 'object')} would be refused; status.quarantine names them. "
+            f"Nothing was written. Mend the causes, then migrate.",
         )
     return Finish(
         True, "PlanClean", f"{count(scanned, 'object')} would be accepted, none refused. Nothing was written."
@@ -217,7 +217,8 @@ def _rewrite(
                 False,
                 "RetriesExhausted",
                 f"{count(refused, 'object')} still refused after {count(quarantine.rounds, 'retry round')}; "
-                f"status.quarantine names them. Nothing was trimmed. Mend the causes and raise spec.retry.limit to go on.",
+                f"status.quarantine names them. Nothing was trimmed. Mend the causes and raise "
+                f"spec.retry.limit to go on.",
             )
         if due is not None and due > now:
             return Hold(
@@ -244,6 +245,6 @@ def _refused_message(status: StorageMigrationStatus, due: datetime) -> str:
         at = f"{first.namespace}/{first.name}" if first.namespace else first.name
         example = f" First: {at}, {first.code} {first.reason}{by}: {first.message}"
     return (
-        f"{count(status.progress.quarantined, 'object')} refused, all others done; nothing is trimmed before all are "
-        f"written. Next try at {due:%H:%M:%S} UTC.{example}"
+        f"{count(status.progress.quarantined, 'object')} refused, all others done; nothing is trimmed before "
+        f"all are written. Next try at {due:%H:%M:%S} UTC.{example}"
     )

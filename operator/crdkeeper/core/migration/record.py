@@ -277,7 +277,7 @@ class Recorder:
                 "Verified",
                 "False",
                 "FoundMore",
-                f"The second pass found {count(sweep.unexpected, 'object')} still to be rewritten, and did so.",
+                f"The second pass found {count(sweep.unexpected, 'object')} to rewrite, and did so.",
                 now,
             )
 

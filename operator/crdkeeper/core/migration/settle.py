@@ -50,9 +50,9 @@ def settling(
         return Settling(
             2.0,
             "APIServerNotSeen",
-            f"Waiting for {count(len(silent), 'API server')} to renew an identity Lease in kube-system after the "
-            f"storage version changed: {names}. One that is frozen could still store the old version when it "
-            f"wakes. If it is gone for good, delete its Lease, or wait until "
+            f"Waiting for {count(len(silent), 'API server')} to renew an identity Lease in kube-system after "
+            f"the storage version changed: {names}. One that is frozen could store the old version again when "
+            f"it wakes. If it is gone for good, delete its Lease, or wait until "
             f"{max(each.expires_at for each in silent):%H:%M:%S} UTC when it expires.",
         )
     settled_at = max(

@@ -101,7 +101,8 @@ def standing(
         shown = ", ".join(failing[:5])
         reason, message = (
             "MigrationFailing",
-            f"{count(len(failing), 'migration')} without success: {shown}. `kubectl get smig -o wide` tells why.",
+            f"{count(len(failing), 'migration')} without success: {shown}. "
+            f"`kubectl get smig -o wide` tells why.",
         )
     elif outdated and policy.spec.storage_migration.mode == "Automatic":
         reason, message = "Migrating", f"{len(outdated)} of {count(len(definitions), 'CRD')} being migrated."
