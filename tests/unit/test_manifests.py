@@ -1,0 +1,60 @@
+"""The manifests as text: what a cluster would not notice, such as a forgotten file or an old version."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from crdkeeper.controllers.metrics import Metrics
+
+ROOT = Path(__file__).parents[2]
+MANIFESTS = ROOT / "manifests"
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+
+def load(path: Path) -> Any:
+    """The only document of a file."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def alerts() -> list[dict[str, Any]]:
+    """The rules of all alerts."""
+    (group,) = load(MANIFESTS / "monitoring/prometheusrule.yaml")["spec"]["groups"]
+    rules: list[dict[str, Any]] = group["rules"]
+    return rules
+
+
+def test_the_installation_leaves_out_what_is_optional() -> None:
+    assert load(MANIFESTS / "kustomization.yaml")["resources"] == ["../crds", "operator", "rbac"]
+
+
+@pytest.mark.parametrize("folder", ["operator", "rbac", "monitoring"])
+def test_no_file_is_forgotten(folder: str) -> None:
+    files = {path.name for path in (MANIFESTS / folder).iterdir()} - {"kustomization.yaml"}
+    assert set(load(MANIFESTS / folder / "kustomization.yaml")["resources"]) == files
+
+
+@pytest.mark.parametrize("path", ["manifests/samples/job.yaml", "Dockerfile", "kind-config.yaml"])
+def test_the_image_is_of_this_version(path: str) -> None:
+    (image,) = load(MANIFESTS / "operator/kustomization.yaml")["images"]
+    assert image["newTag"] == VERSION
+    named = re.findall(rf"{image['newName']}:(\S+)", (ROOT / path).read_text(encoding="utf-8"))
+    assert set(named) == {VERSION}
+
+
+@pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert["alert"])
+def test_an_alert_says_what_to_do(alert: dict[str, Any]) -> None:
+    heading = alert["alert"].removeprefix("Crdkeeper").lower()
+    assert alert["annotations"].keys() == {"summary", "description", "runbook"}
+    assert alert["annotations"]["runbook"] == f"docs/operating.md#{heading}"
+    assert alert["labels"].keys() == {"severity"}
+    assert alert["for"]
+
+
+@pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert["alert"])
+def test_an_alert_looks_at_metrics_that_exist(alert: dict[str, Any]) -> None:
+    exposed = {family.name for family in Metrics().registry.collect()}
+    assert set(re.findall(r"crdkeeper_\w+", alert["expr"])) <= exposed
