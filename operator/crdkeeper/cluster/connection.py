@@ -12,8 +12,12 @@ from pathlib import Path
 
 import aiohttp
 import kopf
+import yaml
 from kubernetes.aio import config as kubernetes_config
 from kubernetes.aio.client import Configuration
+from yarl import URL
+
+from crdkeeper.cluster.http1 import Http1Pool
 
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 75.0
@@ -47,18 +51,31 @@ class Connection:
                 if self._in_cluster():
                     kubernetes_config.load_incluster_config(client_configuration=loaded)
                 else:
-                    source = self.kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT_KUBECONFIG
                     await kubernetes_config.load_kube_config(
-                        config_file=str(source),
+                        config_file=self._files(),
                         context=self.context,
                         client_configuration=loaded,
                         persist_config=False,
                     )
-            except (kubernetes_config.ConfigException, OSError, ValueError) as error:
+            except (
+                kubernetes_config.ConfigException,
+                OSError,
+                ValueError,
+                TypeError,
+                yaml.YAMLError,
+            ) as error:
+                why = " ".join(str(error).split()).rstrip(".")
                 raise ConfigurationError(
-                    f"No cluster to talk to: {error}. Set KUBECONFIG or --kubeconfig, or run in a pod."
+                    f"No cluster to talk to: {why}. Set KUBECONFIG or --kubeconfig, or run in a pod."
                 ) from error
             self._configuration = loaded
+
+    def _files(self) -> str:
+        """The kubeconfig; in the environment several, as a list of paths, of which one must exist."""
+        files = str(self.kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT_KUBECONFIG)
+        if not any(Path(each).exists() for each in files.split(os.pathsep)):
+            raise FileNotFoundError(f"there is no {files}")
+        return files
 
     def _in_cluster(self) -> bool:
         chosen = self.kubeconfig or self.context or os.environ.get("KUBECONFIG")
@@ -88,6 +105,21 @@ class Connection:
             auto_decompress=True,
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=self._configuration.proxy,
+        )
+
+    def http1_pool(self) -> Http1Pool | None:
+        """The lean way to the same server; None where a proxy stands between."""
+        url, loaded = URL(self.host), self._configuration
+        if loaded.proxy or url.host is None or url.port is None or url.path.strip("/"):
+            return None
+        encrypted = url.scheme == "https"
+        return Http1Pool(
+            url.host,
+            url.port,
+            self._tls() if encrypted else None,
+            (loaded.tls_server_name or url.host) if encrypted else None,
+            connect_seconds=CONNECT_SECONDS,
+            request_seconds=REQUEST_SECONDS,
         )
 
     def _tls(self) -> ssl.SSLContext:

@@ -81,7 +81,7 @@ class Endpoint:
         if ref.managed_fields is not None:
             metadata["managedFields"] = ref.managed_fields
         query = f"?fieldManager={FIELD_MANAGER}" + ("&dryRun=All" if dry_run else "")
-        return await client.send(
+        return await client.send_lean(
             "PATCH",
             self.path(ref.namespace, ref.name) + query,
             content=orjson.dumps({"metadata": metadata}),
@@ -94,7 +94,8 @@ class Endpoint:
         try:
             body = await client.request("GET", self.path(namespace, name), accept=METADATA_ONLY)
         except ApiError as error:
-            if error.code == 404:
+            # Without its name in the answer it is the resource that is not there, or not there yet.
+            if error.code == 404 and (error.body.get("details") or {}).get("name") == name:
                 return None
             raise
         found: Mapping[str, Any] = body["metadata"]

@@ -68,9 +68,13 @@ class Metrics:
         seconds = self.seconds.labels(resource)
         outcomes = {each: self.objects.labels(resource, each.value) for each in _COUNTED}
 
+        codes: dict[int, Counter] = {}
+
         def observe(outcome: Outcome, code: int, took: float) -> None:
             seconds.observe(took)
-            self.requests.labels(resource, code).inc()
+            if code not in codes:
+                codes[code] = self.requests.labels(resource, code)
+            codes[code].inc()
             if counter := outcomes.get(outcome):
                 counter.inc()
 
