@@ -1,22 +1,27 @@
 """How fast to write: requests in flight by latency and throttling, and budgets per second.
 
-The API server's capacity is not known and changes. Like the gradient limiters of TCP Vegas and Netflix's
-concurrency-limits, `Pace` compares recent latency to the lowest seen: while it stays near, more requests
-may fly; when they queue up, fewer. Its own requests set the latency, so an idle server is used in full and
-a busy one is left room.
+The API server's capacity is not known and changes. Like TCP Vegas and Netflix's concurrency-limits, `Pace`
+compares recent latency to that of a server which has nothing to queue: while it stays near, more requests
+may fly; when they queue up, fewer. An idle server is used in full and a busy one is left room.
 """
 
 from dataclasses import dataclass, field
 from math import sqrt
 
-_TOLERANCE = 4.0
-"""Latency may rise to this multiple of the lowest before the limit falls.
+_TOLERANCE = 3.0
+"""Latency may rise to this multiple of the unqueued one before the limit falls.
 
-One request at a time leaves the server idle while the client thinks; at about four times that latency the
+One request at a time leaves the server idle while the client thinks; at about three times that latency the
 write ceiling is reached and any further request only queues.
 """
 _WINDOW = 32
 """Answers per adjustment."""
+_PROBE_EVERY = 64
+"""Windows between two probes of the unqueued latency: some seconds at full speed."""
+_PROBE_CONCURRENCY = 2
+"""Few enough not to queue. A probe at a fraction of the limit would follow the queue up."""
+_WARM_UP = 8
+"""First answers, which include the making of connections."""
 
 
 @dataclass(slots=True)
@@ -25,28 +30,40 @@ class Pace:
 
     maximum: int
     limit: float = 4.0
-    _lowest: float = field(default=0.0, init=False)
+    _unqueued: float = field(default=0.0, init=False)
     _sum: float = field(default=0.0, init=False)
     _count: int = field(default=0, init=False)
+    _ignore: int = field(default=_WARM_UP, init=False)
+    _windows: int = field(default=0, init=False)
+    _probing: bool = field(default=False, init=False)
 
     @property
     def concurrency(self) -> int:
         """Requests that may be in flight now."""
-        return max(1, min(self.maximum, int(self.limit)))
+        limit = min(self.limit, _PROBE_CONCURRENCY) if self._probing else self.limit
+        return max(1, min(self.maximum, int(limit)))
 
     def answered(self, latency: float) -> None:
         """An answer arrived after `latency` seconds."""
+        if self._ignore:
+            self._ignore -= 1
+            return
         self._sum += latency
         self._count += 1
         if self._count < min(_WINDOW, 4 * self.concurrency):
             return
         recent = self._sum / self._count
         self._sum, self._count = 0.0, 0
-        # The floor drifts up by a hundredth per window, so that a server that became slower for good
-        # (or one lucky first answer) does not hold the limit down for ever.
-        self._lowest = min(recent, self._lowest * 1.01) if self._lowest else recent
-        gradient = max(0.5, min(1.0, _TOLERANCE * self._lowest / recent))
+        if self._probing:
+            self._unqueued, self._probing, self._windows = recent, False, 0
+            return
+        self._unqueued = min(recent, self._unqueued or recent)
+        gradient = max(0.5, min(1.0, _TOLERANCE * self._unqueued / recent))
         self.limit = max(1.0, min(float(self.maximum), self.limit * gradient + sqrt(self.limit)))
+        self._windows += 1
+        if self._windows == _PROBE_EVERY:
+            # What is in flight by now was sent at the old limit.
+            self._probing, self._ignore = True, int(self.limit)
 
     def throttled(self) -> None:
         """The server said 429, or failed: halve."""
