@@ -1,0 +1,86 @@
+# Everything here works from a fresh clone: the virtual environment and the control plane's programs are
+# made when they are first needed. The programs are cached outside of the tree (see tests/controlplane).
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements/dev.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: venv
+venv: $(READY) ## Make the virtual environment
+
+.PHONY: controlplane
+controlplane: $(READY) ## Build etcd, kube-apiserver, kube-controller-manager and kubectl (once, about 6 minutes)
+	$(BIN)/python -m tests.controlplane build
+
+.PHONY: demo
+demo: controlplane ## Show a migration on a real API server, then clean up
+	$(BIN)/python -m demo
+
+.PHONY: test
+test: controlplane ## Run all tests
+	$(BIN)/pytest
+
+.PHONY: test-unit
+test-unit: $(READY) ## Run the tests that need no control plane
+	$(BIN)/pytest tests/unit tests/property
+
+.PHONY: test-long
+test-long: controlplane ## Run all tests, with the long versions of the random ones
+	HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 $(BIN)/pytest
+
+.PHONY: lint
+lint: $(READY) ## Check style, types and the direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: $(READY) ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: generate
+generate: $(READY) ## Generate crds/ from the models in api/
+	$(BIN)/python -m crdkeeper.api.crdgen crds
+
+.PHONY: cluster
+cluster: controlplane ## Start a control plane to play with; prints how to use it
+	$(BIN)/python -m tests.controlplane up
+
+.PHONY: cluster-down
+cluster-down: $(READY) ## End it
+	$(BIN)/python -m tests.controlplane down
+
+OBJECTS ?= 10000 50000
+ROUNDS ?= 3
+
+.PHONY: bench-migration
+bench-migration: controlplane ## Compare our rate with the API server's ceiling, the in-tree migrator and one at a time
+	$(BIN)/python -m tests.benchmark.migration --objects $(OBJECTS) --rounds $(ROUNDS)
+
+COMPILE = CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet --generate-hashes --strip-extras \
+	--allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
+
+.PHONY: requirements
+requirements: $(READY) ## Pin the dependencies of pyproject.toml anew
+	$(BIN)/pip install --quiet pip-tools
+	$(COMPILE) --output-file requirements/runtime.txt pyproject.toml
+	$(COMPILE) --extra dev --constraint requirements/runtime.txt --output-file requirements/dev.txt pyproject.toml
+
+.PHONY: clean
+clean: ## Remove what was made in the tree; the cache of the control plane stays
+	rm -rf $(VENV) .run build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf operator/crdkeeper.egg-info
