@@ -5,7 +5,7 @@ that nothing blocks a deletion when crdkeeper is gone.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import kopf
@@ -39,8 +39,19 @@ def operator_settings() -> kopf.OperatorSettings:
     return settings
 
 
-def register(registry: kopf.OperatorRegistry, connection: Connection, state: State) -> None:
-    """Have Kopf log in by `connection` and keep `state`."""
+def register(
+    registry: kopf.OperatorRegistry,
+    connection: Connection,
+    state: State,
+    *,
+    on_exit: Callable[[], Awaitable[None]],
+) -> None:
+    """Have Kopf log in by `connection`, keep `state`, and end what else is at work when it ends itself."""
+
+    # Kopf waits five seconds for tasks that it did not start, and then cancels them: end ours before.
+    @kopf.on.cleanup(registry=registry)
+    async def cleanup(**_: Any) -> None:
+        await on_exit()
 
     @kopf.on.login(registry=registry)
     async def login(**_: Any) -> kopf.ConnectionInfo:

@@ -31,7 +31,10 @@ _SHUTDOWN_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run: where the Lease is and who we are, where to serve HTTP, how many migrations at once."""
+    """How to run: where the Lease is and who we are, where to serve HTTP, how many migrations at once.
+
+    The Lease's times are client-go's, in seconds: duration above renew deadline above retry period.
+    """
 
     connection: Connection
     namespace: str
@@ -40,6 +43,9 @@ class Options:
     port: int = 8080
     at_once: int = 4
     lease_name: str = "crdkeeper-operator"
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
 
 
 @dataclass(slots=True)
@@ -80,7 +86,15 @@ async def run_operator(options: Options) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with Client(options.connection) as client:
-        lease = Lease(client, options.namespace, options.lease_name, options.identity)
+        lease = Lease(
+            client,
+            options.namespace,
+            options.lease_name,
+            options.identity,
+            duration=options.lease_duration,
+            renew_deadline=options.renew_deadline,
+            retry=options.retry_period,
+        )
         health = Health(lease)
         runner = await _serve(options, health, metrics)
         beating = asyncio.create_task(health.beating())
@@ -122,6 +136,11 @@ async def _lead(
     except LeaseLost as error:
         _log.error("Leadership is lost, exiting: %s", error)
         return 1
+    except Exception as error:
+        # Kopf has logged where it comes from: a watch was refused for good. A new process looks afresh.
+        _log.error("The watches ended, exiting to begin anew: %s", error)
+        await lease.release()
+        return 1
     await lease.release()
     return 0
 
@@ -136,13 +155,21 @@ async def _work(
     migrations = StorageMigrations(client, state, metrics, identity=options.identity, at_once=options.at_once)
     policies = DefinitionPolicies(client, state, metrics, identity=options.identity)
     registry = kopf.OperatorRegistry()
-    register(registry, options.connection, state)
     ready = asyncio.Event()
     queues = [
         asyncio.create_task(each.run())
         for each in (migrations.queue, policies.definitions, policies.policies)
     ]
     announcing = asyncio.create_task(_announce_ready(ready, health))
+
+    async def end() -> None:
+        stop.set()  # Kopf took the signal, but goes on waiting for this
+        for each in (*queues, announcing):
+            each.cancel()
+        await migrations.stop()
+        await asyncio.gather(*queues, announcing, return_exceptions=True)
+
+    register(registry, options.connection, state, on_exit=end)
     try:
         await kopf.operator(
             registry=registry,
@@ -153,10 +180,7 @@ async def _work(
             stop_flag=stop,
         )
     finally:
-        for each in (*queues, announcing):
-            each.cancel()
-        await migrations.stop()
-        await asyncio.gather(*queues, announcing, return_exceptions=True)
+        await end()
 
 
 async def _kinds_installed(client: Client, stop: asyncio.Event) -> bool:

@@ -67,7 +67,11 @@ class MigrationTemplate(ApiModel):
     managed_fields: Literal["Keep", "Retarget"] = "Keep"
     """Retarget moves entries of metadata.managedFields from other versions to the storage version."""
     verify: Literal["Remaining", "Full"] = "Remaining"
-    """What the second pass writes again: objects not seen rewritten since the start, or all."""
+    """What the second pass writes again: objects not seen rewritten since the start, or all.
+
+    With Full a run does its work also if storedVersions holds the storage version only: every object is
+    written once more, as after a change of encryption keys.
+    """
     settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 65
     """How long all API servers get to see a new storage version; keep it above their --request-timeout."""
     api_server_leases: Literal["Require", "Ignore"] = "Require"

@@ -1,5 +1,6 @@
 """Options that several commands share, with kubectl's names, and how coroutines are run."""
 
+import signal
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,5 +29,7 @@ def run_async(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine to its end; trouble with the cluster becomes one line and exit code 1."""
     try:
         return uvloop.run(work)
+    except KeyboardInterrupt:
+        raise SystemExit(128 + signal.SIGINT) from None
     except (ConfigurationError, ApiError, Unreachable) as error:
         raise click.ClickException(str(error)) from error

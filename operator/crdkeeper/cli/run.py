@@ -39,6 +39,27 @@ _FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
     show_default=True,
     help="Migrations that write at the same time.",
 )
+@click.option(
+    "--lease-duration",
+    type=click.FloatRange(min=1),
+    default=15.0,
+    show_default=True,
+    help="Seconds after which a standby takes over from a leader that is silent.",
+)
+@click.option(
+    "--renew-deadline",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Seconds after which a leader that could not renew its Lease gives up.",
+)
+@click.option(
+    "--retry-period",
+    type=click.FloatRange(min=0, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="Seconds between two tries to take or renew the Lease.",
+)
 @click.option("--log-format", type=click.Choice(sorted(_FORMATS)), default="text", show_default=True)
 @click.option("--verbose", "-v", is_flag=True, help="Log what Kopf does, too.")
 def run(
@@ -48,6 +69,9 @@ def run(
     identity: str | None,
     listen: str,
     max_migrations: int,
+    lease_duration: float,
+    renew_deadline: float,
+    retry_period: float,
     log_format: str,
     verbose: bool,
 ) -> None:
@@ -63,6 +87,8 @@ def run(
     host, _, port = listen.rpartition(":")
     if not port.isdigit():
         raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen")
+    if not lease_duration > renew_deadline > retry_period:
+        raise click.UsageError("--lease-duration > --renew-deadline > --retry-period must hold")
     options = Options(
         Connection(kubeconfig, context),
         namespace=namespace,
@@ -70,5 +96,8 @@ def run(
         host=host or "0.0.0.0",
         port=int(port),
         at_once=max_migrations,
+        lease_duration=lease_duration,
+        renew_deadline=renew_deadline,
+        retry_period=retry_period,
     )
     sys.exit(run_async(run_operator(options)))

@@ -1,6 +1,7 @@
 """CustomResourceDefinitions: read one, list them, and trim status.storedVersions."""
 
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from crdkeeper.api.meta import FIELD_MANAGER
 from crdkeeper.cluster.client import MERGE_PATCH, METADATA_ONLY, ApiError, Client
@@ -19,28 +20,34 @@ async def get_definition(client: Client, name: str) -> DefinitionFacts | None:
         raise
 
 
-async def list_definitions(client: Client, page: int = 100) -> list[DefinitionFacts]:
-    """All CRDs, a page at a time: with their schemas they are large."""
+async def list_definitions(client: Client, selector: str = "", page: int = 100) -> list[DefinitionFacts]:
+    """All CRDs that a label selector selects, a page at a time: with their schemas they are large."""
     found: list[DefinitionFacts] = []
+    query = f"?limit={page}" + (f"&labelSelector={quote(selector, safe='')}" if selector else "")
     token = ""
     while True:
-        suffix = f"&continue={token}" if token else ""
-        body = await client.request("GET", f"{_PATH}?limit={page}{suffix}")
+        body = await client.request("GET", f"{_PATH}{query}{token}")
         found.extend(definition_facts(each) for each in body["items"])
-        token = body["metadata"].get("continue", "")
-        if not token:
+        if not body["metadata"].get("continue"):
             return found
+        token = f"&continue={quote(body['metadata']['continue'], safe='')}"
 
 
 async def get_revision(client: Client, name: str) -> tuple[str, int] | None:
-    """uid and generation of a CRD without its schemas, to look often whether it changed."""
+    """uid and generation of a CRD without its schemas, to look often whether it changed.
+
+    None if it is gone or about to be: a deletion does not change the generation.
+    """
     try:
         body = await client.request("GET", f"{_PATH}/{name}", accept=METADATA_ONLY)
     except ApiError as error:
         if error.code == 404:
             return None
         raise
-    return body["metadata"]["uid"], body["metadata"].get("generation", 0)
+    metadata = body["metadata"]
+    if "deletionTimestamp" in metadata:
+        return None
+    return metadata["uid"], metadata.get("generation", 0)
 
 
 async def trim_stored_versions(client: Client, definition: DefinitionFacts, keep: Sequence[str]) -> None:

@@ -1,7 +1,10 @@
-"""Resources that are no CRD's: what discovery says of them."""
+"""What discovery says: of one resource that is no CRD's, and of the names of all."""
 
 from crdkeeper.api.storagemigration import GroupResource, MigrationTarget
 from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.core.resourcenames import ServedResource
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
 async def discover(client: Client, wanted: GroupResource) -> MigrationTarget | None:
@@ -38,3 +41,23 @@ async def _versions(client: Client, group: str) -> list[str]:
     preferred = found["preferredVersion"]["version"]
     others = [each["version"] for each in found["versions"] if each["version"] != preferred]
     return [preferred, *others]
+
+
+async def list_resources(client: Client) -> list[ServedResource]:
+    """All resources by all their names; none from a server that is older than aggregated discovery."""
+    found: list[ServedResource] = []
+    for path in ("/api", "/apis"):
+        body = await client.request("GET", path, accept=_AGGREGATED)
+        for group in body.get("items") or ():
+            for version in group["versions"]:
+                found.extend(
+                    ServedResource(
+                        group=group["metadata"].get("name", ""),
+                        plural=each["resource"],
+                        singular=each.get("singularResource", ""),
+                        kind=each["responseKind"]["kind"],
+                        short_names=tuple(each.get("shortNames") or ()),
+                    )
+                    for each in version.get("resources") or ()
+                )
+    return found

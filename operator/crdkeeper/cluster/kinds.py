@@ -26,6 +26,17 @@ async def list_migrations(client: Client) -> list[StorageMigration] | None:
     return [StorageMigration.model_validate(each) for each in body["items"]]
 
 
+async def list_policies(client: Client) -> list[DefinitionPolicy] | None:
+    """All DefinitionPolicies; None where the kind is not installed."""
+    try:
+        body = await client.request("GET", _path(DefinitionPolicy.plural))
+    except ApiError as error:
+        if error.code == 404:
+            return None
+        raise
+    return [DefinitionPolicy.model_validate(each) for each in body["items"]]
+
+
 async def get_migration(client: Client, name: str) -> StorageMigration | None:
     """One StorageMigration; None if there is none."""
     try:
@@ -63,17 +74,28 @@ async def delete_migration(client: Client, migration: StorageMigration) -> None:
 
 async def apply_status(client: Client, owner: Ours) -> bool:
     """Apply the whole status. Returns False if that very object is gone."""
-    body = {
-        "apiVersion": API_VERSION,
-        "kind": owner.kind,
-        "metadata": {"name": owner.metadata.name, "uid": owner.metadata.uid},
-        "status": owner.status.to_object(),
-    }
-    path = f"{_path(owner.plural, owner.metadata.name)}/status?fieldManager={FIELD_MANAGER}&force=true"
     try:
-        await client.request("PATCH", path, body, content_type=APPLY_PATCH)
+        await put_status(client, owner)
     except ApiError as error:
         if error.code in (404, 409):
             return False
         raise
     return True
+
+
+async def put_status(client: Client, owner: Ours, *, resource_version: str | None = None) -> dict[str, Any]:
+    """Apply the whole status, and only to that version of the object if one is given; the object by then.
+
+    Raises ApiError; 404 or 409 if that very object or version is not there any more.
+    """
+    metadata = {"name": owner.metadata.name, "uid": owner.metadata.uid}
+    if resource_version:
+        metadata["resourceVersion"] = resource_version
+    body = {
+        "apiVersion": API_VERSION,
+        "kind": owner.kind,
+        "metadata": metadata,
+        "status": owner.status.to_object(),
+    }
+    path = f"{_path(owner.plural, owner.metadata.name)}/status?fieldManager={FIELD_MANAGER}&force=true"
+    return await client.request("PATCH", path, body, content_type=APPLY_PATCH)

@@ -79,7 +79,7 @@ class Lease:
                 return await self._take()
         except (ApiError, Unreachable, TimeoutError) as error:
             if not (isinstance(error, ApiError) and error.code == 409):
-                _log.warning("The Lease could not be written: %s", error or "no answer in time")
+                _log.warning("The Lease could not be written: %s", str(error) or "no answer in time")
             return False
 
     async def _take(self) -> bool:

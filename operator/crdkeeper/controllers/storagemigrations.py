@@ -8,7 +8,8 @@ from crdkeeper.api.meta import OPERATOR, find_condition
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.events import send_event
-from crdkeeper.cluster.kinds import apply_status, delete_migration, get_migration
+from crdkeeper.cluster.kinds import delete_migration, get_migration
+from crdkeeper.cluster.statusrecord import StatusRecord
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.migration.run import MigrationRun
 from crdkeeper.controllers.state import State
@@ -81,10 +82,16 @@ class StorageMigrations:
             await self._expire(name, migration)
 
     def _start(self, name: str, migration: StorageMigration) -> None:
+        record = StatusRecord(self._client, migration)
+
+        async def save(current: StorageMigration) -> bool:
+            self._metrics.quarantined.labels(name).set(current.status.progress.quarantined)
+            return await record.save(current)
+
         run = MigrationRun(
             self._client,
             migration,
-            save=self._save,
+            save=save,
             announce=self._announce,
             observer=self._metrics.observer(str(migration.spec.resource)),
             slots=self._slots,
@@ -101,10 +108,6 @@ class StorageMigrations:
             self.queue.add_after(name, 30.0)
         elif not task.cancelled():
             self.queue.add(name)
-
-    async def _save(self, migration: StorageMigration) -> bool:
-        self._metrics.quarantined.labels(migration.metadata.name).set(migration.status.progress.quarantined)
-        return await apply_status(self._client, migration)
 
     async def _announce(self, migration: StorageMigration, changes: Sequence[Change]) -> None:
         told: set[str] = set()

@@ -17,12 +17,12 @@ from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.definitions import get_revision, trim_stored_versions
 from crdkeeper.cluster.objects import Endpoint
 from crdkeeper.controllers.migration.observe import observe
-from crdkeeper.controllers.migration.sweep import Interrupted, Observer, Sweep
+from crdkeeper.controllers.migration.sweep import RESOURCE_VERSIONS_RESET, Interrupted, Observer, Sweep
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.observation import Observation
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.migration.record import Baseline, Change, Recorder
-from crdkeeper.core.migration.settle import stale_leases
+from crdkeeper.core.migration.settle import RollCall
 
 _log = logging.getLogger(__name__)
 
@@ -31,13 +31,19 @@ _RATE_SECONDS = 10.0
 _LAST_SAVE_SECONDS = 3.0
 
 Save = Callable[[StorageMigration], Awaitable[bool]]
-"""Stores the status; False if the object is gone, which ends the run."""
+"""Stores the status; False if the object is gone or somebody else's to run, which ends the run."""
 Announce = Callable[[StorageMigration, Sequence[Change]], Awaitable[None]]
 """Tells people of changed conditions."""
+Patience = Callable[[protocol.Hold], bool]
+"""Whether to wait for what holds the work up; False ends the run there, to be gone on with later."""
 
 
 class _Abandoned(Exception):
-    """The migration object was deleted: nobody wants the work any more."""
+    """The migration object was deleted, or somebody else runs it: nobody wants this work any more."""
+
+
+class _GaveUp(Exception):
+    """Nobody wants to wait for what holds the work up."""
 
 
 class _Stale(Exception):
@@ -60,15 +66,17 @@ class MigrationRun:
         announce: Announce,
         observer: Observer,
         slots: asyncio.Semaphore,
+        patience: Patience = lambda hold: True,
     ) -> None:
         self._client = client
         self._save = save
         self._announce = announce
         self._observer = observer
         self._slots = slots
+        self._patience = patience
         self._record = Recorder(migration)
         self._wake = asyncio.Event()
-        self._renewed_at: datetime | None = None
+        self._roll = RollCall()
         self._unknown_change_at: datetime | None = None
         self._named: list[RefusedObject] = list(migration.status.quarantine.objects)
         self._troubles = 0
@@ -77,6 +85,11 @@ class MigrationRun:
     def migration(self) -> StorageMigration:
         """The migration with its status as it is by now."""
         return self._record.migration
+
+    @property
+    def refused(self) -> Sequence[RefusedObject]:
+        """The refused objects by name: more of them than the status lists."""
+        return self._named
 
     def update(self, migration: StorageMigration) -> None:
         """The object was seen again: take its spec; the status is ours."""
@@ -91,14 +104,16 @@ class MigrationRun:
         self._wake.set()
 
     async def run(self) -> None:
-        """Work until finished, or until the object is deleted."""
+        """Work until finished, until the object is deleted, or until patience ends."""
         self._record.first_sight(self._client.now())
         try:
             await self._saved()
             while not await self._step():
-                self._troubles = 0
+                pass
         except _Abandoned:
-            _log.info("StorageMigration %s is gone: its run ends.", self.migration.metadata.name)
+            _log.info("StorageMigration %s is gone or run elsewhere.", self.migration.metadata.name)
+        except _GaveUp:
+            _log.info("The run of StorageMigration %s does not wait.", self.migration.metadata.name)
         except asyncio.CancelledError:
             # A clean stop: what has been done since the last checkpoint need not be looked at again.
             with suppress(ApiError, Unreachable, TimeoutError):
@@ -115,8 +130,13 @@ class MigrationRun:
     async def _step(self) -> bool:
         """One decision carried out, whatever goes wrong; True at the end."""
         try:
-            return await self._decide_and_act()
+            ended = await self._decide_and_act()
+            self._troubles = 0
+            return ended
         except Interrupted as trouble:
+            if trouble.reason == RESOURCE_VERSIONS_RESET:
+                self._record.evidence_dropped(self._client.now())
+                self._roll, self._named = RollCall(), []
             await self._held(trouble.reason, trouble.message)
         except Unreachable as trouble:
             await self._held("APIServerUnavailable", f"The API server does not answer: {trouble}")
@@ -127,26 +147,32 @@ class MigrationRun:
     async def _held(self, reason: str, message: str) -> None:
         seconds = backoff(self._troubles, 1.0, 60.0)
         self._troubles += 1
-        sweep = self.migration.status.sweep
-        condition = "Verified" if sweep is not None and sweep.type == "Verify" else "Rewritten"
         hold = protocol.Hold(
-            condition,
+            self._condition_at_work(),
             reason,
-            f"{message} Trying again in {seconds:.0f} s.",
+            f"{message.rstrip('.')}. Trying again in {seconds:.0f} s.",
             seconds,
             failing=self._troubles > 2,
         )
-        troubles = self._troubles
         try:
             await self._hold(hold)
         except (ApiError, Unreachable) as error:
             _log.warning("Migration %s: %s; %s", self.migration.metadata.name, message, error)
             await asyncio.sleep(seconds)
-        self._troubles = troubles
+
+    def _condition_at_work(self) -> str:
+        status = self.migration.status
+        if status.target is None:
+            return "Resolved"
+        if status.settled_resource_version is None and self.migration.spec.mode == "Execute":
+            return "Settled"
+        return "Verified" if status.sweep is not None and status.sweep.type == "Verify" else "Rewritten"
 
     async def _hold(self, hold: protocol.Hold) -> None:
         self._record.held(hold, self._client.now())
         await self._saved()
+        if not self._patience(hold):
+            raise _GaveUp
         self._wake.clear()
         try:
             await asyncio.wait_for(self._wake.wait(), hold.seconds)
@@ -159,13 +185,12 @@ class MigrationRun:
         begun = status.sweep is not None and not status.sweep.done
         seen = await observe(self._client, spec, rights=not begun or self._troubles > 0, leases=settling)
         now = self._client.now()
-        if self._renewed_at is None and not stale_leases(seen, now):
-            self._renewed_at = now
+        self._roll.look(seen, now)
         action = protocol.decide(
             spec,
             status,
             seen,
-            renewed_at=self._renewed_at,
+            renewed_at=self._roll.complete_at,
             changed_at=self._changed_at(seen, now),
             all_named=len(self._named) == status.progress.quarantined,
             now=now,
@@ -186,7 +211,7 @@ class MigrationRun:
         match action:
             case protocol.Pin():
                 self._record.pinned(action, now)
-                self._renewed_at, self._named = None, []
+                self._roll, self._named = RollCall(), []
             case protocol.Hold():
                 await self._hold(action)
                 return False
@@ -252,6 +277,8 @@ class MigrationRun:
         except _Stale:
             return
         finally:
+            if sweep.tally.rewritten:
+                self._troubles = 0  # what interrupts now is another trouble than the one before
             # Each refused object is known by name as long as status and this pass name all of them.
             self._named = [
                 *before.refused.values(),
@@ -268,14 +295,17 @@ class MigrationRun:
             while not task.done():
                 self._wake.clear()
                 waker = asyncio.create_task(self._wake.wait())
-                await asyncio.wait(
-                    {task, waker}, timeout=CHECKPOINT_SECONDS, return_when=asyncio.FIRST_COMPLETED
-                )
-                waker.cancel()
+                try:
+                    await asyncio.wait(
+                        {task, waker}, timeout=CHECKPOINT_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                    )
+                finally:
+                    waker.cancel()
                 self._progressed(sweep, before, samples)
                 if not task.done():
                     await self._saved()
-                    if self.migration.spec.suspend or await self._target_changed():
+                    spec = self.migration.spec
+                    if spec.suspend or spec.limits != sweep.limits or await self._target_changed():
                         raise _Stale
             await task
         finally:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crdkeeper.api.storagemigration import MigrationLimits, RefusedObject
-from crdkeeper.cluster.client import Answer, ApiError, Client, Unreachable
+from crdkeeper.cluster.client import Answer, Client, Unreachable
 from crdkeeper.cluster.objects import PAGE, Endpoint
 from crdkeeper.core.migration.evidence import ObjectRef, Outcome, is_webhook_outage, judge, refusal
 from crdkeeper.core.migration.managedfields import retarget
@@ -26,6 +26,9 @@ _ATTEMPTS = 6
 """Tries of one object while the server fails before something is decided about it."""
 _OUTAGE = 25
 """Objects in a row that fail at the same broken webhook before the pass stops to wait."""
+
+RESOURCE_VERSIONS_RESET = "ResourceVersionsReset"
+"""Reason of an interruption after which the separator is worth nothing."""
 
 Observer = Callable[[Outcome, int, float], None]
 """Called with outcome, HTTP status (0: no answer) and seconds of each write."""
@@ -93,7 +96,8 @@ class Sweep:
 
         The token of the first page that is not wholly dealt with, and the number of objects before it.
         """
-        while self._batches and not self._batches[0].open:
+        # Objects of an outage are not decided about yet: a run that ends now must come by them again.
+        while self._batches and not self._batches[0].open and not self._outage:
             self._dealt_with += self._batches.popleft().size
         return (self._batches[0].token if self._batches else self._next_token), self._dealt_with
 
@@ -133,7 +137,7 @@ class Sweep:
             page = await self.endpoint.page(self.client, token)
             if self.separator is not None and _older(page.resource_version, self.separator):
                 raise Interrupted(
-                    "ResourceVersionsReset",
+                    RESOURCE_VERSIONS_RESET,
                     "The cluster's resourceVersions went back, as after a restore of etcd.",
                 )
             if self.limits.max_bytes_per_second and page.items:
@@ -184,17 +188,24 @@ class Sweep:
             worker.add_done_callback(self._workers.discard)
 
     async def _work(self) -> None:
-        while len(self._workers) <= self.pace.concurrency:
-            ref, batch = await self._queue.get()
-            try:
+        try:
+            while not self._superfluous():
+                ref, batch = await self._queue.get()
                 await self._settle(ref)
-            except (Interrupted, ApiError, Unreachable) as error:
-                if not self._failure.done():
-                    self._failure.set_exception(error)
-                return
-            batch.open -= 1
-            self._queue.task_done()
-            self._staff()
+                batch.open -= 1
+                self._queue.task_done()
+                self._staff()
+        except Exception as error:
+            if not self._failure.done():
+                self._failure.set_exception(error)
+
+    def _superfluous(self) -> bool:
+        """Whether this worker is to leave. It leaves at once, so that of several one stays."""
+        task = asyncio.current_task()
+        if task is None or len(self._workers) <= self.pace.concurrency:
+            return False
+        self._workers.discard(task)
+        return True
 
     def _count(self, outcome: Outcome) -> None:
         tally = self.tally

@@ -6,7 +6,7 @@ each in memory instead of the objects.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 
@@ -38,6 +38,7 @@ class DefinitionFacts:
     terminating: bool
     changed_at: datetime | None
     """Not before the last change of spec, by the API server's clock; None where nothing tells."""
+    created_at: datetime | None = None
 
     @property
     def storage_version(self) -> str:
@@ -63,6 +64,7 @@ def definition_facts(crd: Mapping[str, Any]) -> DefinitionFacts:
     """
     metadata, spec, status = crd["metadata"], crd["spec"], crd.get("status") or {}
     conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+    created = metadata.get("creationTimestamp")
     return DefinitionFacts(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -80,11 +82,16 @@ def definition_facts(crd: Mapping[str, Any]) -> DefinitionFacts:
         established=conditions.get("Established") == "True",
         terminating="deletionTimestamp" in metadata or conditions.get("Terminating") == "True",
         changed_at=spec_changed_at(metadata),
+        created_at=datetime.fromisoformat(created) if created else None,
     )
 
 
+_TRUNCATED = timedelta(seconds=1)
+"""The API server cuts times to whole seconds, so that a time on record is up to this too early."""
+
+
 def spec_changed_at(metadata: Mapping[str, Any]) -> datetime | None:
-    """The newest time in managedFields outside subresources: spec did not change after it.
+    """The newest time in managedFields outside subresources, rounded up: spec did not change after it.
 
     The API server moves an entry's time only when the write changed the object, and each change of
     spec goes through an entry without a subresource. None where there are no such entries.
@@ -94,4 +101,4 @@ def spec_changed_at(metadata: Mapping[str, Any]) -> datetime | None:
         for entry in metadata.get("managedFields") or ()
         if not entry.get("subresource") and entry.get("time")
     ]
-    return max(times, default=None)
+    return max(times) + _TRUNCATED if times else None

@@ -49,10 +49,14 @@ class ObjectRef:
 
 
 _WEBHOOK = re.compile(r'(?:admission webhook|failed calling webhook|conversion webhook for) "?([^"\s:]+)"?')
-_CONVERSION = re.compile(r"conversion webhook for ([^,]+(?:, Kind=\w+)?) failed")
+_CONVERSION = re.compile(r"conversion webhook for ([^,]+(?:, Kind=\w+)?) (?:failed|returned)")
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)'")
 _RBAC = re.compile(r'User "[^"]*" cannot \w+ resource')
-_WEBHOOK_FAILED = re.compile(r"failed calling webhook|conversion webhook for .* failed")
+_WEBHOOK_FAILED = re.compile(r"failed calling webhook|conversion webhook for .* (?:failed|returned)")
+_DENIED = re.compile(
+    r'admission webhook "[^"]*" denied the request|ValidatingAdmissionPolicy \'[^\']*\'.* denied request'
+)
+_TOO_LARGE = re.compile(r"request is too large|trying to send message larger than max")
 
 
 def judge(ref: ObjectRef, code: int, body: Mapping[str, Any], *, retry_after: float | None = None) -> Outcome:
@@ -62,13 +66,18 @@ def judge(ref: ObjectRef, code: int, body: Mapping[str, Any], *, retry_after: fl
     """
     if 200 <= code < 300:
         version = (body.get("metadata") or {}).get("resourceVersion")
+        if not version:
+            return Outcome.UNAVAILABLE  # not the API server's answer
         return Outcome.CURRENT if version == ref.resource_version else Outcome.REWRITTEN
     message = str(body.get("message", ""))
+    # Admission may deny with any code, also with one that means something else when the API server says it,
+    # such as the 404 of another object that a webhook looked for. etcd's limits come as a 500.
+    if _DENIED.search(message) or _TOO_LARGE.search(message):
+        return Outcome.REFUSED
     if code == 429 or (retry_after is not None and code >= 500):
         return Outcome.THROTTLED
     if code == 404:
-        named = (body.get("details") or {}).get("name") == ref.name
-        return Outcome.GONE if named else Outcome.UNSERVED
+        return _not_found(ref, body.get("details") or {})
     if code == 409 and body.get("reason") == "Conflict":
         return Outcome.CONFLICT
     if code == 401 or (code == 403 and _RBAC.search(message)):
@@ -77,6 +86,12 @@ def judge(ref: ObjectRef, code: int, body: Mapping[str, Any], *, retry_after: fl
     if code >= 500 and not _WEBHOOK_FAILED.search(message):
         return Outcome.UNAVAILABLE
     return Outcome.REFUSED
+
+
+def _not_found(ref: ObjectRef, details: Mapping[str, Any]) -> Outcome:
+    if details.get("kind") == "namespaces" and not details.get("group") and ref.namespace:
+        return Outcome.REFUSED  # the object is left over from a namespace that is gone
+    return Outcome.GONE if details.get("name") == ref.name else Outcome.UNSERVED
 
 
 def is_webhook_outage(refused: RefusedObject) -> bool:

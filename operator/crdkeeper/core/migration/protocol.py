@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from crdkeeper.api.meta import OPERATOR
 from crdkeeper.api.storagemigration import (
     MigrationTarget,
     StorageMigrationSpec,
@@ -97,6 +98,8 @@ def decide(
     `renewed_at` and `changed_at` are as for `settling`; `all_named` says whether the refused objects are
     all known by name, so that they can be retried without a pass over the rest.
     """
+    if seen.target is None and seen.missing_rights:
+        return _forbidden(spec, seen)  # what may not be looked at is not known to be gone
     if ended := _ended(status, seen):
         return ended
     if spec.suspend:
@@ -114,17 +117,10 @@ def decide(
         )
     if status.target is None or not status.target.same_as(target):
         return _pin(status.target, target)
-    if spec.mode == "Execute" and not status.restarts and _already_current(status):
+    if spec.mode == "Execute" and spec.verify != "Full" and not status.restarts and _already_current(status):
         return Finish(True, "AlreadyCurrent", f"storedVersions holds {target.storage_version} only.")
     if seen.missing_rights:
-        return Hold(
-            "Permitted",
-            "Forbidden",
-            f"Not permitted: {'; '.join(seen.missing_rights)}. Grant these with a ClusterRole labelled "
-            f"rbac.crdkeeper.dev/aggregate-to-rewriter=true (docs/operating.md).",
-            _POLL_SECONDS,
-            failing=True,
-        )
+        return _forbidden(spec, seen)
     if spec.mode == "Plan":
         return _plan(status)
     if status.settled_resource_version is None:
@@ -140,6 +136,22 @@ def decide(
             return Hold("Settled", state.reason, state.message, min(state.wait, 2.0))
         return Separate(state.message)
     return _rewrite(spec, status, seen, all_named=all_named, now=now)
+
+
+def _forbidden(spec: StorageMigrationSpec, seen: Observation) -> Hold:
+    remedy = (
+        "Grant these with a ClusterRole labelled rbac.crdkeeper.dev/aggregate-to-rewriter=true "
+        "(docs/operating.md)."
+        if spec.managed_by == OPERATOR
+        else "Grant these to the account that runs the migration."
+    )
+    return Hold(
+        "Permitted",
+        "Forbidden",
+        f"Not permitted: {'; '.join(seen.missing_rights)}. {remedy}",
+        _POLL_SECONDS,
+        failing=True,
+    )
 
 
 def _ended(status: StorageMigrationStatus, seen: Observation) -> Finish | None:
@@ -213,12 +225,12 @@ def _rewrite(
     if refused:
         due = quarantine.next_retry_time
         if spec.retry.limit is not None and quarantine.rounds >= spec.retry.limit:
+            go_on = "raise spec.retry.limit" if spec.managed_by == OPERATOR else "run the migration again"
             return Finish(
                 False,
                 "RetriesExhausted",
                 f"{count(refused, 'object')} still refused after {count(quarantine.rounds, 'retry round')}; "
-                f"status.quarantine names them. Nothing was trimmed. Mend the causes and raise "
-                f"spec.retry.limit to go on.",
+                f"status.quarantine names them. Nothing was trimmed. Mend the causes and {go_on} to go on.",
             )
         if due is not None and due > now:
             return Hold(

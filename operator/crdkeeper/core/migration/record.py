@@ -131,19 +131,23 @@ class Recorder:
         """Begin with this target; all evidence for another one is dropped."""
         status = self.migration.status
         status.target = action.target
+        status.start_time = status.start_time or now
+        if action.restart:
+            self.evidence_dropped(now)
+        reason = "TargetChanged" if action.restart else "Pinned"
+        self._set("Resolved", "True", reason, action.message, now, warning=action.restart)
+        self._running(reason, action.message, now)
+
+    def evidence_dropped(self, now: datetime) -> None:
+        """What was proved does not hold any more: begin again."""
+        status = self.migration.status
         status.settled_resource_version = None
         status.sweep = None
         status.progress = MigrationProgress()
         status.quarantine = MigrationQuarantine()
-        status.completion_time = None
-        status.start_time = status.start_time or now
-        if action.restart:
-            status.restarts += 1
-            for step in STEPS[1:]:
-                self._set(step, "Unknown", "Pending", "Not reached yet.", now)
-        reason = "TargetChanged" if action.restart else "Pinned"
-        self._set("Resolved", "True", reason, action.message, now, warning=action.restart)
-        self._running(reason, action.message, now)
+        status.restarts += 1
+        for step in STEPS[1:]:
+            self._set(step, "Unknown", "Pending", "Not reached yet.", now)
 
     def _running(self, reason: str, message: str, now: datetime) -> None:
         self._set("Succeeded", "Unknown", reason, message, now)

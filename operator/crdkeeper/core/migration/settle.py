@@ -3,22 +3,20 @@
 An API server learns of a CRD's change through its watch, and requests that began before go on at the old
 version until they end. Nothing in the API says when that is over, so evidence starts to count only after
 
-* each API server was seen alive after the change: its identity Lease has a resourceVersion above the CRD's
-  (both count revisions of one etcd, so no clock is compared). A server that was frozen across the change
-  and would store one more object old when it wakes cannot have renewed its Lease; and
-* `settleSeconds` have passed since the change, and a few since all were seen alive: a server that wakes
-  needs some milliseconds to catch up with its watch.
+* each API server was seen alive twice after the change: its identity Lease has a resourceVersion above the
+  CRD's (both count revisions of one etcd, so no clock is compared), and later a higher one. A server that
+  was frozen across the change and would store one more object old when it wakes cannot have renewed its
+  Lease; and
+* `settleSeconds` have passed since the change, and since all were seen alive: a server that wakes serves
+  requests before it has caught up with its watch, and one of these may take as long as any other.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from crdkeeper.core.migration.observation import ApiServerLease, Observation
 from crdkeeper.core.text import count
-
-WAKE_SECONDS = 10
-"""Grace after all API servers were seen alive; some 20 ms were measured, a relist takes seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,8 @@ def settling(
 ) -> Settling:
     """Decide whether writes are all at the new version by now.
 
-    `changed_at` is a time not before the change of the storage version, and `renewed_at` when all Leases
-    were first seen to be newer than the change; None for either means just now.
+    `changed_at` is a time not before the change of the storage version, and `renewed_at` when the
+    `RollCall` was complete; None for either means just now.
     """
     silent = stale_leases(seen, now) if require_leases else ()
     if silent:
@@ -51,14 +49,14 @@ def settling(
             2.0,
             "APIServerNotSeen",
             f"Waiting for {count(len(silent), 'API server')} to renew an identity Lease in kube-system after "
-            f"the storage version changed: {names}. One that is frozen could store the old version again when "
+            f"the storage version changed: {names}. One that is frozen could store the old version when "
             f"it wakes. If it is gone for good, delete its Lease, or wait until "
             f"{max(each.expires_at for each in silent):%H:%M:%S} UTC when it expires.",
         )
-    settled_at = max(
-        (changed_at or now) + timedelta(seconds=settle_seconds),
-        (renewed_at or now) + timedelta(seconds=min(settle_seconds, WAKE_SECONDS)),
-    )
+    since = changed_at or now
+    if require_leases and seen.leases:
+        since = max(since, renewed_at or now)
+    settled_at = since + timedelta(seconds=settle_seconds)
     left = (settled_at - now).total_seconds()
     if left > 0:
         return Settling(
@@ -78,11 +76,33 @@ def settling(
     return Settling(0.0, "Settled", f"{settle_seconds} s have passed since the change, and {proof}.")
 
 
-def stale_leases(seen: Observation, now: datetime) -> Sequence[ApiServerLease]:
-    """The Leases not renewed since the CRD's last change, without those that have expired."""
+def stale_leases(seen: Observation, now: datetime, above: int = 0) -> Sequence[ApiServerLease]:
+    """The Leases not renewed since the CRD's last change nor `above` a revision, but for those expired."""
     if not seen.leases or seen.definition is None:
         return ()
-    changed = int(seen.definition.resource_version)
+    floor = max(above, int(seen.definition.resource_version))
     return tuple(
-        each for each in seen.leases if int(each.resource_version) <= changed and each.expires_at > now
+        each for each in seen.leases if int(each.resource_version) <= floor and each.expires_at > now
     )
+
+
+@dataclass(slots=True)
+class RollCall:
+    """Sees each API server alive twice after a change of the CRD; begins anew with the next change.
+
+    Once is not enough: a server may renew its Lease right after the change and freeze before it has seen it.
+    Renewals are seconds apart, which is plenty for a server that is awake to catch up.
+    """
+
+    complete_at: datetime | None = None
+    _first: int = field(default=0, init=False)
+    """The newest Lease when each had been seen renewed once."""
+
+    def look(self, seen: Observation, now: datetime) -> None:
+        """Take one more observation into account."""
+        if self.complete_at is not None or not seen.leases or stale_leases(seen, now, self._first):
+            return
+        if self._first:
+            self.complete_at = now
+        else:
+            self._first = max(int(each.resource_version) for each in seen.leases)

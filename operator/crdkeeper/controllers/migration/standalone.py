@@ -1,0 +1,243 @@
+"""A migration without the operator, on a laptop or in a Job: the same run, on a status object of its own.
+
+What was begun is found again through that object, so that a process that was killed goes on by being
+started again. Where somebody else is at work on the resource, that work is followed instead.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from crdkeeper.api.meta import API_VERSION, CLI, OPERATOR, find_condition
+from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
+from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.definitions import get_definition
+from crdkeeper.cluster.discovery import discover, list_resources
+from crdkeeper.cluster.kinds import create_migration, get_migration, list_migrations
+from crdkeeper.cluster.statusrecord import StatusRecord
+from crdkeeper.controllers.migration.run import MigrationRun
+from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.core.migration.choice import Create, Follow, Resume, Unneeded, choose
+from crdkeeper.core.migration.protocol import Hold
+from crdkeeper.core.migration.record import Change
+from crdkeeper.core.migration.request import Request
+from crdkeeper.core.resourcenames import suggest
+
+_POLL_SECONDS = 2.0
+_NO_NEWS_SECONDS = 60.0
+_HOPELESS = frozenset((("Permitted", "Forbidden"), ("Resolved", "ResourceNotFound")))
+"""Holds, by condition and reason, that only a person can end: a command says so and ends, too."""
+
+
+class UnknownResource(Exception):
+    """There is no such resource."""
+
+
+@dataclass(slots=True)
+class Standalone:
+    """One request carried out. `watch` sees the migration whenever it has moved, `say` tells of the rest.
+
+    The fields below tell how it stands, also after an interruption.
+    """
+
+    client: Client
+    request: Request
+    watch: Callable[[StorageMigration], None]
+    say: Callable[[str], None]
+    migration: StorageMigration | None = field(default=None, init=False)
+    """The latest state."""
+    refused: Sequence[RefusedObject] = field(default=(), init=False)
+    """The refused objects by name: where the run is ours, more of them than the status lists."""
+    stored: bool = field(default=False, init=False)
+    """Whether the migration is an object in the cluster."""
+    followed: bool = field(default=False, init=False)
+    """Whether somebody else runs it."""
+    gone: bool = field(default=False, init=False)
+    """Whether the object was deleted meanwhile."""
+
+    async def run(self) -> None:
+        """Work, or follow, to the end, which may be without success.
+
+        Raises UnknownResource, ApiError or Unreachable.
+        """
+        while True:
+            definition = await self._resolve()
+            if self.request.dry_run:
+                await self._carry_out(self.request.unstored())
+                return
+            existing = await list_migrations(self.client)
+            choice = choose(
+                self.request.resource,
+                definition,
+                existing or (),
+                name=self.request.name,
+                full=self.request.spec().verify == "Full",
+            )
+            if existing is None and not isinstance(choice, Unneeded):
+                self.say(
+                    "The kind StorageMigration is not installed, so nothing can be saved: "
+                    "after an interruption the work begins anew."
+                )
+                await self._carry_out(self.request.unstored())
+                return
+            match choice:
+                case Unneeded():
+                    theirs = await self._carry_out(self.request.unstored())
+                case Follow(migration):
+                    theirs = migration
+                case Resume(migration):
+                    self.say(f"Going on with StorageMigration {migration.metadata.name}.")
+                    theirs = await self._go_on(migration)
+                case Create(name):
+                    created = await self._create(name)
+                    if created is None:
+                        continue  # the name was taken since we looked
+                    self.say(f"Created StorageMigration {name}.")
+                    theirs = await self._go_on(created)
+            if theirs is None or not self._wants_more(await self._follow(theirs)):
+                return
+
+    async def _go_on(self, migration: StorageMigration) -> StorageMigration | None:
+        record = StatusRecord(self.client, migration)
+        return await self._carry_out(self.request.resumed(migration), record)
+
+    async def _resolve(self) -> DefinitionFacts | None:
+        """The CRD, or None if the resource is no CRD's."""
+        resource, definition, forbidden = self.request.resource, None, None
+        try:
+            definition = await get_definition(self.client, str(resource)) if resource.group else None
+        except ApiError as error:
+            # An account with rights to one CRD gets this answer for any other name, also for a wrong one.
+            if error.code != 403:
+                raise
+            forbidden = error
+        if definition is not None:
+            return definition
+        if await discover(self.client, resource) is None:
+            meant = suggest(str(resource), await list_resources(self.client))
+            raise UnknownResource(f"no resource {resource}" + (f"; did you mean {meant}?" if meant else ""))
+        if forbidden is not None:
+            raise forbidden
+        return None
+
+    async def _create(self, name: str) -> StorageMigration | None:
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": StorageMigration.model_fields["kind"].default,
+            "metadata": {"name": name},
+            "spec": self.request.spec().to_object(),
+        }
+        try:
+            return await create_migration(self.client, body)
+        except ApiError as error:
+            if error.code == 409:
+                return None
+            raise
+
+    async def _carry_out(
+        self, migration: StorageMigration, record: StatusRecord | None = None
+    ) -> StorageMigration | None:
+        """Run it, with a record in the cluster if it has one; returns it if somebody else took it over."""
+        self.migration, self.stored, self.followed = migration, record is not None, False
+        waits = True
+
+        async def save(current: StorageMigration) -> bool:
+            self.refused = run.refused
+            self.watch(current)
+            return record is None or await record.save(current)
+
+        def patience(hold: Hold) -> bool:
+            nonlocal waits
+            waits = (hold.condition, hold.reason) not in _HOPELESS
+            return waits
+
+        run = MigrationRun(
+            self.client,
+            migration,
+            save=save,
+            announce=_announce,
+            observer=lambda outcome, code, seconds: None,
+            slots=asyncio.Semaphore(1),
+            patience=patience,
+        )
+        heeding = asyncio.create_task(self._heed(run)) if record is not None else None
+        try:
+            await run.run()
+        finally:
+            if heeding is not None:
+                heeding.cancel()
+        self.refused = run.refused
+        if record is None or migration.status.completion_time is not None or not waits:
+            return None
+        found = await get_migration(self.client, migration.metadata.name)
+        self.gone = found is None or found.metadata.uid != migration.metadata.uid
+        return None if self.gone else found
+
+    async def _heed(self, run: MigrationRun) -> None:
+        """Let the run know of changes that people make to the object's spec, such as `suspend`."""
+        name, uid = run.migration.metadata.name, run.migration.metadata.uid
+        limit = run.migration.spec.retry.limit
+        while True:
+            await asyncio.sleep(_POLL_SECONDS)
+            try:
+                seen = await get_migration(self.client, name)
+            except (ApiError, Unreachable):
+                continue  # the run meets the same trouble, and tells of it
+            if seen is not None and seen.metadata.uid == uid:
+                seen.spec = self.request.applied_to(seen.spec)
+                seen.spec.retry.limit = limit
+                run.update(seen)
+
+    async def _follow(self, migration: StorageMigration) -> StorageMigration:
+        name = migration.metadata.name
+        who = {OPERATOR: "The operator", CLI: "Another process"}.get(
+            manager := migration.spec.managed_by, manager
+        )
+        self.say(f"{who} is at work on StorageMigration {name}: following it.")
+        self.migration, self.stored, self.followed = migration, True, True
+        moved_at, told = time.monotonic(), False
+        while True:
+            self.refused = migration.status.quarantine.objects
+            self.watch(migration)
+            if migration.status.completion_time is not None or self._given_up(migration):
+                return migration
+            await asyncio.sleep(_POLL_SECONDS)
+            try:
+                seen = await get_migration(self.client, name)
+            except Unreachable as error:
+                self.say(f"The API server does not answer: {error}")
+                continue
+            if seen is None or seen.metadata.uid != migration.metadata.uid:
+                self.gone = True
+                return migration
+            if seen.metadata.resource_version != migration.metadata.resource_version:
+                moved_at = time.monotonic()
+            elif not told and time.monotonic() - moved_at > _NO_NEWS_SECONDS:
+                self.say(f"{name} has not moved for {_NO_NEWS_SECONDS:.0f} s. Does {who.lower()} still run?")
+                told = True
+            self.migration = migration = seen
+
+    def _given_up(self, migration: StorageMigration) -> bool:
+        """Whether not to wait for what somebody else's run waits for."""
+        status, limit = migration.status, self.request.spec().retry.limit
+        waiting = status.progress.quarantined and status.quarantine.next_retry_time is not None
+        if waiting and limit is not None and status.quarantine.rounds >= limit:
+            return True
+        return any(
+            each.status == "False" and (each.type, each.reason) in _HOPELESS for each in status.conditions
+        )
+
+    def _wants_more(self, followed: StorageMigration) -> bool:
+        """Whether somebody else's migration has succeeded, but was not asked to trim as this one is."""
+        return succeeded(followed) and self.request.spec().trim and not followed.spec.trim
+
+
+def succeeded(migration: StorageMigration) -> bool:
+    """Whether a migration reached its end, with success."""
+    found = find_condition(migration.status.conditions, "Succeeded")
+    return migration.status.completion_time is not None and found is not None and found.status == "True"
+
+
+async def _announce(migration: StorageMigration, changes: Sequence[Change]) -> None:
+    """No Events: whoever runs a command sees it, and a Job's account needs no right to create them."""

@@ -1,0 +1,133 @@
+"""The command line as users have it: processes of their own, with an account's kubeconfig and no more."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from io import RawIOBase
+from pathlib import Path
+
+from tests.cluster.harness import eventually
+
+TIMEOUT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended, and all that it printed."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+class Command:
+    """One process with its output in files."""
+
+    def __init__(self, command: list[str], environment: Mapping[str, str], output: Path) -> None:
+        self._output = output
+        with (output / "stdout").open("wb") as stdout, (output / "stderr").open("wb") as stderr:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment
+            )
+
+    @property
+    def stdout(self) -> str:
+        """What it has printed so far."""
+        return (self._output / "stdout").read_text(encoding="utf-8")
+
+    @property
+    def stderr(self) -> str:
+        """What it has told so far."""
+        return (self._output / "stderr").read_text(encoding="utf-8")
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Returns when that holds; fails if the command ends before, or takes too long."""
+
+        async def look() -> bool:
+            held = holds()
+            assert held or self._process.poll() is None, f"it ended:\n{self.stdout}{self.stderr}"
+            return held
+
+        await eventually(look, seconds=TIMEOUT_SECONDS, otherwise=lambda: self.stderr)
+
+    async def done(self, *, seconds: float = TIMEOUT_SECONDS) -> Done:
+        """Returns when it has ended."""
+
+        async def ended() -> bool:
+            return self._process.poll() is not None
+
+        await eventually(ended, seconds=seconds, otherwise=lambda: f"it runs on:\n{self.stderr}")
+        return Done(self._process.returncode, self.stdout, self.stderr)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends it a signal: SIGINT is what Ctrl-C does."""
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """Ends it without a chance to clean up; returns when it is gone. No error if it is already."""
+        self._process.kill()
+        self._process.wait()
+
+
+class CommandLine:
+    """A shell of one user: all commands get this kubeconfig. Close it to end what still runs."""
+
+    def __init__(self, kubeconfig: Path, directory: Path) -> None:
+        self._kubeconfig = kubeconfig
+        self._directory = directory
+        self._commands: list[Command] = []
+
+    def start(self, *args: str) -> Command:
+        """Starts `crdkeeper ARGS` and does not wait for it."""
+        return self.start_program(sys.executable, "-m", "crdkeeper", *args)
+
+    def run_on_terminal(self, *args: str) -> Done:
+        """Runs `crdkeeper ARGS` to its end with stderr on a terminal of its own; blocks meanwhile."""
+        ours, theirs = pty.openpty()
+        with os.fdopen(ours, "rb", buffering=0) as screen:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "crdkeeper", *args],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=theirs,
+                env={**self._environment(), "TERM": "xterm", "COLUMNS": "160"},
+            )
+            os.close(theirs)
+            shown = b"".join(iter(lambda: _read(screen), b""))
+            stdout, _ = process.communicate()
+        return Done(process.returncode, stdout.decode(), shown.decode())
+
+    def _environment(self, path: str | None = None) -> dict[str, str]:
+        # As in a Job's pod: nothing of the user's terminal or language matters.
+        return {
+            "PATH": path or os.environ["PATH"],
+            "KUBECONFIG": str(self._kubeconfig),
+            "KUBERC": "off",
+        }
+
+    def start_program(self, program: str, *args: str, path: str | None = None) -> Command:
+        """Starts another program, which may find others in `path`."""
+        output = self._directory / f"command-{len(self._commands)}"
+        output.mkdir(parents=True)
+        self._commands.append(Command([program, *args], self._environment(path), output))
+        return self._commands[-1]
+
+    async def run(self, *args: str) -> Done:
+        """Runs `crdkeeper ARGS` to its end."""
+        return await self.start(*args).done()
+
+    def close(self) -> None:
+        """Ends what still runs, by force."""
+        for each in self._commands:
+            each.kill()
+
+
+def _read(screen: RawIOBase) -> bytes:
+    try:
+        return screen.read(65536) or b""
+    except OSError:
+        return b""  # the other side was closed
