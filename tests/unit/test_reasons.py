@@ -1,0 +1,69 @@
+"""Every reason that a condition or an Event can show is in docs/operating.md, and no other is."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from crdkeeper.api.definitionpolicy import DefinitionPolicy, MigrationPolicy
+from crdkeeper.api.storagemigration import MigrationSweep, StorageMigration, StorageMigrationSpec
+from crdkeeper.core.migration.record import STEPS
+
+ROOT = Path(__file__).parents[2]
+RAISING = (
+    "core/migration/protocol.py",
+    "core/migration/record.py",
+    "core/migration/settle.py",
+    "core/policy/migrations.py",
+    "controllers/migration/run.py",
+    "controllers/migration/sweep.py",
+    "controllers/definitionpolicies.py",
+)
+OTHER_WORDS = {
+    *STEPS,
+    *("Succeeded", "Suspended", "Ready"),  # conditions
+    *("True", "False", "Unknown", "Normal", "Warning"),
+    *(StorageMigration.__name__, DefinitionPolicy.__name__, "CustomResourceDefinition"),
+    # A class that an annotation names, the start of a reason, and a noun to be counted.
+    *("Baseline", "Definition", "CRD"),
+} | {
+    word
+    for model in (StorageMigrationSpec, MigrationSweep, MigrationPolicy)
+    for field in model.model_fields.values()
+    for word in getattr(field.annotation, "__args__", ())
+    if isinstance(word, str)
+}
+
+
+def raised() -> set[str]:
+    """The reasons in the code: its strings of one CamelCase word that are nothing else."""
+    found = set()
+    for name in RAISING:
+        tree = ast.parse((ROOT / "operator/crdkeeper" / name).read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found |= set(re.findall(r"^[A-Z][A-Za-z]+$", node.value))
+    # Settled, Trimmed, Suspended are the names of conditions and of their reasons.
+    return (found - OTHER_WORDS) | {"Settled", "Trimmed", "Suspended"}
+
+
+def documented() -> set[str]:
+    """The reasons in the first columns of the tables."""
+    found: set[str] = set()
+    tables = (ROOT / "docs/operating.md").read_text().partition("## Reasons")[2].partition("## Alerts")[0]
+    for line in tables.splitlines():
+        if line.startswith("| `"):
+            found |= set(re.findall(r"`([A-Za-z]+)`", line.split("|")[1]))
+    return found
+
+
+def test_reasons_and_remedies_are_complete() -> None:
+    assert documented() == raised()
+
+
+@pytest.mark.parametrize("alert", ["ObjectsRefused", "DefinitionsOutdated", "NoLeader", "OperatorDown"])
+def test_each_alert_has_a_heading_to_link_to(alert: str) -> None:
+    rules = (ROOT / "manifests/monitoring").glob("*.yaml")
+    assert any(f"docs/operating.md#{alert.lower()}" in each.read_text() for each in rules)
+    assert f"### {alert}" in (ROOT / "docs/operating.md").read_text()
