@@ -22,25 +22,14 @@ from crdkeeper.api.storagemigration import (
     StorageMigrationSpec,
     StorageMigrationStatus,
 )
+from tests.cluster.harness.installation import CRDS, MANIFESTS, NAMESPACE, SERVICE_ACCOUNT
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
 
-MANIFESTS = Path(__file__).parents[2] / "manifests"
 SAMPLES = MANIFESTS / "samples"
-NAMESPACE = "crdkeeper-system"
-SERVICE_ACCOUNT = "crdkeeper-operator"
-CRDS = [f"crd/{kind.plural}.{GROUP}" for kind in crdgen.KINDS]
 
 Rights = set[tuple[str, str, str]]
 """What an account may do, as (resource.group/subresource, object's name or empty, verb)."""
-
-
-@pytest.fixture(scope="module")
-def installed(plane: Cluster) -> Cluster:
-    """The cluster with crdkeeper installed by the one line of the documentation."""
-    plane.kubectl("apply", "--server-side", f"--kustomize={MANIFESTS}")
-    plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", *CRDS)
-    return plane
 
 
 @pytest.fixture(scope="module")

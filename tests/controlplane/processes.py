@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tests.controlplane.pids import ProcessId
@@ -34,11 +34,12 @@ class Process:
         *,
         directory: Path,
         ready: Callable[[], bool],
+        arguments: Sequence[str] = (),
         hostname: str | None = None,
         detached: bool = False,
     ) -> None:
         self.name = name
-        self.command = [str(program), *(f"--{flag}={value}" for flag, value in flags.items())]
+        self.command = [str(program), *arguments, *(f"--{flag}={value}" for flag, value in flags.items())]
         self.log = directory / "logs" / f"{name}.log"
         self._pid_file = directory / "pids" / f"{name}.json"
         self._ready = ready
@@ -55,6 +56,11 @@ class Process:
     def running(self) -> bool:
         """Whether the process exists (a paused one does)."""
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def exit_status(self) -> int | None:
+        """How it ended, as subprocess has it (negative: by a signal); None while it runs."""
+        return self._started().poll()
 
     def start(self) -> None:
         """Starts the program and does not wait for it: see `wait_ready`."""

@@ -173,13 +173,14 @@ class MigrationRun:
         await self._saved()
         if not self._patience(hold):
             raise _GaveUp
-        self._wake.clear()
         try:
             await asyncio.wait_for(self._wake.wait(), hold.seconds)
         except TimeoutError:
             return
 
     async def _decide_and_act(self) -> bool:
+        # Before the look: what happens after it must not be slept through.
+        self._wake.clear()
         status, spec = self.migration.status, self.migration.spec
         settling = status.settled_resource_version is None and spec.mode == "Execute"
         begun = status.sweep is not None and not status.sweep.done
@@ -293,7 +294,6 @@ class MigrationRun:
         samples: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
         try:
             while not task.done():
-                self._wake.clear()
                 waker = asyncio.create_task(self._wake.wait())
                 try:
                     await asyncio.wait(
@@ -301,6 +301,7 @@ class MigrationRun:
                     )
                 finally:
                     waker.cancel()
+                self._wake.clear()
                 self._progressed(sweep, before, samples)
                 if not task.done():
                     await self._saved()

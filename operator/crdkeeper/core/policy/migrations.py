@@ -71,7 +71,7 @@ def migration_name(definition: DefinitionFacts, *, plan: bool) -> str:
     suffix = f"-{definition.storage_version}-g{definition.generation}{'-plan' if plan else ''}"
     # A CRD that was deleted and created anew has the same name and generations, but is another one.
     suffix = f"{suffix}-{sha256(definition.uid.encode()).hexdigest()[:5]}"
-    return definition.name[: _NAME_LIMIT - len(suffix)] + suffix
+    return definition.name[: _NAME_LIMIT - len(suffix)].rstrip("-.") + suffix
 
 
 def _label(name: str) -> str:

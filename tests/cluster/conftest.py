@@ -1,0 +1,105 @@
+"""Fixtures of tests on a real control plane: crdkeeper installed, its operator at work, an admin."""
+
+import re
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import ExitStack
+from itertools import count
+from typing import Any
+
+import pytest
+
+from tests.cluster.harness import Admin, Operator, TrimGuard, install
+from tests.cluster.harness.admin import QUICK
+from tests.controlplane.cluster import Cluster
+
+_NUMBERS = count()
+
+# On a test: its operators, each with the place in its log where the test began.
+OPERATORS = pytest.StashKey[list[tuple[Operator, int]]]()
+_SHOWN = 20_000
+
+# With one API server and no other writer there is nothing to settle.
+UNSETTLED = {**QUICK, "settleSeconds": 0}
+
+ERROR = re.compile(r"\[(ERROR|CRITICAL) *\]|^Traceback ")
+
+
+@pytest.fixture(scope="session")
+def installed(plane: Cluster) -> Cluster:
+    """The session's cluster with crdkeeper installed by the one line of the documentation."""
+    install(plane)
+    return plane
+
+
+@pytest.fixture
+def group(request: pytest.FixtureRequest) -> str:
+    """An API group that no other test uses."""
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
+    return f"{name[:40].strip('-')}-{next(_NUMBERS)}.example.com"
+
+
+@pytest.fixture
+async def admin(installed: Cluster) -> AsyncIterator[Admin]:
+    """The admin of the session's cluster. No trim of a CRD that it applies may be untrue."""
+    with TrimGuard(installed.etcd) as guard:
+        async with Admin(installed, template=UNSETTLED, on_definition=guard.add) as admin:
+            yield admin
+            guard.check()
+            await admin.clean_up()
+
+
+@pytest.fixture(scope="module")
+def module_operator(installed: Cluster) -> Iterator[Operator]:
+    """The operator of a module's tests; not running in modules that do not ask for it."""
+    operator = Operator(installed)
+    yield operator
+    operator.close()
+
+
+@pytest.fixture
+def operator(request: pytest.FixtureRequest, module_operator: Operator) -> Iterator[Operator]:
+    """The one operator of the session's cluster, running and ready.
+
+    It may log no error: what users cause is told by conditions and warnings.
+    """
+    begin = module_operator.log_size()
+    _show_on_failure(request, module_operator, begin)
+    if not module_operator.running:
+        module_operator.start()
+    yield module_operator
+    errors = [each for each in module_operator.log_since(begin).splitlines() if ERROR.search(each)]
+    assert not errors
+
+
+@pytest.fixture
+def start_operator(request: pytest.FixtureRequest) -> Iterator[Callable[..., Operator]]:
+    """Starts operators for one test: `start_operator(cluster, …)` takes the arguments of Operator.
+
+    They compete for the cluster's one Lease, also with the operator of the fixture `operator`.
+    """
+    with ExitStack() as stack:
+
+        def start(cluster: Cluster, *, wait: bool = True, **arguments: Any) -> Operator:
+            operator = Operator(cluster, **arguments)
+            stack.callback(operator.close)
+            _show_on_failure(request, operator, 0)
+            operator.start(wait=wait)
+            return operator
+
+        yield start
+
+
+def _show_on_failure(request: pytest.FixtureRequest, operator: Operator, begin: int) -> None:
+    request.node.stash.setdefault(OPERATORS, []).append((operator, begin))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Shows in the report of a failed test what its operators logged meanwhile."""
+    report = yield
+    if report.failed:
+        for operator, begin in item.stash.get(OPERATORS, []):
+            report.sections.append((f"log of {operator.log.stem}", operator.log_since(begin)[-_SHOWN:]))
+    return report

@@ -1,0 +1,18 @@
+"""Puts crdkeeper on a cluster as its documentation says."""
+
+from pathlib import Path
+
+from crdkeeper.api import crdgen
+from crdkeeper.api.meta import GROUP
+from tests.controlplane.cluster import Cluster
+
+MANIFESTS = Path(__file__).parents[3] / "manifests"
+NAMESPACE = "crdkeeper-system"
+SERVICE_ACCOUNT = "crdkeeper-operator"
+CRDS = [f"crd/{kind.plural}.{GROUP}" for kind in crdgen.KINDS]
+
+
+def install(cluster: Cluster) -> None:
+    """Applies the manifests and waits for the kinds. The Deployment gets no pods that run."""
+    cluster.kubectl("apply", "--server-side", f"--kustomize={MANIFESTS}")
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *CRDS)

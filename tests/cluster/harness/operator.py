@@ -1,0 +1,142 @@
+"""crdkeeper as users run it: a process of its own, under the account that the manifests give it."""
+
+import http.client
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.cluster.harness.installation import NAMESPACE, SERVICE_ACCOUNT
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.ports import Ports
+from tests.controlplane.processes import Process
+
+_NUMBERS: Final[Iterator[int]] = count()
+_GRACE = 20.0
+
+
+class Operator:
+    """One replica, with its log in a file. It talks to the API server of index `server`.
+
+    With the identity of a replica that was killed it takes the Lease over at once; with another one only
+    when the Lease has expired, 15 seconds later. `flags` are further ones of `crdkeeper run`.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        identity: str = "operator",
+        server: int = 0,
+        flags: Mapping[str, str] | None = None,
+    ) -> None:
+        self.identity = identity
+        self._ports = Ports()
+        self._port = self._ports.take()
+        kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, server=server)
+        command_line = {
+            "kubeconfig": str(kubeconfig),
+            "identity": identity,
+            "listen": f"127.0.0.1:{self._port}",
+            **(flags or {}),
+        }
+        self._process = Process(
+            f"{identity}-{next(_NUMBERS)}",
+            Path(sys.executable),
+            command_line,
+            arguments=("-m", "crdkeeper", "run"),
+            directory=cluster.directory / "operators",
+            ready=self.ready,
+        )
+        self.log = self._process.log
+
+    def start(self, *, wait: bool = True) -> None:
+        """Starts it and waits until it is ready: leading and at work, or a standby."""
+        self._process.start()
+        if wait:
+            self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """Returns when it is ready; raises with the end of its log if it ended or takes too long."""
+        self._process.wait_ready()
+
+    def stop(self, grace: float = _GRACE) -> int | None:
+        """Ends it as a kubelet does (SIGTERM, and SIGKILL after a grace); returns its exit status."""
+        self._process.stop(grace)
+        return self._process.exit_status
+
+    def close(self) -> None:
+        """Ends it for good and gives its port back."""
+        self.stop()
+        self._ports.close()
+
+    def kill(self) -> None:
+        """Ends it without a chance to clean up (SIGKILL)."""
+        self._process.kill()
+
+    def pause(self) -> None:
+        """Stops it where it is (SIGSTOP), with its connections open."""
+        self._process.pause()
+
+    def resume(self) -> None:
+        """Lets it go on (SIGCONT)."""
+        self._process.resume()
+
+    @property
+    def running(self) -> bool:
+        return self._process.running
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_status(self) -> int | None:
+        """As subprocess.Popen.returncode: None while it runs, negative after a signal."""
+        return self._process.exit_status
+
+    def ready(self) -> bool:
+        """Whether /readyz says so."""
+        status, _ = self.probe("/readyz")
+        return status == http.client.OK
+
+    def leading(self) -> bool:
+        """Whether it holds the Lease and is at work."""
+        return self.probe("/readyz") == (http.client.OK, "leading")
+
+    def probe(self, path: str) -> tuple[int, str]:
+        """Status and text of /healthz, /readyz or /metrics; status 0 if nobody answers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read().decode().strip()
+        except (OSError, http.client.HTTPException):
+            return 0, ""
+        finally:
+            connection.close()
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of the samples of that name whose labels include the given ones."""
+        _, text = self.probe("/metrics")
+        return sum(
+            sample.value
+            for family in text_string_to_metric_families(text + "\n")
+            for sample in family.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        )
+
+    def requests(self, crd: str) -> int:
+        """Rewriting requests that it has sent so far for a resource `plural.group`."""
+        return int(self.metric("crdkeeper_migration_requests_total", resource=crd))
+
+    def log_size(self) -> int:
+        """Where the log ends at present."""
+        return self.log.stat().st_size if self.log.exists() else 0
+
+    def log_since(self, offset: int = 0) -> str:
+        """The log from an offset on."""
+        return self.log.read_bytes()[offset:].decode(errors="replace") if self.log.exists() else ""

@@ -1,0 +1,165 @@
+"""A CRD that changes in mid-run: rolled back, deleted, deleted, created anew. No evidence outlives that."""
+
+from collections.abc import Sequence
+
+from crdkeeper.api.storagemigration import StorageMigration
+from tests.cluster.harness import (
+    Admin,
+    CustomKind,
+    Operator,
+    condition,
+    each_of,
+    eventually,
+    outdated,
+    time_passes,
+)
+from tests.cluster.harness.admin import CRDS
+
+TOTAL = 60
+SLOWLY = {"maxObjectsPerSecond": 10}
+FINALIZER = "example.com/protect"
+
+
+async def in_mid_run(admin: Admin, group: str) -> CustomKind:
+    """A kind some of whose objects are rewritten, and a migration of the group's name that goes on slowly."""
+    kind = await outdated(admin, CustomKind(group), TOTAL)
+    await admin.create_migration(group, kind, limits=SLOWLY)
+    await admin.wait_until_stored(kind, "v2", at_least=5)
+    return kind
+
+
+async def restarted(admin: Admin, name: str, times: int = 1) -> StorageMigration:
+    """The migration when it has begun again so often; from then on it may go fast."""
+    found = await admin.wait_for_migration(name, lambda seen: seen.status.restarts == times, "restarted")
+    await admin.patch_migration(name, limits={"maxObjectsPerSecond": None})
+    return found
+
+
+async def definition_gone(admin: Admin, kind: CustomKind) -> None:
+    """Returns when the CRD is really gone."""
+
+    async def gone() -> bool:
+        return await admin.find(f"{CRDS}/{kind.name}") is None
+
+    await eventually(gone)
+
+
+async def test_a_rollback_in_mid_run_is_followed(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await in_mid_run(admin, group)
+
+    back = kind.storing("v1")
+    await admin.apply_definition(back)
+
+    migration = await restarted(admin, group)
+    resolved = condition(migration, "Resolved")
+    assert resolved.reason == "TargetChanged"
+    assert "storage version v2 to v1" in resolved.message
+    assert migration.status.target is not None
+    assert migration.status.target.storage_version == "v1"
+    migration = await admin.wait_for_condition(group, "Succeeded", "True")
+    assert admin.stored(kind) == {"v1": TOTAL}
+    assert await admin.stored_versions_of(kind) == ["v1"]
+    assert migration.status.restarts == 1
+    told = [(type_, reason) for type_, reason, _ in await admin.events(group)]
+    assert ("Warning", "TargetChanged") in told
+
+
+async def test_a_rollback_and_forward_again_in_mid_run(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await in_mid_run(admin, group)
+
+    # The names of the versions are what they were; that they changed meanwhile shows in the generation only.
+    await admin.apply_definition(kind.storing("v1"))
+    await admin.create_objects(kind.storing("v1"), 10, prefix="during-rollback")
+    await admin.apply_definition(kind)
+
+    migration = await admin.wait_for_migration(group, lambda seen: seen.status.restarts >= 1, "restarted")
+    assert condition(migration, "Resolved").reason == "TargetChanged"
+    await admin.patch_migration(group, limits={"maxObjectsPerSecond": None})
+    await admin.wait_for_condition(group, "Succeeded", "True")
+    assert admin.stored(kind) == {"v2": TOTAL + 10}
+    assert await admin.stored_versions_of(kind) == ["v2"]
+
+
+async def test_a_change_of_labels_is_no_change(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await in_mid_run(admin, group)
+    await admin.merge(f"{CRDS}/{kind.name}", {"metadata": {"labels": {"team": "databases"}}})
+    await time_passes(admin)
+    await admin.patch_migration(group, limits={"maxObjectsPerSecond": None})
+    migration = await admin.wait_for_condition(group, "Succeeded", "True")
+    assert migration.status.restarts == 0
+    assert admin.stored(kind) == {"v2": TOTAL}
+
+
+async def test_a_deleted_crd_ends_the_run(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await in_mid_run(admin, group)
+
+    await admin.delete(f"{CRDS}/{kind.name}")
+
+    migration = await admin.wait_for_condition(group, "Succeeded", "False")
+    assert condition(migration, "Succeeded").reason in ("DefinitionTerminating", "DefinitionDeleted")
+    assert migration.status.completion_time is not None
+    await definition_gone(admin, kind)
+    assert admin.stored(kind) == {}
+    before = operator.requests(kind.name)
+    await time_passes(admin)
+    assert operator.requests(kind.name) == before <= TOTAL
+
+
+async def test_objects_of_a_terminating_crd_are_left_alone(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    kind = CustomKind(group)
+    await admin.apply_definition(kind)
+    names = await admin.create_objects(kind, TOTAL)
+    await each_of(names, lambda name: protect(admin, kind, name))
+    await admin.opt_in(group)
+    flipped = kind.storing("v2")
+    await admin.apply_definition(flipped)
+    await admin.create_migration(group, flipped, limits=SLOWLY)
+    await admin.wait_until_stored(kind, "v2", at_least=5)
+
+    await admin.delete(f"{CRDS}/{kind.name}")
+
+    await admin.wait_for_condition(group, "Succeeded", "False", "DefinitionTerminating")
+    # The API server notes the deletion in each object, which is a write, too.
+    await admin.wait_until_stored(kind, "v2", at_least=TOTAL)
+    before, requests = await admin.resource_versions(kind), operator.requests(kind.name)
+    await time_passes(admin)
+    assert await admin.resource_versions(kind) == before
+    assert operator.requests(kind.name) == requests < TOTAL
+    assert await admin.stored_versions_of(kind) == ["v1", "v2"]
+    await each_of(names, lambda name: protect(admin, kind, name, finalizers=None))
+    await definition_gone(admin, kind)
+
+
+async def protect(
+    admin: Admin, kind: CustomKind, name: str, *, finalizers: Sequence[str] | None = (FINALIZER,)
+) -> None:
+    """Sets an object's finalizers."""
+    await admin.merge(kind.path(name), {"metadata": {"finalizers": finalizers}})
+
+
+async def test_a_crd_that_is_created_anew_is_another_one(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    kind = await in_mid_run(admin, group)
+    uid = (await admin.definition(kind))["metadata"]["uid"]
+
+    # While the operator does not look, so that it never sees the CRD missing.
+    operator.pause()
+    try:
+        await admin.delete(f"{CRDS}/{kind.name}")
+        await definition_gone(admin, kind)
+        await outdated(admin, CustomKind(group), 20)
+    finally:
+        operator.resume()
+
+    migration = await restarted(admin, group)
+    assert "was created anew" in condition(migration, "Resolved").message
+    migration = await admin.wait_for_condition(group, "Succeeded", "True")
+    assert migration.status.target is not None
+    assert migration.status.target.uid == (await admin.definition(kind))["metadata"]["uid"] != uid
+    assert admin.stored(kind) == {"v2": 20}
+    assert await admin.stored_versions_of(kind) == ["v2"]
+    progress = migration.status.progress
+    assert (progress.total, progress.rewritten, progress.current) == (20, 20, 0)

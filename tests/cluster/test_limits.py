@@ -1,0 +1,77 @@
+"""Limits bind: at no moment is more written than they allow for the time since the first write.
+
+The bounds hold however slow the machine is, as a slow one only writes less.
+"""
+
+import time
+
+from crdkeeper.api.storagemigration import StorageMigration
+from tests.cluster.harness import Admin, CustomKind, Operator, outdated
+
+TOTAL = 60
+
+
+async def bounded_to_the_end(admin: Admin, name: str, kind: CustomKind, rate: float) -> None:
+    """Waits until a migration is finished, and looks that it never writes more objects per second.
+
+    One second's worth may come at once.
+    """
+    before_first_write = time.monotonic()
+
+    def finished_within_bounds(migration: StorageMigration) -> bool:
+        nonlocal before_first_write
+        start = time.monotonic()
+        written = admin.stored(kind).get("v2", 0)
+        if written:
+            assert written <= 1 + rate * (time.monotonic() - before_first_write + 1)
+        else:
+            before_first_write = start
+        return migration.status.completion_time is not None
+
+    await admin.wait_for_migration(name, finished_within_bounds, "finished")
+    assert admin.stored(kind) == {"v2": TOTAL}
+
+
+async def test_objects_per_second(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await outdated(admin, CustomKind(group), TOTAL)
+    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 20})
+    await bounded_to_the_end(admin, group, kind, rate=20)
+
+
+async def test_bytes_per_second(admin: Admin, operator: Operator, group: str) -> None:
+    kind = CustomKind(group)
+    await admin.apply_definition(kind)
+    await admin.create_objects(kind, TOTAL, note="x" * 4000)
+    await admin.opt_in(group)
+    kind = kind.storing("v2")
+    await admin.apply_definition(kind)
+    size = len((await admin.client.send("GET", kind.path("db-00000"))).content)
+    await admin.create_migration(group, kind, limits={"maxBytesPerSecond": 20 * size})
+    await bounded_to_the_end(admin, group, kind, rate=20)
+
+
+async def test_concurrency(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await outdated(admin, CustomKind(group), TOTAL)
+    seen: set[int] = set()
+
+    def done(migration: StorageMigration) -> bool:
+        seen.add(migration.status.progress.concurrency)
+        return migration.status.completion_time is not None
+
+    # Slow enough to be seen at work: progress is saved every two seconds.
+    limits = {"maxConcurrency": 2, "maxObjectsPerSecond": 12}
+    await admin.create_migration(group, kind, limits=limits)
+    await admin.wait_for_migration(group, done, "finished")
+    assert 0 < max(seen) <= 2
+
+
+async def test_a_limit_can_be_lifted_in_mid_run(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await outdated(admin, CustomKind(group), TOTAL)
+    # At this rate it would take longer than the test waits.
+    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 1})
+    await admin.wait_until_stored(kind, "v2", at_least=2)
+
+    await admin.patch_migration(group, limits={"maxObjectsPerSecond": None})
+
+    await admin.wait_for_condition(group, "Succeeded", "True", seconds=20)
+    assert admin.stored(kind) == {"v2": TOTAL}
