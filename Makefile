@@ -52,8 +52,9 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff check --fix .
 
 .PHONY: generate
-generate: $(READY) ## Generate crds/ from the models in api/
+generate: $(READY) ## Generate crds/ and docs/lint.md from the code
 	$(BIN)/python -m crdkeeper.api.crdgen crds
+	$(BIN)/python -m crdkeeper.cli.lintdocs > docs/lint.md
 
 .PHONY: cluster
 cluster: controlplane ## Start a control plane to play with; prints how to use it

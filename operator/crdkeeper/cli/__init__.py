@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from crdkeeper import __version__
+from crdkeeper.cli.lint import lint
 from crdkeeper.cli.migrate import migrate
 from crdkeeper.cli.run import run
 from crdkeeper.cli.status import status
@@ -30,8 +31,9 @@ def main() -> None:
     crdkeeper status --outdated                 which CRDs need a migration
     crdkeeper migrate PLURAL.GROUP --dry-run    what would be refused
     crdkeeper migrate PLURAL.GROUP              migrate one now, without the operator
+    crdkeeper lint -f FILE|FOLDER|-             what the API server would say of CRDs, offline
     """
 
 
-for _command in (status, migrate, run):
+for _command in (status, lint, migrate, run):
     main.add_command(_command)

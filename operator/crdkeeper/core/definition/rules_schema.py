@@ -1,0 +1,83 @@
+"""The rules of one version's schema as a whole: what stands at its root, and in which order it is checked."""
+
+from crdkeeper.core.definition.internalform import Part
+from crdkeeper.core.definition.rules_node import NodeChecks, Place
+from crdkeeper.core.schema import rules
+from crdkeeper.core.schema.defaults import check_defaults
+from crdkeeper.core.schema.fieldpath import Path
+from crdkeeper.core.schema.props import FIELD_ORDER, PRESERVE, VALIDATIONS, Schema
+from crdkeeper.core.schema.structural import conversion_error, violations
+from crdkeeper.core.schema.violation import OMITTED, Report
+
+_AT_ROOT = {
+    "description": "Description",
+    "type": "Type",
+    "format": "Format",
+    "title": "Title",
+    "maximum": "Maximum",
+    "exclusiveMaximum": "ExclusiveMaximum",
+    "minimum": "Minimum",
+    "exclusiveMinimum": "ExclusiveMinimum",
+    "maxLength": "MaxLength",
+    "minLength": "MinLength",
+    "pattern": "Pattern",
+    "maxItems": "MaxItems",
+    "minItems": "MinItems",
+    "uniqueItems": "UniqueItems",
+    "multipleOf": "MultipleOf",
+    "required": "Required",
+    "items": "Items",
+    "properties": "Properties",
+    "externalDocs": "ExternalDocs",
+    "example": "Example",
+    PRESERVE: "XPreserveUnknownFields",
+    VALIDATIONS: "XValidations",
+}
+"""What the root of a schema may hold beside a status subresource, with the server's names for it."""
+
+
+def check_schema(part: Part, *, status: bool, report: Report) -> None:
+    """The schema of a version, or the one that all versions share."""
+    schema = part.schema
+    if schema is None:
+        return
+    path = part.place("schema").child("openAPIV3Schema")
+    before = len(report.violations)
+    if status:
+        _check_root_with_status(schema, path, part.place("schema"), report)
+    if schema.get("nullable"):
+        at = part.place("schema").child("openAPIV3Schema.nullable", "openAPIV3Schema", "nullable")
+        report.forbidden(rules.ROOT_NULLABLE, at, "nullable cannot be true at the root")
+    error = conversion_error(schema)
+    with_cel = False
+    if error is None:
+        found = len(report.violations)
+        violations(schema, path, report)
+        if len(report.violations) == found:
+            check_defaults(schema, path, report)
+            with_cel = len(report.violations) == found
+    NodeChecks(report).check(schema, path, Place(root=True, cel=with_cel))
+    if error is not None and len(report.violations) == before:
+        report.invalid(rules.UNSUPPORTED_KEYWORD, path, "", error)
+
+
+def _check_root_with_status(schema: Schema, path: Path, owner: Path, report: Report) -> None:
+    for key in FIELD_ORDER:
+        if key not in schema:
+            continue
+        if key == "type":
+            if schema["type"] != "object":
+                at = owner.child("openAPIV3Schema.type", "openAPIV3Schema", "type")
+                detail = (
+                    'only "object" is allowed as the type at the root of the schema '
+                    "if the status subresource is enabled"
+                )
+                report.invalid(rules.STATUS_ROOT, at, schema["type"], detail)
+                return
+        elif key not in _AT_ROOT:
+            detail = (
+                f"only [{' '.join(_AT_ROOT.values())}] fields are allowed at the root of the schema "
+                "if the status subresource is enabled"
+            )
+            report.invalid(rules.STATUS_ROOT, path, OMITTED, detail)
+            return

@@ -1,0 +1,56 @@
+"""Where in a CRD: as the API server names a field, and as the author's file holds it.
+
+The two differ. The server checks its internal form, where a schema that all versions share has moved to
+`spec.validation` and a webhook's clientConfig to `webhookClientConfig`. A finding shows the server's name
+and leads to the author's line, so each path carries both.
+"""
+
+from typing import Self
+
+Step = str | int
+
+
+class Path:
+    """A path in the server's words (`str`) with the steps that lead there in the file (`steps`)."""
+
+    __slots__ = ("_parent", "_steps", "_text")
+
+    def __init__(self, text: str, steps: tuple[Step, ...], parent: Self | None = None) -> None:
+        self._parent = parent
+        self._text = text
+        self._steps = steps
+
+    def child(self, name: str, *steps: Step) -> "Path":
+        """A field; `steps` where the file holds it elsewhere than in a field of that name."""
+        return Path(f".{name}", steps or (name,), self)
+
+    def key(self, key: str) -> "Path":
+        """An entry of a map."""
+        return Path(f"[{key}]", (key,), self)
+
+    def index(self, index: int) -> "Path":
+        """An item of a list."""
+        return Path(f"[{index}]", (index,), self)
+
+    def __str__(self) -> str:
+        texts: list[str] = []
+        at: Path | None = self
+        while at is not None:
+            texts.append(at._text)
+            at = at._parent
+        return "".join(reversed(texts)).removeprefix(".")
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The keys and indexes from the top of the document."""
+        found: list[tuple[Step, ...]] = []
+        at: Path | None = self
+        while at is not None:
+            found.append(at._steps)
+            at = at._parent
+        return tuple(step for steps in reversed(found) for step in steps)
+
+
+def root(name: str) -> Path:
+    """The path of a field at the top of the document."""
+    return Path(name, (name,))

@@ -1,0 +1,115 @@
+"""Compares what we say of a CRD with what the API server says."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from crdkeeper.cluster.client import Client, Unreachable
+from crdkeeper.core.definition.create import check_creation
+from crdkeeper.core.schema import rules
+from crdkeeper.core.schema.violation import Report, Violation
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+_ATTEMPTS = 3
+
+Cause = tuple[str, str]
+"""A field and the server's message about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the API server said."""
+
+    code: int
+    message: str
+    causes: frozenset[Cause]
+
+
+async def ask(client: Client, crd: Any) -> Verdict:
+    """Sends a CRD as a dry run. The API server has bugs that end the connection: that is its verdict then."""
+    content = orjson.dumps(crd)
+    for _ in range(_ATTEMPTS):
+        try:
+            answer = await client.send("POST", f"{CRDS}?dryRun=All", content=content)
+            break
+        except Unreachable:
+            # It ends the connections of other requests as well.
+            continue
+    else:
+        return Verdict(500, "the API server fails on it", frozenset())
+    body = answer.json()
+    details = body.get("details") or {} if answer.code >= 400 else {}
+    causes = frozenset((each["field"], each["message"]) for each in details.get("causes") or ())
+    return Verdict(answer.code, str(body.get("message", ""))[:500], causes)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a CRD went."""
+
+    refused: bool
+    undecided: bool
+    """Whether we left more than expressions to the server, which was not compared then."""
+    disagreement: str | None
+
+
+def compare(crd: Any, verdict: Verdict) -> Comparison:
+    """Whether we say the same: accepted or refused, and each field with its message."""
+    report = check_creation(crd)
+    refused = verdict.code >= 400
+    undecided = any(each.rule is not rules.CEL for each in report.unchecked)
+    return Comparison(refused, undecided, _disagreement(report, verdict))
+
+
+def _disagreement(report: Report, verdict: Verdict) -> str | None:
+    undecodable = any(each.rule is rules.DECODE for each in report.violations)
+    if undecodable or verdict.code == 400:
+        same = undecodable and verdict.code == 400
+        return None if same else f"decodes: {not undecodable}, but {verdict.code}: {verdict.message}"
+    if verdict.code not in (201, 422):
+        return None if report.unchecked else f"{verdict.code}: {verdict.message}"
+    left = [_stem(str(each.path)) for each in report.unchecked]
+    if any(each.rule is rules.PATTERN for each in report.unchecked):
+        return None
+    ours = {_as_worded(each, verdict.causes) for each in report.violations}
+    missing = sorted(each for each in verdict.causes - ours if not _is_left(each, left))
+    extra = sorted(ours - verdict.causes)
+    if not missing and not extra:
+        return None
+    return "only the server:\n" + _listed(missing) + "only we:\n" + _listed(extra)
+
+
+_RULE = re.compile(r"(.*\.x-kubernetes-validations\[\d+\])\.(rule|messageExpression)")
+
+
+def _stem(path: str) -> str:
+    """All that the compiler says of a rule is said somewhere below it."""
+    rule = _RULE.fullmatch(path)
+    return rule[1] if rule else path
+
+
+def _is_left(cause: Cause, left: list[str]) -> bool:
+    field, message = cause
+    if any(field.startswith(each) for each in left):
+        return True
+    if message.startswith("Internal error"):
+        # The compiler may fail on the schema as a whole, before it comes to the first expression.
+        return any(each.startswith(f"{field}[") for each in left)
+    return bool(left) and "estimated rule cost total" in message
+
+
+def _as_worded(violation: Violation, causes: frozenset[Cause]) -> Cause:
+    """Our violation in the server's words where we leave out its dump of a bad value."""
+    field = str(violation.path)
+    if violation.value is None and violation.kind == "Invalid value":
+        for cause in causes:
+            if cause[0] == field and cause[1].endswith(f": {violation.detail}"):
+                return cause
+    return field, violation.message
+
+
+def _listed(causes: list[Cause]) -> str:
+    return "".join(f"  {field}: {message[:600]}\n" for field, message in causes)
