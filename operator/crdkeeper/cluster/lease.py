@@ -42,25 +42,27 @@ class Lease:
         self._retry = retry
         self._seen: tuple[str, float] = ("", 0.0)
         self._holding = False
+        self._renewed_at = 0.0
         self.contacted_at = time.monotonic()
         """When the API server last answered about the Lease, by the monotonic clock."""
 
     async def acquire(self) -> None:
         """Return once the Lease is ours."""
-        while not await self._try():  # noqa: ASYNC110 -- the API server has no event to wait for here
+        # The API server has no event to wait for here.
+        while not await self._try(self._renew_deadline / 2):  # noqa: ASYNC110
             await asyncio.sleep(self._retry)
         self._holding = True
         _log.info("Leading as %s.", self.identity)
 
     async def hold(self) -> None:
         """Renew for as long as that works. Raises LeaseLost."""
-        renewed = time.monotonic()
         while True:
-            await asyncio.sleep(self._retry)
-            if time.monotonic() - renewed > self._renew_deadline:
+            deadline = self._renewed_at + self._renew_deadline
+            await asyncio.sleep(min(self._retry, max(0.0, deadline - time.monotonic())))
+            left = deadline - time.monotonic()
+            if left <= 0:
                 raise LeaseLost(f"{self.identity} could not renew for {self._renew_deadline:.0f} s")
-            if await self._try():
-                renewed = time.monotonic()
+            await self._try(min(left, self._renew_deadline / 2))
 
     async def release(self) -> None:
         """Give the Lease up, so that the next one need not wait for it to expire."""
@@ -72,15 +74,19 @@ class Lease:
         except (ApiError, Unreachable) as error:
             _log.warning("The Lease was not released and will expire: %s", error)
 
-    async def _try(self) -> bool:
+    async def _try(self, seconds: float) -> bool:
         """Take or renew; False if not possible now. Raises LeaseLost if another one took it from us."""
+        began = time.monotonic()
         try:
-            async with asyncio.timeout(self._renew_deadline / 2):
-                return await self._take()
+            async with asyncio.timeout(seconds):
+                taken = await self._take()
         except (ApiError, Unreachable, TimeoutError) as error:
             if not (isinstance(error, ApiError) and error.code == 409):
                 _log.warning("The Lease could not be written: %s", str(error) or "no answer in time")
             return False
+        if taken:
+            self._renewed_at = began  # others count from when it was written, which was not before this
+        return taken
 
     async def _take(self) -> bool:
         lease = await self._read()

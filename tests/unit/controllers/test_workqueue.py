@@ -1,0 +1,174 @@
+"""The work queue, in virtual time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from crdkeeper.controllers.workqueue import WorkQueue
+from tests import virtualtime
+from tests.virtualtime import now
+
+
+class Reconciler:
+    """Takes a second for each key and notes when it began. `failures` says how often a key fails first."""
+
+    def __init__(self, seconds: float = 1.0, failures: dict[str, int] | None = None) -> None:
+        self.began: list[tuple[float, str]] = []
+        self.at_work: list[str] = []
+        self.most = 0
+        self._seconds = seconds
+        self._failures = failures or {}
+
+    async def __call__(self, key: str) -> None:
+        assert key not in self.at_work, "two workers at one key"
+        self.began.append((now(), key))
+        self.at_work.append(key)
+        self.most = max(self.most, len(self.at_work))
+        await asyncio.sleep(self._seconds)
+        self.at_work.remove(key)
+        if self._failures.get(key, 0):
+            self._failures[key] -= 1
+            raise RuntimeError("not yet")
+
+    @property
+    def times(self) -> list[float]:
+        return [round(time, 3) for time, _ in self.began]
+
+
+def work(
+    reconciler: Reconciler,
+    people: Callable[[WorkQueue], Awaitable[None]],
+    *,
+    workers: int = 4,
+    seconds: float = 1000.0,
+) -> None:
+    """Run the queue for a while, with what people do meanwhile."""
+
+    async def main() -> None:
+        queue = WorkQueue(reconciler, workers)
+        running = asyncio.create_task(queue.run())
+        await people(queue)
+        await asyncio.sleep(seconds)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    virtualtime.run(main())
+
+
+def adding(*keys: str) -> Callable[[WorkQueue], Coroutine[Any, Any, None]]:
+    async def people(queue: WorkQueue) -> None:
+        for key in keys:
+            queue.add(key)
+
+    return people
+
+
+def test_each_key_once() -> None:
+    reconciler = Reconciler()
+    work(reconciler, adding("a", "b", "a", "a"))
+    assert reconciler.began == [(0, "a"), (0, "b")]
+
+
+def test_a_key_that_is_added_while_it_is_at_work_comes_once_more() -> None:
+    reconciler = Reconciler()
+
+    async def people(queue: WorkQueue) -> None:
+        queue.add("a")
+        await asyncio.sleep(0.5)
+        for _ in range(3):
+            queue.add("a")
+
+    work(reconciler, people)
+    assert reconciler.began == [(0, "a"), (1, "a")]
+
+
+def test_a_key_can_come_again_later() -> None:
+    reconciler = Reconciler()
+
+    async def people(queue: WorkQueue) -> None:
+        queue.add("a")
+        await asyncio.sleep(5)
+        queue.add("a")
+
+    work(reconciler, people)
+    assert reconciler.times == [0, 5]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_as_many_at_the_same_time_as_there_are_workers(workers: int) -> None:
+    reconciler = Reconciler()
+    work(reconciler, adding(*"abcdefg"), workers=workers)
+    assert reconciler.most == workers
+    assert len(reconciler.began) == 7
+
+
+def test_failures_are_tried_again_ever_later() -> None:
+    reconciler = Reconciler(seconds=0.0, failures={"a": 9})
+    work(reconciler, adding("a"))
+    waits = [after - before for before, after in zip(reconciler.times, reconciler.times[1:], strict=False)]
+    assert waits == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_a_failure_hinders_no_other_key() -> None:
+    reconciler = Reconciler(failures={"a": 1000})
+    work(reconciler, adding("a", "b"), workers=1)
+    assert (1, "b") in reconciler.began
+
+
+def test_a_success_makes_up_for_all_failures() -> None:
+    reconciler = Reconciler(seconds=0.0, failures={"a": 3})
+
+    async def people(queue: WorkQueue) -> None:
+        queue.add("a")
+        await asyncio.sleep(100)
+        reconciler._failures["a"] = 1
+        queue.add("a")
+
+    work(reconciler, people)
+    assert reconciler.times[-2:] == [100, 100.5]
+
+
+def test_a_key_that_waits_for_a_retry_comes_at_once_when_it_is_added() -> None:
+    reconciler = Reconciler(seconds=0.0, failures={"a": 6})
+
+    async def people(queue: WorkQueue) -> None:
+        queue.add("a")
+        await asyncio.sleep(20)
+        queue.add("a")
+
+    work(reconciler, people)
+    assert reconciler.times == [0, 0.5, 1.5, 3.5, 7.5, 15.5, 20]
+
+
+def test_a_key_that_failed_and_was_added_meanwhile_comes_at_once() -> None:
+    reconciler = Reconciler(failures={"a": 1})
+
+    async def people(queue: WorkQueue) -> None:
+        queue.add("a")
+        await asyncio.sleep(0.5)
+        queue.add("a")
+
+    work(reconciler, people)
+    assert reconciler.times == [0, 1]
+
+
+def test_later() -> None:
+    reconciler = Reconciler()
+
+    async def people(queue: WorkQueue) -> None:
+        queue.add_after("a", 30)
+        queue.add_after("b", 30)
+        await asyncio.sleep(10)
+        queue.add("b")
+
+    work(reconciler, people)
+    assert reconciler.began == [(10, "b"), (30, "a")]
+
+
+def test_the_end_waits_for_nobody() -> None:
+    reconciler = Reconciler(seconds=1e6)
+    work(reconciler, adding("a", "b"), workers=1)
+    assert reconciler.began == [(0, "a")]

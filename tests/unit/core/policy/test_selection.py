@@ -1,0 +1,78 @@
+"""Which CRDs a policy selects, and which policy governs."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.api.definitionpolicy import LabelSelector
+from crdkeeper.core.policy.selection import governing, matches, selects
+from tests.unit.builders import definition, policy
+
+LABELS = {"team": "a", "tier": "gold"}
+
+
+@pytest.mark.parametrize(
+    ("selector", "selected"),
+    [
+        ({}, True),
+        ({"matchLabels": {"team": "a"}}, True),
+        ({"matchLabels": {"team": "b"}}, False),
+        ({"matchLabels": {"team": "a", "tier": "gold"}}, True),
+        ({"matchLabels": {"team": "a", "tier": "tin"}}, False),
+        ({"matchLabels": {"missing": ""}}, False),
+        ({"matchExpressions": [{"key": "team", "operator": "In", "values": ["a", "b"]}]}, True),
+        ({"matchExpressions": [{"key": "team", "operator": "In", "values": ["b"]}]}, False),
+        ({"matchExpressions": [{"key": "missing", "operator": "In", "values": ["b"]}]}, False),
+        ({"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["b"]}]}, True),
+        ({"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["a"]}]}, False),
+        ({"matchExpressions": [{"key": "missing", "operator": "NotIn", "values": ["a"]}]}, True),
+        ({"matchExpressions": [{"key": "team", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "missing", "operator": "Exists"}]}, False),
+        ({"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}, False),
+        ({"matchExpressions": [{"key": "missing", "operator": "DoesNotExist"}]}, True),
+        (
+            {"matchLabels": {"team": "a"}, "matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]},
+            False,
+        ),
+    ],
+)
+def test_label_selectors(selector: dict[str, Any], selected: bool) -> None:
+    assert matches(LabelSelector.model_validate(selector), LABELS) is selected
+
+
+@pytest.mark.parametrize(
+    ("groups", "selected"),
+    [
+        (["*"], True),
+        (["example.com"], True),
+        (["*.com"], True),
+        (["*.example.com"], False),
+        (["EXAMPLE.com"], False),
+        (["other.io", "example.*"], True),
+    ],
+)
+def test_group_globs(groups: list[str], selected: bool) -> None:
+    assert selects(policy(groups=groups), definition()) is selected
+
+
+def test_both_must_match() -> None:
+    picky = policy(groups=["example.com"], selector={"matchLabels": {"team": "a"}})
+    assert selects(picky, definition(labels={"team": "a"}))
+    assert not selects(picky, definition())
+
+
+@pytest.mark.parametrize(
+    ("policies", "name"),
+    [
+        ([], None),
+        ([policy("a", groups=["other.io"])], None),
+        ([policy("a", created=5), policy("b", created=1)], "b"),
+        ([policy("b", created=1), policy("a", created=1)], "a"),
+        ([policy("a", created=None), policy("b", created=1)], "b"),
+        ([policy("a", created=1, groups=["other.io"]), policy("b", created=2)], "b"),
+    ],
+    ids=["none", "none selects", "the oldest", "the first by name", "one not stored yet", "that selects"],
+)
+def test_who_governs(policies: list[Any], name: str | None) -> None:
+    found = governing(policies, definition())
+    assert (found.metadata.name if found else None) == name
