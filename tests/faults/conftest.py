@@ -1,0 +1,90 @@
+"""Fixtures of the fault tests: those of `tests.cluster`, and a plane whose programs may be broken.
+
+The admins differ in that their migrations settle for a second: here others write while the CRD changes.
+"""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.cluster.conftest import (
+    group,
+    installed,
+    module_operator,
+    operator,
+    pytest_runtest_makereport,
+    start_operator,
+)
+from tests.cluster.harness import Admin, TrimGuard, install
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.fixtures import EXTERNAL, LOGS
+from tests.controlplane.plane import ControlPlane
+
+__all__ = [
+    "admin",
+    "breakable",
+    "breakable_admin",
+    "breakable_plane",
+    "group",
+    "installed",
+    "module_operator",
+    "operator",
+    "pytest_runtest_makereport",
+    "start_operator",
+]
+
+
+@pytest.fixture
+async def admin(installed: Cluster) -> AsyncIterator[Admin]:
+    """The admin of the session's cluster. No trim of a CRD that it applies may be untrue."""
+    async with guarded(installed) as admin:
+        yield admin
+
+
+@asynccontextmanager
+async def guarded(cluster: Cluster) -> AsyncIterator[Admin]:
+    """An admin, with a guard over each trim of a CRD that it applies; cleans up if all is well."""
+    with TrimGuard(cluster.etcd) as guard:
+        async with Admin(cluster, on_definition=guard.add) as admin:
+            yield admin
+            guard.check()
+            await admin.clean_up()
+
+
+@pytest.fixture(scope="session")
+def breakable_plane(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    """One plane with crdkeeper installed for all tests that break one."""
+    if os.environ.get(EXTERNAL):
+        pytest.skip(f"this test breaks its control plane: not done with {EXTERNAL}")
+    request.getfixturevalue("control_plane_binaries")
+    with ControlPlane(tmp_path_factory.mktemp("breakable")) as plane:
+        install(plane)
+        yield plane
+
+
+@pytest.fixture
+def breakable(request: pytest.FixtureRequest, breakable_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """A plane whose programs a test may pause, kill and restart; mended for the next test."""
+    plane = breakable_plane
+    request.node.stash.setdefault(LOGS, []).append(plane.logs)
+    servers = [each.pid for each in plane.api_servers]
+    yield plane
+    for process in (plane.etcd_process, *plane.api_servers):
+        if process.running:
+            process.resume()
+        else:
+            process.start()
+        process.wait_ready()
+    if plane.controller_manager and servers != [each.pid for each in plane.api_servers]:
+        plane.controller_manager.restart()  # by itself it waits for half a minute before it tries again
+
+
+@pytest.fixture
+async def breakable_admin(breakable: ControlPlane) -> AsyncIterator[Admin]:
+    """The admin of that plane. No trim of a CRD that it applies may be untrue."""
+    async with guarded(breakable) as admin:
+        yield admin

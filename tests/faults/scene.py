@@ -1,0 +1,52 @@
+"""How the fault tests know how far a migration is, and whether it is right: from etcd."""
+
+from collections.abc import Mapping
+
+from crdkeeper.api.meta import find_condition
+from crdkeeper.api.storagemigration import StorageMigration
+from tests.cluster.harness import Admin, CustomKind
+
+PHASES = ("settling", "settled", "Rewrite", "Verify", "proved", "over")
+"""How far a migration is, in order: see `phase`."""
+
+
+def rewritten(admin: Admin, kind: CustomKind) -> int:
+    """Objects that are stored at the storage version."""
+    return admin.stored(kind).get(kind.storage_version, 0)
+
+
+def write_counts(admin: Admin, kind: CustomKind) -> dict[str, int]:
+    """How often each object was written since it was created, by its key in etcd."""
+    return admin.etcd.write_counts(f"/registry/{kind.group}/{kind.plural}/")
+
+
+def assert_each_written_once(admin: Admin, kind: CustomKind, *, since: Mapping[str, int]) -> None:
+    """All objects of then are there and were written once since: nobody did the work of another again."""
+    now = write_counts(admin, kind)
+    assert {key: count - since.get(key, 0) for key, count in now.items()} == dict.fromkeys(since, 1)
+
+
+async def assert_all_stored_at(admin: Admin, kind: CustomKind, count: int) -> None:
+    """The end of a migration, as etcd has it: all objects at the storage version, and it alone on record."""
+    assert admin.stored(kind) == {kind.storage_version: count}
+    assert await admin.stored_versions_of(kind) == [kind.storage_version]
+
+
+def phase(migration: StorageMigration) -> str:
+    """How far a migration is, by what a new operator finds on record."""
+    status = migration.status
+    if status.completion_time is not None:
+        return "over"
+    if status.settled_resource_version is None:
+        return "settling"
+    if status.sweep is None:
+        return "settled"
+    if status.sweep.type == "Verify" and status.sweep.done:
+        return "proved"
+    return status.sweep.type
+
+
+def message_of(migration: StorageMigration, type_: str) -> str:
+    """What a condition says; nothing before there is one."""
+    found = find_condition(migration.status.conditions, type_)
+    return found.message if found is not None else ""

@@ -1,0 +1,101 @@
+"""The continue token of a list is worth nothing any more: 410, in mid-list and after a kill.
+
+An API server serves old tokens from snapshots of its watch cache; it has none after a restart, and then
+etcd's compaction counts.
+"""
+
+from collections.abc import Callable
+from uuid import uuid4
+
+import orjson
+from prometheus_client.parser import text_string_to_metric_families
+
+from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.cluster.objects import PAGE
+from tests.cluster.harness import Admin, CustomKind, Operator, eventually
+from tests.controlplane.plane import ControlPlane
+from tests.faults.replicas import PATIENT
+from tests.faults.scene import assert_all_stored_at, assert_each_written_once, write_counts
+
+OBJECTS = 4 * PAGE + 100
+"""The operator lists two pages ahead and hands out a third, so that the last one comes much later."""
+
+
+async def test_no_object_is_passed_over(
+    breakable: ControlPlane, breakable_admin: Admin, start_operator: Callable[..., Operator], group: str
+) -> None:
+    admin = breakable_admin
+    (server,) = breakable.api_servers
+    kind = CustomKind(group)
+    await admin.apply_definition(kind)
+    await put_objects(admin, kind, OBJECTS)
+    await admin.opt_in(group)
+    kind = kind.storing("v2")
+    await admin.apply_definition(kind)
+    before = write_counts(admin, kind)
+    operator = start_operator(breakable, flags=PATIENT)
+    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 200})
+    await admin.wait_for_migration(group, behind_first_page, "behind its first page")
+
+    operator.pause()
+    server.restart()
+    admin.etcd.compact()
+    operator.resume()
+
+    await until_gone(admin, kind, 1)
+    await admin.wait_for_migration(group, behind_first_page, "behind its first page")
+    operator.kill()
+    expired = await gone(admin, kind)
+    await admin.patch_migration(group, limits={"maxObjectsPerSecond": 2000})
+
+    operator.start()
+
+    await until_gone(admin, kind, expired + 1)
+    migration = await admin.wait_for_condition(group, "Succeeded", "True", seconds=60)
+    await assert_all_stored_at(admin, kind, OBJECTS)
+    assert_each_written_once(admin, kind, since=before)
+    assert migration.status.restarts == 0
+    assert migration.status.progress.quarantined == migration.status.quarantine.rounds == 0
+    assert "Traceback" not in operator.log_since()
+
+
+def behind_first_page(migration: StorageMigration) -> bool:
+    """Whether a continue token is on record, from which a run would go on."""
+    sweep = migration.status.sweep
+    return sweep is not None and sweep.type == "Rewrite" and sweep.continue_token is not None
+
+
+async def put_objects(admin: Admin, kind: CustomKind, count: int) -> None:
+    """Puts many copies of one object into etcd, in a second."""
+    (first,) = await admin.create_objects(kind, 1)
+    copy = admin.etcd.get(kind.etcd_key(first))
+    assert copy is not None
+
+    def value(name: str) -> bytes:
+        metadata = {**copy["metadata"], "name": name, "uid": str(uuid4())}
+        return orjson.dumps({**copy, "metadata": metadata})
+
+    names = (f"copy-{number:05d}" for number in range(count - 1))
+    admin.etcd.put_all((kind.etcd_key(each), value(each)) for each in names)
+
+
+async def gone(admin: Admin, kind: CustomKind) -> int:
+    """Lists of a kind that the API server has answered with 410 since its start."""
+    answer = await admin.client.send("GET", "/metrics", accept="text/plain")
+    wanted = {"group": kind.group, "resource": kind.plural, "verb": "LIST", "code": "410"}
+    return sum(
+        int(sample.value)
+        for family in text_string_to_metric_families(answer.content.decode())
+        if family.name == "apiserver_request"
+        for sample in family.samples
+        if wanted.items() <= sample.labels.items()
+    )
+
+
+async def until_gone(admin: Admin, kind: CustomKind, count: int) -> None:
+    """Returns once there were so many of these."""
+
+    async def enough() -> bool:
+        return await gone(admin, kind) >= count
+
+    await eventually(enough, otherwise=lambda: "no list was answered with 410")

@@ -1,0 +1,153 @@
+"""What the run needs is away for a while, or asks it to wait: it goes on, and no object is blamed for it."""
+
+import asyncio
+from collections.abc import Callable
+
+from crdkeeper.api.storagemigration import StorageMigration
+from tests.cluster.harness import (
+    NAMESPACE,
+    SERVICE_ACCOUNT,
+    Admin,
+    CustomKind,
+    Operator,
+    eventually,
+    outdated,
+)
+from tests.controlplane.plane import ControlPlane
+from tests.faults.replicas import HASTY, PATIENT, until_ended
+from tests.faults.scene import (
+    assert_all_stored_at,
+    assert_each_written_once,
+    rewritten,
+    write_counts,
+)
+
+OBJECTS = 100
+LIMITS = {"maxObjectsPerSecond": 20}
+FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1"
+REQUESTS = "crdkeeper_migration_requests_total"
+
+StartOperator = Callable[..., Operator]
+
+
+async def test_the_api_server_is_down(
+    breakable: ControlPlane, breakable_admin: Admin, start_operator: StartOperator, group: str
+) -> None:
+    admin, (server,) = breakable_admin, breakable.api_servers
+    kind = await outdated(admin, CustomKind(group), OBJECTS)
+    before = write_counts(admin, kind)
+    operator = start_operator(breakable, flags=PATIENT)
+    await admin.create_migration(group, kind, limits=LIMITS)
+    await admin.wait_until_stored(kind, "v2", 30)
+
+    server.kill()
+    await asyncio.sleep(14)  # longer than an object is tried again before something is decided about it
+    server.start()
+    server.wait_ready()
+
+    assert_none_blamed(await admin.wait_for_condition(group, "Succeeded", "True", seconds=60), operator)
+    await assert_all_stored_at(admin, kind, OBJECTS)
+    assert_each_written_once(admin, kind, since=before)
+
+
+async def test_the_api_server_is_down_for_longer_than_a_leader_may_be_silent(
+    breakable: ControlPlane, breakable_admin: Admin, start_operator: StartOperator, group: str
+) -> None:
+    admin, (server,) = breakable_admin, breakable.api_servers
+    kind = await outdated(admin, CustomKind(group), OBJECTS)
+    operator = start_operator(breakable, flags=HASTY)
+    await admin.create_migration(group, kind, limits=LIMITS)
+    await admin.wait_until_stored(kind, "v2", 30)
+
+    server.kill()
+    assert await until_ended(operator) == 1
+    assert "Leadership is lost" in operator.log_since()
+
+    operator.start(wait=False)  # as a kubelet does
+    server.start()
+    server.wait_ready()
+
+    assert_none_blamed(await admin.wait_for_condition(group, "Succeeded", "True", seconds=60), operator)
+    await assert_all_stored_at(admin, kind, OBJECTS)
+
+
+async def test_etcd_hangs(
+    breakable: ControlPlane, breakable_admin: Admin, start_operator: StartOperator, group: str
+) -> None:
+    admin = breakable_admin
+    kind = await outdated(admin, CustomKind(group), OBJECTS)
+    operator = start_operator(breakable)
+    await admin.create_migration(group, kind, limits=LIMITS)
+    await admin.wait_until_stored(kind, "v2", 30)
+
+    breakable.etcd_process.pause()
+    await asyncio.sleep(6)
+    breakable.etcd_process.resume()
+
+    assert_none_blamed(await admin.wait_for_condition(group, "Succeeded", "True", seconds=60), operator)
+    await assert_all_stored_at(admin, kind, OBJECTS)
+    assert operator.leading()
+
+
+async def test_the_api_server_has_no_room(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await outdated(admin, CustomKind(group), OBJECTS)
+    before = write_counts(admin, kind)
+    level = await without_seats(admin, group)
+    await admin.create_migration(group, kind)
+
+    async def refused_often() -> bool:
+        return operator.metric(REQUESTS, resource=kind.name, code="429") >= 10
+
+    await eventually(refused_often, otherwise=lambda: "no write was throttled")
+    assert rewritten(admin, kind) < OBJECTS
+    await admin.merge(level, {"spec": {"limited": {"nominalConcurrencyShares": 10}}})
+
+    migration = await admin.wait_for_condition(group, "Succeeded", "True")
+    assert migration.status.progress.quarantined == migration.status.quarantine.rounds == 0
+    assert operator.metric(REQUESTS, resource=kind.name, code="200") == OBJECTS
+    await assert_all_stored_at(admin, kind, OBJECTS)
+    assert_each_written_once(admin, kind, since=before)
+
+
+async def without_seats(admin: Admin, group: str) -> str:
+    """Has the API server answer 429 to what the operator writes beside another write; returns the level."""
+    name = group.partition(".")[0]
+    limited = {
+        "nominalConcurrencyShares": 0,
+        "borrowingLimitPercent": 0,
+        "limitResponse": {"type": "Reject"},
+    }
+    level = {
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+        "kind": "PriorityLevelConfiguration",
+        "metadata": {"name": name},
+        "spec": {"type": "Limited", "limited": limited},
+    }
+    account = {"name": SERVICE_ACCOUNT, "namespace": NAMESPACE}
+    writes = {"verbs": ["patch"], "apiGroups": [group], "resources": ["*"], "namespaces": ["*"]}
+    schema = {
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+        "kind": "FlowSchema",
+        "metadata": {"name": name},
+        "spec": {
+            "matchingPrecedence": 100,
+            "priorityLevelConfiguration": {"name": name},
+            "rules": [
+                {
+                    "subjects": [{"kind": "ServiceAccount", "serviceAccount": account}],
+                    "resourceRules": [writes],
+                }
+            ],
+        },
+    }
+    await admin.create(f"{FLOW}/prioritylevelconfigurations", level)
+    await admin.create(f"{FLOW}/flowschemas", schema)
+    return f"{FLOW}/prioritylevelconfigurations/{name}"
+
+
+def assert_none_blamed(migration: StorageMigration, operator: Operator) -> None:
+    """Fails if an object was refused on the way."""
+    status = migration.status
+    assert status.progress.quarantined == status.quarantine.rounds == status.restarts == 0
+    assert operator.metric("crdkeeper_migration_objects_total", outcome="refused") == 0
+    assert "Traceback" not in operator.log_since()
