@@ -1,0 +1,74 @@
+"""`python -m demo`: plays the story, says how long it took, and leaves nothing behind."""
+
+import signal
+import sys
+import time
+from types import FrameType
+
+from demo.stage import KUBECONFIG, Occupied, Stage, stage
+from demo.story import OBJECTS, play
+from demo.terminal import CommandFailed
+from tests.controlplane.binaries import BinariesMissing
+from tests.controlplane.build import BuildFailed
+from tests.controlplane.kubectl import KubectlError
+from tests.controlplane.processes import ProcessFailed
+
+_LOG_LINES = 20
+
+
+def main() -> int:
+    """Returns the exit status: 0 if all went as the story says."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    started = time.monotonic()
+    try:
+        with stage() as set_up:
+            _introduce(set_up, time.monotonic() - started)
+            try:
+                play(set_up)
+            except BaseException:
+                _last_words(set_up)
+                raise
+    except KeyboardInterrupt:
+        print("\nInterrupted; all is cleaned up.", file=sys.stderr)
+        return 130
+    except (
+        BinariesMissing,
+        BuildFailed,
+        CommandFailed,
+        KubectlError,
+        Occupied,
+        ProcessFailed,
+    ) as error:
+        print(f"\nThe demo failed: {error}", file=sys.stderr)
+        return 1
+    print(f"\nAll done and cleaned up after {time.monotonic() - started:.0f} s.")
+    return 0
+
+
+def _introduce(stage: Stage, seconds: float) -> None:
+    terminal = stage.terminal
+    if stage.plane is None:
+        terminal.comment(f"On the cluster of {KUBECONFIG}.")
+    else:
+        terminal.comment(
+            f"A real control plane (etcd, kube-apiserver, kube-controller-manager), up in {seconds:.1f} s."
+        )
+    terminal.run("kubectl version")
+    terminal.comment(f"{OBJECTS:,} objects will be migrated.")
+
+
+def _last_words(stage: Stage) -> None:
+    operator = stage.operator
+    if operator is not None:
+        state = "runs" if operator.running else f"has ended with status {operator.exit_status}"
+        lines = operator.log_since().splitlines()[-_LOG_LINES:]
+        print(f"\nThe operator {state}; the end of its log:", *lines, sep="\n  ", file=sys.stderr)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """A SIGTERM cleans up as Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

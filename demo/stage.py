@@ -1,0 +1,122 @@
+"""Where the demo plays: a control plane of its own, or a cluster that the user brought and gets back tidy."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from crdkeeper.api.meta import GROUP as OUR_GROUP
+from demo.databases import GROUP, NAMESPACES, PLURAL
+from demo.terminal import ROOT, Terminal
+from tests.cluster.harness.installation import NAMESPACE
+from tests.cluster.harness.operator import Operator
+from tests.controlplane import binaries
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.external import ExternalCluster
+from tests.controlplane.plane import ControlPlane
+
+KUBECONFIG: Final = "CRDKEEPER_DEMO_KUBECONFIG"
+CRD: Final = f"{PLURAL}.{GROUP}"
+
+
+class Occupied(Exception):
+    """The user's cluster holds something that the demo would disturb."""
+
+
+@dataclass(slots=True)
+class Stage:
+    """The cluster, a terminal whose kubectl talks to it, and the operator once it runs."""
+
+    cluster: Cluster
+    terminal: Terminal
+    operator: Operator | None = None
+
+    @property
+    def plane(self) -> ControlPlane | None:
+        """The cluster if it is our own control plane, with an etcd to look into."""
+        return self.cluster if isinstance(self.cluster, ControlPlane) else None
+
+    def start_operator(self) -> Operator:
+        """Starts it as a process of this machine, under the account that the manifests gave it."""
+        self.operator = Operator(self.cluster, identity="demo")
+        self.operator.start()
+        return self.operator
+
+    def stop_operator(self) -> None:
+        """Ends it if it runs."""
+        if self.operator is not None:
+            self.operator.close()
+
+
+@contextmanager
+def stage() -> Iterator[Stage]:
+    """Sets the stage and clears it, however the demo ends."""
+    with tempfile.TemporaryDirectory(prefix="crdkeeper-demo-") as name:
+        directory = Path(name)
+        external = os.environ.get(KUBECONFIG)
+        with _borrowed(Path(external), directory) if external else _own(directory) as set_up:
+            try:
+                yield set_up
+            finally:
+                set_up.stop_operator()
+
+
+@contextmanager
+def _own(directory: Path) -> Iterator[Stage]:
+    kubectl = binaries.find().kubectl
+    with ControlPlane(directory) as plane:
+        yield Stage(plane, _terminal(plane, kubectl.parent))
+
+
+@contextmanager
+def _borrowed(kubeconfig: Path, directory: Path) -> Iterator[Stage]:
+    cluster = ExternalCluster(kubeconfig, directory)
+    _refuse_to_disturb(cluster)
+    try:
+        yield Stage(cluster, _terminal(cluster))
+    finally:
+        _tidy(cluster)
+
+
+def _terminal(cluster: Cluster, *programs: Path) -> Terminal:
+    # The command `crdkeeper` is beside the interpreter that its package is installed for.
+    path = [*map(str, programs), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+    return Terminal(
+        {
+            "PATH": os.pathsep.join(path),
+            "KUBECONFIG": str(cluster.kubeconfig),
+            "KUBECACHEDIR": str(cluster.directory / "kubectl-cache"),
+            "KUBERC": "off",
+        }
+    )
+
+
+def _refuse_to_disturb(cluster: Cluster) -> None:
+    definitions = cluster.kubectl("get", "crd", "--output=name").split()
+    namespaces = cluster.kubectl("get", "namespace", "--output=name").split()
+    found = [
+        each
+        for each in (*definitions, *namespaces)
+        if each.endswith((f".{OUR_GROUP}", f"/{CRD}"))
+        or each in {f"namespace/{name}" for name in (NAMESPACE, *NAMESPACES)}
+    ]
+    if found:
+        raise Occupied(
+            f"The cluster of {KUBECONFIG} already has {', '.join(found)}. The demo installs these, and "
+            "removes them at its end: give it a cluster without them."
+        )
+
+
+def _tidy(cluster: Cluster) -> None:
+    """Removes all that the demo has put into a cluster that lives on."""
+    for what in (
+        ("crd", CRD),
+        ("namespace", *NAMESPACES),
+        ("clusterrole", "crdkeeper-rewrite-platform"),
+        ("--kustomize", str(ROOT / "manifests")),
+    ):
+        cluster.kubectl("delete", "--ignore-not-found", *what, check=False)

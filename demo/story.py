@@ -1,0 +1,127 @@
+"""The story: an API in use gets a new storage version, crdkeeper migrates, and the old version can go."""
+
+import json
+
+from demo.databases import GROUP, NAMESPACES, PLURAL
+from demo.stage import CRD, Stage
+from demo.terminal import CommandFailed, eventually
+
+OBJECTS = 2000
+_OLD, _NEW = f"{GROUP}/v1", f"{GROUP}/v2"
+
+_GET_STORED_VERSIONS = f"kubectl get crd {CRD} -o jsonpath='{{.status.storedVersions}}'"
+_GET_PROOF = (
+    "kubectl get storagemigrations -o "
+    "jsonpath='{range .items[*].status.conditions[*]}{.type}={.status}: {.message}{\"\\n\"}{end}'"
+)
+
+
+def play(stage: Stage) -> None:
+    """All chapters. Raises CommandFailed where something is not as the story says."""
+    for chapter in (
+        _install,
+        _say_what_is_wanted,
+        _use_the_api,
+        _change_the_storage_version,
+        _look_on,
+        _look_at_the_proof,
+        _remove_the_old_version,
+    ):
+        chapter(stage)
+
+
+def _install(stage: Stage) -> None:
+    terminal = stage.terminal
+    terminal.heading("Install crdkeeper")
+    terminal.run("kubectl apply --server-side -k manifests")
+    terminal.run("kubectl wait --for=condition=Established crd -l app.kubernetes.io/name=crdkeeper")
+    if stage.plane is None:
+        terminal.comment("The demo needs no image: the operator runs on this machine instead of in pods.")
+        terminal.run("kubectl scale deployment crdkeeper-operator -n crdkeeper-system --replicas=0")
+    else:
+        terminal.comment("Here is no kubelet to start the Deployment's pods: the operator runs as a process.")
+    terminal.comment("It has a token of its ServiceAccount: its rights are those of the manifests.")
+    terminal.typed("crdkeeper run --kubeconfig operator.kubeconfig &")
+    operator = stage.start_operator()
+    eventually(operator.leading, "the operator leads")
+    terminal.show(operator.log_since().rstrip("\n"))
+
+
+def _say_what_is_wanted(stage: Stage) -> None:
+    terminal = stage.terminal
+    terminal.heading("Say what it shall look after, and what it may rewrite")
+    terminal.run("cat demo/policy.yaml demo/rewriter-role.yaml")
+    terminal.run("kubectl apply --server-side -f demo/policy.yaml -f demo/rewriter-role.yaml")
+    if stage.plane is not None and stage.plane.controller_manager is None:
+        terminal.comment(
+            "Without a controller manager nothing aggregates ClusterRoles: bind this one by hand."
+        )
+        terminal.run(
+            "kubectl create clusterrolebinding crdkeeper-rewrite-platform "
+            "--clusterrole=crdkeeper-rewrite-platform --serviceaccount=crdkeeper-system:crdkeeper-operator"
+        )
+
+
+def _use_the_api(stage: Stage) -> None:
+    terminal = stage.terminal
+    terminal.heading("An API with versions v1 and v2, stored at v1, and objects of it")
+    terminal.run("kubectl apply --server-side -k demo/crd/v1-stored")
+    terminal.run(f"kubectl wait --for=condition=Established crd/{CRD}")
+    terminal.run(f"for each in {' '.join(NAMESPACES)}; do kubectl create namespace $each; done")
+    terminal.run(f"python -m demo.databases {OBJECTS}")
+    terminal.run(f"kubectl get {PLURAL} -A | head -4")
+    _count_in_etcd(stage, expected=_OLD)
+
+
+def _change_the_storage_version(stage: Stage) -> None:
+    terminal = stage.terminal
+    terminal.heading("The next release stores v2")
+    terminal.run("kubectl apply --server-side -k demo/crd/v2-stored")
+    terminal.run(_GET_STORED_VERSIONS)
+    terminal.comment("Nothing is rewritten by that, so the API server does not let v1 go:")
+    terminal.run("kubectl apply --server-side -k demo/crd/v2-only", fails=True)
+
+
+def _look_on(stage: Stage) -> None:
+    terminal = stage.terminal
+    terminal.heading("crdkeeper migrates by itself: look on")
+    terminal.watch("kubectl get storagemigrations --watch", until=_says_succeeded)
+
+
+def _look_at_the_proof(stage: Stage) -> None:
+    terminal = stage.terminal
+    terminal.heading("The proof")
+    terminal.run(_GET_PROOF)
+    _count_in_etcd(stage, expected=_NEW)
+    if json.loads(terminal.run(_GET_STORED_VERSIONS)) != ["v2"]:
+        raise CommandFailed("status.storedVersions was not trimmed")
+    terminal.run("crdkeeper status")
+
+
+def _remove_the_old_version(stage: Stage) -> None:
+    terminal = stage.terminal
+    terminal.heading("Now v1 can go")
+    terminal.run("kubectl apply --server-side -k demo/crd/v2-only")
+    terminal.run(f"kubectl get {PLURAL} -A | head -4")
+    if int(terminal.run(f"kubectl get {PLURAL} -A --no-headers | wc -l")) != OBJECTS:
+        raise CommandFailed("objects were lost")
+
+
+def _says_succeeded(row: str) -> bool:
+    return row.split()[1:2] == ["True"]
+
+
+def _count_in_etcd(stage: Stage, *, expected: str) -> None:
+    """Shows what only etcd can tell: the API server converts what it reads."""
+    if stage.plane is None:
+        stage.terminal.comment(
+            "Left out, as the demo cannot look into the etcd of a cluster that it did not start:"
+        )
+        stage.terminal.comment("how many objects are stored at which apiVersion.")
+        return
+    stage.terminal.comment(f"What etcd itself holds below /registry/{GROUP}/{PLURAL}/, by apiVersion:")
+    found = stage.plane.etcd.stored_versions(GROUP, PLURAL)
+    for version, count in sorted(found.items()):
+        stage.terminal.show(f"{version}  {count:,}")
+    if found != {expected: OBJECTS}:
+        raise CommandFailed(f"etcd should hold all {OBJECTS:,} objects at {expected}")

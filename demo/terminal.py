@@ -1,0 +1,112 @@
+"""What the demo looks like: numbered headings, comments, and commands with what they print."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+_TIMEOUT = 120.0
+_COLOURS = {"heading": "\033[1;36m", "command": "\033[1m", "comment": "\033[2m"}
+
+
+class CommandFailed(Exception):
+    """A command of the demo did not end as it should."""
+
+
+class Terminal:
+    """Runs commands in a shell, in the top directory of the project, and shows them as they were typed."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = {**os.environ, **environment}
+        self._chapter = 0
+
+    def heading(self, text: str) -> None:
+        """A new chapter."""
+        self._chapter += 1
+        self._print(f"\n== {self._chapter}. {text}", "heading")
+
+    def comment(self, text: str) -> None:
+        """What a person would say at this point; may have several lines."""
+        for line in text.splitlines():
+            self._print(f"# {line}", "comment")
+
+    def show(self, text: str) -> None:
+        """Plain output."""
+        self._print(text)
+
+    def typed(self, command: str) -> None:
+        """A command, without running it."""
+        self._print(f"$ {command}", "command")
+
+    def run(self, command: str, *, fails: bool = False) -> str:
+        """Runs a command and shows it and what it prints; returns that.
+
+        Raises CommandFailed unless its status is zero, or with `fails` if it is.
+        """
+        self.typed(command)
+        process = self._start(command)
+        try:
+            output, _ = process.communicate(timeout=_TIMEOUT)
+        except BaseException:
+            _end(process)
+            raise
+        self.show(output.rstrip("\n"))
+        if (process.returncode != 0) is not fails:
+            raise CommandFailed(f"status {process.returncode} of: {command}")
+        return output
+
+    def watch(self, command: str, until: Callable[[str], bool]) -> None:
+        """Runs a command without an end, and shows its lines as they come, up to the one looked for."""
+        self.typed(command)
+        process = self._start(command)
+        alarm = threading.Timer(_TIMEOUT, _end, [process])
+        alarm.start()
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                self.show(line.rstrip("\n"))
+                if until(line):
+                    return
+        finally:
+            alarm.cancel()
+            _end(process)
+        raise CommandFailed(f"after {_TIMEOUT:.0f} s not as expected: {command}")
+
+    def _start(self, command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["sh", "-c", command],
+            cwd=ROOT,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,  # a group of its own, so that all of a pipe can be ended
+        )
+
+    def _print(self, text: str, style: str = "") -> None:
+        if sys.stdout.isatty() and style:
+            text = f"{_COLOURS[style]}{text}\033[0m"
+        print(text, flush=True)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def eventually(holds: Callable[[], bool], what: str, timeout: float = 30.0) -> None:
+    """Waits until something holds; raises CommandFailed if that takes too long."""
+    deadline = time.monotonic() + timeout
+    while not holds():
+        if time.monotonic() > deadline:
+            raise CommandFailed(f"after {timeout:.0f} s not so: {what}")
+        time.sleep(0.1)

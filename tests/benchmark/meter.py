@@ -1,0 +1,94 @@
+"""What processes cost: CPU seconds and peak memory from /proc, so that any process can be measured."""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_IDLE_FIELDS = (3, 4)
+"""Of a cpu line in /proc/stat: idle and iowait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was used in a span of time: CPU seconds of each process by name, and of all others together."""
+
+    seconds: float
+    cpu: Mapping[str, float]
+    others: float
+
+    def without(self, idle: "Usage") -> "Usage":
+        """The same less what each process would have used without the work."""
+        share = self.seconds / idle.seconds
+        less = {name: max(0.0, used - share * idle.cpu.get(name, 0.0)) for name, used in self.cpu.items()}
+        return Usage(self.seconds, less, self.others)
+
+    def plus(self, other: "Usage") -> "Usage":
+        """Both together, as of spans that follow each other."""
+        cpu = {name: used + other.cpu[name] for name, used in self.cpu.items()}
+        return Usage(self.seconds + other.seconds, cpu, self.others + other.others)
+
+    def to_object(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"seconds": self.seconds, "cpu": dict(self.cpu), "others": self.others}
+
+    @classmethod
+    def from_object(cls, found: Mapping[str, Any]) -> Self:
+        """What `to_object` made."""
+        return cls(found["seconds"], found["cpu"], found["others"])
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All meters at one moment."""
+
+    at: float
+    cpu: Mapping[str, float]
+    machine: float
+
+    def until(self, end: "Reading") -> Usage:
+        """What was used from this reading to a later one."""
+        cpu = {name: end.cpu[name] - before for name, before in self.cpu.items()}
+        return Usage(end.at - self.at, cpu, max(0.0, end.machine - self.machine - sum(cpu.values())))
+
+
+class Meter:
+    """Reads the meters of some processes, by the names they are given here."""
+
+    def __init__(self, pids: Mapping[str, int]) -> None:
+        self.pids = dict(pids)
+
+    def read(self) -> Reading:
+        """The meters as of now."""
+        cpu = {name: _cpu_seconds(pid) for name, pid in self.pids.items()}
+        return Reading(time.monotonic(), cpu, _machine_seconds())
+
+
+def reset_peak_memory(pid: int) -> None:
+    """Has the kernel forget how large the process once was."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def peak_memory(pid: int) -> int:
+    """The largest resident size since the last reset, in bytes."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == "VmHWM":
+            return int(value.split()[0]) * 1024
+    raise ProcessLookupError(f"process {pid} has no memory: it has ended")
+
+
+def _cpu_seconds(pid: int) -> float:
+    """User and system time of all threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _machine_seconds() -> float:
+    """CPU time that all processes together have used."""
+    line = Path("/proc/stat").read_text().partition("\n")[0]
+    ticks = [int(field) for field in line.split()[1:9]]
+    return sum(value for index, value in enumerate(ticks) if index not in _IDLE_FIELDS) / _TICKS

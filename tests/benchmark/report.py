@@ -1,0 +1,134 @@
+"""What the benchmark prints: tables of medians with ranges, and what exactly each figure is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Final
+
+from tests.benchmark.contestants import SERVERS, Work
+
+LEGEND: Final = """\
+objects/s     bare client: from the first patch to the last answer, without listing the objects before.
+              crdkeeper: from the condition Settled to Rewritten, with listing; without the wait before.
+              in-tree: from the first rewritten object to Succeeded; without its wait, up to a minute.
+of ceiling    the rate as a part of the bare client's in the same round: the median of these parts.
+with verify   crdkeeper from Settled to Succeeded: with the second pass that proves it, and the trim.
+CPU           of the process per object while objects are rewritten, less what it uses when idle: the
+              operator's, the bare client's, all of kube-controller-manager's. Where all three share a
+              machine that they fill, cores / all CPU is the rate, whatever else disturbs the measurement.
+peak memory   largest resident size of the operator's process during the migration."""
+
+_WIDTHS: Final = (42, 16, 12, 12, 15, 10, 10, 13)
+_HEADER: Final = (
+    "",
+    "objects/s",
+    "of ceiling",
+    "client CPU",
+    "apiserver CPU",
+    "etcd CPU",
+    "all CPU",
+    "peak memory",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One contestant with its work in each round."""
+
+    name: str
+    works: Sequence[Work]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All rounds over so many objects of so many bytes. The first row is the ceiling of the others."""
+
+    objects: int
+    size: int
+    calibration: Mapping[int, float]
+    """Objects per second of the bare client by requests at a time."""
+    rows: Sequence[Row]
+
+    def lines(self) -> list[str]:
+        """The table."""
+        rounds = len(self.rows[0].works)
+        calibration = ", ".join(f"{number}: {rate:.0f}" for number, rate in self.calibration.items())
+        return [
+            f"{self.objects:,} objects of {self.size:,} bytes; medians of {rounds} rounds (lowest-highest)",
+            "",
+            _columns(_HEADER),
+            *(_columns(self._cells(row)) for row in self.rows),
+            "",
+            f"Bare client's objects/s by requests at a time: {calibration}.",
+            f"Other programs kept {self._noise():.1f} cores busy meanwhile.",
+        ]
+
+    def _cells(self, row: Row) -> tuple[str, ...]:
+        rates, ceilings = self._rates(row), self._rates(self.rows[0])
+        parts = [rate / ceiling for rate, ceiling in zip(rates, ceilings, strict=True)]
+        return (
+            row.name,
+            _spread(rates),
+            f"{median(parts):.0%}",
+            self._per_object([work.client_cpu for work in row.works]),
+            *(self._per_object([work.usage.cpu[name] for work in row.works]) for name in SERVERS),
+            self._per_object([sum(work.usage.cpu.values()) for work in row.works]),
+            _peak(row.works),
+        )
+
+    def _rates(self, row: Row) -> list[float]:
+        return [self.objects / work.usage.seconds for work in row.works]
+
+    def _per_object(self, seconds: Sequence[float]) -> str:
+        return f"{1000 * median(seconds) / self.objects:.2f} ms"
+
+    def _noise(self) -> float:
+        used = [work.usage for row in self.rows for work in row.works]
+        return sum(each.others for each in used) / sum(each.seconds for each in used)
+
+    def to_object(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "objects": self.objects,
+            "bytesPerObject": self.size,
+            "bareClientObjectsPerSecond": {str(number): rate for number, rate in self.calibration.items()},
+            "contestants": {row.name: [work.to_object() for work in row.works] for row in self.rows},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """One migration by crdkeeper alone."""
+
+    objects: int
+    work: Work
+
+    def line(self) -> str:
+        """In a sentence."""
+        work, whole = self.work, self.work.whole or self.work.usage
+        return (
+            f"crdkeeper alone, {self.objects:,} objects: {self.objects / work.usage.seconds:.0f} objects/s "
+            f"({self.objects / whole.seconds:.0f} with verify), "
+            f"{1000 * work.client_cpu / self.objects:.2f} ms CPU, peak memory {_peak([work])}"
+        )
+
+    def to_object(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"objects": self.objects, **self.work.to_object()}
+
+
+def _columns(cells: Sequence[str]) -> str:
+    first, *others = cells
+    fitted = (cell.rjust(width) for cell, width in zip(others, _WIDTHS[1:], strict=True))
+    return first.ljust(_WIDTHS[0]) + "".join(fitted)
+
+
+def _spread(rates: Sequence[float]) -> str:
+    if len(rates) == 1:
+        return f"{rates[0]:.0f}"
+    return f"{median(rates):.0f} ({min(rates):.0f}-{max(rates):.0f})"
+
+
+def _peak(works: Sequence[Work]) -> str:
+    peaks = [work.peak_memory for work in works if work.peak_memory is not None]
+    return f"{max(peaks) / 2**20:.0f} MiB" if peaks else "-"

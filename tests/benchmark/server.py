@@ -1,0 +1,62 @@
+"""Plain requests by the standard library, for those who measure the API server: nothing hidden."""
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+_PAGE = 500
+
+
+class Server:
+    """Where the API server is, and who asks, by a kubeconfig as the tests' control plane writes them."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        config = json.loads(kubeconfig.read_text())
+        cluster = config["clusters"][0]["cluster"]
+        url = urlsplit(cluster["server"])
+        self.host, self.port = str(url.hostname), int(url.port or 443)
+        self.context = ssl.create_default_context(cafile=cluster["certificate-authority"])
+        self.authorization = f"Bearer {config['users'][0]['user']['token']}"
+
+    def list(self, path: str, *, accept: str) -> Iterator[dict[str, Any]]:
+        """All items of a list, page by page."""
+        connection = self._connect()
+        headers = {"Authorization": self.authorization, "Accept": accept}
+        token = ""
+        while True:
+            suffix = f"&continue={token}" if token else ""
+            connection.request("GET", f"{path}?limit={_PAGE}{suffix}", headers=headers)
+            page = _answer(connection)
+            yield from page["items"]
+            token = page["metadata"].get("continue", "")
+            if not token:
+                connection.close()
+                return
+
+    def watch(self, path: str, name: str, silence: float) -> Iterator[dict[str, Any]]:
+        """The object, now and after each change, without end; raises TimeoutError after so long a silence."""
+        query = f"?watch=1&fieldSelector=metadata.name%3D{name}"
+        while True:  # the API server ends each watch after some half an hour
+            connection = self._connect(silence)
+            connection.request("GET", path + query, headers={"Authorization": self.authorization})
+            try:
+                for line in connection.getresponse():
+                    yield json.loads(line)["object"]
+            finally:
+                connection.close()
+
+    def _connect(self, timeout: float = 120.0) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(self.host, self.port, context=self.context, timeout=timeout)
+
+
+def _answer(connection: http.client.HTTPSConnection) -> dict[str, Any]:
+    response = connection.getresponse()
+    body = response.read()
+    if response.status != http.HTTPStatus.OK:
+        raise RuntimeError(f"the API server refused: {response.status} {body.decode(errors='replace')}")
+    answer: dict[str, Any] = json.loads(body)
+    return answer
