@@ -1,11 +1,6 @@
-"""Fixtures of the fault tests: those of `tests.cluster`, and a plane whose programs may be broken.
+"""Fixtures of the fault tests: those of `tests.cluster`, and a plane whose programs may be broken."""
 
-The admins differ in that their migrations settle for a second: here others write while the CRD changes.
-"""
-
-import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 
 import pytest
 
@@ -17,10 +12,11 @@ from tests.cluster.conftest import (
     pytest_runtest_makereport,
     start_operator,
 )
-from tests.cluster.harness import Admin, TrimGuard, install
+from tests.cluster.harness import Admin
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.fixtures import EXTERNAL, LOGS
+from tests.controlplane.fixtures import LOGS
 from tests.controlplane.plane import ControlPlane
+from tests.faults.planes import guarded, own_plane
 
 __all__ = [
     "admin",
@@ -43,26 +39,12 @@ async def admin(installed: Cluster) -> AsyncIterator[Admin]:
         yield admin
 
 
-@asynccontextmanager
-async def guarded(cluster: Cluster) -> AsyncIterator[Admin]:
-    """An admin, with a guard over each trim of a CRD that it applies; cleans up if all is well."""
-    with TrimGuard(cluster.etcd) as guard:
-        async with Admin(cluster, on_definition=guard.add) as admin:
-            yield admin
-            guard.check()
-            await admin.clean_up()
-
-
 @pytest.fixture(scope="session")
 def breakable_plane(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
     """One plane with crdkeeper installed for all tests that break one."""
-    if os.environ.get(EXTERNAL):
-        pytest.skip(f"this test breaks its control plane: not done with {EXTERNAL}")
-    request.getfixturevalue("control_plane_binaries")
-    with ControlPlane(tmp_path_factory.mktemp("breakable")) as plane:
-        install(plane)
+    with own_plane(request, tmp_path_factory) as plane:
         yield plane
 
 

@@ -38,7 +38,9 @@ async def test_no_object_is_passed_over(
     await admin.wait_for_migration(group, behind_first_page, "behind its first page")
 
     operator.pause()
-    server.restart()
+    server.kill()
+    server.start()
+    server.wait_ready()
     admin.etcd.compact()
     operator.resume()
 

@@ -5,16 +5,18 @@ that it serves the moment it goes on, before its watch has told it of the change
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 import orjson
 import pytest
 
 from crdkeeper.cluster.client import APPLY_PATCH, Answer
-from tests.cluster.harness import Admin, CustomKind, Operator, TrimGuard, install
+from tests.cluster.harness import Admin, CustomKind, Operator
 from tests.cluster.harness.admin import condition
+from tests.controlplane.fixtures import LOGS
 from tests.controlplane.plane import ControlPlane
+from tests.faults.planes import guarded, own_plane
 from tests.faults.scene import assert_all_stored_at, message_of, rewritten
 
 WRITES = 16
@@ -23,15 +25,19 @@ SLEEPER = 1
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
+@pytest.fixture(scope="module")
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A plane of two API servers with crdkeeper installed."""
+    with own_plane(request, tmp_path_factory, api_servers=2) as plane:
+        yield plane
+
+
 @pytest.fixture
-async def admins(start_plane: Callable[..., ControlPlane]) -> AsyncIterator[tuple[Admin, Admin]]:
-    """The admin at each of two API servers. No trim of a CRD that the first one applies may be untrue."""
-    plane = start_plane(api_servers=2)
-    install(plane)
-    with TrimGuard(plane.etcd) as guard:
-        async with Admin(plane, on_definition=guard.add) as awake, Admin(plane, server=SLEEPER) as sleeper:
-            yield awake, sleeper
-            guard.check()
+async def admins(request: pytest.FixtureRequest, pair: ControlPlane) -> AsyncIterator[tuple[Admin, Admin]]:
+    """The admin at each of the two. No trim of a CRD that the first one applies may be untrue."""
+    request.node.stash.setdefault(LOGS, []).append(pair.logs)
+    async with guarded(pair) as awake, Admin(pair, server=SLEEPER) as sleeper:
+        yield awake, sleeper
 
 
 async def test_a_woken_api_server_stores_the_old_version(admins: tuple[Admin, Admin]) -> None:

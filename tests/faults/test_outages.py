@@ -41,7 +41,7 @@ async def test_the_api_server_is_down(
     await admin.wait_until_stored(kind, "v2", 30)
 
     server.kill()
-    await asyncio.sleep(14)  # longer than an object is tried again before something is decided about it
+    await asyncio.sleep(5)
     server.start()
     server.wait_ready()
 

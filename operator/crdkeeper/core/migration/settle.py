@@ -39,8 +39,8 @@ def settling(
 ) -> Settling:
     """Decide whether writes are all at the new version by now.
 
-    `changed_at` is a time not before the change of the storage version, and `renewed_at` when the
-    `RollCall` was complete; None for either means just now.
+    `changed_at` is a time not before the change of the storage version (None: just now), and `renewed_at`
+    when the `RollCall` was complete (None: it is not).
     """
     silent = stale_leases(seen, now) if require_leases else ()
     if silent:
@@ -55,7 +55,9 @@ def settling(
         )
     since = changed_at or now
     if require_leases and seen.leases:
-        since = max(since, renewed_at or now)
+        if renewed_at is None:
+            return _second_renewal(settle_seconds)
+        since = max(since, renewed_at)
     settled_at = since + timedelta(seconds=settle_seconds)
     left = (settled_at - now).total_seconds()
     if left > 0:
@@ -74,6 +76,15 @@ def settling(
     else:
         proof = f"{count(len(seen.leases), 'API server')} of {len(seen.leases)} seen alive after the change"
     return Settling(0.0, "Settled", f"{settle_seconds} s have passed since the change, and {proof}.")
+
+
+def _second_renewal(settle_seconds: int) -> Settling:
+    return Settling(
+        max(1.0, settle_seconds),
+        "Settling",
+        "Each API server was seen alive once after the change. Waiting for its next Lease renewal, about ten "
+        f"seconds, and then for settleSeconds ({settle_seconds}).",
+    )
 
 
 def stale_leases(seen: Observation, now: datetime, above: int = 0) -> Sequence[ApiServerLease]:

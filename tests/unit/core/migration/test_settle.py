@@ -151,3 +151,11 @@ def test_roll_call(looks: list[Look | None], second: int | None) -> None:
 
 def test_a_complete_roll_call_stays_complete() -> None:
     assert completed((lease(version=101),), (lease(version=102),), (lease(version=50),)) == later(1)
+
+
+@pytest.mark.parametrize("seconds", [0, 65])
+def test_it_says_that_the_second_renewal_is_missing(seconds: int) -> None:
+    state = settled(seen(lease()), -100, None, settle_seconds=seconds)
+    assert state.wait > 0
+    assert state.reason == "Settling"
+    assert "next Lease renewal" in state.message

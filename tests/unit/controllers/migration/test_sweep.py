@@ -1,0 +1,334 @@
+"""One pass over objects whose writes fail in various ways, in virtual time and without a server."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+
+from crdkeeper.api.storagemigration import MigrationLimits
+from crdkeeper.cluster.client import Answer, ApiError, Client, Unreachable
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.objects import Endpoint, Page
+from crdkeeper.controllers.migration import sweep as sweep_module
+from crdkeeper.controllers.migration.sweep import Interrupted, Sweep
+from crdkeeper.core.migration.evidence import ObjectRef
+from tests import virtualtime
+from tests.virtualtime import now
+
+OUTAGE = {
+    "message": 'Internal error occurred: failed calling webhook "w.example.com": failed to call webhook: EOF'
+}
+DENIAL = {"message": 'admission webhook "w.example.com" denied the request: no'}
+LEADERLESS = {"message": "etcdserver: leader changed"}
+
+
+def error(code: int, body: Mapping[str, Any], retry_after: float | None = None) -> Answer:
+    return Answer(code, orjson.dumps({"code": code, **body}), retry_after)
+
+
+Script = Callable[[str, int], Answer | None]
+"""What the given attempt to write an object gets; None lets it through."""
+
+
+class Objects:
+    """Objects in pages."""
+
+    def __init__(self, *pages: str, answer: Script = lambda name, attempt: None) -> None:
+        self.pages = [each.split() for each in pages]
+        self.answer = answer
+        self.attempts: Counter[str] = Counter()
+        self.versions: defaultdict[str, str] = defaultdict(lambda: "1")
+
+    def page(self, token: str | None) -> Page:
+        index = int(token or 0)
+        items = [{"metadata": self.metadata(each)} for each in self.pages[index]]
+        more = str(index + 1) if index + 1 < len(self.pages) else ""
+        return Page(items, more, sum(map(len, self.pages[index + 1 :])), "500")
+
+    def metadata(self, name: str) -> dict[str, str]:
+        return {"name": name, "resourceVersion": self.versions[name]}
+
+    def write(self, name: str) -> Answer:
+        self.attempts[name] += 1
+        answer = self.answer(name, self.attempts[name])
+        if answer is None:
+            self.versions[name] = "600"
+            return Answer(200, orjson.dumps({"metadata": self.metadata(name)}))
+        return answer
+
+
+@dataclass(frozen=True)
+class ScriptedEndpoint(Endpoint):
+    """Takes some time for each request."""
+
+    objects: Objects
+
+    async def page(self, client: Client, token: str | None, limit: int = 500) -> Page:
+        await asyncio.sleep(0.01)
+        return self.objects.page(token)
+
+    async def rewrite(self, client: Client, ref: ObjectRef, *, dry_run: bool = False) -> Answer:
+        await asyncio.sleep(0.01)
+        return self.objects.write(ref.name)
+
+    async def metadata(self, client: Client, namespace: str, name: str) -> Mapping[str, Any] | None:
+        await asyncio.sleep(0.01)
+        return self.objects.metadata(name)
+
+
+def sweep_of(objects: Objects, type_: Any = "Rewrite", **limits: Any) -> Sweep:
+    return Sweep(
+        Client(Connection()),
+        ScriptedEndpoint("example.com", "v2", "widgets", objects),
+        type_,
+        MigrationLimits.model_validate(limits),
+        separator=500,
+        retarget_to=None,
+        observer=lambda outcome, code, seconds: None,
+    )
+
+
+def work(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep_module, "time", SimpleNamespace(monotonic=now))
+        virtualtime.run(main())
+
+
+def test_all_objects_are_written() -> None:
+    async def main() -> None:
+        objects = Objects("a b", "c", "", "d e f")
+        sweep = sweep_of(objects)
+        await sweep.run(None)
+        tally = sweep.tally
+        assert (tally.scanned, tally.rewritten, tally.total) == (6, 6, 6)
+        assert sweep.checkpoint() == (None, 6)
+        assert set(objects.attempts.values()) == {1}
+
+    work(main)
+
+
+def test_it_goes_on_from_a_token() -> None:
+    async def main() -> None:
+        objects = Objects("a b", "c", "d")
+        await sweep_of(objects).run("1")
+        assert sorted(objects.attempts) == ["c", "d"]
+
+    work(main)
+
+
+def test_what_is_above_the_separator_costs_no_write() -> None:
+    async def main() -> None:
+        objects = Objects("a b")
+        objects.versions["a"] = "501"
+        objects.versions["b"] = "500"
+        sweep = sweep_of(objects)
+        await sweep.run(None)
+        assert sorted(objects.attempts) == ["b"]
+        assert (sweep.tally.current, sweep.tally.rewritten) == (1, 1)
+
+    work(main)
+
+
+def test_refused_objects_are_named_and_hinder_no_other() -> None:
+    async def main() -> None:
+        objects = Objects("a b c", answer=lambda name, _: error(403, DENIAL) if name == "b" else None)
+        sweep = sweep_of(objects)
+        await sweep.run(None)
+        assert [each.name for each in sweep.refused] == ["b"]
+        assert (sweep.tally.scanned, sweep.tally.refused_count, sweep.tally.rewritten) == (3, 1, 2)
+
+    work(main)
+
+
+@pytest.mark.parametrize("retry_after", [None, 2.0])
+def test_throttled_writes_are_repeated(retry_after: float | None) -> None:
+    async def main() -> None:
+        throttled = error(429, {"message": "storage is (re)initializing"}, retry_after)
+        objects = Objects("a b", answer=lambda name, attempt: throttled if attempt < 10 else None)
+        sweep = sweep_of(objects)
+        await sweep.run(None)
+        assert sweep.tally.rewritten == 2
+        assert now() >= 9 * (retry_after or 0.2)
+
+    work(main)
+
+
+def test_a_failing_server_interrupts() -> None:
+    async def main() -> None:
+        sweep = sweep_of(Objects("a b", answer=lambda *_: error(500, LEADERLESS)))
+        with pytest.raises(Interrupted) as raised:
+            await sweep.run(None)
+        assert raised.value.reason == "APIServerUnavailable"
+        assert "leader changed" in raised.value.message
+        assert sweep.refused == []
+
+    work(main)
+
+
+def test_one_object_that_makes_the_server_fail_is_refused() -> None:
+    async def main() -> None:
+        def answer(name: str, attempt: int) -> Answer | None:
+            return error(500, LEADERLESS) if name == "a" else None
+
+        sweep = sweep_of(Objects("a", *(f"w{number}" for number in range(200)), answer=answer))
+        await sweep.run(None)
+        assert [each.name for each in sweep.refused] == ["a"]
+
+    work(main)
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "reason"),
+    [
+        (403, {"message": 'User "me" cannot patch resource "widgets"'}, "Forbidden"),
+        (401, {"message": "Unauthorized"}, "Forbidden"),
+        (404, {"message": "404 page not found"}, "ResourceGone"),
+    ],
+)
+def test_what_is_no_objects_fault_interrupts(code: int, body: dict[str, Any], reason: str) -> None:
+    async def main() -> None:
+        with pytest.raises(Interrupted) as raised:
+            await sweep_of(Objects("a b", answer=lambda *_: error(code, body))).run(None)
+        assert raised.value.reason == reason
+
+    work(main)
+
+
+def test_a_broken_webhook_interrupts_before_all_are_refused() -> None:
+    async def main() -> None:
+        names = " ".join(f"w{number}" for number in range(200))
+        sweep = sweep_of(Objects(names, answer=lambda *_: error(500, OUTAGE)))
+        with pytest.raises(Interrupted) as raised:
+            await sweep.run(None)
+        assert raised.value.reason == "WebhookUnavailable"
+        assert "webhook w.example.com" in raised.value.message
+        assert sweep.refused == []
+
+    work(main)
+
+
+def test_objects_of_an_outage_are_come_by_again() -> None:
+    """A run that ends during an outage has not decided about its objects: they must not be behind it."""
+
+    async def main() -> None:
+        # The outage begins on the first page and goes on behind it.
+        objects = Objects(
+            "a b c", " ".join(f"w{number}" for number in range(200)), answer=lambda *_: error(500, OUTAGE)
+        )
+        first = sweep_of(objects, maxConcurrency=1)
+        with pytest.raises(Interrupted):
+            await first.run(None)
+        token, dealt_with = first.checkpoint()
+        assert (token, dealt_with) == (None, 0)
+        objects.answer = lambda *_: None
+        second = sweep_of(objects)
+        await second.run(token)
+        assert second.tally.rewritten == 203
+
+    work(main)
+
+
+def test_a_short_outage_is_the_fault_of_its_objects() -> None:
+    async def main() -> None:
+        objects = Objects("a b", "c", answer=lambda name, _: error(500, OUTAGE) if name == "a" else None)
+        sweep = sweep_of(objects, maxConcurrency=1)
+        await sweep.run(None)
+        assert [each.name for each in sweep.refused] == ["a"]
+        assert sweep.checkpoint() == (None, 3)
+
+    work(main)
+
+
+def test_no_answer_is_tried_again() -> None:
+    async def main() -> None:
+        def answer(name: str, attempt: int) -> Answer | None:
+            if attempt < 3:
+                raise Unreachable("refused")
+            return None
+
+        sweep = sweep_of(Objects("a b", answer=answer))
+        await sweep.run(None)
+        assert sweep.tally.rewritten == 2
+
+    work(main)
+
+
+def test_a_conflict_is_looked_at_again() -> None:
+    async def main() -> None:
+        objects = Objects("a")
+
+        def answer(name: str, attempt: int) -> Answer | None:
+            objects.versions[name] = "501"
+            return error(409, {"reason": "Conflict"})
+
+        objects.answer = answer
+        sweep = sweep_of(objects)
+        await sweep.run(None)
+        assert (sweep.tally.current, objects.attempts["a"]) == (1, 1)
+
+    work(main)
+
+
+def test_endless_conflicts_are_a_refusal() -> None:
+    async def main() -> None:
+        sweep = sweep_of(
+            Objects("a", answer=lambda *_: error(409, {"reason": "Conflict", "message": "again"}))
+        )
+        await sweep.run(None)
+        assert [(each.name, each.code) for each in sweep.refused] == [("a", 409)]
+
+    work(main)
+
+
+def test_workers_that_become_too_many_do_not_all_leave() -> None:
+    """All answers come at the same moment, with a limit that falls from four to one."""
+
+    async def main() -> None:
+        def answer(name: str, attempt: int) -> Answer | None:
+            return error(429, {"message": "Too many requests"}) if attempt == 1 else None
+
+        sweep = sweep_of(Objects("a b c d e f g h", answer=answer), maxConcurrency=8)
+        async with asyncio.timeout(600):
+            await sweep.run(None)
+        assert sweep.tally.rewritten == 8
+
+    work(main)
+
+
+def test_an_error_of_the_list_is_told() -> None:
+    async def main() -> None:
+        class Expired(Objects):
+            def page(self, token: str | None) -> Page:
+                raise ApiError(410, {"reason": "Expired"})
+
+        with pytest.raises(ApiError, match="410"):
+            await sweep_of(Expired("a")).run(None)
+
+    work(main)
+
+
+def test_a_limit_of_objects_per_second() -> None:
+    async def main() -> None:
+        await sweep_of(Objects(" ".join("abcdefghij")), maxObjectsPerSecond=2).run(None)
+        assert now() >= 4
+
+    work(main)
+
+
+def test_retrying_by_name_takes_each_object_as_it_is() -> None:
+    async def main() -> None:
+        objects = Objects("a b c", answer=lambda name, _: error(403, DENIAL) if name != "c" else None)
+        first = sweep_of(objects)
+        await first.run(None)
+        objects.versions["b"] = "700"
+        objects.answer = lambda *_: None
+        second = sweep_of(objects)
+        await second.retry(first.refused)
+        assert (second.tally.rewritten, second.tally.current, second.refused) == (1, 1, [])
+
+    work(main)

@@ -1,0 +1,48 @@
+"""Virtual time: nobody waits, and the same program always takes the same course."""
+
+import asyncio
+import selectors
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+
+
+class Stuck(Exception):
+    """Everybody waits for somebody else: nothing will ever happen again."""
+
+
+class _Clockwork(selectors.SelectSelector):
+    """Instead of waiting for a timer it moves the clock there; no socket is ever ready."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            raise Stuck
+        self.now += max(0.0, timeout)
+        return []
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop on virtual time, which begins at 0."""
+
+    def __init__(self) -> None:
+        self._clockwork = _Clockwork()
+        super().__init__(self._clockwork)
+
+    def time(self) -> float:
+        return self._clockwork.now
+
+
+def run(main: Coroutine[Any, Any, _T]) -> _T:
+    """Run to the end on a loop of its own."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(main)
+
+
+def now() -> float:
+    """Seconds since the loop began."""
+    return asyncio.get_running_loop().time()
