@@ -148,15 +148,26 @@ class Server:
         await self._pause(0)
         address, _, query = path.partition("?")
         body = orjson.loads(content) if content else {}
-        if address.startswith(f"/apis/{GROUP}/"):
+        if f"/{PLURAL}" in address and address.startswith(f"/apis/{GROUP}/"):
             return await self._custom_resource(method, address, parse_qs(query), body, seconds)
         await self._pause(seconds)
+        if address.startswith("/apis/" + GROUP):
+            return self._discover(address.removeprefix("/apis/" + GROUP))
         if address == _LEASES:
             return _json(200, {"items": [self._lease(each) for each in self._etcd.leases]})
         if address.startswith(DEFINITION):
             return self._read_definition() if method == "GET" else self._trim(body)
         assert address.startswith(_MIGRATIONS), address
         return self._migration(method, address.removeprefix(_MIGRATIONS).lstrip("/"), body)
+
+    def _discover(self, version: str) -> Answer:
+        if self.view is None:
+            return Answer(404, b"404 page not found\n")
+        if version:
+            thing = {"name": PLURAL, "kind": "Thing", "namespaced": True, "storageVersionHash": "hash"}
+            return _json(200, {"resources": [thing]})
+        versions = [{"version": each} for each in VERSIONS]
+        return _json(200, {"versions": versions, "preferredVersion": versions[-1]})
 
     def _lease(self, server: str) -> dict[str, Any]:
         revision, renewed = self._etcd.leases[server]

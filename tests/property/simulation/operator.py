@@ -107,7 +107,9 @@ class Operator:
         """As kill -9."""
         self._client.dead = True
         self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        (end,) = await asyncio.gather(self._task, return_exceptions=True)
+        if isinstance(end, Exception):
+            raise end  # it had crashed
 
     def definition_changed(self) -> None:
         """Its watch tells of a change of the CRD, a little later."""

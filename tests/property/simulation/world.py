@@ -84,8 +84,12 @@ class World:
         for each in self.operators:
             await each.kill()
             self.outcomes.update(each.outcomes)
-        for task in (*self._background, *self._lasting):
+        left = [*self._background, *self._lasting]
+        for task in left:
             task.cancel()
+        for end in await asyncio.gather(*left, return_exceptions=True):
+            if isinstance(end, Exception):
+                raise end
         return Result(self.etcd.loss, finished, self.etcd.trims, self.etcd.history, self.outcomes)
 
     def route(self) -> Server:

@@ -34,6 +34,8 @@ class Pace:
     _sum: float = field(default=0.0, init=False)
     _count: int = field(default=0, init=False)
     _ignore: int = field(default=_WARM_UP, init=False)
+    _peak: float = field(default=0.0, init=False)
+    """Not less than what may be in flight: it was sent at the limits of the last few windows."""
     _windows: int = field(default=0, init=False)
     _probing: bool = field(default=False, init=False)
 
@@ -59,11 +61,12 @@ class Pace:
             return
         self._unqueued = min(recent, self._unqueued or recent)
         gradient = max(0.5, min(1.0, _TOLERANCE * self._unqueued / recent))
+        self._peak = max(self.limit, 0.8 * self._peak)
         self.limit = max(1.0, min(float(self.maximum), self.limit * gradient + sqrt(self.limit)))
         self._windows += 1
         if self._windows == _PROBE_EVERY:
-            # What is in flight by now was sent at the old limit.
-            self._probing, self._ignore = True, int(self.limit)
+            # What is in flight by now has queued: in the probe it would pass for the latency of the server.
+            self._probing, self._ignore = True, int(max(self._peak, self.limit))
 
     def throttled(self) -> None:
         """The server said 429, or failed: halve."""

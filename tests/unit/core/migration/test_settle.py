@@ -81,6 +81,13 @@ def test_no_time_at_all_may_be_asked_for() -> None:
     assert settled(seen(lease()), changed=0, renewed=0, settle_seconds=0).wait == 0
 
 
+@pytest.mark.parametrize("settle_seconds", [0, 65])
+def test_without_a_complete_roll_call_no_time_is_enough(settle_seconds: int) -> None:
+    state = settled(seen(lease()), changed=-1000, renewed=None, settle_seconds=settle_seconds)
+    assert state.wait > 0
+    assert "alive once" in state.message
+
+
 @pytest.mark.parametrize(
     ("version", "expires_in", "above", "stale"),
     [
