@@ -3,7 +3,6 @@
 import signal
 import sys
 import time
-from types import FrameType
 
 from demo.stage import KUBECONFIG, Occupied, Stage, stage
 from demo.story import OBJECTS, play
@@ -18,7 +17,7 @@ _LOG_LINES = 20
 
 def main() -> int:
     """Returns the exit status: 0 if all went as the story says."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
     started = time.monotonic()
     try:
         with stage() as set_up:
@@ -63,11 +62,6 @@ def _last_words(stage: Stage) -> None:
         state = "runs" if operator.running else f"has ended with status {operator.exit_status}"
         lines = operator.log_since().splitlines()[-_LOG_LINES:]
         print(f"\nThe operator {state}; the end of its log:", *lines, sep="\n  ", file=sys.stderr)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """A SIGTERM cleans up as Ctrl-C does."""
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

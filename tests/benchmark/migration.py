@@ -11,6 +11,7 @@ API server's watch cache) and 10 GB of disk: `--objects 1000000 --skip-in-tree -
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -160,8 +161,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--skip-comparison", action="store_true", help="crdkeeper alone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures of all rounds")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up, as after Ctrl-C
     try:
         figures = run(options)
+    except KeyboardInterrupt:
+        return 130
     except WrongResult as error:
         print(f"The benchmark failed: {error}", file=sys.stderr)
         return 1
