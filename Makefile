@@ -37,7 +37,7 @@ test-unit: $(READY) ## Run the tests that need no control plane
 
 .PHONY: test-long
 test-long: controlplane ## Run all tests, with the long versions of the random ones
-	HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 $(BIN)/pytest
+	HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 CRDKEEPER_FLIPS=20 CRDKEEPER_VARIANTS=5000 $(BIN)/pytest --timeout 1800
 
 .PHONY: lint
 lint: $(READY) ## Check style, types and the direction of imports
