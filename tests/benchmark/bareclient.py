@@ -12,6 +12,7 @@ import selectors
 import socket
 import ssl
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from tests.benchmark.meter import Meter, Usage
 from tests.benchmark.server import Server
 
 _BLOCK = 250
+_FAILURES = 5
+_PAUSE = 0.5
 
 
 class Channel:
@@ -32,15 +35,23 @@ class Channel:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = server.context.wrap_socket(plain, server_hostname=server.host)
         self.socket.setblocking(False)
-        self._answer = b""
+        self._request = self._answer = b""
+        self._failures = 0
 
     def send(self, request: bytes) -> None:
         """Sends a request. It is small, and the one before was answered: the socket has room for it."""
+        self._request, self._failures = request, 0
+        self._send()
+
+    def _send(self) -> None:
         self._answer = b""
-        self.socket.send(request)
+        self.socket.send(self._request)
 
     def receive(self) -> bool:
-        """Reads what is there; True once the answer is complete. Raises RuntimeError unless it is a 200."""
+        """Reads what is there; True once the object is written. Asks a busy server again.
+
+        Raises RuntimeError if the server refuses.
+        """
         while True:
             try:
                 chunk = self.socket.recv(65536)
@@ -50,9 +61,19 @@ class Channel:
                 raise RuntimeError("the API server closed a connection")
             self._answer += chunk
             if self._complete():
-                if not self._answer.startswith(b"HTTP/1.1 200 "):
-                    raise RuntimeError(f"the API server refused: {self._answer.decode(errors='replace')}")
-                return True
+                return self._written()
+
+    def _written(self) -> bool:
+        code = int(self._answer[9:12])
+        # A request that timed out may have been carried out, and finds the object changed the next time.
+        if code == 200 or (code == 409 and self._failures):
+            return True
+        self._failures += 1
+        if (code != 429 and code < 500) or self._failures > _FAILURES:
+            raise RuntimeError(f"the API server refused: {self._answer.decode(errors='replace')}")
+        time.sleep(_PAUSE)
+        self._send()
+        return False
 
     def _complete(self) -> bool:
         head = self._answer.find(b"\r\n\r\n")
