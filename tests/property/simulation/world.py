@@ -241,6 +241,9 @@ class World:
     async def _heal(self) -> bool:
         """Whether the work is done in the end, once nothing goes wrong any more."""
         await asyncio.gather(*self._lasting)
+        # Leadership comes to rest with the last one.
+        for each in self.operators[:-1]:
+            await each.kill()
         self.etcd.note("nothing happens any more")
         deadline = now() + _HEALING
         while now() < deadline and not self.etcd.loss:
