@@ -220,7 +220,7 @@ class Sweep:
 
     async def _settle(self, ref: ObjectRef) -> None:
         """Deal with one object, however many requests that takes."""
-        successes, conflicts, failures = self._successes, 0, 0
+        successes, conflicts, failures = 0, 0, 0
         look = not ref.resource_version
         while True:
             await self._turn()
@@ -230,6 +230,8 @@ class Sweep:
                     return
                 ref, look = found, False
             answer, outcome = await self._write(ref)
+            if not failures:
+                successes = self._successes
             if outcome in (Outcome.REWRITTEN, Outcome.CURRENT, Outcome.GONE):
                 self._successes += outcome is not Outcome.GONE
                 self._flush_outage()

@@ -293,10 +293,13 @@ class Recorder:
     def retried(self, still: Sequence[RefusedObject], tally: Tally) -> None:
         """A round of retries over the refused objects alone is through."""
         status = self.migration.status
-        status.progress.rewritten += tally.rewritten
-        status.progress.current += tally.current
-        status.progress.gone += tally.gone
-        status.progress.quarantined = len(still)
+        progress = status.progress
+        progress.rewritten += tally.rewritten
+        progress.gone += tally.gone
+        progress.quarantined = len(still)
+        progress.current += tally.current
+        # A pass that was interrupted and went on may have written some of these meanwhile, and counted them.
+        progress.current = min(progress.current, max(0, progress.total - progress.rewritten))
         status.quarantine.objects = list(still[:QUARANTINE_SHOWN])
 
     def sweep_repaired(self, now: datetime) -> None:

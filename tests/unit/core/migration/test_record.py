@@ -296,6 +296,11 @@ class TestSweeps:
         progress = made.status.progress
         assert (progress.rewritten, progress.gone, progress.quarantined) == (2, 1, 1)
 
+    def test_no_object_is_counted_twice(self) -> None:
+        made = at_work(named=[refused("a")], quarantined=1, rewritten=100, total=100)
+        Recorder(made).retried([], Tally(current=1))
+        assert (made.status.progress.rewritten, made.status.progress.current) == (100, 0)
+
     def test_after_the_last_one_was_written_all_is_to_be_verified(self) -> None:
         made = at_work("Verify", named=[refused()], quarantined=1, total=9)
         made.status.quarantine.rounds = 2
