@@ -1,0 +1,249 @@
+"""Gives a schema of the v1beta1 days the form that v1 requires: a structural skeleton.
+
+Types that are missing are added where the keywords beside them leave no choice. Where they do, the schema
+accepts any value and a person is told.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from crdkeeper.core.schema.fieldpath import Path
+from crdkeeper.core.schema.props import EMBEDDED, INT_OR_STRING, LIST_TYPE, MAP_TYPE, PRESERVE
+from crdkeeper.core.upgrade import topics
+from crdkeeper.core.upgrade.topics import Topic
+
+Node = dict[str, Any]
+Tell = Callable[[Topic, Path, str], None]
+
+_JUNCTORS: Final = ("allOf", "anyOf", "oneOf")
+_TELLING: Final = {
+    "object": (
+        "properties",
+        "additionalProperties",
+        "required",
+        "minProperties",
+        "maxProperties",
+        EMBEDDED,
+        MAP_TYPE,
+    ),
+    "array": ("items", "minItems", "maxItems", LIST_TYPE),
+    "string": ("pattern", "minLength", "maxLength"),
+}
+_FORMATS: Final = {
+    "int32": "integer",
+    "int64": "integer",
+    "float": "number",
+    "double": "number",
+    "date": "string",
+    "date-time": "string",
+    "duration": "string",
+    "byte": "string",
+    "email": "string",
+    "hostname": "string",
+    "ipv4": "string",
+    "ipv6": "string",
+    "uri": "string",
+    "uuid": "string",
+}
+_EITHER: Final = [{"type": "integer"}, {"type": "string"}]
+_NOT_IN_JUNCTORS: Final = ("default", "nullable", PRESERVE, EMBEDDED, INT_OR_STRING, LIST_TYPE, MAP_TYPE)
+
+
+def make_structural(schema: Node, path: Path, tell: Tell) -> None:
+    """Changes a schema in place; `path` is where the old manifest has it."""
+    _repair_root(schema, path, tell)
+    _repair(schema, path, tell, root=True)
+
+
+def _repair_root(schema: Node, path: Path, tell: Tell) -> None:
+    if schema.get("type") is None:
+        schema["type"] = "object"
+        tell(topics.TYPE_ADDED, path.child("type"), "object")
+    if schema.pop("additionalProperties", None):
+        schema[PRESERVE] = True
+        tell(topics.ROOT_ADDITIONAL, path.child("additionalProperties"), "removed")
+    properties = schema.get("properties")
+    metadata = properties.get("metadata") if isinstance(properties, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(properties, dict):
+        return
+    known = metadata.get("properties")
+    names = (
+        {key: each for key, each in known.items() if key in ("name", "generateName")}
+        if isinstance(known, dict)
+        else {}
+    )
+    left: Node = {"type": "object", **({"properties": names} if names else {})}
+    lost = sorted(metadata.keys() - {"type", "properties", "description"})
+    lost += sorted(
+        f"properties.{key}" for key in (known if isinstance(known, dict) else {}) if key not in names
+    )
+    properties["metadata"] = left
+    if lost:
+        at = path.child("properties").key("metadata")
+        tell(topics.ROOT_METADATA, at, f"removed {', '.join(lost)}")
+
+
+def _repair(schema: Node, path: Path, tell: Tell, *, root: bool = False) -> None:
+    if schema.get(PRESERVE) is False:
+        del schema[PRESERVE]
+    _int_or_string(schema, path, tell)
+    junctors = list(_branches(schema, path)) if not schema.get(INT_OR_STRING) else []
+    if junctors and not schema.get("type"):
+        _lift_type(schema, junctors, path, tell)
+    if not root:
+        _add_type(schema, path, tell)
+    for nested, at in junctors:
+        _strip(nested, schema, at, tell)
+    for each, at in _parts(schema, path):
+        _repair(each, at, tell)
+    if schema.get("type") == "array" and not isinstance(schema.get("items"), dict):
+        schema["items"] = {PRESERVE: True}
+        tell(topics.ITEMS_UNKNOWN, path.child("items"), "any item is accepted")
+
+
+def _parts(schema: Node, path: Path) -> Iterator[tuple[Node, Path]]:
+    """The schemas of the values inside of a value."""
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        below = path.child("properties")
+        yield from ((each, below.key(name)) for name, each in properties.items() if isinstance(each, dict))
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            yield schema[key], path.child(key)
+
+
+def _branches(schema: Node, path: Path) -> Iterator[tuple[Node, Path]]:
+    """What a schema says of the same value in other words: allOf, anyOf, oneOf and not."""
+    for key in _JUNCTORS:
+        branches = schema.get(key)
+        if isinstance(branches, list):
+            at = path.child(key)
+            yield from ((each, at.index(i)) for i, each in enumerate(branches) if isinstance(each, dict))
+    if isinstance(schema.get("not"), dict):
+        yield schema["not"], path.child("not")
+
+
+def _int_or_string(schema: Node, path: Path, tell: Tell) -> None:
+    for key in ("anyOf", "oneOf"):
+        branches = schema.get(key)
+        if isinstance(branches, list) and sorted(branches, key=str) == _EITHER:
+            del schema[key]
+            break
+    else:
+        if schema.get("format") != "int-or-string":
+            return
+    schema.pop("type", None)
+    if schema.get("format") == "int-or-string":
+        del schema["format"]
+    schema["anyOf"] = [dict(each) for each in _EITHER]
+    if not schema.get(INT_OR_STRING):
+        schema[INT_OR_STRING] = True
+        tell(topics.INT_OR_STRING, path, "written as x-kubernetes-int-or-string")
+
+
+def _lift_type(schema: Node, junctors: list[tuple[Node, Path]], path: Path, tell: Tell) -> None:
+    found = {each["type"] for each, at in junctors if isinstance(each.get("type"), str)}
+    negated = isinstance(schema.get("not"), dict) and schema["not"].get("type")
+    if len(found) == 1 and not negated and all(_says_type(schema.get(key)) for key in _JUNCTORS):
+        schema["type"] = found.pop()
+        tell(topics.JUNCTOR_TYPE, path.child("type"), f"{schema['type']}, from inside")
+
+
+def _says_type(branches: Any) -> bool:
+    """Whether all branches of a junctor name a type, or none does."""
+    if not isinstance(branches, list):
+        return True
+    return len({"type" in each for each in branches if isinstance(each, dict)}) < 2
+
+
+def _add_type(schema: Node, path: Path, tell: Tell) -> None:
+    if schema.get("type") or schema.get(INT_OR_STRING):
+        return
+    type_ = _certain_type(schema)
+    if type_ is not None:
+        schema["type"] = type_
+        tell(topics.TYPE_ADDED, path.child("type"), type_)
+    elif not schema.get(PRESERVE):
+        schema[PRESERVE] = True
+        tell(topics.TYPE_UNKNOWN, path.child("type"), "any value is accepted")
+
+
+def _certain_type(schema: Node) -> str | None:
+    """The only type that the keywords of a schema make sense for; None if there is none or several."""
+    found = {type_ for type_, keys in _TELLING.items() if any(key in schema for key in keys)}
+    if isinstance(schema.get("format"), str) and schema["format"] in _FORMATS:
+        found.add(_FORMATS[schema["format"]])
+    values = list(schema["enum"]) if isinstance(schema.get("enum"), list) else []
+    values += [schema["default"]] if schema.get("default") is not None else []
+    found |= {_type_of(each) for each in values if each is not None}
+    if found == {"integer", "number"}:
+        return "number"
+    return found.pop() if len(found) == 1 else None
+
+
+def _type_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def _strip(nested: Node, outer: Node, path: Path, tell: Tell) -> None:
+    """Leaves in a branch what may stand there, and defines outside of it what it speaks of."""
+    for key in ("title", "description"):
+        if nested.pop(key, None) is not None:
+            tell(topics.JUNCTOR_TEXT, path.child(key), "removed")
+    type_ = nested.pop("type", None)
+    if type_ is not None:
+        same = type_ == outer.get("type")
+        topic = topics.JUNCTOR_TYPE if same else topics.JUNCTOR_TYPES_DIFFER
+        tell(topic, path.child("type"), f"removed {type_}")
+    for key in _NOT_IN_JUNCTORS:
+        if nested.pop(key, None):
+            tell(topics.JUNCTOR_KEYWORD, path.child(key), "removed")
+    if nested.get("additionalProperties", False) is not False:
+        del nested["additionalProperties"]
+        tell(topics.JUNCTOR_KEYWORD, path.child("additionalProperties"), "removed")
+    _strip_fields(nested, outer, path, tell)
+    items = nested.get("items")
+    if isinstance(items, dict):
+        if not isinstance(outer.get("items"), dict):
+            outer["items"] = _outline(items)
+        _strip(items, outer["items"], path.child("items"), tell)
+    for each, at in _branches(nested, path):
+        _strip(each, outer, at, tell)
+
+
+def _strip_fields(nested: Node, outer: Node, path: Path, tell: Tell) -> None:
+    properties = nested.get("properties")
+    if not isinstance(properties, dict):
+        return
+    if properties.pop("metadata", None) is not None:
+        tell(topics.JUNCTOR_KEYWORD, path.child("properties").key("metadata"), "removed")
+    if outer.get("additionalProperties"):
+        del nested["properties"]
+        tell(topics.JUNCTOR_KEYWORD, path.child("properties"), "removed, since the object is a map")
+        return
+    if properties and not isinstance(outer.get("properties"), dict):
+        outer["properties"] = {}
+    for name, each in properties.items():
+        if not isinstance(each, dict):
+            continue
+        at = path.child("properties").key(name)
+        if name not in outer["properties"]:
+            outer["properties"][name] = _outline(each)
+            tell(topics.JUNCTOR_FIELD, at, "also defined outside")
+        defined = outer["properties"][name]
+        if isinstance(defined, dict):
+            _strip(each, defined, at, tell)
+
+
+def _outline(nested: Node) -> Node:
+    """The beginning of a structural schema for what only a branch speaks of; its type is added later."""
+    type_ = nested.get("type") or _certain_type(nested)
+    return {"type": type_} if type_ else {}
