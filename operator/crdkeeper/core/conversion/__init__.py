@@ -1,0 +1,1 @@
+"""Conversion between the versions of a CRD by rules, compiled once, losing nothing."""

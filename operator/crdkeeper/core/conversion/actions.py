@@ -1,0 +1,152 @@
+"""Rules at work on one object: read at one place of the old version, write at another of the new one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps, get, put, show
+from crdkeeper.core.conversion.template import Template
+from crdkeeper.core.conversion.values import NOTHING, Convert, Unconvertible
+
+
+@dataclass(slots=True)
+class Tree:
+    """Which fields of an object are left to rules, at any depth."""
+
+    skipped: set[str] = field(default_factory=set)
+    inner: dict[str, "Tree"] = field(default_factory=dict)
+
+    def skip(self, steps: Steps) -> None:
+        """Leave this field to a rule."""
+        self.own(steps).skipped.add(steps[-1])
+
+    def own(self, steps: Steps) -> "Tree":
+        """Make the objects around this field anew instead of sharing them: a rule writes into them."""
+        tree = self
+        for step in steps[:-1]:
+            tree = tree.inner.setdefault(step, Tree())
+        return tree
+
+    def copy(self, value: Any) -> Any:
+        """The object without what is left to rules. What needs no change is shared with `value`."""
+        if not isinstance(value, dict):
+            return value
+        skipped, inner = self.skipped, self.inner
+        return {
+            key: inner[key].copy(each) if key in inner else each
+            for key, each in value.items()
+            if key not in skipped
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """One field becomes another."""
+
+    source: Steps
+    target: Steps
+    convert: Convert
+
+    def __call__(self, value: Any, made: dict[str, Any]) -> None:
+        """Carry it out, from `value` to `made`."""
+        found = get(value, self.source)
+        if found is ABSENT:
+            return
+        try:
+            put(made, self.target, self.convert(found))
+        except NOTHING:
+            return
+        except Unconvertible as error:
+            raise Unconvertible(f"{show(self.source)}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A field that the other version knows nothing of gets a value."""
+
+    target: Steps
+    value: Any
+
+    def __call__(self, value: Any, made: dict[str, Any]) -> None:
+        """Carry it out on `made`."""
+        put(made, self.target, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A text becomes several fields."""
+
+    source: Steps
+    template: Template
+    parts: Mapping[str, tuple[Steps, Convert]]
+
+    def __call__(self, value: Any, made: dict[str, Any]) -> None:
+        """Carry it out, from `value` to `made`."""
+        found = get(value, self.source)
+        if not isinstance(found, str):
+            return
+        try:
+            for name, text in self.template.split(found).items():
+                steps, convert = self.parts[name]
+                put(made, steps, convert(text))
+        except Unconvertible as error:
+            raise Unconvertible(f"{show(self.source)}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Several fields become a text; without all of them there is none."""
+
+    target: Steps
+    template: Template
+    parts: Mapping[str, tuple[Steps, Convert]]
+
+    def __call__(self, value: Any, made: dict[str, Any]) -> None:
+        """Carry it out, from `value` to `made`."""
+        texts: dict[str, str] = {}
+        for name, (steps, convert) in self.parts.items():
+            found = get(value, steps)
+            if found is ABSENT:
+                return
+            try:
+                texts[name] = convert(found)
+            except Unconvertible as error:
+                raise Unconvertible(f"{show(steps)}: {error}") from None
+        put(made, self.target, self.template.join(texts))
+
+
+Action = Carry | Fill | Split | Join
+
+
+def over_list(convert: Convert) -> Convert:
+    """For each item of a list."""
+
+    def all_items(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise Unconvertible("is no list")
+        made = []
+        for i, each in enumerate(value):
+            try:
+                made.append(convert(each))
+            except Unconvertible as error:
+                raise Unconvertible(f"[{i}]: {error}") from None
+        return made
+
+    return all_items
+
+
+def over_map(convert: Convert) -> Convert:
+    """For each value of a map."""
+
+    def all_values(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise Unconvertible("is no map")
+        made = {}
+        for key, each in value.items():
+            try:
+                made[key] = convert(each)
+            except Unconvertible as error:
+                raise Unconvertible(f"[{key}]: {error}") from None
+        return made
+
+    return all_values

@@ -1,0 +1,282 @@
+"""What can become of one value: pairs of functions, one for each direction.
+
+They raise `Unconvertible` for a value that has no counterpart. A function that is not the exact inverse of
+the other loses nothing in the end: what a round trip would change is kept aside (see `keptaside`).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, Decimal
+from typing import Any, Final
+
+Convert = Callable[[Any], Any]
+
+INTEGER_LIMIT: Final = 2**63
+
+
+class Unconvertible(ValueError):
+    """A value has no counterpart in the other version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converter:
+    """Both directions of a rule. `exact`: each is the inverse of the other for all that the schemas allow."""
+
+    to_hub: Convert
+    to_spoke: Convert
+    exact: bool = False
+    forgive: Callable[[str, Any, Any], Any] | None = None
+    """By side: of a value and what came back for it, what it may be taken to have been (`Scope.forgiven`)."""
+
+    def swapped(self) -> "Converter":
+        """The same with hub and spoke exchanged."""
+        return Converter(self.to_spoke, self.to_hub, self.exact)
+
+
+def same(value: Any) -> Any:
+    """The value as it is."""
+    return value
+
+
+MOVE: Final = Converter(same, same, exact=True)
+
+
+def strictly(value: Any) -> Any:
+    """A value as a key of a dictionary in which 1, 1.0 and true are three."""
+    if isinstance(value, list):
+        return ("list", tuple(map(strictly, value)))
+    if isinstance(value, dict):
+        return ("dict", frozenset((key, strictly(each)) for key, each in value.items()))
+    return (type(value), value)
+
+
+def renaming(pairs: Sequence[tuple[Any, Any]], *, exact: bool) -> Converter:
+    """(hub, spoke) pairs. The first pair of a value counts, so that several may become one."""
+
+    def table(turned: Sequence[tuple[Any, Any]]) -> Convert:
+        known: dict[Any, Any] = {}
+        for before, after in turned:
+            known.setdefault(strictly(before), after)
+
+        def convert(value: Any) -> Any:
+            try:
+                return known[strictly(value)]
+            except (KeyError, TypeError):
+                raise Unconvertible(f"{value!r} is none of the rule's values") from None
+
+        return convert
+
+    return Converter(table([(spoke, hub) for hub, spoke in pairs]), table(pairs), exact)
+
+
+def _number(value: Decimal, type_: str) -> int | float:
+    if type_ == "integer":
+        whole = int(value.to_integral_value(ROUND_DOWN))
+        if not -INTEGER_LIMIT <= whole < INTEGER_LIMIT:
+            raise Unconvertible(f"{whole} is too large for an integer")
+        return whole
+    return float(value)
+
+
+def _decimal(value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unconvertible(f"{value!r} is no number")
+    return Decimal(str(value))
+
+
+def scaling(hub: int, spoke: int, hub_type: str, spoke_type: str) -> Converter:
+    """`hub` units are `spoke` units. A part of a unit that an integer cannot hold is cut off."""
+    return Converter(
+        lambda value: _number(_decimal(value) * hub / spoke, hub_type),
+        lambda value: _number(_decimal(value) * spoke / hub, spoke_type),
+    )
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return repr(value)
+    raise Unconvertible(f"{value!r} is no scalar")
+
+
+_WHOLE = re.compile(r"[+-]?\d{1,19}")
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+
+
+def _to_number(type_: str) -> Convert:
+    def convert(value: Any) -> Any:
+        if isinstance(value, bool):
+            return int(value)
+        if (
+            isinstance(value, str)
+            and len(value) <= 400
+            and (_WHOLE if type_ == "integer" else _DECIMAL).fullmatch(value)
+        ):
+            return _number(Decimal(value), type_)
+        if isinstance(value, int | float):
+            return _number(_decimal(value), type_)
+        raise Unconvertible(f"{value!r} is no {type_}")
+
+    return convert
+
+
+def _to_boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value in ("true", "false"):
+        return bool(value == "true")
+    if isinstance(value, int | float) and value in (0, 1):
+        return bool(value)
+    raise Unconvertible(f"{value!r} is neither true nor false")
+
+
+def _caster(type_: str) -> Convert:
+    if type_ == "string":
+        return _to_text
+    return _to_boolean if type_ == "boolean" else _to_number(type_)
+
+
+def casting(hub_type: str, spoke_type: str) -> Converter:
+    """Scalars of two types."""
+    return Converter(_caster(hub_type), _caster(spoke_type))
+
+
+_SUFFIXES: Final = {
+    **{name: Decimal(1024) ** (i + 1) for i, name in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))},
+    **{name: Decimal(1000) ** (i + 1) for i, name in enumerate(("k", "M", "G", "T", "P", "E"))},
+    "": Decimal(1),
+    "m": Decimal("1e-3"),
+    "u": Decimal("1e-6"),
+    "n": Decimal("1e-9"),
+}
+QUANTITY_UNITS: Final = tuple(_SUFFIXES)
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,2})|([KMGTPE]i|[kMGTPEmun])?)")
+
+
+def quantities(unit: str, number_type: str) -> Converter:
+    """To the hub: a quantity becomes a number of `unit`s (resource.Quantity of apimachinery)."""
+    size = _SUFFIXES[unit]
+
+    def parse(value: Any) -> Any:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return _number(_decimal(value) / size, number_type)
+        found = _QUANTITY.fullmatch(value) if isinstance(value, str) and len(value) <= 64 else None
+        if found is None:
+            raise Unconvertible(f"{value!r} is no quantity")
+        return _number(Decimal(found[1] + (found[2] or "")) * _SUFFIXES[found[3] or ""] / size, number_type)
+
+    def write(value: Any) -> Any:
+        number = _decimal(value)
+        if number == number.to_integral_value():
+            return f"{int(number)}{unit}"
+        # Quantities are exact to a thousandth at least: write it in thousandths of the plain unit.
+        return f"{int((number * size * 1000).to_integral_value(ROUND_DOWN))}m"
+
+    return Converter(parse, write)
+
+
+_DURATIONS: Final = {
+    "h": 3600 * 10**9,
+    "m": 60 * 10**9,
+    "s": 10**9,
+    "ms": 10**6,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ns": 1,
+}
+DURATION_UNITS: Final = ("h", "m", "s", "ms", "us", "ns")
+_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+
+
+def durations(unit: str, number_type: str) -> Converter:
+    """To the hub: a duration becomes a number of `unit`s (Go's time.ParseDuration)."""
+    size = _DURATIONS[unit]
+
+    def parse(value: Any) -> Any:
+        text = value if isinstance(value, str) and len(value) <= 64 else ""
+        sign, body = (-1 if text.startswith("-") else 1), text.lstrip("+-")
+        parts = _DURATION_PART.findall(body)
+        if body != "0" and (not parts or "".join(map("".join, parts)) != body or len(text) - len(body) > 1):
+            raise Unconvertible(f"{value!r} is no duration")
+        total = sum((Decimal(number) * _DURATIONS[each] for number, each in parts), Decimal(0))
+        return _number(sign * total / size, number_type)
+
+    def write(value: Any) -> Any:
+        nanoseconds = int((_decimal(value) * size).to_integral_value(ROUND_DOWN))
+        if abs(nanoseconds) >= INTEGER_LIMIT:
+            raise Unconvertible(f"{value!r} is too long for a duration")
+        return _go_duration(nanoseconds)
+
+    return Converter(parse, write)
+
+
+def _go_duration(nanoseconds: int) -> str:
+    """As Go's Duration.String writes it."""
+    sign, left = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
+    if left == 0:
+        return "0s"
+    for unit in ("ns", "us", "ms"):
+        if left < _DURATIONS[unit] * 1000:
+            return f"{sign}{_plain(Decimal(left) / _DURATIONS[unit])}{unit.replace('us', 'µs')}"
+    hours, left = divmod(left, _DURATIONS["h"])
+    minutes, left = divmod(left, _DURATIONS["m"])
+    shown = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{sign}{shown}{_plain(Decimal(left) / _DURATIONS['s'])}s"
+
+
+def _plain(number: Decimal) -> str:
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def wrapping() -> Converter:
+    """To the hub: the first item of a list; to the spoke: a list of one. Further items are kept aside."""
+
+    def unwrap(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise Unconvertible(f"{value!r} is no list")
+        if not value:
+            raise _Nothing
+        return value[0]
+
+    return Converter(unwrap, lambda value: [value])
+
+
+class _Nothing(Exception):
+    """The other version has no value for this one: the field stays unset."""
+
+
+NOTHING: Final = _Nothing
+
+
+def keying(key: str, items: Converter) -> Converter:
+    """To the hub: a list of objects becomes a map by their field `key`. To the spoke: sorted by it.
+
+    A map has no order that outlives the API server, so that another order of the list is kept aside.
+    """
+
+    def to_map(value: Any) -> Any:
+        found: dict[str, Any] = {}
+        for each in value if isinstance(value, list) else _refuse(value, "list"):
+            if not isinstance(each, dict) or not isinstance(each.get(key), str):
+                raise Unconvertible(f"an item has no {key}")
+            if each[key] in found:
+                raise Unconvertible(f"two items have the {key} {each[key]!r}")
+            found[each[key]] = items.to_hub({name: part for name, part in each.items() if name != key})
+        return found
+
+    def to_list(value: Any) -> Any:
+        if not isinstance(value, dict):
+            _refuse(value, "map")
+        return [{key: name, **items.to_spoke(each)} for name, each in sorted(value.items())]
+
+    return Converter(to_map, to_list)
+
+
+def _refuse(value: Any, what: str) -> Any:
+    raise Unconvertible(f"{value!r} is no {what}")

@@ -1,0 +1,218 @@
+"""Draws conversions: schemas of a hub and its spokes, the rules between them, and objects of each version."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+
+GROUP = "stable.example.com"
+_TEXTS = st.text("ab:%/é ", max_size=4)
+_INTEGERS = st.integers(-(2**53), 2**53)
+_NUMBERS = st.one_of(_INTEGERS, st.floats(-1e9, 1e9, allow_nan=False))
+
+
+@dataclass
+class Side:
+    """The fields of one version of an object, and what can be in them."""
+
+    properties: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, st.SearchStrategy[Any]] = field(default_factory=dict)
+
+    def add(self, name: str, schema: dict[str, Any], values: st.SearchStrategy[Any]) -> None:
+        self.properties[name] = schema
+        self.values[name] = values
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "properties": self.properties}
+
+    @property
+    def objects(self) -> st.SearchStrategy[dict[str, Any]]:
+        return st.fixed_dictionaries({}, optional=self.values)
+
+
+STRING, INTEGER, NUMBER = ({"type": each} for each in ("string", "integer", "number"))
+SCALARS: list[tuple[dict[str, Any], st.SearchStrategy[Any]]] = [
+    (STRING, _TEXTS),
+    (INTEGER, _INTEGERS),
+    (NUMBER, _NUMBERS),
+    ({"type": "array", "items": STRING}, st.lists(_TEXTS, max_size=3)),
+    ({"type": "object", "additionalProperties": STRING}, st.dictionaries(_TEXTS, _TEXTS, max_size=3)),
+]
+_NUMERALS = st.one_of(_INTEGERS.map(str), st.sampled_from(("007", "+1", "-0")))
+_QUANTITIES = st.builds(
+    "{}{}".format, st.integers(0, 5000), st.sampled_from(("", "m", "k", "Ki", "M", "Mi", "Gi", "e3"))
+)
+_DURATIONS = st.builds(
+    "{}{}".format,
+    st.sampled_from(("", "-", "+")),
+    st.sampled_from(("90s", "1h30m", "1.5h", "10ms", "0", "1m0.5s")),
+)
+_UNITS = st.integers(-(10**6), 10**6)
+
+
+@st.composite
+def scopes(
+    draw: st.DrawFn, depth: int = 0, inside: str = "spec.", prefix: str = ""
+) -> tuple[Side, Side, list[dict[str, Any]]]:
+    """Hub, spoke and rules of an object."""
+    hub, spoke, rules = Side(), Side(), []
+    kinds = [*_KINDS, *((("each", _each), ("keyed", _keyed), ("object", _object)) if depth < 2 else ())]
+    for i in range(draw(st.integers(1, 4))):
+        name, kind = draw(st.sampled_from(kinds))
+        rules += kind(draw, hub, spoke, f"{prefix}{name}{i}", inside, depth)
+    return hub, spoke, rules
+
+
+def _same(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    schema, values = draw(st.sampled_from(SCALARS))
+    for side in (hub, spoke):
+        side.add(name, schema, values)
+    return []
+
+
+def _rename(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    schema, values = draw(st.sampled_from(SCALARS))
+    hub.add(name, schema, values)
+    spoke.add(f"{name}s", schema, values)
+    return [{"hub": inside + name, "spoke": f"{inside}{name}s"}]
+
+
+def _aside(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    schema, values = draw(st.sampled_from(SCALARS))
+    side, named = draw(st.sampled_from(((hub, "hub"), (spoke, "spoke"))))
+    side.add(name, schema, values)
+    fill = {"fill": draw(values)} if draw(st.booleans()) else {}
+    return [{named: inside + name, "aside": True, **fill}]
+
+
+def _pair(one: Any, other: Any, rule: dict[str, Any]) -> Any:
+    """A kind of rule between two such fields, either way round."""
+
+    def kind(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+        first, second = draw(st.permutations((one, other))) if "values" not in rule else (one, other)
+        hub.add(name, *first)
+        spoke.add(name, *second)
+        return [{"hub": inside + name, "spoke": inside + name, **rule}]
+
+    return kind
+
+
+def _enum(*values: str) -> tuple[dict[str, Any], st.SearchStrategy[str]]:
+    return {"type": "string", "enum": list(values)}, st.sampled_from(values)
+
+
+def _join(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    (text, named), (parts, _) = draw(st.permutations(((hub, "hub"), (spoke, "spoke"))))
+    text.add(name, STRING, st.builds("{}:{}".format, _TEXTS, _INTEGERS))
+    parts.add(f"{name}a", STRING, _TEXTS)
+    parts.add(f"{name}b", INTEGER, _INTEGERS)
+    paths = {"a": f"{inside}{name}a", "b": f"{inside}{name}b"}
+    return [{named: inside + name, "join": {"template": "{a}:{b}", "parts": paths}}]
+
+
+def _each(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    one, other, rules = draw(scopes(depth + 1, ""))
+    for side, inner in ((hub, one), (spoke, other)):
+        side.add(name, {"type": "array", "items": inner.schema}, st.lists(inner.objects, max_size=3))
+    return [{"hub": inside + name, "spoke": inside + name, "each": rules}]
+
+
+def _keyed(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    one, other, rules = draw(scopes(depth + 1, ""))
+    by = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    lists = draw(st.booleans())
+    for side, inner, is_list in ((hub, one, lists), (spoke, other, not lists)):
+        keyed = st.dictionaries(_TEXTS, inner.objects, max_size=3)
+        if is_list:
+            items = {"type": "object", "properties": {**inner.properties, "name": STRING}}
+            listed = keyed.map(lambda found: [{**each, "name": key} for key, each in found.items()])
+            side.add(name, {"type": "array", "items": items, **by}, listed)
+        else:
+            side.add(name, {"type": "object", "additionalProperties": inner.schema}, keyed)
+    return [{"hub": inside + name, "spoke": inside + name, "key": "name", "each": rules}]
+
+
+def _object(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    one, other, rules = draw(scopes(depth + 1, f"{inside}{name}."))
+    for side, inner in ((hub, one), (spoke, other)):
+        side.add(name, inner.schema, inner.objects)
+    return list(rules)
+
+
+_NUMERIC = [(INTEGER, _UNITS), (NUMBER, _UNITS.map(lambda value: value / 4))]
+_KINDS = [
+    ("same", _same),
+    ("rename", _rename),
+    ("aside", _aside),
+    ("cast", _pair((INTEGER, _INTEGERS), (STRING, _NUMERALS), {"cast": True})),
+    ("scale", _pair(_NUMERIC[0], _NUMERIC[1], {"scale": {"hub": 3, "spoke": 1000}})),
+    ("quantity", _pair(_NUMERIC[0], (STRING, _QUANTITIES), {"quantity": "Mi"})),
+    ("duration", _pair(_NUMERIC[0], (STRING, _DURATIONS), {"duration": "s"})),
+    (
+        "wrap",
+        _pair(
+            (STRING, _TEXTS),
+            ({"type": "array", "items": STRING}, st.lists(_TEXTS, max_size=3)),
+            {"wrap": True},
+        ),
+    ),
+    (
+        "values",
+        _pair(
+            _enum("A", "B"),
+            _enum("a", "b", "c"),
+            {"values": [{"hub": "A", "spoke": "a"}, {"hub": "B", "spoke": "b"}, {"hub": "B", "spoke": "c"}]},
+        ),
+    ),
+    ("join", _join),
+]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A conversion, and an object of each version."""
+
+    spec: dict[str, Any]
+    conversion: Conversion
+    objects: dict[str, dict[str, Any]]
+
+
+@st.composite
+def conversions(draw: st.DrawFn) -> Drawn:
+    """A hub v1 with the spokes v2 and v3."""
+    sides: dict[str, Side] = {"v1": Side()}
+    spokes: list[dict[str, Any]] = []
+    for version in ("v2", "v3"):
+        hub, sides[version], rules = draw(scopes(prefix=version))
+        # What one spoke's rules speak of, the other spoke has as the hub does or not at all.
+        for name in hub.properties:
+            sides["v1"].add(name, hub.properties[name], hub.values[name])
+        spokes.append({"version": version, "rules": rules})
+    for spoke, other in ((spokes[0], "v3"), (spokes[1], "v2")):
+        for name, schema in sides["v1"].properties.items():
+            if not name.startswith(other):
+                continue
+            if draw(st.booleans()):
+                sides[spoke["version"]].add(name, schema, sides["v1"].values[name])
+            else:
+                spoke["rules"].append({"hub": f"spec.{name}", "aside": True})
+    spec = {"resource": {"group": GROUP, "resource": "things"}, "hub": "v1", "spokes": spokes}
+    schemas = {
+        version: {"type": "object", "properties": {"spec": side.schema}} for version, side in sides.items()
+    }
+    made = compile_conversion(VersionConversionSpec.model_validate(spec), schemas)
+    assert isinstance(made, Conversion), (made, spec)
+    objects = {
+        version: {
+            "apiVersion": f"{GROUP}/{version}",
+            "kind": "Thing",
+            "metadata": {"name": "a"},
+            **draw(st.fixed_dictionaries({}, optional={"spec": side.objects})),
+        }
+        for version, side in sides.items()
+    }
+    return Drawn(spec, made, objects)
