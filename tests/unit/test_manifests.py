@@ -31,7 +31,7 @@ def test_the_installation_leaves_out_what_is_optional() -> None:
     assert load(MANIFESTS / "kustomization.yaml")["resources"] == ["../crds", "operator", "rbac"]
 
 
-@pytest.mark.parametrize("folder", ["operator", "rbac", "monitoring"])
+@pytest.mark.parametrize("folder", ["operator", "rbac", "monitoring", "webhook"])
 def test_no_file_is_forgotten(folder: str) -> None:
     files = {path.name for path in (MANIFESTS / folder).iterdir()} - {"kustomization.yaml"}
     assert set(load(MANIFESTS / folder / "kustomization.yaml")["resources"]) == files
@@ -41,6 +41,7 @@ def test_no_file_is_forgotten(folder: str) -> None:
 def test_the_image_is_of_this_version(path: str) -> None:
     (image,) = load(MANIFESTS / "operator/kustomization.yaml")["images"]
     assert image["newTag"] == VERSION
+    assert load(MANIFESTS / "webhook/kustomization.yaml")["images"] == [image]
     named = re.findall(rf"{image['newName']}:(\S+)", (ROOT / path).read_text(encoding="utf-8"))
     assert set(named) == {VERSION}
 

@@ -1,0 +1,80 @@
+"""`crdkeeper webhook`: serves conversions to the API server."""
+
+import logging
+import ssl
+from pathlib import Path
+
+import click
+
+from crdkeeper.cli.options import run_async
+from crdkeeper.webhook.server import Options, run_webhook
+
+
+@click.command(short_help="Serve conversions to the API server.")
+@click.option(
+    "--rules",
+    required=True,
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE|FOLDER",
+    help="VersionConversions and the CRDs that they are about.",
+)
+@click.option(
+    "--tls-cert-file", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
+)
+@click.option(
+    "--tls-private-key-file", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
+)
+@click.option(
+    "--listen", default="0.0.0.0:9443", show_default=True, help="Address of POST /convert/PLURAL.GROUP."
+)
+@click.option(
+    "--probe-port", type=int, default=8081, show_default=True, help="Port of /healthz, /readyz, /metrics."
+)
+@click.option(
+    "--max-request-bytes",
+    type=click.IntRange(1 << 10),
+    default=64 << 20,
+    show_default=True,
+    help="The largest request that is read: all objects of a list come in one.",
+)
+@click.option(
+    "--drain-seconds",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    help="How long to go on serving after SIGTERM, so that no client still comes here.",
+)
+def webhook(
+    rules: tuple[Path, ...],
+    tls_cert_file: Path,
+    tls_private_key_file: Path,
+    listen: str,
+    probe_port: int,
+    max_request_bytes: int,
+    drain_seconds: float,
+) -> None:
+    """Serve conversions to the API server until told to stop.
+
+    A CRD uses it with spec.conversion.webhook.clientConfig pointing to /convert/PLURAL.GROUP. Rules and
+    certificates are read anew when their files change; rules that do not compile never replace those that
+    serve.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    host, _, port = listen.rpartition(":")
+    if not port.isdigit():
+        raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen")
+    options = Options(
+        rules,
+        tls_cert_file,
+        tls_private_key_file,
+        host=host or "0.0.0.0",
+        port=int(port),
+        probe_port=probe_port,
+        max_bytes=max_request_bytes,
+        drain_seconds=drain_seconds,
+    )
+    try:
+        run_async(run_webhook(options))
+    except (OSError, ssl.SSLError, ValueError) as error:
+        raise click.ClickException(f"cannot serve: {error}") from error

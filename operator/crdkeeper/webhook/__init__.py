@@ -1,0 +1,1 @@
+"""The conversion webhook: a stateless server, without which the API server could not read an object."""

@@ -1,0 +1,118 @@
+"""The conversions that are served: compiled from files, and again when the files change.
+
+Rules that do not compile never replace rules that do.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
+
+_log = logging.getLogger(__name__)
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@dataclass(slots=True)
+class RuleBook:
+    """Conversions by the name of their CRD, from all YAML and JSON files in some files and folders."""
+
+    paths: tuple[Path, ...]
+    conversions: dict[str, Conversion] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+    """Of rules that do not serve, or not as they are now: by name or file, why."""
+    _seen: str = ""
+
+    def refresh(self) -> bool:
+        """Read the files if they changed since the last time; returns whether they did."""
+        contents = dict(_contents(self.paths))
+        seen = sha256(repr(sorted(contents.items())).encode()).hexdigest()
+        if seen == self._seen:
+            return False
+        self._seen = seen
+        self._compile(contents)
+        return True
+
+    def _compile(self, contents: Mapping[str, bytes]) -> None:
+        problems: dict[str, str] = {}
+        definitions: dict[str, Mapping[str, Any]] = {}
+        rules: dict[str, VersionConversion] = {}
+        for file, content in contents.items():
+            try:
+                for document in _documents(content):
+                    _sort_in(document, definitions, rules)
+            except (yaml.YAMLError, UnicodeDecodeError, ValidationError) as error:
+                problems[file] = " ".join(str(error).split())
+        for name, rule in rules.items():
+            problem = self._add(name, rule, definitions.get(name))
+            if problem:
+                problems[name] = problem
+        if not problems:
+            # Only what is known to be gone is dropped: an unreadable file may hold it.
+            self.conversions = {name: each for name, each in self.conversions.items() if name in rules}
+        for name, problem in problems.items():
+            kept = " The rules from before go on serving." if name in self.conversions else ""
+            _log.error("%s: %s%s", name, problem, kept)
+        self.problems = problems
+
+    def _add(self, name: str, rule: VersionConversion, definition: Mapping[str, Any] | None) -> str:
+        if definition is None:
+            return "its CustomResourceDefinition is in none of the files"
+        try:
+            made = compile_conversion(rule.spec, schemas_of(definition))
+        except UnreadableDefinition as error:
+            return str(error)
+        if not isinstance(made, Conversion):
+            return "; ".join(f"{each.where}: {each.message}" for each in made)
+        self.conversions[name] = made
+        _log.info("Converting %s between %s.", name, ", ".join(made.versions))
+        return ""
+
+
+def _contents(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    for path in paths:
+        # A mounted ConfigMap keeps its files once more in hidden folders.
+        files = (
+            [each for each in sorted(path.rglob("*")) if _is_manifest(each, path)]
+            if path.is_dir()
+            else [path]
+        )
+        for file in files:
+            try:
+                yield str(file), file.read_bytes()
+            except OSError as error:
+                _log.error("%s: %s", file, error.strerror)
+
+
+def _is_manifest(file: Path, folder: Path) -> bool:
+    hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+    return not hidden and file.suffix in _SUFFIXES and file.is_file()
+
+
+def _documents(content: bytes) -> Iterator[Any]:
+    for document in yaml.load_all(content, _LOADER):
+        if isinstance(document, dict) and str(document.get("kind")).endswith("List"):
+            yield from document.get("items") or ()
+        else:
+            yield document
+
+
+def _sort_in(
+    document: Any, definitions: dict[str, Mapping[str, Any]], rules: dict[str, VersionConversion]
+) -> None:
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind == "CustomResourceDefinition":
+        definitions[str((document.get("metadata") or {}).get("name"))] = document
+    elif kind == "VersionConversion":
+        rule = VersionConversion.model_validate(document)
+        rules[str(rule.spec.resource)] = rule

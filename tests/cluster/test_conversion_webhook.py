@@ -1,0 +1,325 @@
+"""Rules serve every version of a CRD through the real API server."""
+
+import http.client
+import json
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.conversion import RULES, ConversionWebhook, crontab_definition
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.kubectl import KubectlError
+
+VERSIONS = ("v1", "v1beta1", "v1alpha1")
+SECONDS = 30.0
+
+
+@pytest.fixture
+def webhook(tmp_path: Path, group: str) -> Iterator[ConversionWebhook]:
+    webhook = ConversionWebhook(tmp_path, group)
+    try:
+        webhook.start()
+        yield webhook
+    finally:
+        webhook.close()
+
+
+class CronTabs:
+    """The CRD in the cluster, and its objects by way of kubectl."""
+
+    def __init__(self, plane: Cluster, group: str, webhook: ConversionWebhook) -> None:
+        self.plane, self.group, self._webhook = plane, group, webhook
+        self.store("v1")
+        name = f"crd/crontabs.{group}"
+        plane.kubectl("wait", "--for=condition=Established", name, "--timeout=30s")
+
+    def store(self, version: str) -> None:
+        """Apply the CRD with this storage version."""
+        definition = crontab_definition(
+            self.group, storage=version, client_config=self._webhook.client_config
+        )
+        self.plane.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(definition))
+
+    def object(self, version: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "apiVersion": f"{self.group}/{version}",
+            "kind": "CronTab",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": spec,
+        }
+
+    def apply(self, version: str, name: str, spec: dict[str, Any], *flags: str) -> str:
+        body = json.dumps(self.object(version, name, spec))
+        return self.plane.kubectl("apply", *flags, "-f", "-", input=body)
+
+    def create(self, version: str, specs: dict[str, dict[str, Any]]) -> None:
+        items = [self.object(version, name, spec) for name, spec in specs.items()]
+        body = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        self.plane.kubectl("create", "-f", "-", input=body)
+
+    def get(self, version: str, *names: str) -> Any:
+        resource = f"crontabs.{version}.{self.group}"
+        return json.loads(self.plane.kubectl("get", resource, *names, "-o", "json"))
+
+    def spec(self, version: str, name: str) -> Any:
+        return self.get(version, name)["spec"]
+
+    def remove(self) -> None:
+        self.plane.kubectl("delete", "crd", f"crontabs.{self.group}", "--timeout=30s", check=False)
+
+
+@pytest.fixture
+def crontabs(installed: Cluster, group: str, webhook: ConversionWebhook) -> Iterator[CronTabs]:
+    crontabs = CronTabs(installed, group, webhook)
+    yield crontabs
+    crontabs.remove()
+
+
+FULL: dict[str, dict[str, Any]] = {
+    "v1": {
+        "host": "localhost",
+        "port": 1234,
+        "schedule": "* * * * */5",
+        "replicas": 3,
+        "containers": [
+            {"name": "web", "image": "nginx", "memory": "1Gi"},
+            {"name": "db", "image": "postgres"},
+        ],
+    },
+    "v1beta1": {
+        "host": "localhost",
+        "port": "1234",
+        "cronSpec": "* * * * */5",
+        "replicas": 3,
+        "containers": [
+            {"name": "web", "image": "nginx", "memoryMiB": 1024},
+            {"name": "db", "image": "postgres"},
+        ],
+    },
+    "v1alpha1": {
+        "hostPort": "localhost:1234",
+        "cronSpec": "* * * * */5",
+        "containers": {"web": {"image": "nginx"}, "db": {"image": "postgres"}},
+    },
+}
+
+
+def test_every_version_is_served_whatever_is_stored(crontabs: CronTabs, installed: Cluster) -> None:
+    for storage in VERSIONS:
+        crontabs.store(storage)
+        # The API server may store at the old version for a moment.
+        _until(partial(_stored, crontabs, installed, storage))
+    for storage in VERSIONS:
+        for version in VERSIONS:
+            assert crontabs.spec(version, f"stored-at-{storage}") == FULL[version], (storage, version)
+    listed = {version: crontabs.get(version)["items"] for version in VERSIONS}
+    assert all([each["spec"] for each in listed[version]] == [FULL[version]] * 3 for version in VERSIONS)
+
+
+def test_edits_at_one_version_are_seen_at_the_others_and_lose_nothing(crontabs: CronTabs) -> None:
+    crontabs.apply("v1", "mine", FULL["v1"])
+    # A controller of the old version reads, changes a field, and writes all that it knows.
+    old = crontabs.get("v1alpha1", "mine")
+    old["spec"] |= {"cronSpec": "0 0 * * *", "hostPort": "example.com:80"}
+    crontabs.plane.kubectl("replace", "-f", "-", input=json.dumps(old))
+    assert crontabs.spec("v1", "mine") == {
+        **FULL["v1"],
+        "schedule": "0 0 * * *",
+        "host": "example.com",
+        "port": 80,
+    }
+    crontabs.plane.kubectl(
+        "patch", f"crontabs.v1beta1.{crontabs.group}", "mine", "--type=merge", "-p", '{"spec":{"port":"81"}}'
+    )
+    assert crontabs.spec("v1alpha1", "mine")["hostPort"] == "example.com:81"
+
+
+def test_server_side_apply_at_two_versions(crontabs: CronTabs) -> None:
+    flags = ("--server-side", "--force-conflicts")
+    crontabs.apply("v1", "mine", FULL["v1"], *flags, "--field-manager=new")
+    crontabs.apply("v1beta1", "mine", {"cronSpec": "1 1 1 1 1"}, *flags, "--field-manager=old")
+    assert crontabs.spec("v1", "mine") == {**FULL["v1"], "schedule": "1 1 1 1 1"}
+
+
+def test_a_migration_goes_through_it(crontabs: CronTabs, installed: Cluster) -> None:
+    crontabs.store("v1alpha1")
+    _until(partial(_stored, crontabs, installed, "v1alpha1"))
+    crontabs.create("v1", {f"many-{i:04}": {**FULL["v1"], "port": i} for i in range(50)})
+    crontabs.store("v1")
+    command = [
+        sys.executable,
+        "-m",
+        "crdkeeper",
+        "migrate",
+        f"crontabs.{crontabs.group}",
+        "--settle-seconds=2",
+    ]
+    done = subprocess.run(
+        [*command, "--ignore-api-server-leases", f"--kubeconfig={installed.kubeconfig}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert installed.etcd.stored_versions(crontabs.group, "crontabs") == {f"{crontabs.group}/v1": 51}
+    specs = [each["spec"] for each in crontabs.get("v1")["items"]]
+    assert sorted(spec["port"] for spec in specs) == [*range(50), 1234]
+    assert all({**spec, "port": 1234} == FULL["v1"] for spec in specs)
+
+
+def test_a_list_of_many(crontabs: CronTabs) -> None:
+    number = 300
+    crontabs.create("v1", {f"many-{i:04}": {**FULL["v1"], "port": i} for i in range(number)})
+    ports = [each["spec"]["hostPort"] for each in crontabs.get("v1alpha1")["items"]]
+    assert ports == [f"localhost:{i}" for i in range(number)]
+
+
+def test_an_object_that_cannot_be_converted_is_named_and_the_others_are_served(crontabs: CronTabs) -> None:
+    crontabs.store("v1beta1")
+    _until(partial(_applied, crontabs, "v1beta1", "bad", {"port": "http"}))
+    crontabs.apply("v1beta1", "good", {"port": "80"})
+    assert crontabs.spec("v1", "good") == {"port": 80}
+    with pytest.raises(KubectlError) as refused:
+        crontabs.get("v1", "bad")
+    assert "CronTab default/bad: spec.port: 'http' is no integer" in str(refused.value)
+
+
+def test_rules_that_do_not_compile_never_replace_those_that_serve(
+    crontabs: CronTabs, webhook: ConversionWebhook
+) -> None:
+    crontabs.apply("v1", "mine", FULL["v1"])
+    webhook.write_rules({**RULES, "v1alpha1": []})
+    _until(lambda: "go on serving" in webhook.process.log.read_text())
+    assert crontabs.spec("v1alpha1", "mine") == FULL["v1alpha1"]
+    other = [{**RULES["v1alpha1"][1], "join": {**RULES["v1alpha1"][1]["join"], "template": "{host}/{port}"}}]
+    webhook.write_rules({**RULES, "v1alpha1": [RULES["v1alpha1"][0], *other, *RULES["v1alpha1"][2:]]})
+    _until(lambda: crontabs.spec("v1alpha1", "mine")["hostPort"] == "localhost/1234")
+
+
+def test_a_new_certificate_is_served_without_a_restart(
+    crontabs: CronTabs, webhook: ConversionWebhook
+) -> None:
+    crontabs.apply("v1", "mine", FULL["v1"])
+    before = ssl.get_server_certificate(("127.0.0.1", webhook.port))
+    webhook.renew()
+    crontabs.store("v1")
+    _until(lambda: ssl.get_server_certificate(("127.0.0.1", webhook.port)) != before)
+    assert crontabs.spec("v1alpha1", "mine") == FULL["v1alpha1"]
+
+
+REVIEW = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview"}
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        ("{", 400, "no ConversionReview: "),
+        ("[]", 400, "kind: must be ConversionReview"),
+        (DEEP, 400, "no ConversionReview"),
+        ('{"kind": "AdmissionReview"}', 400, "kind: must be ConversionReview"),
+        (json.dumps({**REVIEW, "apiVersion": "v9"}), 400, "apiVersion: must be one of"),
+        (json.dumps(REVIEW), 400, "request: must be an object"),
+        (json.dumps({**REVIEW, "request": {"uid": "1", "desiredAPIVersion": "x"}}), 400, "request.objects"),
+        (" " * (2 << 20), 413, ""),
+    ],
+    ids=[
+        "no JSON",
+        "a list",
+        "deep",
+        "another kind",
+        "another version",
+        "no request",
+        "no objects",
+        "too large",
+    ],
+)
+def test_bad_requests(webhook: ConversionWebhook, group: str, body: str, code: int, words: str) -> None:
+    answered, text = _post(webhook, f"/convert/crontabs.{group}", body)
+    assert (answered, words in text) == (code, True), text
+
+
+def test_an_unknown_version_is_answered_in_the_form_of_a_review(
+    webhook: ConversionWebhook, group: str
+) -> None:
+    request = {"uid": "7", "desiredAPIVersion": f"{group}/v9", "objects": [{"kind": "CronTab"}]}
+    for api_version in ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"):
+        review = {**REVIEW, "apiVersion": api_version, "request": request}
+        code, text = _post(webhook, f"/convert/crontabs.{group}", json.dumps(review))
+        response = json.loads(text)["response"]
+        assert (code, json.loads(text)["apiVersion"], response["uid"]) == (200, api_version, "7")
+        assert response["result"]["status"] == "Failed"
+        assert f"{group}/v9 is none of the versions known here" in response["result"]["message"]
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
+def test_nothing_but_conversion_can_be_reached_and_only_by_modern_tls(
+    webhook: ConversionWebhook, group: str
+) -> None:
+    for path in ("/", "/metrics", "/convert/", "/convert/others.example.com"):
+        assert _post(webhook, path, "{}")[0] == 404
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+    old.minimum_version = ssl.TLSVersion.TLSv1
+    old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises(ssl.SSLError):
+        _post(webhook, f"/convert/crontabs.{group}", "{}", context=old)
+
+
+def test_a_webhook_that_cannot_serve_says_so(tmp_path: Path) -> None:
+    (tmp_path / "bad.pem").write_text("no certificate")
+    files = [f"--{flag}={tmp_path / 'bad.pem'}" for flag in ("tls-cert-file", "tls-private-key-file")]
+    command = [sys.executable, "-m", "crdkeeper", "webhook", f"--rules={tmp_path}", *files]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "cannot serve" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def _post(
+    webhook: ConversionWebhook, path: str, body: str, context: ssl.SSLContext | None = None
+) -> tuple[int, str]:
+    context = context or ssl.create_default_context(cafile=str(webhook.ca_file))
+    connection = http.client.HTTPSConnection("127.0.0.1", webhook.port, timeout=30, context=context)
+    try:
+        connection.request("POST", path, body)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def _stored(crontabs: CronTabs, plane: Cluster, version: str) -> bool:
+    """Whether the object is stored at that version; if it is not, it is made anew the next time."""
+    name, stored = f"stored-at-{version}", f"{crontabs.group}/{version}"
+    crontabs.apply("v1", name, FULL["v1"])
+    if stored in plane.etcd.stored_versions(crontabs.group, "crontabs"):
+        return True
+    plane.kubectl("delete", f"crontabs.v1.{crontabs.group}", name)
+    return False
+
+
+def _applied(crontabs: CronTabs, version: str, name: str, spec: dict[str, Any]) -> bool:
+    return bool(crontabs.apply(version, name, spec))
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds; a refusal in the meantime is not the end."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            if holds():
+                return
+        except KubectlError:
+            if time.monotonic() > deadline:
+                raise
+        assert time.monotonic() < deadline, "it never came to be"
+        time.sleep(0.1)
