@@ -4,7 +4,10 @@ What the rest of the checks see is the result: unknown fields are gone, nulls ar
 Go cannot tell from an absent one (false, an empty string) is absent as well.
 """
 
+import binascii
+import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, Final, Protocol
 
 from crdkeeper.core.schema import rules
@@ -96,6 +99,42 @@ class Number:
             return float(raw)
         except OverflowError:
             return mismatch(raw, "a 64-bit number", path, report)
+
+
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T([01]?\d|2[0-3]):[0-5]\d:[0-5]\d([.,]\d+)?(Z|[+-]([01]\d|2[0-4]):[0-5]\d)",
+    re.ASCII,
+)
+
+
+class Time:
+    """A time in RFC 3339."""
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The text."""
+        found = _TIME.fullmatch(raw) if isinstance(raw, str) else None
+        if found:
+            try:
+                date(int(found[1]) or 4, int(found[2]), int(found[3]))
+            except ValueError:
+                found = None
+        if found is None:
+            return mismatch(raw, "a time such as 2006-01-02T15:04:05Z", path, report)
+        return raw
+
+
+class Base64:
+    """Bytes in base64."""
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The bytes; none is ABSENT."""
+        if not isinstance(raw, str):
+            return mismatch(raw, "a string in base64", path, report)
+        try:
+            decoded = binascii.a2b_base64(raw.replace("\r", "").replace("\n", ""), strict_mode=True)
+        except ValueError:
+            return mismatch([], "in base64", path, report)
+        return decoded or ABSENT
 
 
 class Anything:

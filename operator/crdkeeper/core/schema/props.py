@@ -34,6 +34,9 @@ LIST_MAP_KEYS = "x-kubernetes-list-map-keys"
 MAP_TYPE = "x-kubernetes-map-type"
 VALIDATIONS = "x-kubernetes-validations"
 
+TYPES = ("array", "boolean", "integer", "number", "object", "string")
+"""The types of OpenAPI v3, in the server's order."""
+
 
 class _SchemaOrArray:
     def decode(self, raw: Any, path: Path, report: Report) -> Any:

@@ -8,6 +8,8 @@ memory is left undecided.
 from collections.abc import Sequence
 from functools import lru_cache
 
+from crdkeeper.core.schema.regexclasses import is_class
+
 _MAX_REPEAT = 1000
 _LONG = 20_000
 _DEEP = 100
@@ -300,10 +302,8 @@ def _hex_escape(pattern: str, start: int, at: int) -> tuple[int, int]:
     if at >= len(pattern):
         raise _Bad("invalid escape sequence", pattern[start:at])
     if pattern[at] != "{":
-        if at + 1 >= len(pattern):
-            raise Undecided("the pattern ends inside of an escape sequence")
         digits = pattern[at : at + 2]
-        if any(each not in _HEX for each in digits):
+        if len(digits) < 2 or any(each not in _HEX for each in digits):
             raise _Bad("invalid escape sequence", pattern[start : at + 2])
         return int(digits, 16), at + 2
     at += 1
@@ -322,38 +322,18 @@ def _hex_escape(pattern: str, start: int, at: int) -> tuple[int, int]:
     raise _Bad("invalid escape sequence", pattern[start:at])
 
 
-_CATEGORIES = frozenset(
-    ("Any", "Assigned", "Ascii", "Greek", "Latin", "Cyrillic", "Han", "C", "L", "LC", "M", "N", "P", "S", "Z")
-) | frozenset(
-    kind + detail
-    for kind, details in (
-        ("C", "cfnos"),
-        ("L", "clmotu"),
-        ("M", "cen"),
-        ("N", "dlo"),
-        ("P", "cdefios"),
-        ("S", "ckmo"),
-        ("Z", "lps"),
-    )
-    for detail in details
-)
-
-
 def _unicode_class(pattern: str, start: int) -> int:
     """The place after \\pN or \\p{Name}."""
     at = start + 2
-    if at >= len(pattern):
-        raise Undecided("the pattern ends inside of a Unicode class")
-    if pattern[at] == "{":
+    if pattern.startswith("{", at):
         end = pattern.find("}", start)
         if end < 0:
             raise _Bad("invalid character class range", pattern[start:])
         name, at = pattern[at + 1 : end], end + 1
     else:
-        name, at = pattern[at], at + 1
-    name = name.removeprefix("^")
-    if name not in _CATEGORIES:
-        raise Undecided(f"whether there is a Unicode class {name!r} depends on Go's tables")
+        name, at = pattern[at : at + 1], at + 1
+    if not is_class(name.removeprefix("^")):
+        raise _Bad("invalid character class range", pattern[start:at])
     return at
 
 

@@ -54,6 +54,11 @@ METADATA = _rule(
     "metadata follows the rules of every Kubernetes object.",
     "Correct the label, annotation or name as the message says.",
 )
+RESOURCE_VERSION = _rule(
+    "resource-version",
+    "An update names the version of the object that it is based on, so that no other change is lost.",
+    "Read the CRD again, change what you read, and send that; or use kubectl apply.",
+)
 NAME = _rule(
     "name",
     "A CRD's name says which resource it defines.",
@@ -72,6 +77,11 @@ API_APPROVAL = _rule(
     "Groups under k8s.io and kubernetes.io belong to the Kubernetes project.",
     "Use a group of your own; else set the annotation api-approved.kubernetes.io to the approval's URL, "
     "or to a text that begins with `unapproved`.",
+)
+IMMUTABLE = _rule(
+    "immutable",
+    "Stored objects and URLs depend on the group, the plural and, once established, the kind and scope.",
+    "Define a new CRD, copy the objects over, and delete the old CRD.",
 )
 NAMES = _rule(
     "names",
@@ -96,8 +106,10 @@ STORAGE = _rule(
 )
 STORED_VERSIONS = _rule(
     "stored-versions",
-    "status.storedVersions must hold the storage version; the API server sets it from spec.versions.",
-    "Mark exactly one version of spec.versions with storage: true.",
+    "status.storedVersions holds the storage version, which the API server adds, and every version in which "
+    "objects may still be stored; all of them must be in spec.versions.",
+    "Mark exactly one version with storage: true. Keep an old version, with served: false, until a migration "
+    "of the stored objects has taken it out of status.storedVersions.",
 )
 DEPRECATION = _rule(
     "deprecation-warning",
@@ -237,6 +249,17 @@ CONVERSION = _rule(
 )
 CEL = _rule(
     "cel",
-    "Expressions of x-kubernetes-validations are compiled, type-checked and priced by the API server.",
-    "Ask an API server: kubectl create --dry-run=server -f FILE.",
+    "Expressions of x-kubernetes-validations are compiled against the types that the schema declares.",
+    "Correct the expression where the caret points. Fields whose schema has no type do not exist for it.",
+)
+CEL_COST = _rule(
+    "cel-cost",
+    "The API server estimates what an expression costs for the greatest object that the schema allows, and "
+    "limits it.",
+    "Set maxItems, maxProperties and maxLength on the fields that the expression reads; else simplify it.",
+)
+OLD_SELF = _rule(
+    "old-self",
+    "oldSelf is the value before an update: it exists where each part of the old object has its match.",
+    "Move the rule above the list, or make that a map list; use optionalOldSelf only in rules with oldSelf.",
 )

@@ -97,6 +97,10 @@ class Report:
         """A text is too long."""
         self.violations.append(Violation(rule, path, "Too long", None, f"may not be more than {limit} bytes"))
 
+    def conflict(self, rule: Rule, path: Path, detail: str) -> None:
+        """The object at the server is another one than the request means."""
+        self.violations.append(Violation(rule, path, "Conflict", None, detail))
+
     def leave(self, rule: Rule, path: Path, reason: str) -> None:
         """A check is left to the API server."""
         self.unchecked.append(Unchecked(rule, path, reason))

@@ -1,10 +1,10 @@
-"""Defaults: fields that would be pruned are found exactly; what is not certainly valid is left over."""
+"""Defaults: pruned, valid, and with good metadata, in the API server's words."""
 
 from typing import Any
 
 import pytest
 
-from crdkeeper.core.schema.defaults import check_defaults
+from crdkeeper.core.schema.defaults import check_defaults, has_unpruned_defaults
 from crdkeeper.core.schema.fieldpath import root
 from crdkeeper.core.schema.props import SCHEMA
 from crdkeeper.core.schema.violation import Report
@@ -139,28 +139,62 @@ def test_invalid(schema: dict[str, Any], said: str) -> None:
     assert report.unchecked == []
 
 
+EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, PRESERVE: True}
+
+
 @pytest.mark.parametrize(
-    "schema",
+    ("default", "said"),
     [
-        {"type": "string", "pattern": "^a$", "default": "a"},
-        {"type": "string", "format": "date-time", "default": "x"},
-        {"type": "integer", "default": 1.5},
-        {"type": "integer", "maximum": 1, "default": "x"},
-        {"type": "string", "maxLength": 1, "enum": ["a"], "default": "xy"},
-        {"type": "array", "items": TEXT, "default": [1, 2]},
-        {"type": "object", "properties": {"b": {"type": "array", "items": TEXT}}, "default": {"b": [1]}},
-        {"type": "object", "allOf": [{"required": ["b"]}], "default": {}},
-        {"type": "string", "not": {}, "default": "x"},
-        {"type": "object", "x-kubernetes-embedded-resource": True, PRESERVE: True, "default": {}},
-        {"type": "string", "x-kubernetes-validations": [{"rule": "false"}], "default": ""},
-        {
-            "x-kubernetes-int-or-string": True,
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
-            "default": True,
-        },
+        ({}, [".apiVersion: Required value", ".kind: Required value"]),
+        ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"a": "b"}}}, []),
+        (
+            {"apiVersion": "v1", "kind": "Pod", "metadata": []},
+            [
+                ".metadata: Invalid value: []: "
+                "json: cannot unmarshal array into Go value of type v1.ObjectMeta"
+            ],
+        ),
+        (
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": 1}},
+            [
+                '.metadata: Invalid value: {"name":1}: json: cannot unmarshal number into Go struct field '
+                "ObjectMeta.name of type string"
+            ],
+        ),
     ],
 )
-def test_left_to_the_server(schema: dict[str, Any]) -> None:
-    report = checked(schema)
-    assert [str(each.path) for each in report.unchecked] == ["s.properties[a].default"]
-    assert report.violations == []
+def test_embedded_resources(default: Any, said: list[str]) -> None:
+    report = checked({**EMBEDDED, "default": default})
+    assert [f"{each.path}: {each.message}" for each in report.violations] == [
+        f"s.properties[a].default{each}" for each in said
+    ]
+
+
+def test_metadata_is_judged_with_the_resource_around_it() -> None:
+    name = {"type": "string", "default": "a/b"}
+    metadata = {"type": "object", "properties": {"name": name}}
+    report = checked({**EMBEDDED, "properties": {"metadata": metadata}})
+    assert [f"{each.path}: {each.message}" for each in report.violations] == [
+        "s.properties[a].properties[metadata].properties[name].default: Invalid value: "
+        '"a/b": must result in valid metadata: metadata.name: Invalid value: "a/b": may not contain \'/\''
+    ]
+
+
+def test_several_errors_at_once() -> None:
+    b = {"type": "array", "items": TEXT}
+    report = checked({"type": "object", "properties": {"b": b}, "required": ["c"], "default": {"b": [1, 2]}})
+    assert [str(each.path).removeprefix("s.properties[a].default") for each in report.violations] == [
+        ".c",
+        ".b[0]",
+        ".b[1]",
+    ]
+
+
+def test_unknown_fields_may_stay_where_the_old_schema_had_some() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "object", "default": {"b": 1}}}}
+    decoded = SCHEMA.decode(schema, root("s"), Report())
+    report = Report()
+    check_defaults(decoded, root("s"), report, must_be_pruned=False)
+    assert report == Report()
+    assert has_unpruned_defaults(decoded)
+    assert not has_unpruned_defaults(SCHEMA.decode(EMBEDDED, root("s"), Report()))

@@ -1,0 +1,37 @@
+"""JSON values as Go holds them: integers and floats are two types, also where the numbers are the same.
+
+So 1 is not 1.0 until the object has been stored once: Go writes an integral float without its dot.
+"""
+
+from typing import Any
+
+_MIN, _END = -(1 << 63), 1 << 63
+
+
+def received(value: int) -> int | float:
+    """An integer as the server decodes it: one that does not fit in 64 bits becomes a float."""
+    return value if _MIN <= value < _END else float(value)
+
+
+def stored(value: Any) -> Any:
+    """A value as it is read after it has been stored: what is written without a dot is an integer."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and _MIN <= value < _END else value
+    if isinstance(value, int):
+        return value if isinstance(value, bool) else received(value)
+    if isinstance(value, dict):
+        return {key: stored(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [stored(each) for each in value]
+    return value
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality in which 1, 1.0 and true are three values (Go's reflect.DeepEqual)."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(each, right[key]) for key, each in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
