@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
 
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.connection import Connection
+from crdkeeper.core.definition.create import check_creation
 from tests.cluster.lint.agreement import Comparison, ask, compare
+from tests.cluster.lint.drawing import drawn
 from tests.cluster.lint.variants import BASES, Crd, corpus, variants
 from tests.controlplane.cluster import Cluster
 
@@ -26,33 +26,13 @@ SHOWN = 12
 TIMEOUT_SECONDS = 300 + COUNT
 
 
-def _drawn(bases: tuple[Crd, ...], count: int) -> list[Crd]:
-    """So many variants, the same ones each time."""
-    found: list[Crd] = []
-
-    @seed(SEED)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(st.data())
-    def draw(data: st.DataObject) -> None:
-        found.append(data.draw(variants(bases)))
-
-    draw()
-    return found
-
-
 async def _compared(cluster: Cluster, crds: Sequence[Crd]) -> list[Comparison]:
     results: list[Comparison | None] = [None] * len(crds)
     queue = iter(enumerate(crds))
 
     async def work(client: Client, queue: Iterator[tuple[int, Crd]]) -> None:
         for i, crd in queue:
-            results[i] = compare(crd, await ask(client, crd))
+            results[i] = compare(check_creation(crd), await ask(client, crd))
 
     async with Client(Connection(cluster.kubeconfig)) as client, asyncio.TaskGroup() as group:
         for _ in range(AT_ONCE):
@@ -70,7 +50,7 @@ def _show(crds: Sequence[Crd], compared: Sequence[Comparison]) -> str:
 @pytest.mark.timeout(TIMEOUT_SECONDS)
 async def test_same_verdict_same_words(plane: Cluster) -> None:
     bases = BASES + corpus()
-    crds = [*bases, *_drawn(bases, COUNT)]
+    crds = [*bases, *drawn(variants(bases), COUNT, SEED)]
     compared = await _compared(plane, crds)
     refused = sum(each.refused for each in compared)
     undecided = sum(each.undecided for each in compared)

@@ -85,5 +85,12 @@ def value_errors(value: str) -> list[str]:
     return errors
 
 
+def path_segment_errors(name: str, *, prefix: bool = False) -> list[str]:
+    """What keeps a name from being one segment of a URL's path; `prefix` for the beginning of a name."""
+    if not prefix and name in (".", ".."):
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{each}'" for each in "/%" if each in name]
+
+
 def _bytes(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))

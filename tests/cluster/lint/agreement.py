@@ -1,19 +1,20 @@
 """Compares what we say of a CRD with what the API server says."""
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from crdkeeper.cluster.client import Client, Unreachable
-from crdkeeper.core.definition.create import check_creation
 from crdkeeper.core.schema import rules
 from crdkeeper.core.schema.violation import Report, Violation
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 _ATTEMPTS = 3
+
+_SELF_TYPE = re.compile(r"\bselfType[0-9]+")
+"""The name of the type of `self`, which is another one each time."""
 
 Cause = tuple[str, str]
 """A field and the server's message about it."""
@@ -28,12 +29,17 @@ class Verdict:
     causes: frozenset[Cause]
 
 
-async def ask(client: Client, crd: Any) -> Verdict:
-    """Sends a CRD as a dry run. The API server has bugs that end the connection: that is its verdict then."""
-    content = orjson.dumps(crd)
+async def ask(client: Client, crd: Any, *, replaced: str | None = None) -> Verdict:
+    """Sends a CRD as a dry run, to be created or in the place of the one with that name.
+
+    The API server has bugs that end the connection: that is its verdict then.
+    """
+    # orjson refuses integers of more than 64 bits.
+    content = json.dumps(crd).encode()
+    method, path = ("POST", CRDS) if replaced is None else ("PUT", f"{CRDS}/{replaced}")
     for _ in range(_ATTEMPTS):
         try:
-            answer = await client.send("POST", f"{CRDS}?dryRun=All", content=content)
+            answer = await client.send(method, f"{path}?dryRun=All", content=content)
             break
         except Unreachable:
             # It ends the connections of other requests as well.
@@ -42,7 +48,9 @@ async def ask(client: Client, crd: Any) -> Verdict:
         return Verdict(500, "the API server fails on it", frozenset())
     body = answer.json()
     details = body.get("details") or {} if answer.code >= 400 else {}
-    causes = frozenset((each["field"], each["message"]) for each in details.get("causes") or ())
+    causes = frozenset(
+        (each["field"], _SELF_TYPE.sub("selfType", each["message"])) for each in details.get("causes") or ()
+    )
     return Verdict(answer.code, str(body.get("message", ""))[:500], causes)
 
 
@@ -52,34 +60,44 @@ class Comparison:
 
     refused: bool
     undecided: bool
-    """Whether we left more than expressions to the server, which was not compared then."""
+    """Whether we left something to the server, which was not compared then."""
     disagreement: str | None
 
 
-def compare(crd: Any, verdict: Verdict) -> Comparison:
+def compare(report: Report, verdict: Verdict) -> Comparison:
     """Whether we say the same: accepted or refused, and each field with its message."""
-    report = check_creation(crd)
     refused = verdict.code >= 400
-    undecided = any(each.rule is not rules.CEL for each in report.unchecked)
+    undecided = bool(report.unchecked)
     return Comparison(refused, undecided, _disagreement(report, verdict))
 
 
 def _disagreement(report: Report, verdict: Verdict) -> str | None:
-    undecodable = any(each.rule is rules.DECODE for each in report.violations)
+    undecodable = any(each.rule is rules.DECODE or _is_misdirected(each) for each in report.violations)
     if undecodable or verdict.code == 400:
         same = undecodable and verdict.code == 400
         return None if same else f"decodes: {not undecodable}, but {verdict.code}: {verdict.message}"
-    if verdict.code not in (201, 422):
+    if verdict.code == 409 or any(each.kind == "Conflict" for each in report.violations):
+        same = verdict.code == 409 and any(each.kind == "Conflict" for each in report.violations)
+        return None if same else f"{verdict.code}: {verdict.message}, but {report.violations}"
+    internal = [each.detail for each in report.violations if each.kind == "Internal error"]
+    if verdict.code == 500 and any(each in verdict.message for each in internal):
+        return None
+    if verdict.code not in (200, 201, 422):
         return None if report.unchecked else f"{verdict.code}: {verdict.message}"
     left = [_stem(str(each.path)) for each in report.unchecked]
     if any(each.rule is rules.PATTERN for each in report.unchecked):
         return None
-    ours = {_as_worded(each, verdict.causes) for each in report.violations}
-    missing = sorted(each for each in verdict.causes - ours if not _is_left(each, left))
-    extra = sorted(ours - verdict.causes)
+    ours = {_as_worded(each, verdict.causes): each for each in report.violations}
+    missing = sorted(each for each in verdict.causes - ours.keys() if not _is_left(each, left))
+    extra = sorted(each for each in ours.keys() - verdict.causes if not _is_unsure(ours[each], report))
     if not missing and not extra:
         return None
     return "only the server:\n" + _listed(missing) + "only we:\n" + _listed(extra)
+
+
+def _is_misdirected(violation: Violation) -> bool:
+    """Whether an update has another name than the object that it is sent to, which is a bad request."""
+    return violation.rule is rules.NAME and violation.detail == "field is immutable"
 
 
 _RULE = re.compile(r"(.*\.x-kubernetes-validations\[\d+\])\.(rule|messageExpression)")
@@ -99,6 +117,17 @@ def _is_left(cause: Cause, left: list[str]) -> bool:
         # The compiler may fail on the schema as a whole, before it comes to the first expression.
         return any(each.startswith(f"{field}[") for each in left)
     return bool(left) and "estimated rule cost total" in message
+
+
+_ABOUT_EXPRESSIONS = frozenset((rules.CEL, rules.CEL_COST, rules.OLD_SELF))
+
+
+def _is_unsure(violation: Violation, report: Report) -> bool:
+    """Whether the words of a violation are the server's own, or it is said only if a default is good."""
+    if violation.rule not in _ABOUT_EXPRESSIONS:
+        return False
+    path = str(violation.path)
+    return any(each.rule is rules.DEFAULT_VALUE or str(each.path) == path for each in report.unchecked)
 
 
 def _as_worded(violation: Violation, causes: frozenset[Cause]) -> Cause:

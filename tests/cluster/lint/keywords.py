@@ -7,9 +7,16 @@ from hypothesis import strategies as st
 Json = Any
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean")
+FORMATS = (
+    "bsonobjectid", "byte", "cidr", "creditcard", "date", "date-time", "datetime", "double", "duration",
+    "email", "float", "hexcolor", "hostname", "int32", "int64", "ipv4", "ipv6", "isbn", "isbn10",
+    "isbn13", "k8s-long-name", "k8s-short-name", "mac", "nonsense", "password", "rgbcolor", "ssn", "uri",
+    "uuid", "uuid3", "uuid4", "uuid5",
+)  # fmt: skip
 PATTERNS = (
     r"^[a-z]+$", r"^\d{1,3}$", "(", "a)", "[a", "a**", r"(?=a)", r"\1", "a{2,1}", "a{1001}", "(a{500}){3}",
-    r"\p{L}+", "[[:alpha:]]", "[[:foo:]]", "x{,3}", r"\Qa(", "(?P<n>a)", "(?P<n-o>a)", "[z-a]", "*", "a\\",
+    r"\p{L}+", r"\p{Han}", r"\p{han_x}", r"\p", "[[:alpha:]]", "[[:foo:]]", "x{,3}", r"\Qa(", "(?P<n>a)",
+    "(?P<n-o>a)", "[z-a]", "*", "a\\",
 )  # fmt: skip
 
 
@@ -29,7 +36,7 @@ _COUNTS = _one_of(0, 1, 3, -1)
 _FLAGS = _one_of(True, True, False)
 _KEYS = st.sampled_from(("a", "b", "name", "kind", "apiVersion", "metadata", "generateName"))
 
-# A rule that compiles everywhere: what the server's compiler says of others is not compared.
+# What stands around the expressions; more of those are in `expressions`.
 _RULES = _one_of(
     {"rule": "true"},
     {"rule": "true", "message": "no"},
@@ -69,7 +76,7 @@ def _keywords() -> dict[str, st.SearchStrategy[Json]]:
     maps = st.dictionaries(_KEYS, _schemas(), max_size=3)
     return {
         "type": st.one_of(st.sampled_from(TYPES), _one_of("null", "", "any", 'o"x')),
-        "format": _one_of("int32", "date-time", "nonsense"),
+        "format": st.sampled_from(FORMATS),
         "title": _one_of("t", ""),
         "description": _one_of("d", ""),
         "default": VALUES,

@@ -9,6 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from crdkeeper.cli.yamldocument import documents
+from tests.cluster.lint.defaults import DEFAULTED
+from tests.cluster.lint.expressions import EXPRESSIONS
 from tests.cluster.lint.keywords import SMALL, VALUES, keyword_values
 
 Crd = dict[str, Any]
@@ -16,18 +18,20 @@ CORPUS = "CRDKEEPER_CORPUS"
 _BIGGEST = 120_000
 
 
-def _version(name: str, schema: Any, **fields: Any) -> Any:
+def version(name: str, schema: Any, **fields: Any) -> Any:
+    """An entry of spec.versions."""
     return {"name": name, "served": True, "storage": False, "schema": {"openAPIV3Schema": schema}, **fields}
 
 
-def _definition(*versions: Any, **spec: Any) -> Crd:
+def definition(*versions: Any, group: str = "lint.example.com", **spec: Any) -> Crd:
+    """A CRD that stores its first version."""
     versions[0]["storage"] = True
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.lint.example.com"},
+        "metadata": {"name": f"widgets.{group}"},
         "spec": {
-            "group": "lint.example.com",
+            "group": group,
             "names": {"plural": "widgets", "kind": "Widget"},
             "scope": "Namespaced",
             "versions": list(versions),
@@ -36,7 +40,7 @@ def _definition(*versions: Any, **spec: Any) -> Crd:
     }
 
 
-_RICH = {
+RICH = {
     "type": "object",
     "required": ["spec"],
     "properties": {
@@ -84,8 +88,9 @@ _RICH = {
         "status": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
     },
 }
-_OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _SCALE = {"scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.replicas"}}
+APPROVAL = "api-approved.kubernetes.io"
 _COLUMN = {"name": "A", "type": "integer", "jsonPath": ".spec.a"}
 _WEBHOOK = {
     "strategy": "Webhook",
@@ -96,17 +101,37 @@ _WEBHOOK = {
 }
 
 BASES: tuple[Crd, ...] = (
-    _definition(
-        _version("v1", _RICH, subresources={"status": {}, **_SCALE}, additionalPrinterColumns=[_COLUMN])
+    definition(
+        version("v1", RICH, subresources={"status": {}, **_SCALE}, additionalPrinterColumns=[_COLUMN])
     ),
-    _definition(_version("v1", _RICH, selectableFields=[{"jsonPath": ".spec.name"}])),
-    _definition(_version("v1", _OPEN)),
-    _definition(_version("v1", _RICH), _version("v2", _RICH, deprecated=True), conversion=_WEBHOOK),
-    _definition(
-        _version("v1", _RICH, subresources={"status": {}}, additionalPrinterColumns=[_COLUMN]),
-        _version("v1beta1", _OPEN, selectableFields=[]),
+    definition(version("v1", RICH, selectableFields=[{"jsonPath": ".spec.name"}])),
+    definition(version("v1", OPEN)),
+    definition(version("v1", RICH), version("v2", RICH, deprecated=True), conversion=_WEBHOOK),
+    definition(
+        version("v1", RICH, subresources={"status": {}}, additionalPrinterColumns=[_COLUMN]),
+        version("v1beta1", OPEN, selectableFields=[]),
     ),
+    {
+        **definition(version("v1", OPEN), group="lint.k8s.io"),
+        "metadata": {"name": "widgets.lint.k8s.io", "annotations": {APPROVAL: "https://example.com/1"}},
+    },
 )  # fmt: skip
+
+URLS = (
+    "https://example.com/c", "http://a.com", "https://u@h/x?q=1#f", "https://", "%", "https:x", "//a/b",
+    "a:b:c", "https://a b/", "https://a:b@c:80/%zz", "https://x:y", "HTTPS://X.example.com:443/é",
+    "https://[::1]:9/", "https://[1.2.3.4]", "https://[::1", "https://a[b", ":x", "1:x", "/x",
+    "https://%41/", "https://a/?", "?", "https://ü:p%20w@h/", "https://a%zz@h", "https://a^b@h",
+    "https://a/b#%z", "https://a\x7f", " https://a", "x", "x/y:z", "https://1:2:3", "http://a/%", "*",
+    "https://a?b?c", "https://<x>/", "https://user:p@ss@h/a b",
+)  # fmt: skip
+_OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1", "controller": True}
+_BAD_OWNERS = (
+    [_OWNER, {**_OWNER, "name": "q"}],
+    [{**_OWNER, "kind": "Event"}],
+    [{**_OWNER, "apiVersion": "a/b/c"}, {**_OWNER, "apiVersion": "a/", "controller": False}],
+)
+_BUNDLES = ("", "eA==", "LS0tLS1CRUdJTiB4", "%", "eA", "e\nA==")
 
 _NAMES = ("widgets", "Widget", "", "a" * 64, "-a", "widgets.x", "w_x", "WidgetList")
 _PATHS = (
@@ -116,12 +141,23 @@ _PATHS = (
 _VERSIONS = ("v1", "v2", "V1", "", "1", "v1beta1")
 _TEXTS = ("text", "", "a\tb", "é" * 200, "\u200b")
 
-# Where to put which values; "*" is any item of a list.
-SPOTS: tuple[tuple[tuple[str, ...], tuple[Any, ...]], ...] = (
+Spots = tuple[tuple[tuple[str, ...], tuple[Any, ...]], ...]
+"""Where to put which values; "*" is any item of a list."""
+
+SPOTS: Spots = (
     (("metadata", "name"), ("widgets.lint.example.com", "other.example.com", "Up.example.com", "x" * 260)),
     (("metadata", "name"), ("",)),
     (("metadata", "labels"), ({"a": "b"}, {"a b": "c"}, {"a/b/c": "!"}, {"/x": "y"}, {"x/": "y" * 64})),
     (("metadata", "annotations"), ({"A": "b"}, {"a b": "c"}, {"UPPER/" + "x" * 64: ""})),
+    (("metadata", "annotations"), tuple({APPROVAL: each} for each in (*URLS, "unapproved, it is a test"))),
+    (("metadata", "generateName"), ("widgets.", "w", "Up-", "x" * 300, "a/b", "-")),
+    (
+        ("metadata", "finalizers"),
+        ([], ["example.com/a"], ["a b", "x/y/z"], ["orphan", "foregroundDeletion"], ["orphan"]),
+    ),
+    (("metadata", "ownerReferences"), ([], [{}], [_OWNER], [_OWNER, _OWNER], *_BAD_OWNERS)),
+    (("metadata", "creationTimestamp"), (None, "2026-01-02T03:04:05Z", "yesterday", "2026-02-30T00:00:00Z")),
+    (("status",), ({}, None, {"conditions": [], "storedVersions": ["v9"]}, {"storedVersions": "v1"})),
     (("spec", "group"), ("lint.example.com", "example", "", "Bad.example.com", "x.k8s.io", "kubernetes.io")),
     (("spec", "scope"), ("Cluster", "", "Everywhere")),
     (("spec", "preserveUnknownFields"), (True, False)),
@@ -133,7 +169,7 @@ SPOTS: tuple[tuple[tuple[str, ...], tuple[Any, ...]], ...] = (
     (("spec", "versions", "*", "storage"), (True, False)),
     (("spec", "versions", "*", "deprecated"), (True, False)),
     (("spec", "versions", "*", "deprecationWarning"), _TEXTS),
-    (("spec", "versions", "*", "schema"), (None, {}, {"openAPIV3Schema": _OPEN}, {"openAPIV3Schema": {}})),
+    (("spec", "versions", "*", "schema"), (None, {}, {"openAPIV3Schema": OPEN}, {"openAPIV3Schema": {}})),
     (("spec", "versions", "*", "subresources"), (None, {}, {"status": {}}, {"scale": {}}, _SCALE)),
     *(
         (("spec", "versions", "*", "subresources", "scale", key), _PATHS)
@@ -166,10 +202,11 @@ SPOTS: tuple[tuple[tuple[str, ...], tuple[Any, ...]], ...] = (
             {"url": "https://example.com/x", "service": {}},
             *(
                 {"url": url}
-                for url in ("https://example.com/c", "http://a.com", "https://u@h/x?q=1#f", "https://", "%")
+                for url in URLS
             ),
         ),
     ),
+    (("spec", "conversion", "webhook", "clientConfig", "caBundle"), _BUNDLES),
     (("spec", "conversion", "webhook", "clientConfig", "service"), ({}, {"name": "n"}, {"namespace": "n"})),
     (("spec", "conversion", "webhook", "clientConfig", "service", "port"), (0, 443, 70000)),
     (
@@ -202,26 +239,35 @@ def variants(draw: st.DrawFn, bases: tuple[Crd, ...]) -> Crd:
         crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": schema}
     for _ in range(draw(st.sampled_from((0, 1, 1, 1, 1, 2, 3)))):
         if draw(st.integers(0, 2)):
-            _change_schema(draw, crd)
+            change_schema(draw, crd)
         else:
-            _change_spot(draw, crd)
+            change_spot(draw, crd, SPOTS)
     return crd
 
 
-def _change_schema(draw: st.DrawFn, crd: Crd) -> None:
-    nodes = [node for version in crd["spec"]["versions"] for node in _nodes(_root(version))]
+def change_schema(draw: st.DrawFn, crd: Crd) -> None:
+    """Sets or removes a keyword somewhere in the schemas."""
+    nodes = [node for each in crd["spec"].get("versions") or () for node in _nodes(_root(each))]
     if not nodes:
         return
     node = draw(st.sampled_from(nodes))
+    if draw(st.integers(0, 7)) == 0:
+        properties = node.get("properties")
+        known = properties if isinstance(properties, dict) else {}
+        node["properties"] = {**known, "defaulted": copy.deepcopy(draw(DEFAULTED))}
+        return
     if node and draw(st.integers(0, 4)) == 0:
         del node[draw(st.sampled_from(sorted(node)))]
+        return
+    if draw(st.integers(0, 4)) == 0:
+        node["x-kubernetes-validations"] = copy.deepcopy(draw(EXPRESSIONS))
         return
     keyword, value = draw(keyword_values())
     node[keyword] = copy.deepcopy(value)
 
 
-def _root(version: Any) -> Any:
-    schema = version.get("schema") if isinstance(version, dict) else None
+def _root(entry: Any) -> Any:
+    schema = entry.get("schema") if isinstance(entry, dict) else None
     return schema.get("openAPIV3Schema") if isinstance(schema, dict) else None
 
 
@@ -241,8 +287,9 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
             yield from _nodes(below)
 
 
-def _change_spot(draw: st.DrawFn, crd: Crd) -> None:
-    path, values = draw(st.sampled_from(SPOTS))
+def change_spot(draw: st.DrawFn, crd: Crd, spots: Spots) -> None:
+    """Puts another value in one of the places."""
+    path, values = draw(st.sampled_from(spots))
     value = draw(VALUES) if draw(st.integers(0, 40)) == 0 else draw(st.sampled_from(values))
     at: Any = crd
     for i, step in enumerate(path[:-1]):

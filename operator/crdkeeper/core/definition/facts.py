@@ -46,9 +46,14 @@ class DefinitionFacts:
         return next(each.name for each in self.versions if each.storage)
 
     @property
+    def served_versions(self) -> tuple[str, ...]:
+        """The versions at which objects can be read and written."""
+        return tuple(each.name for each in self.versions if each.served)
+
+    @property
     def endpoint_version(self) -> str | None:
         """The version to list and patch at: the storage version if served (it saves a conversion)."""
-        served = [each.name for each in self.versions if each.served]
+        served = self.served_versions
         return self.storage_version if self.storage_version in served else next(iter(served), None)
 
     @property

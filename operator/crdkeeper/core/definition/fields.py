@@ -1,10 +1,44 @@
 """The fields of a CustomResourceDefinition in apiextensions.k8s.io/v1, decoded as the API server does."""
 
-from crdkeeper.core.schema.decoding import Anything, Flag, Integer, ListOf, MapOf, Struct, Text
+from crdkeeper.core.schema.decoding import (
+    Anything,
+    Base64,
+    Flag,
+    Integer,
+    ListOf,
+    MapOf,
+    Struct,
+    Text,
+    Time,
+)
 from crdkeeper.core.schema.props import SCHEMA
 
 _TEXT, _FLAG, _OPTIONAL_TEXT = Text(), Flag(), Text(pointer=True)
 _TEXTS = ListOf(_TEXT, "")
+_TIME, _OPTIONAL_FLAG = Time(), Flag(pointer=True)
+
+_OWNER = Struct(
+    {
+        "apiVersion": _TEXT,
+        "kind": _TEXT,
+        "name": _TEXT,
+        "uid": _TEXT,
+        "controller": _OPTIONAL_FLAG,
+        "blockOwnerDeletion": _OPTIONAL_FLAG,
+    }
+)
+
+_MANAGED_FIELDS = Struct(
+    {
+        "manager": _TEXT,
+        "operation": _TEXT,
+        "apiVersion": _TEXT,
+        "time": _TIME,
+        "fieldsType": _TEXT,
+        "fieldsV1": Anything(),
+        "subresource": _TEXT,
+    }
+)
 
 _METADATA = Struct(
     {
@@ -14,15 +48,15 @@ _METADATA = Struct(
         "labels": MapOf(_TEXT, ""),
         "annotations": MapOf(_TEXT, ""),
         "finalizers": _TEXTS,
-        "ownerReferences": ListOf(Anything(), {}),
+        "ownerReferences": ListOf(_OWNER, {}),
         "uid": _TEXT,
         "resourceVersion": _TEXT,
         "generation": Integer(),
-        "creationTimestamp": _TEXT,
-        "deletionTimestamp": _TEXT,
+        "creationTimestamp": _TIME,
+        "deletionTimestamp": _TIME,
         "deletionGracePeriodSeconds": Integer(),
         "selfLink": _TEXT,
-        "managedFields": Anything(),
+        "managedFields": ListOf(_MANAGED_FIELDS, {}),
     }
 )
 
@@ -87,12 +121,33 @@ _CONVERSION = Struct(
                                 "port": Integer(32),
                             }
                         ),
-                        "caBundle": _TEXT,
+                        "caBundle": Base64(),
                     }
                 ),
                 "conversionReviewVersions": _TEXTS,
             }
         ),
+    }
+)
+
+_STATUS = Struct(
+    {
+        "conditions": ListOf(
+            Struct(
+                {
+                    "type": _TEXT,
+                    "status": _TEXT,
+                    "lastTransitionTime": _TIME,
+                    "reason": _TEXT,
+                    "message": _TEXT,
+                    "observedGeneration": Integer(),
+                }
+            ),
+            {},
+        ),
+        "acceptedNames": _NAMES,
+        "storedVersions": _TEXTS,
+        "observedGeneration": Integer(),
     }
 )
 
@@ -111,6 +166,6 @@ DEFINITION = Struct(
                 "preserveUnknownFields": _FLAG,
             }
         ),
-        "status": Anything(),
+        "status": _STATUS,
     }
 )

@@ -94,7 +94,7 @@ def internal(crd: Decoded) -> Spec:
     subresources = [each.get("subresources") for each in versions]
     columns = [each.get("additionalPrinterColumns", []) for each in versions]
     fields = [each.get("selectableFields", []) for each in versions]
-    same_schema = _identical(schemas, _same_validation)
+    same_schema = _identical(schemas, same_validation)
     same_subresources = _identical(subresources, _same)
     same_columns = _identical(columns, _same)
     same_fields = _identical(fields, _same)
@@ -128,7 +128,8 @@ def _same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _same_validation(left: Decoded | None, right: Decoded | None) -> bool:
+def same_validation(left: Decoded | None, right: Decoded | None) -> bool:
+    """Whether the server takes the schema stanzas of two versions for the same."""
     if left is None or right is None:
         return left is right
     one, other = left.get("openAPIV3Schema"), right.get("openAPIV3Schema")

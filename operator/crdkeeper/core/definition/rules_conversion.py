@@ -1,17 +1,21 @@
 """The rules of spec.conversion."""
 
-import re
+import binascii
 
+from crdkeeper.core.cel.gourl import UrlError, parse
+from crdkeeper.core.definition.cabundle import UndecidedBundle, ca_bundle_error
 from crdkeeper.core.definition.internalform import Decoded
+from crdkeeper.core.definition.requirements import REVIEW_VERSIONS, Requirements
 from crdkeeper.core.dnsnames import label_errors, subdomain_errors
 from crdkeeper.core.schema import rules
 from crdkeeper.core.schema.fieldpath import Path
+from crdkeeper.core.schema.gotext import quote
 from crdkeeper.core.schema.violation import Report
 
 _STRATEGIES = ("None", "Webhook")
 
 
-def check_conversion(spec: Decoded, path: Path, report: Report) -> None:
+def check_conversion(spec: Decoded, path: Path, requirements: Requirements, report: Report) -> None:
     """spec.conversion; without one, the strategy is None."""
     conversion = spec.get("conversion")
     if conversion is None:
@@ -34,8 +38,8 @@ def check_conversion(spec: Decoded, path: Path, report: Report) -> None:
         if client is None:
             report.required(rules.CONVERSION, client_at, "required when strategy is set to Webhook")
         else:
-            _check_client(client, client_at, report)
-        _check_review_versions(versions, versions_at, report)
+            _check_client(client, client_at, requirements, report)
+        _check_review_versions(versions, versions_at, requirements, report)
         return
     detail = "should not be set when strategy is not set to Webhook"
     if client is not None:
@@ -44,7 +48,7 @@ def check_conversion(spec: Decoded, path: Path, report: Report) -> None:
         report.forbidden(rules.CONVERSION, versions_at, detail)
 
 
-def _check_client(client: Decoded, path: Path, report: Report) -> None:
+def _check_client(client: Decoded, path: Path, requirements: Requirements, report: Report) -> None:
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         report.required(rules.CONVERSION, path, "exactly one of url or service is required")
@@ -52,35 +56,58 @@ def _check_client(client: Decoded, path: Path, report: Report) -> None:
         _check_url(url, path.child("url"), report)
     elif service is not None:
         _check_service(service, path.child("service"), report)
+    if client.get("caBundle") and requirements.ca_bundle is not False:
+        _check_ca_bundle(client["caBundle"], path.child("caBundle"), requirements, report)
 
 
-_URL = re.compile(
-    r"(?:(?P<scheme>[a-z]+)://)?(?:(?P<user>[a-z0-9]+)@)?(?P<host>[A-Za-z0-9.-]*)(?::[0-9]{1,5})?"
-    r"(?:/[A-Za-z0-9._~/-]*)?(?:\?(?P<query>[a-z0-9=&]*))?(?:#(?P<fragment>[a-z0-9]*))?",
-    re.ASCII,
-)
-
-
-def _check_url(url: str, path: Path, report: Report) -> None:
-    parts = _URL.fullmatch(url)
-    if parts is None or not parts["scheme"]:
-        report.leave(rules.CONVERSION, path, "whether the URL is well formed is not decided here")
-        return
+def _check_url(text: str, path: Path, report: Report) -> None:
     form = "; desired format: https://host[/path]"
-    if parts["scheme"] != "https":
+    try:
+        url = parse(text)
+    except UrlError as error:
+        problem = f"parse {quote(_read(text))}: {error.message}"
+        report.required(rules.CONVERSION, path, f"url must be a valid URL: {problem}{form}")
+        return
+    if url.scheme != "https":
         detail = f"'https' is the only allowed URL scheme{form}"
-        report.invalid(rules.CONVERSION, path, parts["scheme"], detail)
-    host = url.partition("://")[2].partition("@")[2] if parts["user"] else url.partition("://")[2]
-    if not re.split("[/?#]", host, maxsplit=1)[0]:
+        report.invalid(rules.CONVERSION, path, url.scheme, detail)
+    if not url.host:
         report.invalid(rules.CONVERSION, path, "", f"host must be specified{form}")
-    if parts["user"]:
-        report.invalid(rules.CONVERSION, path, parts["user"], "user information is not permitted in the URL")
-    if parts["fragment"]:
-        report.invalid(rules.CONVERSION, path, parts["fragment"], "fragments are not permitted in the URL")
-    if parts["query"]:
-        report.invalid(
-            rules.CONVERSION, path, parts["query"], "query parameters are not permitted in the URL"
-        )
+    if url.user is not None:
+        report.invalid(rules.CONVERSION, path, url.user, "user information is not permitted in the URL")
+    if url.fragment:
+        report.invalid(rules.CONVERSION, path, _text(url.fragment), "fragments are not permitted in the URL")
+    if url.query:
+        detail = "query parameters are not permitted in the URL"
+        report.invalid(rules.CONVERSION, path, _text(url.query), detail)
+
+
+def _read(text: str) -> str:
+    """What Go was reading when it failed: a URL without its fragment, or the fragment as well."""
+    before = text.partition("#")[0]
+    try:
+        parse(before)
+    except UrlError:
+        return before
+    return text
+
+
+def _text(part: str) -> str:
+    """A part of a URL, which is kept byte by byte, as text."""
+    return part.encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+def _check_ca_bundle(bundle: bytes, path: Path, requirements: Requirements, report: Report) -> None:
+    try:
+        error = ca_bundle_error(bundle)
+    except UndecidedBundle:
+        report.leave(rules.CONVERSION, path, "whether the certificates can be read is not decided here")
+        return
+    if requirements.ca_bundle is None:
+        report.leave(rules.CONVERSION, path, "a bad bundle is accepted where the old one was bad, too")
+        return
+    shown = binascii.b2a_base64(bundle, newline=False).decode()
+    report.invalid_as_json(rules.CONVERSION, path, shown, error)
 
 
 def _check_service(service: Decoded, path: Path, report: Report) -> None:
@@ -112,7 +139,9 @@ def _check_service_path(url_path: str, path: Path, report: Report) -> None:
             report.invalid(rules.CONVERSION, path, url_path, f"segment[{i}]: {error}")
 
 
-def _check_review_versions(versions: list[str], path: Path, report: Report) -> None:
+def _check_review_versions(
+    versions: list[str], path: Path, requirements: Requirements, report: Report
+) -> None:
     if not versions:
         report.required(rules.CONVERSION, path)
         return
@@ -124,5 +153,5 @@ def _check_review_versions(versions: list[str], path: Path, report: Report) -> N
         seen.add(each)
         for error in label_errors(each):
             report.invalid(rules.CONVERSION, path.index(i), each, error)
-    if not seen & {"v1", "v1beta1"}:
+    if requirements.review_version and not seen & REVIEW_VERSIONS:
         report.invalid(rules.CONVERSION, path, versions, "must include at least one of v1, v1beta1")

@@ -16,14 +16,15 @@ def check_map_type(schema: Schema, path: Path, report: Report) -> None:
         report.not_supported(rules.MAP_TYPE, path.child(MAP_TYPE), map_type, ("atomic", "granular"))
 
 
-def check_list(schema: Schema, path: Path, report: Report) -> None:
-    """x-kubernetes-list-type and what depends on it."""
+def check_list(schema: Schema, path: Path, report: Report, *, atomic_items: bool) -> None:
+    """x-kubernetes-list-type; `atomic_items` says whether the items of a set must be atomic."""
     list_type, keys = schema.get(LIST_TYPE), schema.get(LIST_MAP_KEYS)
     if list_type is None and not keys:
         return
     at = path.child(LIST_TYPE)
     if list_type is not None:
-        if _check_owner(schema, "array", LIST_TYPE, path, report, rules.LIST_TYPE) and list_type == "set":
+        fits = _check_owner(schema, "array", LIST_TYPE, path, report, rules.LIST_TYPE)
+        if fits and atomic_items and list_type == "set":
             _check_atomic_items(schema, path, report)
         if list_type not in ("atomic", "set", "map"):
             report.not_supported(rules.LIST_TYPE, at, list_type, ("atomic", "set", "map"))
@@ -35,8 +36,6 @@ def check_list(schema: Schema, path: Path, report: Report) -> None:
             report.invalid(rules.LIST_MAP, at, list_type, detail)
     if list_type == "map":
         _check_map(schema, path, report)
-    if list_type in ("set", "map"):
-        _check_nulls(schema, path, report)
 
 
 def _check_owner(
@@ -97,9 +96,10 @@ def _check_map(schema: Schema, path: Path, report: Report) -> None:
         seen.add(key)
 
 
-def _check_nulls(schema: Schema, path: Path, report: Report) -> None:
+def check_key_nulls(schema: Schema, path: Path, report: Report) -> None:
+    """Items of sets and map lists, and the keys of map lists: whether they can be null or missing."""
     items = schema.get("items")
-    if not isinstance(items, dict):
+    if not isinstance(items, dict) or schema.get(LIST_TYPE) not in ("set", "map"):
         return
     at = path.child("items")
     if items.get("nullable"):

@@ -1,7 +1,8 @@
 """The rules of one version's schema as a whole: what stands at its root, and in which order it is checked."""
 
 from crdkeeper.core.definition.internalform import Part
-from crdkeeper.core.definition.rules_node import NodeChecks, Place
+from crdkeeper.core.definition.requirements import Requirements
+from crdkeeper.core.definition.rules_node import NodeChecks
 from crdkeeper.core.schema import rules
 from crdkeeper.core.schema.defaults import check_defaults
 from crdkeeper.core.schema.fieldpath import Path
@@ -36,8 +37,11 @@ _AT_ROOT = {
 """What the root of a schema may hold beside a status subresource, with the server's names for it."""
 
 
-def check_schema(part: Part, *, status: bool, report: Report) -> None:
-    """The schema of a version, or the one that all versions share."""
+def check_schema(part: Part, requirements: Requirements, report: Report, *, name: str, status: bool) -> None:
+    """The schema of a version, or the one that all share.
+
+    `name` is the (first) version, `status` whether there is such a subresource.
+    """
     schema = part.schema
     if schema is None:
         return
@@ -48,17 +52,20 @@ def check_schema(part: Part, *, status: bool, report: Report) -> None:
     if schema.get("nullable"):
         at = part.place("schema").child("openAPIV3Schema.nullable", "openAPIV3Schema", "nullable")
         report.forbidden(rules.ROOT_NULLABLE, at, "nullable cannot be true at the root")
-    error = conversion_error(schema)
+    error = conversion_error(schema) if requirements.structural else None
     with_cel = False
-    if error is None:
+    if requirements.structural and error is None:
         found = len(report.violations)
         violations(schema, path, report)
         if len(report.violations) == found:
-            check_defaults(schema, path, report)
+            check_defaults(schema, path, report, must_be_pruned=requirements.pruned_defaults)
             with_cel = len(report.violations) == found
-    NodeChecks(report).check(schema, path, Place(root=True, cel=with_cel))
+    checks = NodeChecks(requirements, report, any_cost=name in requirements.unchanged_schemas)
+    checks.check_all(schema, path, expressions=with_cel)
     if error is not None and len(report.violations) == before:
         report.invalid(rules.UNSUPPORTED_KEYWORD, path, "", error)
+    if with_cel:
+        checks.check_total_cost(path)
 
 
 def _check_root_with_status(schema: Schema, path: Path, owner: Path, report: Report) -> None:

@@ -1,6 +1,7 @@
 """The rules of spec.versions: names, storage, deprecation, subresources, columns, selectable fields."""
 
 from crdkeeper.core.definition.internalform import Decoded, Part, Spec
+from crdkeeper.core.definition.requirements import MAX_SELECTABLE
 from crdkeeper.core.dnsnames import label_errors
 from crdkeeper.core.schema import fieldreference, rules
 from crdkeeper.core.schema.fieldpath import Path, root
@@ -9,7 +10,6 @@ from crdkeeper.core.schema.violation import OMITTED, Report
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-_MAX_SELECTABLE = 8
 
 
 def check_version_name(name: str, path: Path, report: Report) -> None:
@@ -32,17 +32,28 @@ def check_versions(spec: Spec, report: Report) -> None:
         check_version_name(names[0], spec.path.child("version", "versions", 0, "name"), report)
 
 
-def check_stored_versions(spec: Spec, report: Report) -> None:
-    """status.storedVersions, which the server sets to the first storage version."""
+def check_stored_versions(spec: Spec, old: list[str], report: Report) -> None:
+    """status.storedVersions, to which the server adds the (first) storage version; `old` are those before."""
     at = root("status").child("storedVersions")
-    storing = [each.get("name", "") for each in spec.versions if each.get("storage")]
-    if not storing:
+    storing = [each.get("name", "") for each in spec.versions if each.get("storage")][:1]
+    stored = [*old, *(each for each in storing if each not in old)]
+    if not stored:
         report.invalid(rules.STORED_VERSIONS, at, None, "must have at least one stored version")
         return
-    stored = storing[:1]
-    for each in storing[1:]:
-        detail = f"must have the storage version {each}"
-        report.invalid(rules.STORED_VERSIONS, at, stored, detail)
+    places = {each: i for i, each in enumerate(stored)}
+    for version in spec.versions:
+        name = version.get("name", "")
+        if places.pop(name, None) is None and version.get("storage"):
+            # So it is said of a second version of the same name, too.
+            detail = f"must have the storage version {name}"
+            report.invalid(rules.STORED_VERSIONS, at, stored, detail)
+    for each, i in places.items():
+        detail = (
+            f"missing from spec.versions; {each} was previously a storage version, and must remain in "
+            "spec.versions until a storage migration ensures no data remains persisted in "
+            f"{each} and removes {each} from status.storedVersions"
+        )
+        report.invalid(rules.STORED_VERSIONS, at.index(i), each, detail)
 
 
 def check_deprecation(version: Decoded, path: Path, report: Report) -> None:
@@ -123,8 +134,8 @@ def check_columns(part: Part, report: Report) -> None:
             _is_simple_path(json_path, at, rules.COLUMN, report)
 
 
-def check_selectable_fields(part: Part, report: Report) -> None:
-    """selectableFields."""
+def check_selectable_fields(part: Part, report: Report, *, any_number: bool) -> None:
+    """selectableFields; `any_number` says whether there may be more than usual."""
     if not part.selectable_fields:
         return
     at = part.place("selectableFields")
@@ -165,8 +176,8 @@ def check_selectable_fields(part: Part, report: Report) -> None:
         if target.normal in unique:
             report.duplicate(rules.SELECTABLE_FIELD, path, json_path)
         unique.add(target.normal)
-    if len(unique) > _MAX_SELECTABLE:
-        report.too_many(rules.SELECTABLE_FIELD, at, len(unique), _MAX_SELECTABLE)
+    if len(unique) > MAX_SELECTABLE and not any_number:
+        report.too_many(rules.SELECTABLE_FIELD, at, len(unique), MAX_SELECTABLE)
 
 
 def _schema_steps(part: Part) -> tuple[str | int, ...]:

@@ -123,14 +123,6 @@ def test_unknown_fields_are_warned_of() -> None:
     ]
 
 
-def test_expressions_are_left_to_the_server() -> None:
-    crd = definition()
-    a({"type": "string", "x-kubernetes-validations": [{"rule": "self !", "messageExpression": "self"}]})(crd)
-    report = check_creation(crd)
-    assert report.violations == []
-    assert [str(each.path).rpartition(".")[2] for each in report.unchecked] == ["rule", "messageExpression"]
-
-
 def test_the_document_is_not_changed() -> None:
     crd = definition(version("v2"))
     before = copy.deepcopy(crd)
