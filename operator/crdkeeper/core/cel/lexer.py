@@ -1,0 +1,74 @@
+"""The tokens of CEL, and what its literals mean.
+
+Apart from the grammar because it is where the limits on the size of a rule and the escapes of strings live.
+Behaviour follows cel-go's grammar (CEL.g4) and parser/unescape.go.
+"""
+
+import re
+from typing import NamedTuple
+
+MAX_CODE_POINTS = 100_000
+
+_ESCAPE = r"""\\(?:[abfnrtv"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"""
+_TEXT = "|".join(
+    (
+        r'[rR]"""(?s:.)*?"""',
+        r"[rR]'''(?s:.)*?'''",
+        r'[rR]"[^"\n\r]*+"',
+        r"[rR]'[^'\n\r]*+'",
+        rf'"""(?:{_ESCAPE}|[^\\])*?"""',
+        rf"'''(?:{_ESCAPE}|[^\\])*?'''",
+        rf'"(?:{_ESCAPE}|[^\\"\n\r])*+"',
+        rf"'(?:{_ESCAPE}|[^\\'\n\r])*+'",
+    )
+)
+_TOKEN = re.compile(
+    "|".join(
+        (
+            r"(?P<skip>[\t \r\n\f]++|//[^\n]*+)",
+            rf"(?P<bytes>[bB](?:{_TEXT}))",
+            rf"(?P<string>{_TEXT})",
+            r"(?P<id>[A-Za-z_][A-Za-z0-9_]*+)",
+            r"(?P<float>[0-9]++\.[0-9]++(?:[eE][+-]?[0-9]++)?|[0-9]++[eE][+-]?[0-9]++|\.[0-9]++(?:[eE][+-]?[0-9]++)?)",
+            r"(?P<uint>0x[0-9a-fA-F]++[uU]|[0-9]++[uU])",
+            r"(?P<int>0x[0-9a-fA-F]++|[0-9]++)",
+            r"(?P<op>==|!=|<=|>=|&&|\|\||[-\[\]{}().,!?:+*/%<>])",
+            r"(?P<escaped>`[A-Za-z0-9_./ -]++`)",
+            r"(?P<bad>(?s:.))",
+        )
+    )
+)
+_KEYWORDS = frozenset(("true", "false", "null", "in"))
+
+
+class Tokens(NamedTuple):
+    """The tokens of a source, column by column. The last one is of kind `end`.
+
+    The kind of an operator or keyword is its text; the others are id, escaped, int, uint, float, string,
+    bytes, and bad for a character that starts no token.
+    """
+
+    kinds: list[str]
+    texts: list[str]
+    offsets: list[int]
+
+
+def tokenize(source: str) -> Tokens:
+    """The tokens of an expression; never fails."""
+    kinds: list[str] = []
+    texts: list[str] = []
+    offsets: list[int] = []
+    for match in _TOKEN.finditer(source):
+        kind = match.lastgroup
+        if kind == "skip" or kind is None:
+            continue
+        text = match.group()
+        if kind == "op" or (kind == "id" and text in _KEYWORDS):
+            kind = text
+        kinds.append(kind)
+        texts.append(text)
+        offsets.append(match.start())
+    kinds.append("end")
+    texts.append("<EOF>")
+    offsets.append(len(source))
+    return Tokens(kinds, texts, offsets)
