@@ -1,0 +1,88 @@
+"""Compares allOf, anyOf, oneOf and not, which restrict a value as a whole.
+
+Each alternative is taken for one thing: it is the same, or it is another. Whether another one accepts
+more or less is decided only where it follows from the junctor: one more alternative of anyOf accepts
+more, one more of oneOf may also accept less, where two of them hold at once.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from crdkeeper.core.compatibility import schemakinds as kinds
+from crdkeeper.core.compatibility.change import Kind
+from crdkeeper.core.compatibility.node import Node, Teller, cut
+from crdkeeper.core.schema.gotext import json_text
+from crdkeeper.core.schema.props import INT_OR_STRING, Schema
+
+_INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+
+
+def compare_combinations(node: Node, teller: Teller) -> None:
+    """The junctors of one node."""
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        old, new = _alternatives(node.old, keyword), _alternatives(node.new, keyword)
+        if not old and not new:
+            continue
+        teller.findings.spend(len(old) + len(new))
+        before, after = Counter(map(_canonical, old)), Counter(map(_canonical, new))
+        gone, come = before - after, after - before
+        if gone or come:
+            kind = _judge(keyword, bool(old), bool(new), bool(gone), bool(come))
+            teller.say(kind, node, _told(keyword, gone, come), keyword)
+    old_not, new_not = node.old.get("not"), node.new.get("not")
+    if old_not is None and new_not is None:
+        return
+    teller.findings.spend()
+    if old_not is None:
+        teller.say(kinds.JUNCTOR_TIGHTENED, node, f"not: {cut(_canonical(new_not))} added", "not")
+    elif new_not is None:
+        teller.say(kinds.JUNCTOR_LOOSENED, node, f"not: {cut(_canonical(old_not))} removed", "not")
+    elif _canonical(old_not) != _canonical(new_not):
+        message = f"not: {cut(_canonical(old_not))} → {cut(_canonical(new_not))}"
+        teller.say(kinds.JUNCTOR_CHANGED, node, message, "not")
+
+
+def _alternatives(schema: Schema, keyword: str) -> Sequence[Schema]:
+    """The alternatives without the two ways to write an integer or string once more."""
+    found: Sequence[Schema] = schema.get(keyword) or ()
+    if not schema.get(INT_OR_STRING):
+        return found
+    if keyword == "anyOf" and found == _INT_OR_STRING:
+        return ()
+    if keyword == "allOf" and found and found[0] == {"anyOf": _INT_OR_STRING}:
+        return found[1:]
+    return found
+
+
+def _judge(keyword: str, before: bool, after: bool, gone: bool, come: bool) -> Kind:
+    if not after:
+        return kinds.JUNCTOR_LOOSENED
+    if not before:
+        return kinds.JUNCTOR_TIGHTENED
+    if keyword == "oneOf" or (gone and come):
+        return kinds.JUNCTOR_CHANGED
+    tighter = come if keyword == "allOf" else gone
+    return kinds.JUNCTOR_TIGHTENED if tighter else kinds.JUNCTOR_LOOSENED
+
+
+def _told(keyword: str, gone: Counter[str], come: Counter[str]) -> str:
+    parts = [f"{cut(each)} removed" for each in gone] + [f"{cut(each)} added" for each in come]
+    more = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
+    return f"{keyword}: " + ", ".join(parts[:4]) + more
+
+
+def _canonical(schema: Any) -> str:
+    return json_text(_sorted(schema))
+
+
+def _sorted(value: Any) -> Any:
+    """The same with lists whose order means nothing in order."""
+    if isinstance(value, list):
+        return [_sorted(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: sorted(each) if key == "required" and isinstance(each, list) else _sorted(each)
+        for key, each in value.items()
+    }

@@ -1,0 +1,133 @@
+"""Compares two CRDs: the one way in.
+
+old, new → decode → identity, names, conversion → versions → schemas of each version
+                  → served versions of the new CRD with one another
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crdkeeper.core.compatibility import definitionkinds
+from crdkeeper.core.compatibility.change import Change, Kind, Place, Severity
+from crdkeeper.core.compatibility.definitions import (
+    Definition,
+    Pair,
+    compare_conversion,
+    compare_identity,
+    compare_names,
+)
+from crdkeeper.core.compatibility.findings import MAX_STEPS, Exhausted, Findings
+from crdkeeper.core.compatibility.registry import declared
+from crdkeeper.core.compatibility.served import compare_served
+from crdkeeper.core.compatibility.versions import compare_versions
+from crdkeeper.core.definition.create import check_creation, decode
+from crdkeeper.core.definition.update import check_update
+from crdkeeper.core.schema import rules
+from crdkeeper.core.schema.fieldpath import Path, root
+from crdkeeper.core.schema.violation import Report
+
+
+class NotComparable(Exception):
+    """One of the two documents is no CRD that the API server could read."""
+
+    def __init__(self, path: Path, message: str, *, is_new: bool) -> None:
+        super().__init__(f"{path}: {message}" if path.steps else message)
+        self.path = path
+        self.is_new = is_new
+        """Whether it is the new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed from one CRD to another."""
+
+    changes: tuple[Change, ...]
+    """The worst first. So many of each severity at most as `findings.MAX_KEPT` says."""
+    counts: Mapping[Severity, int]
+    """All of them, by severity."""
+    complete: bool
+    """False where the CRDs are so big that the comparison was ended before it was through."""
+
+    @property
+    def severity(self) -> Severity:
+        """The worst of all changes."""
+        return next((each for each in Severity if self.counts.get(each)), Severity.SAFE)
+
+
+def all_kinds() -> tuple[Kind, ...]:
+    """Every kind of change, by id. All modules that declare kinds have been imported with this one."""
+    return declared()
+
+
+def compare(
+    old: Mapping[str, Any] | None,
+    new: Mapping[str, Any] | None,
+    *,
+    converted: bool = False,
+    max_steps: int = MAX_STEPS,
+) -> Comparison:
+    """What a new CRD (apiextensions.k8s.io/v1) does to those who relied on the old one.
+
+    None stands for a CRD that does not exist. `converted` says that a webhook converts between the versions
+    even if the documents do not. Raises NotComparable.
+    """
+    findings = Findings(steps=max_steps)
+    if old is None or new is None:
+        if old is not new:
+            kind = definitionkinds.DEFINITION_ADDED if old is None else definitionkinds.DEFINITION_REMOVED
+            message = "a new CRD" if old is None else "the CRD is gone"
+            place = Place("", "spec", root("spec"), root("spec"))
+            findings.add(Change(kind, place, message, kind.effects))
+        return _result(findings, complete=True)
+    before = _definition(old, is_new=False, converted=converted)
+    pair = Pair(before, _definition(new, is_new=True, converted=converted), findings)
+    try:
+        compare_identity(pair)
+        compare_names(pair)
+        compare_conversion(pair)
+        compare_versions(pair)
+        compare_served(pair)
+        _tell_refused(old, new, pair)
+    except (Exhausted, RecursionError):
+        return _result(findings, complete=False)
+    return _result(findings, complete=True)
+
+
+def _definition(document: Mapping[str, Any], *, is_new: bool, converted: bool) -> Definition:
+    report = Report()
+    try:
+        decoded = decode(document, report)
+    except RecursionError:
+        raise NotComparable(root("spec"), "it nests too deep", is_new=is_new) from None
+    for violation in report.violations:
+        if violation.rule is rules.API_VERSION:
+            message = f"{violation.value} is not compared; `crdkeeper upgrade-manifest` rewrites v1beta1"
+            raise NotComparable(violation.path, message, is_new=is_new)
+        if violation.rule is rules.DECODE:
+            raise NotComparable(violation.path, violation.message, is_new=is_new)
+    if decoded is None:
+        raise NotComparable(Path("", ()), "it is no CRD", is_new=is_new)
+    stored = decoded.get("status", {}).get("storedVersions", ())
+    return Definition(decoded, frozenset(stored), converted)
+
+
+_TOLD = frozenset((rules.IMMUTABLE, rules.STORED_VERSIONS, rules.NAME, rules.RESOURCE_VERSION))
+"""Rules of an update for which there are kinds of changes that say more."""
+
+
+def _tell_refused(old: Mapping[str, Any], new: Mapping[str, Any], pair: Pair) -> None:
+    found = [each for each in check_update(new, old).violations if each.rule not in _TOLD]
+    # A file may hold what only a part of a CRD is, such as a patch, and that is no change.
+    known = {(str(each.path), each.message) for each in check_creation(old).violations} if found else set()
+    for each in found:
+        if (str(each.path), each.message) not in known:
+            pair.say(definitionkinds.REFUSED, each.message, str(each.path), each.path)
+
+
+def _result(findings: Findings, *, complete: bool) -> Comparison:
+    changes = sorted(
+        findings.changes,
+        key=lambda each: (each.severity.rank, each.place.version, each.place.field, each.kind.id),
+    )
+    return Comparison(tuple(changes), dict(findings.counts), complete)

@@ -1,0 +1,211 @@
+"""Two decoded CRDs side by side, and what is compared of them as a whole: identity, names, conversion."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from crdkeeper.core.compatibility import definitionkinds as kinds
+from crdkeeper.core.compatibility.change import Change, Kind, Place
+from crdkeeper.core.compatibility.findings import Findings
+from crdkeeper.core.compatibility.node import from_to
+from crdkeeper.core.compatibility.versionorder import preferred
+from crdkeeper.core.definition.internalform import internal
+from crdkeeper.core.schema.fieldpath import Path, root
+from crdkeeper.core.schema.props import Schema, equal
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One entry of spec.versions."""
+
+    index: int
+    value: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.value.get("name", ""))
+
+    @property
+    def served(self) -> bool:
+        """Whether it is served."""
+        return bool(self.value.get("served"))
+
+    @property
+    def storage(self) -> bool:
+        """Whether objects are stored in it."""
+        return bool(self.value.get("storage"))
+
+    @property
+    def schema(self) -> Schema | None:
+        """Its schema."""
+        found: Schema | None = (self.value.get("schema") or {}).get("openAPIV3Schema")
+        return found
+
+    @property
+    def path(self) -> Path:
+        """Where it is in the CRD."""
+        return root("spec").child("versions").index(self.index)
+
+    @property
+    def schema_path(self) -> Path:
+        """Where its schema is in the CRD."""
+        return self.path.child("schema").child("openAPIV3Schema")
+
+
+@dataclass
+class Definition:
+    """A decoded CRD."""
+
+    decoded: Mapping[str, Any]
+    stored: frozenset[str]
+    """status.storedVersions; empty where the CRD is from a file."""
+    converted: bool = False
+    """Whether a webhook converts even if the CRD does not say so."""
+    versions: dict[str, Version] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.versions = {}
+        for i, each in enumerate(self.spec.get("versions", ())):
+            version = Version(i, each)
+            self.versions.setdefault(version.name, version)
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The spec."""
+        found: Mapping[str, Any] = self.decoded.get("spec", {})
+        return found
+
+    @cached_property
+    def names(self) -> Mapping[str, Any]:
+        """spec.names with its defaults."""
+        return internal(self.decoded).names
+
+    @property
+    def served(self) -> list[Version]:
+        """The served versions."""
+        return [each for each in self.versions.values() if each.served]
+
+    @property
+    def storage(self) -> Version | None:
+        """The version that objects are stored in."""
+        return next((each for each in self.versions.values() if each.storage), None)
+
+    @property
+    def preferred(self) -> Version | None:
+        """The version that clients get who name none."""
+        return preferred(self.served, lambda each: each.name)
+
+    @property
+    def converts(self) -> bool:
+        """Whether a webhook converts."""
+        return self.converted or (self.spec.get("conversion") or {}).get("strategy") == "Webhook"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The old and the new state of one CRD, and where its changes go."""
+
+    old: Definition
+    new: Definition
+    findings: Findings
+
+    def say(
+        self,
+        kind: Kind,
+        message: str,
+        field: str,
+        path: Path,
+        old_path: Path | None = None,
+        version: str = "",
+    ) -> None:
+        """Adds a change outside of schemas."""
+        place = Place(version, field, path, old_path or path)
+        self.findings.add(Change(kind, place, message, kind.effects))
+
+
+def compare_identity(pair: Pair) -> None:
+    """Group, plural name, scope and kind."""
+    old, new = pair.old, pair.new
+    spec = root("spec")
+    if old.spec.get("group") != new.spec.get("group"):
+        message = from_to("group", old.spec, new.spec)
+        pair.say(kinds.IDENTITY, message, "spec.group", spec.child("group"))
+    if old.spec.get("scope") != new.spec.get("scope"):
+        pair.say(kinds.SCOPE, from_to("scope", old.spec, new.spec), "spec.scope", spec.child("scope"))
+    for name, kind in (("plural", kinds.IDENTITY), ("kind", kinds.KIND), ("listKind", kinds.LIST_KIND)):
+        if old.names.get(name) != new.names.get(name):
+            message = from_to(name, old.names, new.names)
+            pair.say(kind, message, f"spec.names.{name}", spec.child("names").child(name))
+    if old.spec.get("preserveUnknownFields") and not new.spec.get("preserveUnknownFields"):
+        at = spec.child("preserveUnknownFields")
+        message = "fields that the schema does not name: kept → pruned"
+        pair.say(kinds.KEEPS_UNKNOWN_FIELDS, message, "spec.preserveUnknownFields", at)
+
+
+def compare_names(pair: Pair) -> None:
+    """What people call the resource by."""
+    old, new = pair.old.names, pair.new.names
+    names = root("spec").child("names")
+    if old.get("singular") != new.get("singular"):
+        at = names.child("singular")
+        pair.say(kinds.NAME_REMOVED, from_to("singular", old, new), "spec.names.singular", at)
+    for key, what in (("shortNames", "short name"), ("categories", "category")):
+        before, after = old.get(key) or (), new.get(key) or ()
+        for each in sorted(set(before) - set(after)):
+            pair.say(kinds.NAME_REMOVED, f'{what} "{each}" removed', f"spec.names.{key}", names.child(key))
+        for each in sorted(set(after) - set(before)):
+            pair.say(kinds.NAME_ADDED, f'{what} "{each}" added', f"spec.names.{key}", names.child(key))
+
+
+def compare_conversion(pair: Pair) -> None:
+    """How objects are converted between versions, if there are several."""
+    if len(pair.new.versions) < 2:
+        return
+    old, new = (each.spec.get("conversion") or {} for each in (pair.old, pair.new))
+    at = root("spec").child("conversion")
+    if pair.new.converts and not pair.old.converts:
+        pair.say(
+            kinds.CONVERSION_WEBHOOK,
+            "strategy: None → Webhook",
+            "spec.conversion.strategy",
+            at.child("strategy"),
+        )
+    elif pair.old.converts and not pair.new.converts:
+        kind = kinds.CONVERSION_NEEDLESS if _all_equal(pair) else kinds.CONVERSION_DROPPED
+        pair.say(kind, "strategy: Webhook → None", "spec.conversion.strategy", at.child("strategy"))
+    elif pair.old.converts:
+        _compare_webhooks(old.get("webhook") or {}, new.get("webhook") or {}, at.child("webhook"), pair)
+
+
+def _all_equal(pair: Pair) -> bool:
+    schemas = [each.schema for each in pair.new.versions.values()]
+    pair.findings.spend(len(schemas))
+    first = schemas[0] if schemas else None
+    return first is not None and all(each is not None and equal(first, each) for each in schemas)
+
+
+def _compare_webhooks(old: Mapping[str, Any], new: Mapping[str, Any], path: Path, pair: Pair) -> None:
+    before, after = _target(old), _target(new)
+    if before != after:
+        message = f"the webhook is elsewhere: {before} → {after}"
+        at = path.child("clientConfig")
+        pair.say(kinds.CONVERSION_WEBHOOK, message, "spec.conversion.webhook.clientConfig", at)
+    reviews, now = (each.get("conversionReviewVersions") or () for each in (old, new))
+    gone = sorted(set(reviews) - set(now))
+    if gone:
+        message = f"{', '.join(gone)} removed"
+        at = path.child("conversionReviewVersions")
+        field = "spec.conversion.webhook.conversionReviewVersions"
+        pair.say(kinds.REVIEW_VERSION_REMOVED, message, field, at)
+
+
+def _target(webhook: Mapping[str, Any]) -> str:
+    """Where the webhook is, without its caBundle: that is rotated, often by another controller."""
+    config = webhook.get("clientConfig") or {}
+    if config.get("url"):
+        return str(config["url"])
+    service = config.get("service") or {}
+    path = str(service.get("path") or "").lstrip("/")
+    return f"{service.get('namespace')}/{service.get('name')}:{service.get('port', 443)}/{path}"

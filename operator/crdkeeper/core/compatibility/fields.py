@@ -1,0 +1,202 @@
+"""Compares the fields of objects: which there are, which are required, and what happens to the others."""
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Final
+
+from crdkeeper.core.compatibility import schemakinds as kinds
+from crdkeeper.core.compatibility.node import Node, Teller, shown
+from crdkeeper.core.schema.gotext import json_text
+from crdkeeper.core.schema.props import EMBEDDED, PRESERVE, Schema, equal
+
+
+class _Others(Enum):
+    """What happens to fields that the schema does not name, where they have no schema."""
+
+    PRUNED = "pruned"
+    KEPT = "kept"
+
+
+_TEXT: Final[Schema] = {"type": "string"}
+_ALWAYS: Final[Mapping[str, Schema]] = {
+    "apiVersion": _TEXT,
+    "kind": _TEXT,
+    "metadata": {"type": "object", PRESERVE: True, "properties": {"name": _TEXT, "generateName": _TEXT}},
+}
+"""Fields that every resource has, with what is true of them if its schema says nothing."""
+
+
+def compare_fields(node: Node, teller: Teller) -> Iterator[Node]:
+    """Says what changed about the fields of an object, and gives those that both schemas have."""
+    old_others, new_others = _others(node.old), _others(node.new)
+    yield from _compare_others(old_others, new_others, node, teller)
+    _compare_embedded(node, teller)
+    always = _ALWAYS if not node.field or (node.old.get(EMBEDDED) and node.new.get(EMBEDDED)) else {}
+    old, new = (_with_known(_properties(each), always) for each in (node.old, node.new))
+    required = (
+        frozenset(node.new.get("required", ())) - frozenset(node.old.get("required", ())) - always.keys()
+    )
+    told = _compare_removed(old, new, new_others, node, teller)
+    told |= _compare_added(old, new, old_others, new_others, required, node, teller)
+    _compare_required(required - told, old, new, always, node, teller)
+    for name, each in old.items():
+        if name in new:
+            yield node.property(name, each, new[name])
+
+
+def _properties(schema: Schema) -> Mapping[str, Schema]:
+    found: Mapping[str, Schema] = schema.get("properties") or {}
+    return found
+
+
+def _with_known(properties: Mapping[str, Schema], always: Mapping[str, Schema]) -> Mapping[str, Schema]:
+    """The properties with what is true of apiVersion, kind and metadata beside what the schema says."""
+    found = dict(properties)
+    for name, known in always.items():
+        said = found.get(name, {})
+        inner = {**known.get("properties", {}), **_properties(said)}
+        found[name] = {**known, **said, "properties": inner} if inner else {**known, **said}
+    return found
+
+
+def _others(schema: Schema) -> _Others | Schema:
+    values = schema.get("additionalProperties")
+    if isinstance(values, dict):
+        return values
+    return _Others.KEPT if values or schema.get(PRESERVE) else _Others.PRUNED
+
+
+def _compare_others(
+    old: _Others | Schema, new: _Others | Schema, node: Node, teller: Teller
+) -> Iterator[Node]:
+    if not isinstance(old, _Others) and not isinstance(new, _Others):
+        yield node.child("additionalProperties", f"{node.field}.*", old, new)
+    elif old is new:
+        return
+    elif old is _Others.KEPT and new is _Others.PRUNED:
+        teller.say(
+            kinds.UNKNOWN_FIELDS_PRUNED, node, "fields that the schema does not name: kept → pruned", PRESERVE
+        )
+    elif old is _Others.PRUNED and new is _Others.KEPT:
+        teller.say(
+            kinds.UNKNOWN_FIELDS_KEPT, node, "fields that the schema does not name: pruned → kept", PRESERVE
+        )
+    elif new is _Others.PRUNED:
+        message = "a map of any keys → an object with named fields"
+        teller.say(kinds.MAP_CLOSED, node, message, "additionalProperties")
+    elif old is _Others.PRUNED and _properties(node.old):
+        message = "an object with named fields → a map of any keys"
+        teller.say(kinds.MAP_OPENED, node, message, "additionalProperties")
+    elif old is _Others.PRUNED:
+        message = "an object without fields → a map of any keys"
+        teller.say(kinds.UNKNOWN_FIELDS_KEPT, node, message, "additionalProperties")
+    elif old is _Others.KEPT:
+        message = "values of the map: anything → what the schema says"
+        teller.say(kinds.MAP_VALUES_TIGHTENED, node, message, "additionalProperties")
+    else:
+        message = "values of the map: what the schema said → anything"
+        teller.say(kinds.MAP_VALUES_LOOSENED, node, message, "additionalProperties")
+
+
+def _compare_embedded(node: Node, teller: Teller) -> None:
+    old, new = bool(node.old.get(EMBEDDED)), bool(node.new.get(EMBEDDED))
+    if new and not old:
+        teller.say(kinds.EMBEDDED_ADDED, node, "any object → a whole resource", EMBEDDED)
+    elif old and not new:
+        teller.say(kinds.EMBEDDED_REMOVED, node, "a whole resource → any object", EMBEDDED)
+
+
+def _compare_removed(
+    old: Mapping[str, Schema],
+    new: Mapping[str, Schema],
+    others: _Others | Schema,
+    node: Node,
+    teller: Teller,
+) -> set[str]:
+    """Says which fields are gone; returns those of which all is said."""
+    gone = [name for name in old if name not in new]
+    if not gone or not isinstance(others, _Others):
+        return set(gone)
+    come = [name for name in new if name not in old]
+    for name in gone:
+        if others is _Others.KEPT:
+            teller.say(kinds.FIELD_UNDESCRIBED, node, "the field left the schema", name=name)
+        else:
+            message = f"the field is gone{_renamed(name, old, new, gone, come, teller)}"
+            teller.say(kinds.FIELD_REMOVED, node, message, name=name)
+    return set(gone)
+
+
+def _renamed(
+    name: str,
+    old: Mapping[str, Schema],
+    new: Mapping[str, Schema],
+    gone: list[str],
+    come: list[str],
+    teller: Teller,
+) -> str:
+    """A guess that helps to understand: the one field that came has the schema of the one that went."""
+    if len(gone) != 1 or len(come) != 1:
+        return ""
+    teller.findings.spend()
+    return (
+        f"; {json_text(come[0])}, which is new, has the same schema" if equal(old[name], new[come[0]]) else ""
+    )
+
+
+def _compare_added(
+    old: Mapping[str, Schema],
+    new: Mapping[str, Schema],
+    old_others: _Others | Schema,
+    new_others: _Others | Schema,
+    required: frozenset[str],
+    node: Node,
+    teller: Teller,
+) -> set[str]:
+    """Says which fields are new; returns those of which all is said."""
+    told = set()
+    for name, schema in new.items():
+        if name in old:
+            continue
+        told.add(name)
+        if name in required and "default" not in schema:
+            teller.say(kinds.FIELD_ADDED_REQUIRED, node, "a new field that is required", name=name)
+        elif old_others is _Others.PRUNED:
+            _tell_added(name, schema, node, teller)
+        elif old_others is _Others.KEPT and new_others is _Others.KEPT:
+            message = "the schema restricts a field that was open before"
+            teller.say(kinds.FIELD_DESCRIBED, node, message, name=name)
+    return told
+
+
+def _tell_added(name: str, schema: Schema, node: Node, teller: Teller) -> None:
+    if "default" in schema:
+        message = f"a new field with the default {shown(schema['default'])}"
+        teller.say(kinds.FIELD_ADDED_WITH_DEFAULT, node, message, name=name)
+    else:
+        teller.say(kinds.FIELD_ADDED, node, "a new field", name=name)
+
+
+def _compare_required(
+    added: frozenset[str],
+    old: Mapping[str, Schema],
+    new: Mapping[str, Schema],
+    always: Mapping[str, Schema],
+    node: Node,
+    teller: Teller,
+) -> None:
+    for name in sorted(added):
+        if "default" in new.get(name, {}):
+            message = "required, but filled in by its default"
+            teller.say(kinds.REQUIRED_WITH_DEFAULT, node, message, name=name)
+        else:
+            teller.say(kinds.REQUIRED_ADDED, node, "optional → required", name=name)
+    before = frozenset(node.old.get("required", ())) - frozenset(node.new.get("required", ())) - always.keys()
+    for name in sorted(before):
+        if name in old and name not in new:
+            continue  # that the field is gone says it all
+        if "default" in new.get(name, {}):
+            message = "optional, but filled in by its default"
+            teller.say(kinds.REQUIRED_WITH_DEFAULT, node, message, name=name)
+        else:
+            teller.say(kinds.REQUIRED_REMOVED, node, "required → optional", name=name)

@@ -1,0 +1,154 @@
+"""One field in two schemas: where it is, and what is said of it."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from crdkeeper.core.compatibility.change import Audience, Change, Effects, Kind, Place, Severity
+from crdkeeper.core.compatibility.findings import Findings
+from crdkeeper.core.schema.fieldpath import Path
+from crdkeeper.core.schema.gotext import json_text
+from crdkeeper.core.schema.props import VALIDATIONS, Schema
+
+JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
+_SHOWN = 120
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A field that both schemas have."""
+
+    field: str
+    """Where it is, for people, from the top of the object."""
+    name: str
+    """The name of the property that it is, or that it is an item of; empty at the top."""
+    old: Schema
+    new: Schema
+    old_path: Path
+    path: Path
+    status: bool
+    """Whether it is .status or below."""
+    guards: tuple["Guard", ...]
+    """What may refuse values of the new schema as a whole, at this field and around it."""
+
+    def child(self, name: str, field: str, old: Schema, new: Schema) -> "Node":
+        """The schema of items or of a map's values."""
+        return self._below(field, old, new, self.old_path.child(name), self.path.child(name))
+
+    def property(self, name: str, old: Schema, new: Schema) -> "Node":
+        """A field of an object."""
+        below_old = self.old_path.child("properties").key(name)
+        below_new = self.path.child("properties").key(name)
+        made = self._below(below(self.field, name), old, new, below_old, below_new)
+        return replace(made, name=name, status=self.status or (not self.field and name == "status"))
+
+    def _below(self, field: str, old: Schema, new: Schema, old_path: Path, path: Path) -> "Node":
+        guards = with_guard(self.guards, new, field)
+        return Node(field, self.name, old, new, old_path, path, self.status, guards)
+
+    def may_be_refused(self, name: str | None) -> bool:
+        """Whether an expression or a junctor may notice a change of this field, or of its `name`."""
+        if name is None:
+            return any(each.concerns(self.name, self.field) for each in self.guards)
+        if "maxProperties" in self.new:
+            return True
+        return any(each.concerns(name, below(self.field, name)) for each in self.guards)
+
+
+def below(field: str, name: str) -> str:
+    """The name of a field inside another one."""
+    if not name or not _PLAIN.issuperset(name):
+        return f"{field}[{json_text(name)}]"
+    return f"{field}.{name}" if field else name
+
+
+@dataclass(frozen=True)
+class Guard:
+    """The expressions, junctors and enum of one schema node, which may refuse a value as a whole."""
+
+    parts: Mapping[str, Any]
+    field: str
+    """The node that they are at."""
+
+    @cached_property
+    def text(self) -> str:
+        """All of them; most are never looked at."""
+        return json_text(self.parts)
+
+    def concerns(self, name: str, field: str) -> bool:
+        """Whether they can notice a field: they name it, look at whole objects, or stand at it or its items.
+
+        In CEL an object with named fields can only be read by naming one. Names that are written otherwise
+        there than in the schema, with escape sequences, are taken for named.
+        """
+        if not _IDENTIFIER.fullmatch(name) or re.search(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])", self.text):
+            return True
+        return self.field.startswith(field) or _WHOLE.search(self.text) is not None
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", re.ASCII)
+_WHOLE = re.compile(r'"(min|max)Properties"|"enum":\[[^\]]*[\[{]')
+"""Keywords that see a field without naming it: counts of fields, and enums of objects or lists."""
+
+
+def with_guard(guards: tuple[Guard, ...], schema: Schema, field: str) -> tuple[Guard, ...]:
+    """The guards around a node with its own."""
+    parts: dict[str, Any] = {each: schema[each] for each in JUNCTORS if schema.get(each)}
+    if any(isinstance(each, dict | list) for each in schema.get("enum", ())):
+        parts["enum"] = [{}]
+    if schema.get(VALIDATIONS):
+        parts["rules"] = [each.get("rule", "") for each in schema[VALIDATIONS]]
+    return (*guards, Guard(parts, field)) if parts else guards
+
+
+Filter = Callable[[Audience], bool]
+
+
+class Teller:
+    """Says changes of one version's schema."""
+
+    def __init__(self, version: str, findings: Findings, concerned: Filter = lambda _: True) -> None:
+        self.findings = findings
+        self._version = version
+        self._concerned = concerned
+
+    def say(self, kind: Kind, node: Node, message: str, *keywords: str, name: str | None = None) -> None:
+        """Adds a change of the node, at the keyword that changed; `name` where it is one of the node's
+        properties.
+        """
+        field, path, old_path = node.field, node.path, node.old_path
+        status = node.status
+        if name is not None:
+            status = status or (not field and name == "status")
+            field = below(field, name)
+            path, old_path = path.child("properties").key(name), old_path.child("properties").key(name)
+        for each in keywords:
+            path, old_path = path.child(each), old_path.child(each)
+        effects = dict(kind.at(status=status))
+        if kind.reinterprets and node.may_be_refused(name):
+            effects.setdefault(Audience.WRITERS, Severity.RISKY)
+        self.findings.add(
+            Change(kind, Place(self._version, field, path, old_path), message, self._those_concerned(effects))
+        )
+
+    def _those_concerned(self, effects: Effects) -> Effects:
+        return {who: severity for who, severity in effects.items() if self._concerned(who)}
+
+
+def shown(value: Any) -> str:
+    """A value as JSON, cut if it is long."""
+    return cut(json_text(value))
+
+
+def cut(text: str) -> str:
+    """A text, cut if it is long."""
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def from_to(keyword: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """`maxLength: 63 → 32`, with `none` where it is missing."""
+    before, after = (shown(each[keyword]) if keyword in each else "none" for each in (old, new))
+    return f"{keyword}: {before} → {after}"

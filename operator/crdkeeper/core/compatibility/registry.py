@@ -1,0 +1,42 @@
+"""How kinds of changes are declared: each once, with an id that never changes by accident."""
+
+from typing import Final
+
+from crdkeeper.core.compatibility.change import Audience, Effects, Kind, Severity
+
+_ALL: dict[str, Kind] = {}
+
+NOBODY: Final[Effects] = {}
+
+
+def breaks(*audiences: Audience) -> Effects:
+    """These are broken."""
+    return dict.fromkeys(audiences, Severity.BREAKING)
+
+
+def risks(*audiences: Audience) -> Effects:
+    """These are at risk."""
+    return dict.fromkeys(audiences, Severity.RISKY)
+
+
+def kind(
+    id: str,
+    effects: Effects,
+    *,
+    why: str,
+    remedy: str,
+    in_status: Effects | None = None,
+    reinterprets: bool = False,
+) -> Kind:
+    """Declares a kind of change."""
+    made = Kind(
+        id=id, why=why, remedy=remedy, effects=effects, in_status=in_status, reinterprets=reinterprets
+    )
+    assert id not in _ALL, id
+    _ALL[id] = made
+    return made
+
+
+def declared() -> tuple[Kind, ...]:
+    """The kinds declared so far, by id."""
+    return tuple(_ALL[id] for id in sorted(_ALL))

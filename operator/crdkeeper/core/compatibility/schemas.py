@@ -1,0 +1,36 @@
+"""Compares two schemas, field by field. Works off a stack, so that no depth of nesting is too much."""
+
+from crdkeeper.core.compatibility.combinations import compare_combinations
+from crdkeeper.core.compatibility.expressions import compare_rules
+from crdkeeper.core.compatibility.fields import compare_fields
+from crdkeeper.core.compatibility.merging import compare_merging
+from crdkeeper.core.compatibility.node import Node, Teller, with_guard
+from crdkeeper.core.compatibility.values import compare_types, compare_values, types
+from crdkeeper.core.schema.fieldpath import Path
+from crdkeeper.core.schema.props import Schema
+
+
+def compare_schemas(old: Schema, new: Schema, old_path: Path, path: Path, teller: Teller) -> None:
+    """Says every difference; the paths are those of the two schemas. Raises Exhausted."""
+    stack = [Node("", "", old, new, old_path, path, status=False, guards=with_guard((), new, ""))]
+    while stack:
+        node = stack.pop()
+        teller.findings.spend()
+        if not compare_types(node, teller):
+            continue
+        compare_values(node, teller)
+        compare_combinations(node, teller)
+        compare_rules(node, teller)
+        compare_merging(node, teller)
+        possible = types(node.old)
+        if "object" in possible:
+            stack.extend(compare_fields(node, teller))
+        if "array" in possible:
+            stack.extend(_items(node))
+
+
+def _items(node: Node) -> list[Node]:
+    old, new = node.old.get("items"), node.new.get("items")
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return []
+    return [node.child("items", f"{node.field}[]", old, new)]

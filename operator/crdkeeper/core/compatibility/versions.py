@@ -1,0 +1,151 @@
+"""Compares the versions of a CRD: which there are, which are served and stored, and what each has beside its
+schema.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from crdkeeper.core.compatibility import definitionkinds as kinds
+from crdkeeper.core.compatibility import schemakinds
+from crdkeeper.core.compatibility.change import Audience, Kind
+from crdkeeper.core.compatibility.definitions import Pair, Version
+from crdkeeper.core.compatibility.node import Teller, from_to
+from crdkeeper.core.compatibility.schemas import compare_schemas
+from crdkeeper.core.schema.fieldpath import Path, root
+from crdkeeper.core.schema.props import equal
+
+_OF_THE_STORED = frozenset((Audience.STORED, Audience.OPERATORS))
+
+
+def compare_versions(pair: Pair) -> None:
+    """Everything about versions but the differences between them."""
+    for old in pair.old.versions.values():
+        new = pair.new.versions.get(old.name)
+        if new is None:
+            _tell_removed(old, pair)
+        else:
+            _compare_version(old, new, pair)
+    for new in pair.new.versions.values():
+        if new.name not in pair.old.versions:
+            state = "served" if new.served else "not served"
+            pair.say(
+                kinds.VERSION_ADDED, f"a new version, {state}", "spec.versions", new.path, version=new.name
+            )
+    _compare_storage(pair)
+    _compare_preferred(pair)
+
+
+def _tell_removed(old: Version, pair: Pair) -> None:
+    at = root("spec").child("versions")
+
+    def say(kind: Kind, message: str) -> None:
+        pair.say(kind, message, "spec.versions", at, old.path, old.name)
+
+    if old.served:
+        say(kinds.VERSION_REMOVED, "a served version is gone")
+    if old.name in pair.old.stored:
+        say(kinds.STORED_VERSION_REMOVED, f"status.storedVersions holds {old.name}")
+    elif not pair.old.stored:
+        say(kinds.VERSION_MAYBE_STORED, f"status.storedVersions may hold {old.name}")
+    elif not old.served:
+        say(kinds.VERSION_DROPPED, "a version that was neither served nor stored is gone")
+
+
+def _compare_version(old: Version, new: Version, pair: Pair) -> None:
+    if old.served and not new.served:
+        at = new.path.child("served"), old.path.child("served")
+        pair.say(kinds.VERSION_NOT_SERVED, "served: true → false", "served", *at, version=new.name)
+    elif new.served and not old.served:
+        at = new.path.child("served"), old.path.child("served")
+        pair.say(kinds.VERSION_SERVED, "served: false → true", "served", *at, version=new.name)
+    if old.served and new.served:
+        _compare_used(old, new, pair)
+        _compare_schemas(old, new, Teller(new.name, pair.findings), pair)
+    elif old.storage or new.storage:
+        _compare_schemas(old, new, Teller(new.name, pair.findings, _OF_THE_STORED.__contains__), pair)
+
+
+def _compare_used(old: Version, new: Version, pair: Pair) -> None:
+    """What matters to the clients of a version beside its schema."""
+
+    def say(kind: Kind, message: str, *steps: str) -> None:
+        path, old_path = new.path, old.path
+        for step in steps:
+            path, old_path = path.child(step), old_path.child(step)
+        pair.say(kind, message, ".".join(steps), path, old_path, new.name)
+
+    deprecation = ("deprecated", "deprecationWarning")
+    if any(old.value.get(each) != new.value.get(each) for each in deprecation):
+        messages = [from_to(each, old.value, new.value) for each in deprecation]
+        say(kinds.DEPRECATION, ", ".join(messages), "deprecated")
+    before, after = (each.value.get("subresources") or {} for each in (old, new))
+    if "status" in after and "status" not in before:
+        say(kinds.STATUS_ENABLED, "the status subresource is there now", "subresources", "status")
+    elif "status" in before and "status" not in after:
+        say(kinds.STATUS_DISABLED, "the status subresource is gone", "subresources", "status")
+    _compare_scale(before.get("scale"), after.get("scale"), say)
+    columns = [each.value.get("additionalPrinterColumns") or [] for each in (old, new)]
+    if columns[0] != columns[1]:
+        say(kinds.COLUMNS, _columns_text(*columns), "additionalPrinterColumns")
+    selectable = [
+        {field.get("jsonPath", "") for field in each.value.get("selectableFields") or ()}
+        for each in (old, new)
+    ]
+    for path in sorted(selectable[0] - selectable[1]):
+        say(kinds.SELECTABLE_FIELD_REMOVED, f"{path} removed", "selectableFields")
+    for path in sorted(selectable[1] - selectable[0]):
+        say(kinds.SELECTABLE_FIELD_ADDED, f"{path} added", "selectableFields")
+
+
+def _compare_scale(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, say: Any) -> None:
+    if new is not None and old is None:
+        say(kinds.SCALE_ADDED, "the scale subresource is there now", "subresources", "scale")
+    elif old is not None and new is None:
+        say(kinds.SCALE_REMOVED, "the scale subresource is gone", "subresources", "scale")
+    elif old is not None and new is not None:
+        for key in ("specReplicasPath", "statusReplicasPath", "labelSelectorPath"):
+            if old.get(key) != new.get(key):
+                kind = kinds.SCALE_PATH if old.get(key) else kinds.SELECTOR_PATH_ADDED
+                say(kind, from_to(key, old, new), "subresources", "scale", key)
+
+
+def _columns_text(old: list[Mapping[str, Any]], new: list[Mapping[str, Any]]) -> str:
+    before, after = ({str(each.get("name", "")): each for each in columns} for columns in (old, new))
+    parts = [f'"{name}" removed' for name in before if name not in after]
+    parts += [f'"{name}" added' for name in after if name not in before]
+    parts += [f'"{name}" changed' for name in after if name in before and before[name] != after[name]]
+    more = f" and {len(parts) - 8} more" if len(parts) > 8 else ""
+    return ", ".join(parts[:8]) + more if parts else "their order changed"
+
+
+def _compare_schemas(old: Version, new: Version, teller: Teller, pair: Pair) -> None:
+    if old.schema is None:
+        return
+    if new.schema is None:
+        at = new.path.child("schema"), old.path.child("schema")
+        message = "the version has no schema any more"
+        pair.say(schemakinds.SCHEMA_REMOVED, message, "schema", *at, version=new.name)
+        return
+    compare_schemas(old.schema, new.schema, old.schema_path, new.schema_path, teller)
+
+
+def _compare_storage(pair: Pair) -> None:
+    old, new = pair.old.storage, pair.new.storage
+    if old is None or new is None or old.name == new.name:
+        return
+    kind = kinds.STORAGE_VERSION if new.name in pair.old.versions else kinds.STORAGE_VERSION_NEW
+    at: tuple[Path, Path] = new.path.child("storage"), old.path.child("storage")
+    pair.say(kind, f"storage version: {old.name} → {new.name}", "storage", *at, version=new.name)
+
+
+def _compare_preferred(pair: Pair) -> None:
+    old, new = pair.old.preferred, pair.new.preferred
+    if old is None or new is None or old.name == new.name:
+        return
+    now = pair.new.versions.get(old.name)
+    if now is None or not now.served:
+        return  # which is told already
+    if now.schema is not None and new.schema is not None and equal(now.schema, new.schema):
+        return
+    message = f"clients that name no version get {new.name} instead of {old.name}"
+    pair.say(kinds.PREFERRED_VERSION, message, "spec.versions", new.path, old.path, new.name)

@@ -1,0 +1,118 @@
+"""Comparing CRDs: nothing changed where nothing changed, and what is said there and back fits together."""
+
+import copy
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crdkeeper.core.compatibility.change import Change, Severity
+from crdkeeper.core.compatibility.compare import NotComparable, compare
+from tests.cluster.diff.upgrades import definition, upgrades
+from tests.cluster.lint.variants import BASES, Crd, variants
+
+Json = Any
+
+# What is said of a change there, and what is then said at the same place of the change back.
+THERE_AND_BACK: list[tuple[set[str], set[str]]] = [
+    (
+        {"field-added", "field-added-with-default", "field-added-required", "field-described"},
+        {"field-removed", "field-undescribed"},
+    ),
+    ({"required-added"}, {"required-removed"}),
+    ({"type-widened"}, {"type-changed"}),
+    ({"nullable-added"}, {"nullable-removed", "null-defaulted"}),
+    ({"enum-loosened"}, {"enum-tightened"}),
+    ({"limit-loosened"}, {"limit-tightened"}),
+    ({"pattern-loosened"}, {"pattern-tightened", "pattern-changed"}),
+    ({"format-loosened"}, {"format-tightened"}),
+    ({"format-changed"}, {"format-changed"}),
+    ({"default-added"}, {"default-removed"}),
+    ({"default-changed"}, {"default-changed"}),
+    ({"unknown-fields-kept"}, {"unknown-fields-pruned", "map-closed"}),
+    ({"map-opened"}, {"map-closed"}),
+    ({"map-values-loosened"}, {"map-values-tightened"}),
+    ({"embedded-resource-added"}, {"embedded-resource-removed"}),
+    ({"rule-removed"}, {"rule-added", "transition-rule-added"}),
+    ({"rule-changed"}, {"rule-changed"}),
+    ({"junctor-loosened"}, {"junctor-tightened"}),
+    ({"junctor-changed"}, {"junctor-changed"}),
+    ({"list-merged"}, {"list-replaced"}),
+    ({"map-merged"}, {"map-replaced"}),
+    ({"version-served"}, {"version-not-served"}),
+    ({"scale-added"}, {"scale-removed"}),
+    ({"status-enabled"}, {"status-disabled"}),
+    ({"selectable-field-added"}, {"selectable-field-removed"}),
+]
+# Of these, the kind of the change back may be another one, by what else there is.
+LOOSE = {"pattern-changed", "type-changed", "map-closed", "field-undescribed"}
+# What is of interest one way only, or is no difference between the two as such.
+ONE_WAY = {
+    "refused",
+    "preserve-unknown-fields",
+    "preferred-version",
+    "schema-removed",
+    "version-dropped",
+    "version-maybe-stored",
+}
+
+
+def _changes(old: Crd, new: Crd) -> tuple[Change, ...]:
+    try:
+        return compare(old, new).changes
+    except NotComparable:
+        return ()
+
+
+def _reversed(value: Json) -> Json:
+    """The same JSON with the keys of all objects in another order."""
+    if isinstance(value, dict):
+        return {key: _reversed(value[key]) for key in reversed(value)}
+    return [_reversed(each) for each in value] if isinstance(value, list) else value
+
+
+def _assert_fits(old: Crd, new: Crd) -> None:
+    there, back = (
+        {
+            (each.kind.id, each.place.version, each.place.field)
+            for each in _changes(*pair)
+            if each.kind.id not in ONE_WAY
+        }
+        for pair in ((old, new), (new, old))
+    )
+    assert bool(there) == bool(back), (there, back)
+    for said, answer in ((there, back), (back, there)):
+        for id, *place in said:
+            for one, other in THERE_AND_BACK:
+                expected = other if id in one else one if id in other - LOOSE else None
+                if expected:
+                    assert any((each, *place) in answer for each in expected), (id, place, answer)
+
+
+@given(variants(BASES))
+def test_a_crd_is_compatible_with_itself(crd: Crd) -> None:
+    assert _changes(crd, copy.deepcopy(crd)) == ()
+    assert _changes(crd, _reversed(crd)) == ()
+
+
+@given(upgrades())
+def test_a_field_there_and_back(schemas: tuple[Json, Json]) -> None:
+    _assert_fits(*map(definition, schemas))
+
+
+@given(st.sampled_from(BASES), st.data())
+def test_a_crd_there_and_back(old: Crd, data: st.DataObject) -> None:
+    _assert_fits(old, data.draw(variants((old,))))
+
+
+@given(st.sampled_from(BASES), st.data())
+def test_the_counts_are_those_of_the_changes(old: Crd, data: st.DataObject) -> None:
+    try:
+        comparison = compare(old, data.draw(variants((old,))))
+    except NotComparable:
+        return
+    assert comparison.complete
+    for severity in Severity:
+        found = sum(each.severity is severity for each in comparison.changes)
+        assert comparison.counts.get(severity, 0) == found
+    assert comparison.severity is (comparison.changes[0].severity if comparison.changes else Severity.SAFE)

@@ -1,0 +1,285 @@
+"""`crdkeeper diff`: what it reads, where it points, how it prints and exits."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from crdkeeper.cli import main
+
+OLD = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.example.com
+spec:
+  group: example.com
+  scope: Namespaced
+  names:
+    plural: widgets
+    kind: Widget
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              color:
+                type: string
+                enum: [red, blue]
+              size:
+                type: string
+"""
+BREAKING = OLD.replace("[red, blue]", "[blue]")
+RISKY = OLD.replace("[red, blue]", "[red, blue, green]")
+SAFE = OLD + "                maxLength: 3\n"
+SAFE_BEFORE = SAFE.replace("maxLength: 3", "maxLength: 2")
+GONE = OLD.replace("              size:\n                type: string\n", "")
+OTHER = OLD.replace("widgets", "gadgets").replace("Widget", "Gadget")
+
+
+def diff(*arguments: str | Path, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["diff", *map(str, arguments)], input=stdin)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, text in (("old", OLD), ("breaking", BREAKING), ("risky", RISKY), ("gone", GONE)):
+        (tmp_path / f"{name}.yaml").write_text(text)
+    return tmp_path
+
+
+def test_nothing_changed(files: Path) -> None:
+    result = diff(files / "old.yaml", files / "old.yaml")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "1 CRD compared. Changes: 0 breaking, 0 risky, 0 safe.",
+        "Compatible.",
+    ]
+
+
+def test_breaking(files: Path) -> None:
+    result = diff(files / "old.yaml", files / "breaking.yaml")
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == "widgets.example.com, v1"
+    place = f"{files}/breaking.yaml:24:17"
+    assert lines[1] == f'  {place}: breaking[enum-tightened]: spec.color: enum: "red" no longer accepted'
+    assert lines[2].startswith("      Hurts writers and stored objects. Objects with a value that is gone")
+    assert lines[3].startswith("      hint: Keep the value")
+    assert lines[-1] == "Breaking for writers and stored objects."
+
+
+def test_what_is_gone_is_shown_where_it_was(files: Path) -> None:
+    line = diff(files / "old.yaml", files / "gone.yaml").stdout.splitlines()[1]
+    assert line.startswith(
+        f"  {files}/gone.yaml:21:13: breaking[field-removed]: spec.size: the field is gone"
+    )
+    assert line.endswith(f"(was at {files}/old.yaml:25:15)")
+
+
+@pytest.mark.parametrize(
+    ("new", "fail_on", "code"),
+    [
+        (RISKY, "breaking", 0), (RISKY, "risky", 1), (RISKY, "none", 0),
+        (BREAKING, "breaking", 1), (BREAKING, "risky", 1), (BREAKING, "none", 0),
+        (OLD, "risky", 0),
+    ],
+)  # fmt: skip
+def test_exit_codes(files: Path, new: str, fail_on: str, code: int) -> None:
+    assert diff(files / "old.yaml", "-", "--fail-on", fail_on, stdin=new).exit_code == code
+
+
+def test_safe_changes_are_counted_and_shown_if_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "old.yaml").write_text(SAFE_BEFORE)
+    (tmp_path / "new.yaml").write_text(SAFE)
+    hidden = diff(tmp_path / "old.yaml", tmp_path / "new.yaml")
+    assert "0 risky, 1 safe (--all shows the safe ones)." in hidden.stdout
+    assert "limit-loosened" not in hidden.stdout
+    shown = diff(tmp_path / "old.yaml", tmp_path / "new.yaml", "--all")
+    assert "safe[limit-loosened]: spec.size: maxLength: 2 → 3" in shown.stdout
+
+
+def test_many_changes_of_one_kind_are_shown_in_part(tmp_path: Path) -> None:
+    fields = "".join(f"              f{i}:\n                type: string\n" for i in range(30))
+    (tmp_path / "old.yaml").write_text(OLD + fields)
+    (tmp_path / "new.yaml").write_text(OLD)
+    assert diff(tmp_path / "old.yaml", tmp_path / "new.yaml").stdout.count("field-removed]") == 10
+    part = diff(tmp_path / "old.yaml", tmp_path / "new.yaml").stdout
+    assert "  and 20 more field-removed (--all shows them)" in part
+    assert "Changes: 30 breaking" in part
+    everything = diff(tmp_path / "old.yaml", tmp_path / "new.yaml", "--all").stdout
+    assert everything.count("field-removed]") == 30
+
+
+def test_a_change_in_several_versions_is_shown_once(files: Path) -> None:
+    def twice(text: str) -> str:
+        version = text.partition("  - name: v1\n")[2]
+        return f"{text}  - name: v2\n{version}".replace("storage: true", "storage: false", 1)
+
+    (files / "old.yaml").write_text(twice(OLD))
+    result = diff(files / "old.yaml", "-", stdin=twice(BREAKING))
+    assert result.stdout.splitlines()[0] == "widgets.example.com, v1, v2"
+    assert result.stdout.count("enum-tightened]") == 1
+    assert "Changes: 2 breaking" in result.stdout
+
+
+def test_json(files: Path) -> None:
+    result = diff(files / "old.yaml", files / "breaking.yaml", "-o", "json")
+    document = json.loads(result.stdout)
+    assert (document["compared"], document["severity"], document["notListed"]) == (1, "breaking", 0)
+    (change,) = document["changes"]
+    assert (change["id"], change["field"], change["version"]) == ("enum-tightened", "spec.color", "v1")
+    assert change["effects"] == {"writers": "breaking", "stored objects": "breaking"}
+    assert change["at"] == {"file": f"{files}/breaking.yaml", "line": 24, "column": 17}
+    assert change["was"] == {"file": f"{files}/old.yaml", "line": 24, "column": 17}
+
+
+def test_sarif(files: Path) -> None:
+    result = diff(files / "old.yaml", files / "breaking.yaml", "-o", "sarif")
+    run = json.loads(result.stdout)["runs"][0]
+    (finding,) = run["results"]
+    assert (finding["ruleId"], finding["level"]) == ("enum-tightened", "error")
+    place = finding["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == f"{files.as_posix()}/breaking.yaml"
+    assert place["region"] == {"startLine": 24, "startColumn": 17}
+    assert [each["id"] for each in run["tool"]["driver"]["rules"]] == ["enum-tightened"]
+    assert "docs/diff.md#enum-tightened" in run["tool"]["driver"]["rules"][0]["help"]["text"]
+
+
+def test_folders_by_name(tmp_path: Path) -> None:
+    for side, texts in (("old", (OLD, OTHER)), ("new", (BREAKING, OTHER))):
+        (tmp_path / side).mkdir()
+        for i, text in enumerate(texts):
+            (tmp_path / side / f"{i}.yaml").write_text(text)
+    result = diff(tmp_path / "old", tmp_path / "new")
+    assert "2 CRDs compared. Changes: 1 breaking, 0 risky, 0 safe." in result.stdout
+    (tmp_path / "new" / "0.yaml").unlink()
+    result = diff(tmp_path / "old", tmp_path / "new")
+    assert f"{tmp_path}/old/0.yaml:5:1: breaking[definition-removed]" in result.stdout
+
+
+def test_one_crd_on_each_side_is_the_same_under_another_name(files: Path) -> None:
+    result = diff(files / "old.yaml", "-", stdin=OTHER)
+    assert "breaking[identity]: spec.names.plural: plural:" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [", "-:2:1: unreadable: not YAML"),
+        ("kind: ConfigMap\n", "-:1:1: unreadable: no CustomResourceDefinition in it"),
+        (OLD.replace("/v1\n", "/v1beta1\n"), "-:1:1: unreadable: apiVersion:"),
+        (OLD.replace("Namespaced", "3"), "-:7:3: unreadable: spec.scope: Invalid value: 3: must be a string"),
+        (f"{OLD}---\n{BREAKING}", "widgets.example.com is defined otherwise at -:1"),
+    ],
+)
+def test_what_cannot_be_compared(files: Path, text: str, said: str) -> None:
+    result = diff(files / "old.yaml", "-", stdin=text)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "Compatible" not in result.stdout
+
+
+def test_files_without_a_crd(files: Path) -> None:
+    (files / "none.yaml").write_text("kind: ConfigMap\n")
+    assert diff(files / "none.yaml", files / "none.yaml").exit_code == 2
+    result = diff(files / "none.yaml", files / "none.yaml", "--allow-none")
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (
+        0,
+        "0 CRDs compared. Changes: 0 breaking, 0 risky, 0 safe.",
+    )
+
+
+def test_conversion_that_the_files_do_not_show(files: Path) -> None:
+    version = GONE.partition("  - name: v1\n")[2].replace("storage: true", "storage: false")
+    new = f"{OLD}  - name: v2\n{version}"
+    assert "breaking[served-field]: spec.size" in diff(files / "old.yaml", "-", stdin=new).stdout
+    converted = diff(files / "old.yaml", "-", "--converted", stdin=new)
+    assert "risky[served-conversion]: spec.size" in converted.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("a",), ("a", "b", "c"), ("-", "-"), ("--live",), ("--against", "x"), ("--against", "x", "-"),
+     ("--against", "x", "--live", "a")],
+)  # fmt: skip
+def test_usage(arguments: tuple[str, ...]) -> None:
+    result = diff(*arguments)
+    assert result.exit_code == 2
+    assert "Usage:" in result.stderr
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git repository with the old CRD committed and tagged, and the new one in the working tree."""
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "repository"
+    (folder / "crds" / "deep").mkdir(parents=True)
+    file = folder / "crds" / "deep" / "widgets.yaml"
+    file.write_text(OLD)
+    identity = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.com")
+    for arguments in (
+        ("init", "--quiet"),
+        ("add", "."),
+        (*identity, "commit", "--quiet", "--message", "Add widgets"),
+        ("tag", "before"),
+    ):
+        subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+    file.write_text(BREAKING)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--against", "before", "crds"),
+        ("--against", "before", "crds/deep/widgets.yaml"),
+        ("--against", "before", "-f", "crds"),
+        ("--against", "HEAD", "."),
+        ("before:crds", "crds"),
+        ("before:crds/deep/widgets.yaml", "crds/deep/widgets.yaml"),
+        ("before:./crds/deep/widgets.yaml", "crds"),
+        ("before:", "."),
+    ],
+)
+def test_git_revisions(repository: Path, arguments: tuple[str, ...]) -> None:
+    result = diff(*arguments)
+    assert (result.exit_code, "breaking[enum-tightened]" in result.stdout) == (1, True), result.stderr
+
+
+def test_what_a_revision_lacks_is_new(repository: Path) -> None:
+    (repository / "crds" / "gadgets.yaml").write_text(OTHER)
+    result = diff("--against", "before", "--all", "crds")
+    assert "safe[definition-added]" in result.stdout
+    assert "2 CRDs compared." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--against", "nonsense", "crds"), "git does not know the revision 'nonsense'"),
+        (("--against=--upload-pack=x", "crds"), "is no revision"),
+        (("nonsense:crds", "crds"), "git does not know the revision 'nonsense'"),
+        (("before:none", "crds"), "there is no 'none' in before"),
+    ],
+)
+def test_bad_revisions(repository: Path, arguments: tuple[str, ...], said: str) -> None:
+    result = diff(*arguments)
+    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+
+
+def test_outside_of_a_repository(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(files.parent))
+    result = diff("--against", "HEAD", "old.yaml")
+    assert (result.exit_code, "not a git repository" in result.stderr) == (2, True)

@@ -1,0 +1,299 @@
+"""Changes of a CRD outside of its schemas: names, versions, subresources, conversion."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from crdkeeper.core.compatibility import definitionkinds
+from crdkeeper.core.compatibility.change import Kind, Severity
+from crdkeeper.core.compatibility.compare import NotComparable, all_kinds, compare
+from crdkeeper.core.compatibility.versionorder import preferred
+from tests.unit.core.compatibility.crds import STRING, Json, changed, crd, obj, told, version
+
+Do = Callable[[Json], None]
+Told = list[tuple[str, str, str]]
+
+WIDE, NARROW = obj(spec=obj(a=STRING, b=STRING)), obj(spec=obj(a=STRING))
+SERVICE: Json = {"namespace": "default", "name": "converter"}
+
+
+def webhook(**service: Any) -> Json:
+    config = {"clientConfig": {"service": {**SERVICE, **service}}, "conversionReviewVersions": ["v1"]}
+    return {"strategy": "Webhook", "webhook": config}
+
+
+def spec(**fields: Any) -> Do:
+    return lambda crd: crd["spec"].update(copy.deepcopy(fields))
+
+
+def names(**fields: Any) -> Do:
+    return lambda crd: crd["spec"]["names"].update(copy.deepcopy(fields))
+
+
+def first(**fields: Any) -> Do:
+    return lambda crd: crd["spec"]["versions"][0].update(copy.deepcopy(fields))
+
+
+def second(**fields: Any) -> Do:
+    return lambda crd: crd["spec"]["versions"][1].update(copy.deepcopy(fields))
+
+
+def drop(index: int) -> Do:
+    return lambda crd: crd["spec"]["versions"].pop(index)
+
+
+def flip(crd: Json) -> None:
+    first(storage=False)(crd)
+    second(storage=True)(crd)
+
+
+TWO = crd(version("v1"), version("v2"))
+SCALE: Json = {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.b"}
+STATUS: Json = {"status": {}}
+COLUMN: Json = {"name": "A", "type": "string", "jsonPath": ".spec.a"}
+HOOKED = crd(version("v1"), version("v2", NARROW), conversion=webhook())
+
+CASES: list[tuple[Json, Do, Told]] = [
+    (crd(), spec(scope="Cluster"), [("scope", "spec.scope", "W!R!S!O!")]),
+    (
+        crd(),
+        names(kind="Gadget"),
+        [
+            ("kind", "spec.names.kind", "W!R!S!O!"),
+            ("list-kind", "spec.names.listKind", "R?"),
+            ("name-removed", "spec.names.singular", "W?R?"),
+        ],
+    ),
+    (crd(), names(listKind="Widgets"), [("list-kind", "spec.names.listKind", "R?")]),
+    (crd(), names(singular="thing"), [("name-removed", "spec.names.singular", "W?R?")]),
+    (crd(), names(singular="widget"), []),
+    (crd(), names(shortNames=["w"]), [("name-added", "spec.names.shortNames", "")]),
+    (
+        crd(names={"plural": "widgets", "kind": "Widget", "categories": ["all"]}),
+        names(categories=[]),
+        [("name-removed", "spec.names.categories", "W?R?")],
+    ),
+    (crd(), spec(preserveUnknownFields=False), []),
+    (
+        crd(preserveUnknownFields=True),
+        spec(preserveUnknownFields=False),
+        [("preserve-unknown-fields", "spec.preserveUnknownFields", "W!R!S!")],
+    ),
+    # versions
+    (
+        TWO,
+        drop(1),
+        [("version-removed", "spec.versions", "W!R!"), ("version-maybe-stored", "spec.versions", "O?")],
+    ),
+    ({**TWO, "status": {"storedVersions": ["v1"]}}, drop(1), [("version-removed", "spec.versions", "W!R!")]),
+    (
+        {**TWO, "status": {"storedVersions": ["v1", "v2"]}},
+        drop(1),
+        [("stored-version-removed", "spec.versions", "S!O!"), ("version-removed", "spec.versions", "W!R!")],
+    ),
+    (
+        crd(version("v1"), version("v2", served=False), stored=["v1"]),
+        drop(1),
+        [("version-dropped", "spec.versions", "")],
+    ),
+    (TWO, second(served=False), [("version-not-served", "served", "W!R!")]),
+    (
+        crd(version("v1"), version("v2", served=False)),
+        second(served=True),
+        [("version-served", "served", "")],
+    ),
+    (TWO, flip, [("storage-version", "storage", "O?")]),
+    (
+        crd(),
+        lambda crd: crd["spec"].update(versions=[version("v1"), version("v2", storage=True)]),
+        [("storage-version-new", "storage", "S?O?"), ("version-added", "spec.versions", "")],
+    ),
+    (
+        crd(),
+        lambda crd: crd["spec"]["versions"].append(version("v1beta1")),
+        [("version-added", "spec.versions", "")],
+    ),
+    (TWO, first(deprecated=True, deprecationWarning="use v2"), [("deprecation", "deprecated", "")]),
+    # beside the schema
+    (crd(), first(subresources=STATUS), [("status-enabled", "subresources.status", "W!")]),
+    (
+        crd(version(subresources=STATUS)),
+        first(subresources={}),
+        [("status-disabled", "subresources.status", "W!")],
+    ),
+    (crd(), first(subresources={"scale": SCALE}), [("scale-added", "subresources.scale", "")]),
+    (
+        crd(version(subresources={"scale": SCALE})),
+        first(subresources={}),
+        [("scale-removed", "subresources.scale", "W!R!")],
+    ),
+    (
+        crd(version(subresources={"scale": SCALE})),
+        first(subresources={"scale": {**SCALE, "specReplicasPath": ".spec.b"}}),
+        [("scale-path", "subresources.scale.specReplicasPath", "W!R!")],
+    ),
+    (
+        crd(version(subresources={"scale": SCALE})),
+        first(subresources={"scale": {**SCALE, "labelSelectorPath": ".status.c"}}),
+        [("selector-path-added", "subresources.scale.labelSelectorPath", "")],
+    ),
+    (crd(), first(additionalPrinterColumns=[COLUMN]), [("columns", "additionalPrinterColumns", "")]),
+    (
+        crd(),
+        first(selectableFields=[{"jsonPath": ".spec.a"}]),
+        [("selectable-field-added", "selectableFields", "")],
+    ),
+    (
+        crd(version(selectableFields=[{"jsonPath": ".spec.a"}])),
+        first(selectableFields=[]),
+        [("selectable-field-removed", "selectableFields", "R!")],
+    ),
+    (
+        crd(),
+        first(schema={}),
+        [
+            ("refused", "spec.versions[0].schema.openAPIV3Schema", "O!"),
+            ("schema-removed", "schema", "W!R!S!"),
+        ],
+    ),
+    # conversion
+    (TWO, spec(conversion={"strategy": "None"}), []),
+    (crd(), spec(conversion=webhook()), []),
+    (TWO, spec(conversion=webhook()), [("conversion-webhook", "spec.conversion.strategy", "O?")]),
+    (
+        HOOKED,
+        spec(conversion=webhook(name="other")),
+        [("conversion-webhook", "spec.conversion.webhook.clientConfig", "O?")],
+    ),
+    (HOOKED, spec(conversion=webhook(port=443)), []),
+    (
+        crd(version("v1"), version("v2"), conversion=webhook()),
+        spec(conversion=None),
+        [("conversion-needless", "spec.conversion.strategy", "")],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("base", "change", "expected"), CASES)
+def test_change(base: Json, change: Do, expected: Told) -> None:
+    assert sorted(told(changed(change, base))) == sorted(expected)
+
+
+def test_no_longer_converted() -> None:
+    # What the webhook carried between the versions is told field by field.
+    base = crd(version("v1", WIDE), version("v2", NARROW), conversion=webhook())
+    assert told(changed(spec(conversion=None), base)) == [
+        ("conversion-dropped", "spec.conversion.strategy", "W!R!S!"),
+        ("served-field", "spec.b", "W!R!S!"),
+    ]
+
+
+def test_review_versions() -> None:
+    def drop_beta(crd: Json) -> None:
+        crd["spec"]["conversion"]["webhook"]["conversionReviewVersions"] = ["v1"]
+
+    base = copy.deepcopy(HOOKED)
+    base["spec"]["conversion"]["webhook"]["conversionReviewVersions"] = ["v1beta1", "v1"]
+    (change,) = changed(drop_beta, base).changes
+    assert (change.kind.id, change.message) == ("review-version-removed", "v1beta1 removed")
+
+
+def test_identity() -> None:
+    new = crd(group="other.com", names={"plural": "gadgets", "kind": "Widget"})
+    changes = told(compare(crd(), new))
+    assert [id for id, _, _ in changes] == ["identity", "identity"]
+
+
+def test_a_whole_crd_comes_or_goes() -> None:
+    assert told(compare(None, crd())) == [("definition-added", "spec", "")]
+    assert told(compare(crd(), None)) == [("definition-removed", "spec", "W!R!S!")]
+    assert told(compare(None, None)) == []
+
+
+def test_the_version_that_clients_prefer() -> None:
+    base = crd(version("v1beta1", NARROW))
+
+    def add_v1(schema: Json) -> Do:
+        return lambda crd: crd["spec"]["versions"].append(version("v1", schema, storage=False))
+
+    with_other_schema = {id: effects for id, _, effects in told(changed(add_v1(WIDE), base))}
+    assert with_other_schema["preferred-version"] == "R?"
+    assert [id for id, _, _ in told(changed(add_v1(NARROW), base))] == ["version-added"]
+
+    def replace_by_v1(crd: Json) -> None:
+        add_v1(WIDE)(crd)
+        first(served=False)(crd)
+
+    no_longer_served = [id for id, _, _ in told(changed(replace_by_v1, base))]
+    assert no_longer_served == ["version-not-served", "version-added"]
+
+
+# The order of the example in the documentation of Kubernetes, "Version priority".
+PRIORITY = ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10"]
+
+
+def test_version_priority() -> None:
+    for i, name in enumerate(PRIORITY):
+        assert preferred(reversed(PRIORITY[i:]), str) == name
+    assert preferred([], str) is None
+
+
+def test_a_version_that_is_not_served_matters_to_what_is_stored_only() -> None:
+    old = crd(version("v1", WIDE, served=False, storage=True), version("v2"))
+    assert told(changed(first(schema={"openAPIV3Schema": NARROW}), old)) == [
+        ("field-removed", "spec.b", "S!")
+    ]
+    assert told(changed(second(served=False, schema={"openAPIV3Schema": obj()}), old)) == [
+        ("version-not-served", "served", "W!R!")
+    ]
+
+
+def test_every_kind_has_a_case() -> None:
+    kinds = {each.id for each in vars(definitionkinds).values() if isinstance(each, Kind)}
+    elsewhere = {
+        "identity", "definition-added", "definition-removed", "conversion-dropped", "review-version-removed",
+        "preferred-version",
+    } | {id for id in kinds if id.startswith("served-")}  # fmt: skip
+    of_a_schema = {"schema-removed"}
+    assert (kinds - elsewhere) | of_a_schema == {id for _, _, expected in CASES for id, _, _ in expected}
+
+
+def test_kinds_are_declared_once_and_explained() -> None:
+    kinds = all_kinds()
+    assert len(kinds) > 80
+    assert all(each.why.endswith(".") and each.remedy.endswith(".") for each in kinds)
+
+
+BAD: list[tuple[Any, str]] = [
+    (
+        {"apiVersion": "apiextensions.k8s.io/v1beta1"},
+        'apiVersion: "apiextensions.k8s.io/v1beta1" is not compared',
+    ),
+    (crd(scope=3), "spec.scope: Invalid value: 3: must be a string, not a number"),
+]
+
+
+@pytest.mark.parametrize(("document", "message"), BAD)
+def test_what_cannot_be_compared(document: Json, message: str) -> None:
+    with pytest.raises(NotComparable, match=message.replace("(", r"\(")) as new:
+        compare(crd(), document)
+    assert new.value.is_new
+    with pytest.raises(NotComparable) as old:
+        compare(document, crd())
+    assert not old.value.is_new
+
+
+def test_the_worst_comes_first_and_counts() -> None:
+    def change(crd: Json) -> None:
+        names(shortNames=["w"])(crd)
+        first(schema={"openAPIV3Schema": obj(spec=obj(b=STRING))})(crd)
+
+    comparison = changed(change)
+    assert [each.severity for each in comparison.changes] == sorted(
+        (each.severity for each in comparison.changes), key=lambda each: each.rank
+    )
+    assert comparison.severity is Severity.BREAKING
+    assert comparison.counts == {Severity.BREAKING: 1, Severity.SAFE: 2}
+    assert comparison.complete

@@ -1,0 +1,87 @@
+"""Differences between the served versions of the new CRD, as far as they are new."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from crdkeeper.core.compatibility.compare import compare
+from tests.unit.core.compatibility.crds import STRING, Json, crd, obj, told, version
+from tests.unit.core.compatibility.test_definitions import webhook
+
+
+def of(**fields: Any) -> Json:
+    return obj(spec=obj(**fields))
+
+
+def text(**keywords: Any) -> Json:
+    return {**STRING, **keywords}
+
+
+PLAIN = of(a=STRING)
+
+CASES: list[tuple[Json, Json, list[tuple[str, str, str]], list[tuple[str, str, str]]]] = [
+    # v1, v2, what is said without conversion, and with a webhook
+    (PLAIN, of(), [("served-field", "spec.a", "W!R!S!")], [("served-conversion", "spec.a", "S?O?")]),
+    (of(), PLAIN, [("served-field", "spec.a", "W!R!S!")], [("served-conversion", "spec.a", "S?O?")]),
+    (
+        PLAIN,
+        of(a={"type": "integer"}),
+        [("served-type", "spec.a", "W!R!S!")],
+        [("served-conversion", "spec.a", "S?O?")],
+    ),
+    (PLAIN, of(a=text(maxLength=3)), [("served-value", "spec.a", "W?R?")], []),
+    (
+        of(a=text(enum=["x", "y"])),
+        of(a=text(enum=["x"])),
+        [("served-value", "spec.a", "W?R?")],
+        [("served-conversion", "spec.a", "S?O?")],
+    ),
+    (
+        of(a=text(default="x")),
+        of(a=text(default="y")),
+        [("served-default", "spec.a", "W?R?")],
+        [("served-conversion", "spec.a", "S?O?")],
+    ),
+    (PLAIN, of(a=text(description="d")), [], []),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "plain", "converted"), CASES)
+def test_a_new_version(
+    one: Json, other: Json, plain: list[tuple[str, str, str]], converted: list[tuple[str, str, str]]
+) -> None:
+    for conversion, expected in (({"strategy": "None"}, plain), (webhook(), converted)):
+        old = crd(version("v1", one), conversion=conversion)
+        new = crd(version("v1", one), version("v2", other), conversion=conversion)
+        said = [each for each in told(compare(old, new)) if each[0].startswith("served-")]
+        assert said == expected
+
+
+def test_old_differences_are_no_change() -> None:
+    old = crd(version("v1", PLAIN), version("v2", of(b=STRING)))
+    new = copy.deepcopy(old)
+    for each in new["spec"]["versions"]:
+        each["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["c"] = STRING
+    assert {id for id, _, _ in told(compare(old, new))} == {"field-added"}
+
+
+def test_a_field_that_only_one_version_gained() -> None:
+    old = crd(version("v1", PLAIN), version("v2", PLAIN), version("v3", PLAIN, served=False))
+    new = copy.deepcopy(old)
+    for index in (1, 2):
+        spec = new["spec"]["versions"][index]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        spec["properties"]["b"] = STRING
+    changes = compare(old, new).changes
+    (served,) = [each for each in changes if each.kind.id == "served-field"]
+    assert (served.place.version, served.place.field) == ("v1 and v2", "spec.b")
+    assert served.message == "only v2 has the field"
+    assert served.place.path.steps[:3] == ("spec", "versions", 1)
+    assert served.place.old_path is None
+
+
+def test_a_field_that_only_the_first_version_has_is_found_there() -> None:
+    new = crd(version("v1", PLAIN), version("v2", of()))
+    (served,) = [each for each in compare(crd(), new).changes if each.kind.id == "served-field"]
+    assert served.message == "only v1 has the field"
+    assert served.place.path.steps[:3] == ("spec", "versions", 0)
