@@ -1,19 +1,28 @@
-"""`crdkeeper lint`: what the API server would say of CRDs, offline, at the line where it is said."""
+"""`crdkeeper lint`: what the API server would say of CRDs, and what their users will, line by line."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
-from crdkeeper.cli.lintinput import STDIN, Definition, Failed, Skipped, read
-from crdkeeper.cli.lintoutput import PRINTERS, Finding, Result, Severity
-from crdkeeper.cli.yamldocument import Position
-from crdkeeper.core.definition.create import check_creation
-from crdkeeper.core.schema import rules
-from crdkeeper.core.schema.fieldpath import Path
+from crdkeeper.cli.lintconfig import BadConfiguration, Configurations
+from crdkeeper.cli.lintfindings import Severity
+from crdkeeper.cli.lintinput import STDIN, SUFFIXES
+from crdkeeper.cli.lintjson import print_json
+from crdkeeper.cli.lintrun import Run
+from crdkeeper.cli.lintsarif import print_sarif
+from crdkeeper.cli.linttext import print_text
+from crdkeeper.cli.options import connection_options
 
 _FINDINGS, _UNREADABLE = 1, 2
+_PRINTERS = {"text": print_text, "json": print_json, "sarif": print_sarif}
+_NONE = "none"
+_FAIL_ON = (Severity.ERROR.value, Severity.WARNING.value, Severity.INFO.value, _NONE)
 
 
-@click.command(short_help="Check CRDs in files as the API server does.")
-@click.argument("paths", nargs=-1, metavar="[FILE|FOLDER|-]...")
+@click.command(short_help="Check CRDs in files, or those of a cluster.")
+@click.argument("arguments", nargs=-1, metavar="[FILE|FOLDER|-|NAME]...")
 @click.option(
     "--filename",
     "-f",
@@ -22,71 +31,95 @@ _FINDINGS, _UNREADABLE = 1, 2
     metavar="FILE|FOLDER|-",
     help="A file, a folder with all YAML and JSON files below it, or - for standard input.",
 )
+@click.option("--selector", "-l", default="", help="Only CRDs of the cluster with these labels.")
 @click.option(
     "--output",
     "-o",
-    type=click.Choice(tuple(PRINTERS)),
+    type=click.Choice(tuple(_PRINTERS)),
     default="text",
     show_default=True,
     help="The format.",
 )
-def lint(paths: tuple[str, ...], *, filenames: tuple[str, ...], output: str) -> None:
-    """Check CRDs in files as the API server does when it creates them.
+@click.option("--all", "-a", "everything", is_flag=True, help="Also show findings that are only info.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(_FAIL_ON),
+    default=Severity.ERROR.value,
+    show_default=True,
+    help="The least severity that makes the exit code 1.",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The configuration. [default: the nearest .crdkeeper.yaml in or above the file's folder]",
+)
+@click.option("--allow-none", is_flag=True, help="Files without any CRD are fine, too.")
+@connection_options
+def lint(
+    arguments: tuple[str, ...],
+    *,
+    filenames: tuple[str, ...],
+    selector: str,
+    output: str,
+    everything: bool,
+    fail_on: str,
+    config: Path | None,
+    allow_none: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Check CRDs in files, or with no file those of the cluster: all, those named, or those selected by -l.
 
-    Each error is in the API server's words, at its line, and says what to do. What cannot be decided offline,
-    such as whether an expression compiles, is counted as not checked.
+    Errors are what the API server refuses, in its words, or what it accepts and cannot work. Warnings are
+    what somebody will stumble over. What cannot be decided offline is counted as not checked. docs/lint.md
+    explains each finding, and how to configure or ignore it.
 
-    Exits with 0 if there are no errors, 1 if there are, 2 if something could not be read.
+    An argument that exists, ends in .yaml, .yml or .json, or has a / is a file; else it names a CRD.
+
+    Exits with 0 if there are no errors (--fail-on), 1 if there are, 2 if something could not be read.
     """
-    names = (*filenames, *paths)
-    if not names:
-        raise click.UsageError("name files or folders, or - for standard input")
-    if names.count(STDIN) > 1:
+    files, names = _sorted(arguments, filenames)
+    in_cluster = bool(names or selector or not files)
+    if files and in_cluster:
+        raise click.UsageError("check files or the CRDs of the cluster, not both")
+    if names and selector:
+        raise click.UsageError("name CRDs or select them by labels, not both")
+    if files.count(STDIN) > 1:
         raise click.UsageError("standard input can only be read once")
-    result = check(names)
-    PRINTERS[output](result)
-    if result.failed or not result.checked:
+    try:
+        run = Run(Configurations(config), everything=everything or fail_on == Severity.INFO)
+        if in_cluster:
+            from crdkeeper.cluster.connection import Connection  # see run.check_cluster
+
+            run.check_cluster(Connection(kubeconfig, context), names, selector)
+        else:
+            run.check_files(files, allow_none=allow_none)
+    except BadConfiguration as error:
+        click.echo(f"Error: {error}", err=True)
+        raise SystemExit(_UNREADABLE) from None
+    except click.ClickException as error:
+        raise _Trouble(error.message) from None
+    result = run.result
+    _PRINTERS[output](result)
+    if result.failed or result.missing:
         raise SystemExit(_UNREADABLE)
-    if result.errors:
+    if fail_on != _NONE and any(each.severity.rank <= Severity(fail_on).rank for each in result.findings):
         raise SystemExit(_FINDINGS)
 
 
-def check(names: tuple[str, ...]) -> Result:
-    """Reads and checks everything."""
-    result = Result()
-    for each in read(names):
-        if isinstance(each, Definition):
-            _check(each, result)
-        elif isinstance(each, Skipped):
-            result.skipped.append(each)
-        else:
-            result.failed.append(each)
-    if not result.checked and not result.failed:
-        what = ", ".join(names)
-        result.failed.append(Failed(what, Position(), "no CustomResourceDefinition in it"))
-    result.findings.sort(key=lambda each: (each.file, each.position.line, each.position.column, each.field))
-    return result
+class _Trouble(click.ClickException):
+    """There is no saying whether anything is wrong."""
+
+    exit_code = _UNREADABLE
 
 
-def _check(definition: Definition, result: Result) -> None:
-    report = check_creation(definition.value)
-    result.checked += 1
-    metadata = definition.value.get("metadata")
-    name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
-
-    def add(severity: Severity, rule: rules.Rule, path: Path, message: str) -> None:
-        at = definition.find(path.steps)
-        result.findings.append(Finding(definition.file, at, severity, rule, name, str(path), message))
-
-    for violation in report.violations:
-        add(Severity.ERROR, violation.rule, violation.path, violation.message)
-    for warning in report.warnings:
-        add(Severity.WARNING, warning.rule, warning.path, warning.message)
-    for left in report.unchecked:
-        add(Severity.UNCHECKED, left.rule, left.path, left.reason)
-    duplicates, definition.document.duplicates = definition.document.duplicates, []
-    for key, position in duplicates:
-        message = f'key "{key}" is already set in the mapping'
-        result.findings.append(
-            Finding(definition.file, position, Severity.WARNING, rules.DUPLICATE_KEY, name, key, message)
-        )
+def _sorted(arguments: Sequence[str], filenames: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Files and names."""
+    files = list(filenames)
+    names: list[str] = []
+    for each in arguments:
+        path = Path(each)
+        # Beside -f all arguments are files, as when a shell expands a glob after it.
+        is_file = filenames or each == STDIN or os.sep in each or path.suffix in SUFFIXES or path.exists()
+        (files if is_file else names).append(each)
+    return files, names

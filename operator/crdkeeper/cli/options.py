@@ -6,10 +6,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import uvloop
-
-from crdkeeper.cluster.client import ApiError, Unreachable
-from crdkeeper.cluster.connection import ConfigurationError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
@@ -27,6 +23,12 @@ def connection_options(command: _F) -> _F:
 
 def run_async(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine to its end; trouble with the cluster becomes one line and exit code 1."""
+    # Imported only here: not every command has to do with a cluster.
+    import uvloop
+
+    from crdkeeper.cluster.client import ApiError, Unreachable
+    from crdkeeper.cluster.connection import ConfigurationError
+
     try:
         return uvloop.run(work)
     except KeyboardInterrupt:

@@ -1,6 +1,7 @@
 """CustomResourceDefinitions: read one, list them, and trim status.storedVersions."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from crdkeeper.api.meta import FIELD_MANAGER
@@ -12,24 +13,49 @@ _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 async def get_definition(client: Client, name: str) -> DefinitionFacts | None:
     """The CRD named `plural.group`, by a consistent read; None if there is none."""
+    found = await get_definition_object(client, name)
+    return definition_facts(found) if found is not None else None
+
+
+async def get_definition_object(client: Client, name: str) -> dict[str, Any] | None:
+    """The whole CRD named `plural.group`, by a consistent read; None if there is none."""
     try:
-        return definition_facts(await client.request("GET", f"{_PATH}/{name}"))
+        return await client.request("GET", f"{_PATH}/{name}")
     except ApiError as error:
         if error.code == 404:
             return None
         raise
 
 
+async def read_definition(client: Client, name: str) -> bytes | None:
+    """The CRD as JSON, not decoded; None if there is none. Raises ApiError or Unreachable."""
+    answer = await client.send("GET", f"{_PATH}/{name}")
+    if answer.code == 404:
+        return None
+    if answer.code >= 400:
+        raise ApiError(answer.code, answer.json())
+    return answer.content
+
+
 async def list_definitions(client: Client, selector: str = "", page: int = 100) -> list[DefinitionFacts]:
     """All CRDs that a label selector selects, a page at a time: with their schemas they are large."""
-    found: list[DefinitionFacts] = []
+    return [definition_facts(each) async for each in _definitions(client, selector, page)]
+
+
+async def list_definition_objects(client: Client, selector: str = "") -> list[dict[str, Any]]:
+    """All whole CRDs that a label selector selects."""
+    return [each async for each in _definitions(client, selector, 100)]
+
+
+async def _definitions(client: Client, selector: str, page: int) -> AsyncIterator[dict[str, Any]]:
     query = f"?limit={page}" + (f"&labelSelector={quote(selector, safe='')}" if selector else "")
     token = ""
     while True:
         body = await client.request("GET", f"{_PATH}{query}{token}")
-        found.extend(definition_facts(each) for each in body["items"])
+        for each in body["items"]:
+            yield each
         if not body["metadata"].get("continue"):
-            return found
+            return
         token = f"&continue={quote(body['metadata']['continue'], safe='')}"
 
 

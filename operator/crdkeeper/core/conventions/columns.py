@@ -1,0 +1,76 @@
+"""additionalPrinterColumns: whether `kubectl get` can show what they promise.
+
+How a value is shown follows ConvertToTable of apiextensions-apiserver
+(pkg/registry/customresource/tableconvertor): type string shows anything, the others only what has the type.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from crdkeeper.core.conventions import registry
+from crdkeeper.core.conventions.found import Findings
+from crdkeeper.core.conventions.jsonpath import Lead, Target, follow
+from crdkeeper.core.conventions.place import Place
+from crdkeeper.core.conventions.registry import Convention
+from crdkeeper.core.schema.fieldpath import Step
+from crdkeeper.core.schema.props import INT_OR_STRING, PRESERVE
+
+_SHOWN = {
+    "integer": ("integer", "number"),
+    "number": ("integer", "number"),
+    "boolean": ("boolean",),
+    "date": ("string",),
+}
+_AGE = ".metadata.creationTimestamp"
+
+
+def check_columns(version: Mapping[str, Any], root: Place, found: Findings) -> None:
+    """Reports on the columns of one version."""
+    columns = version.get("additionalPrinterColumns") or ()
+    at: tuple[Step, ...] = (*root.steps[:3], "additionalPrinterColumns")
+    for i, column in enumerate(columns):
+        _check_column(_Column(column, f"{root.text}additionalPrinterColumns[{i}]", (*at, i)), root, found)
+    field = f"{root.text}additionalPrinterColumns"
+    paths = [str(each.get("jsonPath")) for each in columns]
+    if columns and _AGE not in paths:
+        found.add(registry.COLUMN_AGE, field, at, "no column shows the age")
+    status = root.child("status")
+    conditions = status.child("conditions") if status is not None else None
+    if conditions is not None and not any(each.startswith(".status") for each in paths):
+        found.add(registry.COLUMN_READY, field, at, "no column shows anything of status")
+
+
+class _Column:
+    def __init__(self, column: Mapping[str, Any], field: str, steps: tuple[Step, ...]) -> None:
+        self.type = str(column.get("type"))
+        self.path = str(column.get("jsonPath"))
+        self.name = str(column.get("name"))
+        self._field, self._steps = field, steps
+
+    def report(self, found: Findings, convention: Convention, message: str, key: str) -> None:
+        found.add(convention, self._field, (*self._steps, key), f"column {self.name}: {message}")
+
+
+def _check_column(column: _Column, root: Place, found: Findings) -> None:
+    target = follow(column.path, root.schema)
+    if target.lead is Lead.NOWHERE:
+        message = f"{column.path} leads to nothing in the schema"
+        column.report(found, registry.COLUMN_TARGET, message, "jsonPath")
+    elif target.lead is Lead.FIELD:
+        _check_target(column, target, found)
+
+
+def _check_target(column: _Column, target: Target, found: Findings) -> None:
+    schema = target.schema or {}
+    type_, format_ = schema.get("type"), schema.get("format")
+    if target.many:
+        message = f"{column.path} selects several values"
+        column.report(found, registry.COLUMN_LIST, message, "jsonPath")
+    accepted = _SHOWN.get(column.type)
+    if accepted is None:
+        if format_ in ("date-time", "datetime") and type_ == "string":
+            message = f"{column.path} is a time"
+            column.report(found, registry.COLUMN_DATE, message, "type")
+    elif type_ and type_ not in accepted and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
+        message = f"{column.path} has type {type_}, which a column of type {column.type} does not show"
+        column.report(found, registry.COLUMN_TYPE, message, "type")

@@ -1,0 +1,124 @@
+"""spec.conversion: what the conversion between versions loses."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from crdkeeper.core.conventions import registry
+from crdkeeper.core.conventions.found import Findings
+from crdkeeper.core.conventions.place import Place, root_place
+from crdkeeper.core.conventions.registry import Severity
+from crdkeeper.core.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE
+
+_INJECTED = ("cert-manager.io/inject-ca-from", "cert-manager.io/inject-apiserver-ca", "inject-cabundle")
+_ROOT_ONLY = frozenset(("apiVersion", "kind", "metadata"))
+
+
+def check_conversion(
+    metadata: Mapping[str, Any], spec: Mapping[str, Any], found: Findings, *, live: bool
+) -> None:
+    """Reports fields that one version has and another lacks, and a webhook that cannot be trusted.
+
+    `live`: nobody will put anything in.
+    """
+    conversion = spec.get("conversion") or {}
+    if conversion.get("strategy", "None") == "None":
+        _check_none(spec.get("versions") or (), found, final=live or bool(conversion))
+        return
+    client = (conversion.get("webhook") or {}).get("clientConfig") or {}
+    annotations = metadata.get("annotations") or {}
+    injected = any(key.startswith(_INJECTED[:2]) or key.endswith(_INJECTED[2]) for key in annotations)
+    if "service" in client and not client.get("caBundle") and (live or not injected):
+        steps = ("spec", "conversion", "webhook", "clientConfig")
+        message = "no authority is trusted to sign the webhook's certificate"
+        severity = Severity.WARNING if live else None
+        found.add(registry.CONVERSION_CA, ".".join(steps), steps, message, severity=severity)
+
+
+def _check_none(versions: Sequence[Mapping[str, Any]], found: Findings, *, final: bool) -> None:
+    stored = next((i for i, each in enumerate(versions) if each.get("storage")), None)
+    if stored is None:
+        return
+    base = _root(versions, stored)
+    for i, version in enumerate(versions):
+        if i == stored or not version.get("served"):
+            continue
+        other = _root(versions, i)
+        if base is None or other is None or base.schema == other.schema:
+            continue
+        differences = _differences(base, other)
+        names = versions[stored].get("name") or "", version.get("name") or ""
+        # Versions that differ both ways cannot do without a webhook. Generators of CRDs write none: another
+        # tool puts it in. Versions that differ one way look like an oversight.
+        severity = None if final or len({each.kind for each in differences}) == 1 else Severity.INFO
+        for each in differences:
+            message = _MESSAGES[each.kind].format(stored=names[0], served=names[1], types=each.types)
+            each.place.report(found, registry.CONVERSION_LOSS, message, severity=severity)
+
+
+class _Kind(Enum):
+    """What becomes of a field."""
+
+    NEVER_STORED = 0
+    LOST = 1
+    RETYPED = 2
+
+
+_MESSAGES = {
+    _Kind.NEVER_STORED: "is never stored: the storage version {stored} lacks it",
+    _Kind.LOST: "is lost when an object is replaced through {served}, which lacks it",
+    _Kind.RETYPED: "is {types[1]} here and {types[0]} in {stored}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    place: Place
+    kind: _Kind
+    types: tuple[str, str] = ("", "")
+
+
+def _root(versions: Sequence[Mapping[str, Any]], i: int) -> Place | None:
+    schema = (versions[i].get("schema") or {}).get("openAPIV3Schema")
+    return root_place(versions[i].get("name") or "", i, schema) if isinstance(schema, dict) else None
+
+
+def _differences(stored: Place, served: Place) -> list[_Difference]:
+    """The fields that only one of two versions keeps."""
+    found: list[_Difference] = []
+    pending = [(stored, served)]
+    while pending:
+        one, other = pending.pop()
+        if one.schema == other.schema or _is_open(one) or _is_open(other):
+            continue
+        types = one.schema.get("type") or "of any type", other.schema.get("type") or "of any type"
+        if types[0] != types[1]:
+            if one.schema.get(INT_OR_STRING) is other.schema.get(INT_OR_STRING):
+                found.append(_Difference(other, _Kind.RETYPED, types))
+            continue
+        found += [_Difference(each, _Kind.NEVER_STORED) for each in _only_in(other, one)]
+        found += [_Difference(each, _Kind.LOST) for each in _only_in(one, other)]
+        for name, schema in (one.schema.get("properties") or {}).items():
+            if schema and not (one.parent is None and name in _ROOT_ONLY):
+                _push(pending, one.child(name), other.child(name))
+        _push(pending, one.items(), other.items())
+        _push(pending, one.values(), other.values())
+    return found
+
+
+def _push(pending: list[tuple[Place, Place]], one: Place | None, other: Place | None) -> None:
+    if one is not None and other is not None:
+        pending.append((one, other))
+
+
+def _only_in(owner: Place, lacking: Place) -> list[Place]:
+    if lacking.schema.get("additionalProperties"):
+        return []
+    known = lacking.schema.get("properties") or {}
+    extra = [owner.child(name) for name in owner.schema.get("properties") or {} if name not in known]
+    return [each for each in extra if each is not None]
+
+
+def _is_open(place: Place) -> bool:
+    return bool(place.schema.get(PRESERVE) or place.schema.get(EMBEDDED))

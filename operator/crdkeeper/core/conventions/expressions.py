@@ -1,0 +1,32 @@
+"""Conventions of x-kubernetes-validations; whether the expressions compile is decided elsewhere."""
+
+import re
+
+from crdkeeper.core.conventions import registry
+from crdkeeper.core.conventions.found import Findings
+from crdkeeper.core.conventions.place import Place
+from crdkeeper.core.schema.props import VALIDATIONS
+
+_IMMUTABLE = frozenset(("self==oldSelf", "oldSelf==self"))
+_BLANK = re.compile(r"\s+")
+
+
+def check_rules(place: Place, found: Findings) -> None:
+    """Reports rules that explain nothing, and immutability that can be got around."""
+    for i, rule in enumerate(place.schema.get(VALIDATIONS) or ()):
+        if not rule.get("message") and not rule.get("messageExpression"):
+            place.report(found, registry.RULE_MESSAGE, "has a rule without a message", VALIDATIONS, i)
+        text = _BLANK.sub("", rule.get("rule") or "")
+        if text in _IMMUTABLE and not rule.get("optionalOldSelf") and _can_be_removed(place):
+            message = "is immutable, but may be removed and set anew"
+            place.report(found, registry.IMMUTABLE_BYPASS, message, VALIDATIONS, i)
+
+
+def _can_be_removed(place: Place) -> bool:
+    """Whether the field is optional and no rule of the object around it speaks of its presence."""
+    parent = place.parent
+    if not place.name or parent is None or place.required or "default" in place.schema:
+        return False
+    presence = re.compile(rf"has\((?:self|oldSelf)\.{re.escape(place.name)}\)")
+    rules = parent.schema.get(VALIDATIONS) or ()
+    return not any(presence.search(_BLANK.sub("", each.get("rule") or "")) for each in rules)

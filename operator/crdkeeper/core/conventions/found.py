@@ -1,0 +1,80 @@
+"""What a check says: which convention, where, and what of it.
+
+A CRD may have a hundred thousand fields with something to say of each, of which most is never shown. So where
+that is, is put together only when somebody asks.
+"""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from crdkeeper.core.conventions.registry import Convention, Severity
+from crdkeeper.core.schema.fieldpath import Step
+
+Steps = tuple[Step, ...]
+
+
+class Where(Protocol):
+    """A place in a CRD."""
+
+    @property
+    def field(self) -> str:
+        """The place, for people."""
+
+    @property
+    def steps(self) -> Steps:
+        """The keys and indexes that lead there from the top of the CRD."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in the CRD itself."""
+
+    field: str
+    steps: Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One finding."""
+
+    convention: Convention
+    where: Where
+    below: Steps
+    """What leads from there to the keyword that is wrong."""
+    message: str
+    severity: Severity
+
+    @property
+    def field(self) -> str:
+        """A field of the CRD such as `spec.names.kind`, or of its objects such as `v1:.spec.size`."""
+        return self.where.field
+
+    @property
+    def steps(self) -> Steps:
+        """The keys and indexes that lead to the place in the CRD."""
+        return (*self.where.steps, *self.below)
+
+    @property
+    def owner(self) -> Steps:
+        """Those of the field whose schema holds the place, or of the place itself."""
+        return self.where.steps
+
+
+@dataclass(slots=True)
+class Findings:
+    """All that was found in one CRD, in the order of the checks."""
+
+    items: list[Found] = field(default_factory=list)
+
+    def add(
+        self,
+        convention: Convention,
+        name: str,
+        steps: Steps,
+        message: str,
+        *,
+        severity: Severity | None = None,
+    ) -> None:
+        """Something is wrong with a field of the CRD itself; `severity` if it is not the convention's own."""
+        where = Spot(name, steps)
+        self.items.append(Found(convention, where, (), message, severity or convention.severity))

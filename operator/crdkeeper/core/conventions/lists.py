@@ -1,0 +1,29 @@
+"""Arrays."""
+
+from crdkeeper.core.conventions import registry
+from crdkeeper.core.conventions.found import Findings
+from crdkeeper.core.conventions.place import Place
+from crdkeeper.core.schema.props import LIST_TYPE, Schema
+
+_PARTS = frozenset(("key", "kind", "namespace"))
+
+
+def check_array(place: Place, found: Findings) -> None:
+    """What holds for arrays."""
+    schema = place.schema
+    if schema.get(LIST_TYPE) is None and not (place.name == "conditions" and place.area == "status"):
+        items = schema.get("items")
+        if isinstance(items, dict) and place.area != "status" and _are_named(items):
+            message = "is a list of objects that each have a name, without x-kubernetes-list-type"
+            place.report(found, registry.LIST_OF_NAMED, message)
+        else:
+            place.report(found, registry.LIST_TYPE, "has no x-kubernetes-list-type")
+    if "maxItems" not in schema:
+        place.report(found, registry.UNBOUNDED, "has no maxItems")
+
+
+def _are_named(items: Schema) -> bool:
+    """Whether a required `name` tells one item from another; references have several parts."""
+    properties = items.get("properties") or {}
+    named = "name" in (items.get("required") or ()) and (properties.get("name") or {}).get("type") == "string"
+    return named and _PARTS.isdisjoint(properties)

@@ -1,0 +1,47 @@
+"""spec.names: what people type and what tools derive."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from crdkeeper.core.conventions import registry
+from crdkeeper.core.conventions.builtin_names import LONG_NAMES, SHORT_NAMES
+from crdkeeper.core.conventions.found import Findings, Steps
+
+_KIND = re.compile("[A-Z][A-Za-z0-9]*")
+_AT: Steps = ("spec", "names")
+
+
+def check_names(spec: Mapping[str, Any], found: Findings) -> None:
+    """Reports on kind, plural, singular, listKind, short names and categories."""
+    names = spec.get("names") or {}
+    _check_derived(names, found)
+    group = spec.get("group", "")
+    for i, short in enumerate(names.get("shortNames") or ()):
+        taken = SHORT_NAMES.get(short) or LONG_NAMES.get(short)
+        if taken and "." in group:
+            message = f"`{short}` is already the name of Kubernetes' {taken}"
+            found.add(registry.SHORT_NAME, f"spec.names.shortNames[{i}]", (*_AT, "shortNames", i), message)
+    categories = names.get("categories") or ()
+    if "all" in categories:
+        at = (*_AT, "categories", categories.index("all"))
+        message = "the category `all` is for workloads that belong to an application"
+        found.add(registry.CATEGORY_ALL, "spec.names.categories", at, message)
+
+
+def _check_derived(names: Mapping[str, Any], found: Findings) -> None:
+    kind, plural = names.get("kind") or "", names.get("plural") or ""
+    if kind and not _KIND.fullmatch(kind):
+        _report(found, "kind", f"{kind} is not UpperCamelCase")
+    if "-" in plural:
+        _report(found, "plural", f"{plural} has a hyphen, which no resource of Kubernetes has")
+    singular = names.get("singular") or kind.lower()
+    if singular != kind.lower():
+        _report(found, "singular", f"{singular} is not {kind.lower()}, as the kind suggests")
+    list_kind = names.get("listKind") or f"{kind}List"
+    if list_kind != f"{kind}List":
+        _report(found, "listKind", f"{list_kind} is not {kind}List, as the kind suggests")
+
+
+def _report(found: Findings, key: str, message: str) -> None:
+    found.add(registry.RESOURCE_NAMES, f"spec.names.{key}", (*_AT, key), message)

@@ -1,0 +1,150 @@
+"""A walk over the fields of a schema: each node once, with what the checks ask about its surroundings.
+
+A big CRD has thousands of nodes, and most have nothing to report. So a place is small, and its path is put
+together only when it is asked for.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from crdkeeper.core.conventions.borrowed import is_borrowed
+from crdkeeper.core.conventions.found import Findings, Found, Steps
+from crdkeeper.core.conventions.registry import Convention, Severity
+from crdkeeper.core.schema.fieldpath import Step
+from crdkeeper.core.schema.props import EMBEDDED, Schema
+
+_META = frozenset(("apiVersion", "kind", "metadata"))
+
+
+class Place:
+    """A node of a version's schema: the root, a property, the items of a list or the values of a map."""
+
+    __slots__ = ("area", "name", "parent", "required", "schema", "stable", "tail", "text")
+
+    def __init__(
+        self,
+        schema: Schema,
+        parent: "Place | None",
+        tail: Steps,
+        text: str,
+        *,
+        name: str = "",
+        area: str = "",
+        required: bool = False,
+    ) -> None:
+        self.schema = schema
+        self.parent = parent
+        self.tail = tail
+        self.text = text
+        self.name = name
+        """The property's name; empty for all else."""
+        self.area = area
+        """The property of the root that this is in or at; empty at the root."""
+        self.required = required
+        """Whether the object around it requires this property."""
+        self.stable: bool = parent.stable if parent is not None else False
+        """Whether its version is a stable one, whose fields keep their names."""
+
+    @property
+    def field(self) -> str:
+        """The path for people, such as `v1:.spec.ports[*].name`."""
+        texts: list[str] = []
+        at: Place | None = self
+        while at is not None:
+            texts.append(at.text)
+            at = at.parent
+        return "".join(reversed(texts))
+
+    @property
+    def steps(self) -> Steps:
+        """The keys and indexes from the top of the CRD."""
+        tails: list[Steps] = []
+        at: Place | None = self
+        while at is not None:
+            tails.append(at.tail)
+            at = at.parent
+        return tuple(step for tail in reversed(tails) for step in tail)
+
+    def report(
+        self,
+        found: Findings,
+        convention: Convention,
+        message: str,
+        *below: Step,
+        severity: Severity | None = None,
+    ) -> None:
+        """Something is wrong with this field; `below` leads to the keyword that is.
+
+        `severity` where it is not the convention's own.
+        """
+        severity = severity or convention.severity_in(stable=self.stable)
+        found.items.append(Found(convention, self, below, message, severity))
+
+    def child(self, name: str) -> "Place | None":
+        """The property of that name."""
+        properties = self.schema.get("properties")
+        schema = properties.get(name) if isinstance(properties, dict) else None
+        if not isinstance(schema, dict):
+            return None
+        required = name in (self.schema.get("required") or ())
+        area = self.area or name
+        return Place(schema, self, ("properties", name), f".{name}", name=name, area=area, required=required)
+
+    def items(self) -> "Place | None":
+        """The items of a list."""
+        schema = self.schema.get("items")
+        return Place(schema, self, ("items",), "[*]", area=self.area) if isinstance(schema, dict) else None
+
+    def values(self) -> "Place | None":
+        """The values of a map."""
+        schema = self.schema.get("additionalProperties")
+        if not isinstance(schema, dict):
+            return None
+        return Place(schema, self, ("additionalProperties",), ".*", area=self.area)
+
+
+def root_place(version: str, index: int, schema: Schema) -> Place:
+    """The root of the schema of one version."""
+    root = Place(schema, None, ("spec", "versions", index, "schema", "openAPIV3Schema"), f"{version}:")
+    root.stable = "alpha" not in version and "beta" not in version
+    return root
+
+
+def walk(root: Place) -> Iterator[Place]:
+    """All fields, outer ones first, but not what is inside of a type of Kubernetes.
+
+    What a pod's spec or a label selector looks like is not the author's choice.
+    """
+    stack = [root]
+    while stack:
+        place = stack.pop()
+        yield place
+        schema = place.schema
+        properties = schema.get("properties")
+        if properties:
+            if is_borrowed(properties):
+                continue
+            meta = place.parent is None or schema.get(EMBEDDED)
+            names: Any = schema.get("required") or ()
+            area = place.area
+            below = [
+                Place(
+                    each,
+                    place,
+                    ("properties", name),
+                    f".{name}",
+                    name=name,
+                    area=area or name,
+                    required=name in names,
+                )
+                for name, each in properties.items()
+                if isinstance(each, dict) and not (meta and name in _META)
+            ]
+            below.reverse()
+            stack += below
+        items = place.items() if "items" in schema else None
+        if items is not None:
+            stack.append(items)
+        values = place.values() if "additionalProperties" in schema else None
+        if values is not None:
+            stack.append(values)

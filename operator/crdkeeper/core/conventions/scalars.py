@@ -1,0 +1,171 @@
+"""Strings, numbers and booleans, and the keywords that bound values of any type."""
+
+import re
+
+from crdkeeper.core.conventions import registry
+from crdkeeper.core.conventions.found import Findings
+from crdkeeper.core.conventions.patterns import is_loose, is_unanchored
+from crdkeeper.core.conventions.place import Place
+from crdkeeper.core.schema.props import INT_OR_STRING
+
+# Those of supportedVersionedFormats in apiextensions-apiserver (pkg/apiserver/validation/formats.go), which
+# are compared without hyphens.
+_TEXT_FORMATS = frozenset(
+    (
+        *(
+            "bsonobjectid",
+            "uri",
+            "email",
+            "hostname",
+            "ipv4",
+            "ipv6",
+            "cidr",
+            "mac",
+            "uuid",
+            "uuid3",
+            "uuid4",
+        ),
+        *(
+            "uuid5",
+            "isbn",
+            "isbn10",
+            "isbn13",
+            "creditcard",
+            "ssn",
+            "hexcolor",
+            "rgbcolor",
+            "byte",
+            "password",
+        ),
+        *("date", "duration", "datetime", "k8sshortname", "k8slongname"),
+    )
+)
+_FORMATS = {
+    "string": _TEXT_FORMATS,
+    "": _TEXT_FORMATS,
+    "integer": frozenset(("int32", "int64")),
+    "number": frozenset(("float", "double")),
+}
+_NONE: frozenset[str] = frozenset()
+
+_ABOUT = {
+    "string": ("maxLength", "minLength", "pattern"),
+    "integer": ("maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum", "multipleOf"),
+    "array": ("maxItems", "minItems", "items"),
+    "object": ("maxProperties", "minProperties", "required", "properties", "additionalProperties"),
+    "boolean": (),
+}
+_ABOUT["number"] = _ABOUT["integer"]
+_FOREIGN = {
+    type_: frozenset(word for words in _ABOUT.values() for word in words) - frozenset(own)
+    for type_, own in _ABOUT.items()
+}
+_BOUNDS = (
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+    ("minimum", "maximum"),
+)
+_UPPER = frozenset(upper for _, upper in _BOUNDS)
+
+
+def check_keywords(place: Place, found: Findings) -> None:
+    """What holds for nodes of every type: formats, bounds and keywords out of place."""
+    schema = place.schema
+    type_ = schema.get("type") or ""
+    format_ = schema.get("format")
+    if format_ and format_.replace("-", "") not in _FORMATS.get(type_, _NONE):
+        message = f"format {format_} is not known for {type_ or 'a field without a type'}"
+        place.report(found, registry.FORMAT_UNKNOWN, message, "format")
+    foreign = _FOREIGN.get(type_)
+    if foreign is not None and not foreign.isdisjoint(schema) and not schema.get(INT_OR_STRING):
+        for key in sorted(foreign & schema.keys()):
+            if schema[key] not in (None, False, [], {}):
+                message = f"{key} has no effect on type {type_}"
+                place.report(found, registry.KEYWORD_TYPE, message, key)
+    if not _UPPER.isdisjoint(schema):
+        _check_bounds(place, found)
+
+
+def _check_bounds(place: Place, found: Findings) -> None:
+    schema = place.schema
+    for low, high in _BOUNDS:
+        least, most = schema.get(low), schema.get(high)
+        if least is None or most is None:
+            continue
+        open_ = high == "maximum" and (schema.get("exclusiveMaximum") or schema.get("exclusiveMinimum"))
+        if least > most or (open_ and least == most):
+            place.report(found, registry.BOUNDS, f"{low} {least} and {high} {most} leave no value", high)
+
+
+_TIMES = ("Duration", "Timeout", "Interval", "Period", "Delay", "Backoff", "TTL")
+_TIME_NAMES = frozenset(("duration", "timeout", "interval", "period", "delay", "backoff", "ttl"))
+_INSTANTS = ("Time", "Timestamp")
+_INSTANT_NAMES = frozenset(("timestamp",))
+_AMOUNTS = ("Memory", "Storage", "CPU", "Cpu")
+_AMOUNT_NAMES = frozenset(("memory", "storage", "cpu"))
+_SECRETS = (
+    *(
+        "password",
+        "passwd",
+        "privatekey",
+        "apikey",
+        "accesstoken",
+        "bearertoken",
+        "clientsecret",
+    ),
+    *("secretaccesskey", "sessiontoken", "authtoken", "refreshtoken"),
+)
+_UPPER_CAMEL = re.compile("[A-Z][A-Za-z0-9]*").fullmatch
+
+
+def check_string(place: Place, found: Findings) -> None:
+    """What holds for strings."""
+    schema, name = place.schema, place.name
+    pattern = schema.get("pattern")
+    if pattern:
+        if is_unanchored(pattern):
+            place.report(found, registry.PATTERN_ANCHORS, f"{pattern} matches anywhere", "pattern")
+        elif is_loose(pattern):
+            message = f"{pattern} has alternatives without both anchors"
+            place.report(found, registry.PATTERN_ALTERNATION, message, "pattern")
+    enum = schema.get("enum")
+    if enum:
+        odd = [each for each in enum if isinstance(each, str) and each and not _UPPER_CAMEL(each)]
+        if odd:
+            place.report(found, registry.ENUM_CASE, f"{odd[0]} is not UpperCamelCase", "enum")
+        return
+    if pattern or schema.get("format"):
+        return
+    if "maxLength" not in schema:
+        place.report(found, registry.UNBOUNDED, "has no maxLength")
+    if not name or place.area == "status" or "x-kubernetes-validations" in schema or schema.get("allOf"):
+        return
+    if name in _TIME_NAMES or name.endswith(_TIMES):
+        place.report(found, registry.DURATION_TEXT, "takes any text for a duration")
+    elif name in _INSTANT_NAMES or name.endswith(_INSTANTS):
+        place.report(found, registry.TIME_TEXT, "takes any text for a time")
+    elif name in _AMOUNT_NAMES or name.endswith(_AMOUNTS):
+        place.report(found, registry.QUANTITY_TEXT, "takes any text for a quantity")
+    elif name.lower().endswith(_SECRETS):
+        place.report(found, registry.SECRET_TEXT, "holds a secret in plain text")
+    elif name.endswith("Ref"):
+        place.report(found, registry.REFERENCE_SHAPE, "is a reference, but a text")
+
+
+def check_integer(place: Place, found: Findings) -> None:
+    """What holds for integers."""
+    name = place.name
+    if name and place.area != "status" and (name in _TIME_NAMES or name.endswith(_TIMES)):
+        place.report(found, registry.DURATION_UNIT, "is a number of an unnamed unit")
+
+
+def check_number(place: Place, found: Findings) -> None:
+    """What holds for floats."""
+    place.report(found, registry.FLOAT, "is a float", "type")
+
+
+def check_boolean(place: Place, found: Findings) -> None:
+    """What holds for booleans."""
+    if place.area != "status":
+        place.report(found, registry.BOOLEAN, "is a boolean", "type")

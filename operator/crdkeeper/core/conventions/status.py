@@ -1,0 +1,64 @@
+"""The status subresource and what is in status."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from crdkeeper.core.conventions import registry
+from crdkeeper.core.conventions.found import Findings
+from crdkeeper.core.conventions.place import Place
+from crdkeeper.core.schema.fieldpath import Step
+from crdkeeper.core.schema.props import LIST_MAP_KEYS, LIST_TYPE, PRESERVE
+
+_CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "observedGeneration")
+_REQUIRED = frozenset(("type", "status"))
+
+
+def check_status(version: Mapping[str, Any], root: Place, found: Findings) -> None:
+    """Reports on the status of one version."""
+    has_subresource = "status" in (version.get("subresources") or {})
+    status = root.child("status")
+    if status is None:
+        if has_subresource and not root.schema.get(PRESERVE):
+            at: tuple[Step, ...] = (*root.steps[:3], "subresources", "status")
+            message = "the schema has no property `status`"
+            found.add(registry.STATUS_SCHEMA, f"{root.text}subresources.status", at, message)
+        return
+    if not has_subresource:
+        status.report(found, registry.STATUS_SUBRESOURCE, "is no subresource")
+    elif status.required:
+        message = "is required at the root, but dropped from each object that is created"
+        status.report(found, registry.STATUS_REQUIRED, message)
+    if status.child("phase") is not None:
+        (status.child("phase") or status).report(found, registry.STATUS_PHASE, "is a phase")
+    conditions = status.child("conditions")
+    item = conditions.items() if conditions is not None else None
+    if conditions is not None and item is not None and item.child("type") is not None:
+        _check_conditions(conditions, item, found)
+    else:
+        item = None
+    _check_observed(status, item, found)
+
+
+def _check_conditions(conditions: Place, item: Place, found: Findings) -> None:
+    schema = conditions.schema
+    if schema.get(LIST_TYPE) != "map" or schema.get(LIST_MAP_KEYS) != ["type"]:
+        kind = schema.get(LIST_TYPE)
+        message = "is no map by type" if kind != "map" else "is a map by other keys than type"
+        conditions.report(found, registry.CONDITIONS_LIST, message, *((LIST_TYPE,) if kind else ()))
+    missing = [name for name in _CONDITION if item.child(name) is None]
+    optional = sorted(_REQUIRED - set(item.schema.get("required") or ()))
+    faults = [f"lacks {', '.join(missing)}"] if missing else []
+    if optional:
+        faults.append(f"does not require {' and '.join(optional)}")
+    if faults:
+        conditions.report(found, registry.CONDITIONS_FIELDS, " and ".join(faults))
+
+
+def _check_observed(status: Place, item: Place | None, found: Findings) -> None:
+    if item is None or status.schema.get(PRESERVE):
+        # Without conditions status mostly tells plain facts, which are as old as they are.
+        return
+    if status.child("observedGeneration") is None and item.child("observedGeneration") is None:
+        status.report(
+            found, registry.OBSERVED_GENERATION, "has no observedGeneration, nor have its conditions"
+        )

@@ -1,0 +1,77 @@
+"""spec.versions as a whole: names, the stored one, deprecated ones."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crdkeeper.core.conventions import registry
+from crdkeeper.core.conventions.found import Findings, Steps
+
+Version = Mapping[str, Any]
+
+_STYLE = re.compile("v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STABILITY = {"alpha": 0, "beta": 1, None: 2}
+
+
+def priority(name: str) -> tuple[int, int, int] | None:
+    """What orders version names as CompareKubeAwareVersionStrings does (k8s.io/apimachinery/pkg/version).
+
+    Stable is above beta, that above alpha, and then the number counts. None for a name of another form, which
+    comes last.
+    """
+    match = _STYLE.fullmatch(name)
+    if match is None:
+        return None
+    return _STABILITY[match[2]], int(match[1]), int(match[3] or 0)
+
+
+def check_versions(versions: Sequence[Version], found: Findings) -> None:
+    """Reports on each version beside the others."""
+    for i, version in enumerate(versions):
+        name = version.get("name") or ""
+        if name and priority(name) is None:
+            _report(
+                found, registry.VERSION_STYLE, versions, i, "name", f"{name} is not of the form v1, v1beta1"
+            )
+        if version.get("storage"):
+            _check_stored(versions, i, found)
+        if version.get("deprecated") and version.get("served") and not version.get("deprecationWarning"):
+            _check_deprecated(versions, i, found)
+
+
+def _check_stored(versions: Sequence[Version], i: int, found: Findings) -> None:
+    stored = versions[i]
+    if stored.get("deprecated"):
+        message = f"{stored.get('name')} is deprecated, and the version that is stored"
+        _report(found, registry.STORAGE_DEPRECATED, versions, i, "storage", message)
+        return
+    own = priority(stored.get("name") or "")
+    better = _best(versions)
+    if own is not None and better is not None and own[0] < (priority(better) or own)[0]:
+        message = f"objects are stored at {stored.get('name')}, though {better} is served"
+        _report(found, registry.STORAGE_STABILITY, versions, i, "storage", message)
+
+
+def _check_deprecated(versions: Sequence[Version], i: int, found: Findings) -> None:
+    own, best = priority(versions[i].get("name") or ""), _best(versions)
+    if own is None or best is None or (priority(best) or own) <= own:
+        message = f"{versions[i].get('name')} is deprecated in favour of nothing that is named"
+        _report(found, registry.DEPRECATION_TEXT, versions, i, "deprecated", message)
+
+
+def _best(versions: Sequence[Version]) -> str | None:
+    """The served version that clients should use."""
+    names = [each.get("name") or "" for each in versions if each.get("served") and not each.get("deprecated")]
+    return max(names, key=lambda name: priority(name) or (-1, 0, 0), default=None)
+
+
+def _report(
+    found: Findings,
+    convention: registry.Convention,
+    versions: Sequence[Version],
+    i: int,
+    key: str,
+    message: str,
+) -> None:
+    steps: Steps = ("spec", "versions", i, key)
+    found.add(convention, f"{versions[i].get('name') or i}:{key}", steps, message)

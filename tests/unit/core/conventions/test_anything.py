@@ -1,0 +1,25 @@
+"""Whatever the API server decodes can be checked: thousands of variants, good ones and bad, raise nothing."""
+
+import os
+
+from crdkeeper.core.conventions.check import check_conventions
+from crdkeeper.core.definition.create import decode
+from crdkeeper.core.schema.violation import Report
+from tests.cluster.lint.drawing import drawn
+from tests.cluster.lint.variants import BASES, corpus, variants
+
+# The long run of the comparison with the API server asks for more.
+COUNT = int(os.environ.get("CRDKEEPER_VARIANTS", "400"))
+
+
+def test_nothing_is_raised() -> None:
+    checked = 0
+    for crd in drawn(variants(BASES + corpus()), COUNT, 1):
+        decoded = decode(crd, Report())
+        if decoded is None:
+            continue
+        checked += 1
+        for each in check_conventions(decoded, crd):
+            assert each.steps[: len(each.owner)] == each.owner
+            assert each.message and each.field
+    assert checked > COUNT * 0.5
