@@ -15,7 +15,7 @@ from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.controllers.state import State
-from crdkeeper.core.definition.facts import definition_facts
+from crdkeeper.core.diagnosis.facts import seen_definition
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -33,7 +33,7 @@ def operator_settings() -> kopf.OperatorSettings:
     settings.posting.enabled = False
     # All kinds are there before Kopf starts; scanning would watch all CRDs a second time.
     settings.scanning.disabled = True
-    settings.watching.chunk_size = 100
+    settings.watching.chunk_size = 25
     # Kopf keeps a worker alive for this long after each object's last event; 2,000 of them cost 200 MB.
     settings.queueing.idle_timeout = 0.1
     return settings
@@ -59,7 +59,9 @@ def register(
 
     @kopf.on.event("apiextensions.k8s.io", "v1", "customresourcedefinitions", registry=registry)
     async def definition(event: kopf.RawEvent, name: str, **_: Any) -> None:
-        _seen(event, name, definition_facts, state.saw_definition)
+        _seen(event, name, seen_definition, state.saw_definition)
+        # Kopf keeps the event a while; the schemas of a page of CRDs are 30 MB.
+        event["object"].pop("spec", None)
 
     @kopf.on.event(GROUP, VERSION, StorageMigration.plural, registry=registry)
     async def migration(event: kopf.RawEvent, name: str, **_: Any) -> None:

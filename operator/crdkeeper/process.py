@@ -10,11 +10,16 @@ from dataclasses import dataclass, field
 import kopf
 from aiohttp import web
 
+from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.definitionreport import DefinitionReport
+from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.kinds import list_migrations
+from crdkeeper.cluster.kinds import installed
 from crdkeeper.cluster.lease import Lease, LeaseLost
 from crdkeeper.controllers.definitionpolicies import DefinitionPolicies
+from crdkeeper.controllers.definitionreports import DefinitionReports
+from crdkeeper.controllers.liveprobes import live_probes
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
 from crdkeeper.controllers.storagemigrations import StorageMigrations
@@ -22,6 +27,7 @@ from crdkeeper.handlers import operator_settings, register
 
 _log = logging.getLogger(__name__)
 
+_KINDS = (StorageMigration, DefinitionPolicy, DefinitionReport)
 _KINDS_POLL_SECONDS = 2.0
 _BEAT_SECONDS = 1.0
 _STALLED_SECONDS = 30.0
@@ -154,11 +160,13 @@ async def _work(
     state = State()
     migrations = StorageMigrations(client, state, metrics, identity=options.identity, at_once=options.at_once)
     policies = DefinitionPolicies(client, state, metrics, identity=options.identity)
+    probes = live_probes(client)
+    reports = DefinitionReports(client, state, metrics, identity=options.identity, probes=probes)
     registry = kopf.OperatorRegistry()
     ready = asyncio.Event()
     queues = [
         asyncio.create_task(each.run())
-        for each in (migrations.queue, policies.definitions, policies.policies)
+        for each in (migrations.queue, policies.definitions, policies.policies, reports)
     ]
     announcing = asyncio.create_task(_announce_ready(ready, health))
 
@@ -188,13 +196,13 @@ async def _kinds_installed(client: Client, stop: asyncio.Event) -> bool:
     told = False
     while not stop.is_set():
         try:
-            if await list_migrations(client) is not None:
+            if all([await installed(client, each.plural) for each in _KINDS]):
                 return True
             if not told:
                 _log.warning("The kinds of crdkeeper.dev are not installed: apply crds/. Waiting.")
                 told = True
         except (ApiError, Unreachable) as error:
-            _log.warning("StorageMigrations cannot be listed: %s", error)
+            _log.warning("The kinds of crdkeeper.dev cannot be listed: %s", error)
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _KINDS_POLL_SECONDS)
     return False

@@ -63,7 +63,7 @@ class Meter:
 
     def read(self) -> Reading:
         """The meters as of now."""
-        cpu = {name: _cpu_seconds(pid) for name, pid in self.pids.items()}
+        cpu = {name: cpu_seconds(pid) for name, pid in self.pids.items()}
         return Reading(time.monotonic(), cpu, _machine_seconds())
 
 
@@ -74,14 +74,23 @@ def reset_peak_memory(pid: int) -> None:
 
 def peak_memory(pid: int) -> int:
     """The largest resident size since the last reset, in bytes."""
+    return _memory(pid, "VmHWM")
+
+
+def resident_memory(pid: int) -> int:
+    """The resident size as of now, in bytes."""
+    return _memory(pid, "VmRSS")
+
+
+def _memory(pid: int, which: str) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         name, _, value = line.partition(":")
-        if name == "VmHWM":
+        if name == which:
             return int(value.split()[0]) * 1024
     raise ProcessLookupError(f"process {pid} has no memory: it has ended")
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """User and system time of all threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS

@@ -3,7 +3,8 @@
 import http.client
 import json
 import ssl
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -48,6 +49,40 @@ class Server:
                     yield json.loads(line)["object"]
             finally:
                 connection.close()
+
+    def watch_all(self, path: str) -> Iterator[dict[str, Any]]:
+        """All objects of a resource, now and after each change, without end."""
+        version = ""
+        while True:
+            connection = self._connect(3600.0)
+            query = f"?watch=1&allowWatchBookmarks=true&resourceVersion={version}"
+            connection.request("GET", path + query, headers={"Authorization": self.authorization})
+            response = connection.getresponse()
+            if response.status != http.HTTPStatus.OK:  # the storage of a kind is set up when first asked for
+                connection.close()
+                time.sleep(0.5)
+                continue
+            try:
+                for line in response:
+                    event = json.loads(line)
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        yield event["object"]
+            finally:
+                connection.close()
+
+    def merge(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
+        """A merge patch; the object by then."""
+        connection = self._connect()
+        headers = {
+            "Authorization": self.authorization,
+            "Content-Type": "application/merge-patch+json",
+        }
+        connection.request("PATCH", path, json.dumps(patch), headers=headers)
+        try:
+            return _answer(connection)
+        finally:
+            connection.close()
 
     def _connect(self, timeout: float = 120.0) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(self.host, self.port, context=self.context, timeout=timeout)

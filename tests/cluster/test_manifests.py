@@ -12,6 +12,7 @@ import yaml
 
 from crdkeeper.api import crdgen
 from crdkeeper.api.definitionpolicy import DefinitionPolicy, DefinitionPolicySpec
+from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import API_VERSION, GROUP, Kind, set_condition
 from crdkeeper.api.storagemigration import (
     GroupResource,
@@ -28,6 +29,7 @@ from tests.controlplane.kubectl import KubectlError
 
 SAMPLES = MANIFESTS / "samples"
 
+ISSUERS = "issuers.cert-manager.io"
 Rights = set[tuple[str, str, str]]
 """What an account may do, as (resource.group/subresource, object's name or empty, verb)."""
 
@@ -47,6 +49,17 @@ def opted_in(installed: Cluster, operator: Path) -> Iterator[Cluster]:
     yield installed
     installed.kubectl("delete", role)
     eventually(lambda: not may(installed, operator, "patch", "certificates.cert-manager.io"))
+
+
+@pytest.fixture
+def readable(installed: Cluster, operator: Path) -> Iterator[Cluster]:
+    """The cluster with the sample role that lets the operator read cert-manager's objects."""
+    role = f"--filename={SAMPLES / 'reader-role.yaml'}"
+    installed.kubectl("apply", "--server-side", role)
+    eventually(lambda: may(installed, operator, "list", ISSUERS))
+    yield installed
+    installed.kubectl("delete", role)
+    eventually(lambda: not may(installed, operator, "list", ISSUERS))
 
 
 @pytest.fixture
@@ -139,6 +152,8 @@ EVERYWHERE = grants(
         "storagemigrations.crdkeeper.dev/status": "patch",
         "definitionpolicies.crdkeeper.dev": "get list watch",
         "definitionpolicies.crdkeeper.dev/status": "patch",
+        "definitionreports.crdkeeper.dev": "list watch create patch",
+        "definitionreports.crdkeeper.dev/status": "patch",
         "events.events.k8s.io": "create",
     }
 )
@@ -281,7 +296,8 @@ def test_the_operator_may_do_exactly_what_it_does(
 ) -> None:
     # What all service accounts may do, and what other tests have opted in to, is not ours.
     anybody = installed.service_account_kubeconfig("default", "default")
-    opted_in = flatten(get(installed, "clusterrole", "crdkeeper-rewriter")["rules"] or [])
+    roles = ("crdkeeper-rewriter", "crdkeeper-reader")
+    opted_in = set().union(*(flatten(get(installed, "clusterrole", each)["rules"] or []) for each in roles))
     granted = rights(installed, operator, namespace) - rights(installed, anybody, namespace) - opted_in
     assert granted == expected
 
@@ -314,6 +330,12 @@ def test_a_labelled_role_lets_the_operator_rewrite(opted_in: Cluster, operator: 
     assert not may(opted_in, operator, "patch", "orders.acme.cert-manager.io")
 
 
+def test_a_labelled_role_lets_the_operator_read(readable: Cluster, operator: Path) -> None:
+    verbs = ("get", "list", "patch", "watch", "create", "update", "delete")
+    assert [verb for verb in verbs if may(readable, operator, verb, ISSUERS)] == ["get", "list"]
+    assert not may(readable, operator, "list", "orders.acme.cert-manager.io")
+
+
 @pytest.mark.parametrize(
     ("role", "verb", "expected"),
     [("view", "list", True), ("view", "create", False), ("edit", "create", True), ("admin", "delete", True)],
@@ -325,7 +347,9 @@ def test_the_clusters_own_roles_cover_our_kinds(
         rules = get(installed, "clusterrole", role)["rules"]
         return (f"{kind.plural}.{GROUP}", "", verb) in flatten(rules)
 
-    eventually(lambda: all(covered(kind) is expected for kind in crdgen.KINDS))
+    # Reports are the operator's to write.
+    kinds = [each for each in crdgen.KINDS if verb == "list" or each is not DefinitionReport]
+    eventually(lambda: all(covered(kind) is expected for kind in kinds))
 
 
 @pytest.mark.parametrize("sample", sorted(SAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
@@ -333,7 +357,11 @@ def test_the_samples_are_accepted(installed: Cluster, sample: Path) -> None:
     installed.kubectl("apply", "--dry-run=server", f"--filename={sample}")
 
 
-@pytest.mark.parametrize("path", ["operator/deployment.yaml", "samples/job.yaml"])
+def test_the_webhook_is_accepted(installed: Cluster) -> None:
+    installed.kubectl("apply", "--server-side", "--dry-run=server", f"--kustomize={MANIFESTS / 'webhook'}")
+
+
+@pytest.mark.parametrize("path", ["operator/deployment.yaml", "webhook/deployment.yaml", "samples/job.yaml"])
 def test_the_pods_fit_the_namespaces_security_level(installed: Cluster, path: str) -> None:
     (template,) = (
         each["spec"]["template"]

@@ -18,10 +18,11 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, NoDefault
 from pydantic_core import core_schema
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import GROUP, VERSION, Column, Kind
 from crdkeeper.api.storagemigration import StorageMigration
 
-KINDS: tuple[type[Kind], ...] = (StorageMigration, DefinitionPolicy)
+KINDS: tuple[type[Kind], ...] = (StorageMigration, DefinitionPolicy, DefinitionReport)
 
 _HEADER = "# Generated from operator/crdkeeper/api by `python -m crdkeeper.api.crdgen crds`: edit there.\n"
 _CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
@@ -118,14 +119,13 @@ class _Dialect(GenerateJsonSchema):
 def _root(kind: type[Kind]) -> dict[str, Any]:
     schema = kind.model_json_schema(schema_generator=_Dialect)
     fields, definitions = schema["properties"], schema["$defs"]
+    # A kind that only the operator writes has no spec.
+    spec = {"spec": _structural(fields["spec"], definitions)} if "spec" in fields else {}
+    status = {"status": _without_obligations(_structural(fields["status"], definitions))}
     root = {
         "description": schema["description"],
         "type": "object",
-        "properties": {
-            **_TYPE_META,
-            "spec": _structural(fields["spec"], definitions),
-            "status": _without_obligations(_structural(fields["status"], definitions)),
-        },
+        "properties": {**_TYPE_META, **spec, **status},
     }
     return root | ({"required": ["spec"]} if "spec" in schema["required"] else {})
 

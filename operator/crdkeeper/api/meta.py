@@ -130,7 +130,7 @@ class Column(BaseModel):
 
 
 class Kind(ApiModel):
-    """Base of the kinds; subclasses add `spec` and `status` and name themselves in the class variables."""
+    """Base of the kinds; subclasses add `spec` (if users write any) and `status`, and name themselves."""
 
     plural: ClassVar[str]
     short_names: ClassVar[tuple[str, ...]]

@@ -7,7 +7,7 @@ migration, which are sent by the million.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -19,7 +19,7 @@ import orjson
 from yarl import URL
 
 from crdkeeper import __version__
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.connection import CONNECT_SECONDS, Connection
 from crdkeeper.cluster.http1 import Disconnected, Http1Pool
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -123,6 +123,30 @@ class Client:
         after = response.headers.get("Retry-After", "")
         date = response.headers.get("Date", "")
         return Answer(response.status, body, float(after) if after.isdigit() else None, date)
+
+    async def lines(self, path: str, *, silence: float = 90.0) -> AsyncIterator[bytes]:
+        """The lines of an answer that goes on, as of a watch, until the server ends it.
+
+        Raises ApiError, and Unreachable if nothing comes for `silence` seconds: a bookmark comes each minute.
+        """
+        if self._session is None:
+            raise RuntimeError("the client is used outside of its context manager")
+        if time.monotonic() > self._headers_until:
+            await self._renew_headers()
+        headers = {**self._headers, "Accept": "application/json"}
+        url = URL(self.connection.host + path, encoded=True)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
+        try:
+            async with self._session.get(url, headers=headers, timeout=timeout) as response:
+                if response.status >= 400:
+                    raise ApiError(response.status, Answer(response.status, await response.read()).json())
+                pending = b""
+                async for chunk in response.content.iter_any():
+                    *whole, pending = (pending + chunk).split(b"\n")
+                    for line in whole:
+                        yield line
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unreachable(f"GET {path}: {error or type(error).__name__}") from error
 
     async def send_lean(
         self, method: str, path: str, *, content: bytes, content_type: str, accept: str

@@ -1,18 +1,26 @@
 """crdkeeper's own kinds: read, create, delete, and apply their status under our field manager."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import quote
+
+from pydantic import ValidationError
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import API_VERSION, FIELD_MANAGER, GROUP, VERSION
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
 
-Ours = StorageMigration | DefinitionPolicy
+Ours = StorageMigration | DefinitionPolicy | DefinitionReport
 
 
 def _path(plural: str, name: str = "") -> str:
     base = f"/apis/{GROUP}/{VERSION}/{plural}"
     return f"{base}/{name}" if name else base
+
+
+REPORTS = _path(DefinitionReport.plural)
 
 
 async def list_migrations(client: Client) -> list[StorageMigration] | None:
@@ -35,6 +43,50 @@ async def list_policies(client: Client) -> list[DefinitionPolicy] | None:
             return None
         raise
     return [DefinitionPolicy.model_validate(each) for each in body["items"]]
+
+
+async def installed(client: Client, plural: str) -> bool:
+    """Whether the API server serves a kind of ours. Raises ApiError, 403 too."""
+    try:
+        await client.request("GET", f"{_path(plural)}?limit=1")
+    except ApiError as error:
+        if error.code == 404:
+            return False
+        raise
+    return True
+
+
+def parse_report(found: Mapping[str, Any]) -> DefinitionReport:
+    """A DefinitionReport; without its status where another version of crdkeeper wrote what is not known."""
+    try:
+        return DefinitionReport.model_validate(found)
+    except ValidationError:
+        return DefinitionReport.model_validate({**found, "status": {}})
+
+
+async def list_reports(client: Client, take: Callable[[DefinitionReport], None], page: int = 100) -> str:
+    """Read all DefinitionReports, a page at a time; the resourceVersion from which to watch."""
+    token = version = ""
+    while True:
+        body = await client.request("GET", f"{REPORTS}?limit={page}{token}")
+        for each in body["items"]:
+            take(parse_report(each))
+        version = version or body["metadata"]["resourceVersion"]
+        if not body["metadata"].get("continue"):
+            return version
+        token = f"&continue={quote(body['metadata']['continue'], safe='')}"
+
+
+async def apply_report(client: Client, metadata: Mapping[str, Any]) -> DefinitionReport:
+    """Create a DefinitionReport, or see that it has these labels and owners; as it is by then."""
+    path = f"{_path(DefinitionReport.plural, metadata['name'])}?fieldManager={FIELD_MANAGER}&force=true"
+    body = {
+        "apiVersion": API_VERSION,
+        "kind": DefinitionReport.model_fields["kind"].default,
+        "metadata": metadata,
+    }
+    answer = await client.request("PATCH", path, body, content_type=APPLY_PATCH)
+    return parse_report(answer)
 
 
 async def get_migration(client: Client, name: str) -> StorageMigration | None:

@@ -59,6 +59,12 @@ class Metrics:
             ("state",),
             registry=self.registry,
         )
+        self.conditions = Gauge(
+            "crdkeeper_definition_conditions",
+            "CRDs by the status and reason of each condition in their reports.",
+            ("condition", "status", "reason"),
+            registry=self.registry,
+        )
         self.leader = Gauge(
             "crdkeeper_leader", "1 on the replica that holds the Lease.", registry=self.registry
         )

@@ -7,6 +7,8 @@ from typing import TypeVar
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.core.diagnosis.facts import SeenDefinition
+from crdkeeper.core.diagnosis.report import OnRecord
 
 _T = TypeVar("_T")
 
@@ -16,6 +18,9 @@ class State:
     """The latest of each object by name. Decisions that must be right read the API server again."""
 
     definitions: dict[str, DefinitionFacts] = field(default_factory=dict)
+    seen: dict[str, SeenDefinition] = field(default_factory=dict)
+    """What a diagnosis needs of the same CRDs."""
+    reports: dict[str, OnRecord] = field(default_factory=dict)
     migrations: dict[str, StorageMigration] = field(default_factory=dict)
     policies: dict[str, DefinitionPolicy] = field(default_factory=dict)
     _listeners: list[Callable[[str, str], None]] = field(default_factory=list)
@@ -24,9 +29,13 @@ class State:
         """Have `listener(kind, name)` called on each change; kind is a plural of the dictionaries here."""
         self._listeners.append(listener)
 
-    def saw_definition(self, name: str, facts: DefinitionFacts | None) -> None:
+    def saw_definition(self, name: str, seen: SeenDefinition | None) -> None:
         """A CRD was seen, or is gone (None)."""
-        self._saw("definitions", self.definitions, name, facts)
+        if seen is None:
+            self.seen.pop(name, None)
+        else:
+            self.seen[name] = seen
+        self._saw("definitions", self.definitions, name, seen.definition if seen is not None else None)
 
     def saw_migration(self, name: str, migration: StorageMigration | None) -> None:
         """A StorageMigration was seen, or is gone (None)."""
@@ -35,6 +44,12 @@ class State:
     def saw_policy(self, name: str, policy: DefinitionPolicy | None) -> None:
         """A DefinitionPolicy was seen, or is gone (None)."""
         self._saw("policies", self.policies, name, policy)
+
+    def saw_report(self, name: str, record: OnRecord | None) -> None:
+        """A DefinitionReport was seen, or is gone (None). What is older than what is known is passed over."""
+        known = self.reports.get(name)
+        if record is None or known is None or record.is_newer_than(known):
+            self._saw("reports", self.reports, name, record)
 
     def _saw(self, kind: str, known: dict[str, _T], name: str, seen: _T | None) -> None:
         if seen is None:

@@ -42,6 +42,13 @@ class WorkQueue:
             timer.cancel()
         self._timers[key] = asyncio.get_running_loop().call_later(seconds, self.add, key)
 
+    def add_within(self, key: str, seconds: float) -> None:
+        """Have the key reconciled in `seconds` at the latest: many changes in a row make one."""
+        due = asyncio.get_running_loop().time() + seconds
+        timer = self._timers.get(key)
+        if key not in self._waiting and (timer is None or timer.when() > due):
+            self.add_after(key, seconds)
+
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:

@@ -17,6 +17,7 @@ from crdkeeper.api.definitionpolicy import (
     LabelSelectorRequirement,
     MigrationPolicy,
 )
+from crdkeeper.api.definitionreport import DefinitionReport, Finding, FindingCounts
 from crdkeeper.api.meta import ApiModel, Column, Kind, ObjectMeta, set_condition
 from crdkeeper.api.storagemigration import (
     GroupResource,
@@ -111,6 +112,17 @@ def a_policy() -> DefinitionPolicy:
     )
 
 
+def a_report() -> DefinitionReport:
+    """A report with a value in every field."""
+    report = DefinitionReport(metadata=ObjectMeta(name="widgets.example.com"))
+    status = report.status
+    set_condition(status.conditions, "Ready", "True", "Healthy", "All is well.", generation=1, now=NOW)
+    status.storage_version, status.stored_versions, status.assessed = "v2", ["v1", "v2"], "abc"
+    status.findings = [Finding(severity="Warning", id="a", path="v1:.spec", message="No.")]
+    status.finding_counts = FindingCounts(total=1, warnings=1)
+    return report
+
+
 @EVERY_KIND
 def test_the_file_is_fresh(kind: type[Kind]) -> None:
     text = (CRDS / crdgen.file_name(kind)).read_text(encoding="utf-8")
@@ -179,7 +191,12 @@ def test_the_spec_is_required_only_if_something_in_it_is() -> None:
     assert "required" not in root(DefinitionPolicy)
 
 
-@pytest.mark.parametrize("migrated", [a_migration(), a_policy()], ids=lambda each: each.kind)
+def test_a_kind_that_users_do_not_write_has_no_spec() -> None:
+    assert set(root(DefinitionReport)["properties"]) == {"apiVersion", "kind", "metadata", "status"}
+    assert "required" not in root(DefinitionReport)
+
+
+@pytest.mark.parametrize("migrated", [a_migration(), a_policy(), a_report()], ids=lambda each: each.kind)
 def test_an_object_survives_the_round_trip(migrated: Kind) -> None:
     written = migrated.to_object()
     assert would_be_pruned(root(type(migrated)), written) == []

@@ -172,3 +172,28 @@ def test_the_end_waits_for_nobody() -> None:
     reconciler = Reconciler(seconds=1e6)
     work(reconciler, adding("a", "b"), workers=1)
     assert reconciler.began == [(0, "a")]
+
+
+def test_many_changes_in_a_row_make_one_soon_enough() -> None:
+    reconciler = Reconciler()
+
+    async def people(queue: WorkQueue) -> None:
+        for _ in range(6):
+            queue.add_within("a", 1.9)
+            await asyncio.sleep(0.5)
+
+    work(reconciler, people)
+    assert reconciler.times == [1.9, 3.9]
+
+
+def test_what_waits_for_a_retry_comes_within_the_time_too() -> None:
+    reconciler = Reconciler()
+
+    async def people(queue: WorkQueue) -> None:
+        queue.add_after("a", 60.0)
+        queue.add_within("a", 2.0)
+        queue.add_within("b", 5.0)
+        queue.add_within("b", 9.0)
+
+    work(reconciler, people)
+    assert reconciler.began == [(2.0, "a"), (5.0, "b")]

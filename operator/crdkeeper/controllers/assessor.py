@@ -1,0 +1,70 @@
+"""Assesses CRDs in a thread, one at a time, each revision once.
+
+A check takes from a millisecond to a second, and the decoded CRD twenty times the memory of its JSON. So the
+watch keeps neither: the CRD is read anew when its turn comes, and only the result is kept.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import orjson
+
+from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.definitions import read_definition
+from crdkeeper.controllers.workqueue import WorkQueue
+from crdkeeper.core.diagnosis.assessment import Assessment, assess, unassessed
+from crdkeeper.core.diagnosis.facts import SeenDefinition, seen_definition
+
+_log = logging.getLogger(__name__)
+_READ_AHEAD = 2
+"""CRDs that are read at a time, so that the thread need not wait."""
+
+
+class Assessor:
+    """The assessments of all CRDs; `on_assessed` is told the name of each that has a new one."""
+
+    def __init__(self, client: Client, on_assessed: Callable[[str], None]) -> None:
+        self._client = client
+        self._on_assessed = on_assessed
+        self._known: dict[str, tuple[str, Assessment]] = {}
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="assessor")
+        self.queue = WorkQueue(self._assess, workers=_READ_AHEAD)
+
+    def known(self, seen: SeenDefinition) -> Assessment | None:
+        """That of this very revision, if it has been made."""
+        revision, assessment = self._known.get(seen.name, ("", None))
+        return assessment if revision == seen.revision else None
+
+    def order(self, name: str) -> None:
+        """Have a CRD assessed."""
+        self.queue.add(name)
+
+    def forget(self, name: str) -> None:
+        """The CRD is gone."""
+        self._known.pop(name, None)
+
+    def close(self) -> None:
+        """End the thread once it is done with the CRD at hand."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _assess(self, name: str) -> None:
+        content = await read_definition(self._client, name)
+        if content is None:
+            return
+        loop = asyncio.get_running_loop()
+        self._known[name] = await loop.run_in_executor(self._thread, _assess_content, content)
+        self._on_assessed(name)
+
+
+def _assess_content(content: bytes) -> tuple[str, Assessment]:
+    """The revision of a CRD, and its assessment."""
+    crd = orjson.loads(content)
+    revision = seen_definition(crd).revision
+    try:
+        return revision, assess(crd)
+    except Exception:
+        # A defect of a check must not cost the CRD all of its report.
+        _log.exception("The CRD %s could not be assessed.", crd["metadata"]["name"])
+        return revision, unassessed("a defect of crdkeeper kept it from being checked; its log tells more")

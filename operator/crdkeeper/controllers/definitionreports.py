@@ -1,0 +1,291 @@
+"""DefinitionReports: one for each CRD, written when something changes, put right when others change it.
+
+Gather what is known, have the core plan the report, apply what differs. What takes long is gathered elsewhere
+(`assessor.py`, `probes.py`), and has the CRD's name added to the queue when it is there.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from crdkeeper.api.definitionreport import DefinitionReport
+from crdkeeper.api.meta import ObjectMeta
+from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.definitions import get_revision
+from crdkeeper.cluster.events import send_event
+from crdkeeper.cluster.kinds import REPORTS, apply_report, list_reports, parse_report, put_status
+from crdkeeper.cluster.watches import watch
+from crdkeeper.controllers.assessor import Assessor
+from crdkeeper.controllers.metrics import Metrics
+from crdkeeper.controllers.probes import Probe, Probes, Subject
+from crdkeeper.controllers.state import State
+from crdkeeper.controllers.workqueue import WorkQueue
+from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.core.diagnosis.facts import Facts, SeenDefinition
+from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts
+from crdkeeper.core.diagnosis.report import OnRecord, Told, Wanted, on_record, report_metadata, wanted_report
+from crdkeeper.core.diagnosis.verdict import Reason
+from crdkeeper.core.migration.pace import backoff
+
+_log = logging.getLogger(__name__)
+
+_GATHERING_SECONDS = 0.1
+"""A new CRD's status changes three times in a row."""
+_FORBIDDEN_SECONDS = 5.0
+_COMPLAINT_SECONDS = 60.0
+"""What is forbidden for one report is so for all: once a minute is often enough to say it."""
+_VERIFYING_SECONDS = 0.25
+
+
+class DefinitionReports:
+    """Keeps the reports of all CRDs."""
+
+    def __init__(
+        self,
+        client: Client,
+        state: State,
+        metrics: Metrics,
+        *,
+        identity: str,
+        probes: Sequence[Probe] = (),
+    ) -> None:
+        self._client = client
+        self._state = state
+        self._metrics = metrics
+        self._identity = identity
+        self._told: dict[str, tuple[str, Mapping[str, Told]]] = {}
+        """By name of the CRD: its uid, and the conditions as this process told them last."""
+        self._counted: dict[str, tuple[Reason, ...]] = {}
+        self._complain_after = 0.0
+        self._groups: dict[str, set[str]] = {}
+        self._migrated: dict[str, str] = {}
+        self._unverified: dict[str, None] = {}
+        self._loaded = asyncio.Event()
+        self._queue = WorkQueue(self._reconcile, workers=8)
+        self._assessor = Assessor(client, self._queue.add)
+        self._probes = Probes(probes, self._subject, self._queue.add)
+        state.listen(self._saw)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for each in (self._follow, self._work, self._verify):
+                    group.create_task(each())
+                for queue in (self._assessor.queue, self._probes.queue):
+                    group.create_task(queue.run())
+        finally:
+            self._assessor.close()
+
+    async def _follow(self) -> None:
+        """Know the reports that there are: without them, each would be taken for missing and written."""
+        failures = 0
+        while True:
+            try:
+                version = await self._load()
+                self._loaded.set()
+                failures = 0
+                async for type_, found in watch(self._client, REPORTS, version):
+                    name = found["metadata"]["name"]
+                    record = on_record(parse_report(found)) if type_ != "DELETED" else None
+                    self._state.saw_report(name, record)
+            except (ApiError, Unreachable) as error:
+                if isinstance(error, ApiError) and error.code == 410:
+                    continue
+                wait = backoff(failures, 0.5, 30.0)
+                _log.warning("DefinitionReports cannot be watched: %s; trying again in %.1f s", error, wait)
+                failures += 1
+                await asyncio.sleep(wait)
+
+    async def _load(self) -> str:
+        gone = set(self._state.reports)
+
+        def take(report: DefinitionReport) -> None:
+            gone.discard(report.metadata.name)
+            self._state.saw_report(report.metadata.name, on_record(report))
+
+        version = await list_reports(self._client, take)
+        for name in gone:
+            self._state.saw_report(name, None)
+        return version
+
+    async def _work(self) -> None:
+        await self._loaded.wait()
+        await self._queue.run()
+
+    # What was seen, and whom it concerns
+
+    def _saw(self, kind: str, name: str) -> None:
+        if kind == "definitions":
+            self._saw_definition(name)
+        elif kind == "migrations":
+            migration = self._state.migrations.get(name)
+            if migration is not None:
+                self._migrated[name] = str(migration.spec.resource)
+            resource = self._migrated.get(name) if migration is not None else self._migrated.pop(name, None)
+            if resource in self._state.seen:
+                self._queue.add_within(resource, _GATHERING_SECONDS)
+        elif kind == "reports" and name in self._state.seen:
+            self._queue.add_within(name, _GATHERING_SECONDS)
+
+    def _saw_definition(self, name: str) -> None:
+        seen = self._state.seen.get(name)
+        group = name.partition(".")[2]
+        peers = self._groups.setdefault(group, set())
+        if seen is None:
+            peers.discard(name)
+            if not peers:
+                del self._groups[group]
+            self._forget(name)
+        else:
+            peers.add(name)
+            self._queue.add_within(name, _GATHERING_SECONDS)
+        # Who holds a name that others want may have changed.
+        for each in peers:
+            if each != name and _wants_names(self._state.seen.get(each)):
+                self._queue.add_within(each, _GATHERING_SECONDS)
+
+    def _forget(self, name: str) -> None:
+        self._told.pop(name, None)
+        self._unverified.pop(name, None)
+        self._assessor.forget(name)
+        self._probes.forget(name)
+        self._count(name, None)
+
+    # Gather, plan, apply
+
+    def _subject(self, name: str) -> Subject | None:
+        """A CRD with its assessment, or what is on record of it; None while it is being assessed."""
+        seen = self._state.seen.get(name)
+        if seen is None:
+            return None
+        assessment = self._assessor.known(seen)
+        if assessment is not None:
+            return Subject(seen, assessment)
+        record = self._state.reports.get(name)
+        assessment = record.assessment(seen) if record is not None else None
+        if assessment is not None:
+            self._unverified[name] = None
+            return Subject(seen, assessment)
+        self._assessor.order(name)
+        return None
+
+    async def _verify(self) -> None:
+        """Assess by and by what stands on record only."""
+        while True:
+            await asyncio.sleep(_VERIFYING_SECONDS)
+            if self._unverified:
+                name = next(iter(self._unverified))
+                del self._unverified[name]
+                self._assessor.order(name)
+
+    async def _reconcile(self, name: str) -> None:
+        subject = self._subject(name)
+        if subject is None:
+            return
+        seen = subject.seen
+        pending = self._probes.pending(name, subject)
+        facts = Facts(
+            seen=seen,
+            assessment=subject.assessment,
+            now=self._client.now(),
+            conflicts=self._conflicts(seen),
+            migrations=tuple(
+                each for each in self._state.migrations.values() if str(each.spec.resource) == name
+            ),
+            live=self._probes.live(name, subject),
+        )
+        record = self._state.reports.get(name)
+        wanted = wanted_report(facts, self._last_told(seen, record), pending)
+        self._count(name, wanted)
+        if wanted.recorded and not (record is not None and wanted.is_as(record)):
+            self._assessor.order(name)
+            return
+        try:
+            await self._apply(seen.definition, wanted, record)
+        except ApiError as error:
+            if error.code != 403:
+                raise
+            self._is_forbidden(error)
+            self._queue.add_after(name, _FORBIDDEN_SECONDS)
+
+    def _last_told(self, seen: SeenDefinition, record: OnRecord | None) -> Mapping[str, Told]:
+        uid, told = self._told.get(seen.name, ("", {}))
+        if uid == seen.definition.uid:
+            return told
+        owned = record is not None and seen.definition.uid in record.owners
+        return record.told if record is not None and owned else {}
+
+    def _conflicts(self, seen: SeenDefinition) -> tuple[NameConflict, ...]:
+        if not _wants_names(seen):
+            return ()
+        peers = (self._state.seen.get(each) for each in self._groups.get(seen.definition.group, ()))
+        return find_conflicts(seen.claims, [each.claims for each in peers if each is not None])
+
+    async def _apply(self, definition: DefinitionFacts, wanted: Wanted, record: OnRecord | None) -> None:
+        name, uid = definition.name, definition.uid
+        if record is None or uid not in record.owners:
+            if name in self._told and await get_revision(self._client, name) is None:
+                return  # Its report has gone with it, and the news of the CRD is on its way.
+            record = on_record(await apply_report(self._client, report_metadata(definition)))
+            self._state.reports[name] = record
+        changed = not wanted.is_as(record)
+        report = DefinitionReport(metadata=ObjectMeta(name=name, uid=record.uid), status=wanted.status)
+        if changed:
+            try:
+                record = on_record(parse_report(await put_status(self._client, report)))
+            except ApiError as error:
+                if error.code not in (404, 409):
+                    raise
+                # Deleted, and perhaps made anew: begin again.
+                self._state.reports.pop(name, None)
+                self._queue.add_within(name, _GATHERING_SECONDS)
+                return
+        self._told[name] = uid, wanted.told
+        known = self._state.reports.get(name)
+        # It may have been changed or deleted meanwhile; then the name is in the queue again.
+        if known is not None and not known.is_newer_than(record):
+            # One copy of what was told is enough: it is ten conditions for each of thousands of CRDs.
+            self._state.reports[name] = replace(record, told=wanted.told)
+        if changed:
+            await self._announce(report, wanted)
+
+    async def _announce(self, report: DefinitionReport, wanted: Wanted) -> None:
+        for change in wanted.changes:
+            await send_event(
+                self._client,
+                report,
+                "Normal" if change.reason.healthy else "Warning",
+                change.reason.name,
+                f"{change.reason.condition}: {change.message}",
+                instance=self._identity,
+            )
+
+    def _is_forbidden(self, error: ApiError) -> None:
+        now = time.monotonic()
+        if now > self._complain_after:
+            _log.warning("A DefinitionReport cannot be written: %s. Apply manifests/rbac.", error.message)
+            self._complain_after = now + _COMPLAINT_SECONDS
+
+    def _count(self, name: str, wanted: Wanted | None) -> None:
+        """Keep the metrics: how many CRDs are in which state of which condition."""
+        before = self._counted.pop(name, ())
+        now = tuple(wanted.reasons) if wanted is not None else ()
+        if now:
+            self._counted[name] = now
+        if now == before:
+            return
+        for each in before:
+            self._metrics.conditions.labels(each.condition, each.status, each.name).dec()
+        for each in now:
+            self._metrics.conditions.labels(each.condition, each.status, each.name).inc()
+
+
+def _wants_names(seen: SeenDefinition | None) -> bool:
+    """Whether the API server refuses it a name."""
+    if seen is None:
+        return False
+    condition = seen.condition("NamesAccepted")
+    return condition is not None and condition.status == "False"

@@ -1,0 +1,126 @@
+"""The slow lane of the diagnosis: what must be asked for, a few CRDs at a time, and kept for a while.
+
+Reports never wait for it. A probe's answer has the CRD judged anew.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crdkeeper.controllers.workqueue import WorkQueue
+from crdkeeper.core.diagnosis.assessment import Assessment
+from crdkeeper.core.diagnosis.facts import LiveFacts, SeenDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a probe asks about."""
+
+    seen: SeenDefinition
+    assessment: Assessment
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One kind of question."""
+
+    fact: str
+    """The field of LiveFacts that takes the answer."""
+    condition: str
+    """The condition that it feeds."""
+    seconds: Callable[[Any], float]
+    """How long that answer is good for."""
+    about: Callable[[Subject], Hashable | None]
+    """What the question depends on: another value makes it due at once. None: there is nothing to ask."""
+    ask: Callable[[Subject, Any], Awaitable[Any]]
+    """The answer; is given the former one, None if there is none. That a request fails is an answer, too."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    about: Hashable
+    value: Any
+    due: float
+    """By the event loop's clock."""
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class Probes:
+    """The answers of all probes for all CRDs; `on_answer` is told the name of a CRD that has a new one."""
+
+    def __init__(
+        self,
+        probes: Sequence[Probe],
+        subject: Callable[[str], Subject | None],
+        on_answer: Callable[[str], None],
+        *,
+        at_once: int = 4,
+    ) -> None:
+        self._probes = probes
+        self._subject = subject
+        self._on_answer = on_answer
+        self._answers: dict[str, dict[str, _Answer]] = {}
+        self.queue = WorkQueue(self.probe, workers=at_once)
+
+    def live(self, name: str, subject: Subject) -> LiveFacts:
+        """What is known, but for answers to questions that are put otherwise by now."""
+        known = self._answers.get(name, {})
+        return replace(
+            LiveFacts(),
+            **{
+                each.fact: known[each.fact].value
+                for each in self._probes
+                if each.fact in known and known[each.fact].about == each.about(subject)
+            },
+        )
+
+    def pending(self, name: str, subject: Subject) -> frozenset[str]:
+        """The conditions that wait for an answer. Has the probes that are due made soon."""
+        known = self._answers.get(name, {})
+        unanswered, due = set(), False
+        now = _now()
+        for each in self._probes:
+            about = each.about(subject)
+            if about is None:
+                continue
+            answer = known.get(each.fact)
+            if answer is None or answer.about != about:
+                unanswered.add(each.condition)
+                due = True
+            elif answer.due <= now:
+                due = True
+        if due:
+            self.queue.add_within(name, 0.0)
+        return frozenset(unanswered)
+
+    def forget(self, name: str) -> None:
+        """The CRD is gone."""
+        self._answers.pop(name, None)
+
+    async def probe(self, name: str) -> None:
+        """Make the probes of a CRD that are due, and come back when the next one is."""
+        for each in self._probes:
+            subject = self._subject(name)
+            if subject is None:
+                self.forget(name)
+                return
+            about = each.about(subject)
+            known = self._answers.setdefault(name, {})
+            before = known.get(each.fact)
+            if about is None:
+                known.pop(each.fact, None)
+                continue
+            if before is not None and before.about == about and before.due > _now():
+                continue
+            value = await each.ask(subject, before.value if before is not None else None)
+            known[each.fact] = _Answer(about, value, _now() + each.seconds(value))
+            if before is None or before.value != value or before.about != about:
+                self._on_answer(name)
+        answers = self._answers.get(name, {})
+        if answers:
+            wait = min(each.due for each in answers.values()) - _now()
+            self.queue.add_after(name, max(wait, 1.0))

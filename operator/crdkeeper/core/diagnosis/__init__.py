@@ -1,0 +1,1 @@
+"""Facts about one CRD → conditions: small pure functions, one file per condition."""

@@ -1,0 +1,65 @@
+"""KubernetesAPIApprovalPolicyConformant: the annotation that groups of the Kubernetes project need.
+
+The server's condition and reasons (apiapproval_controller.go); it sets it on *.k8s.io and *.kubernetes.io.
+"""
+
+from crdkeeper.core.diagnosis.facts import APPROVAL, SeenDefinition
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+
+TYPE = APPROVAL
+ANNOTATION = "api-approved.kubernetes.io"
+_REMEDY = (
+    f"Set the annotation {ANNOTATION} to the URL of the pull request that approved the API, or to a text "
+    'that begins with "unapproved". An API that is not the Kubernetes project\'s belongs in another group.'
+)
+
+NOT_APPLICABLE = Reason(
+    TYPE, "True", "NotApplicable", "The API group is not one of the Kubernetes project's."
+)
+APPROVED = Reason(TYPE, "True", "ApprovedAnnotation", "The annotation names where the API was approved.")
+UNAPPROVED = Reason(
+    TYPE,
+    "False",
+    "UnapprovedAnnotation",
+    "The author says that the API has not been approved by the Kubernetes project; it works all the same.",
+)
+MISSING = Reason(
+    TYPE,
+    "False",
+    "MissingAnnotation",
+    "The group belongs to the Kubernetes project and the CRD says of no approval: the API server would "
+    "refuse to create it anew.",
+    _REMEDY,
+    healthy=False,
+)
+INVALID = Reason(
+    TYPE,
+    "False",
+    "InvalidAnnotation",
+    'The annotation is neither a URL nor a text that begins with "unapproved": the API server would refuse '
+    "to create the CRD anew.",
+    _REMEDY,
+    healthy=False,
+)
+NOT_YET_PROCESSED = Reason(
+    TYPE,
+    "Unknown",
+    "NotYetProcessed",
+    "The API server's controllers have not looked at the annotation yet.",
+    "Wait a moment. If it lasts, look at the log of kube-apiserver.",
+    healthy=False,
+)
+
+_BY_SERVER_REASON = {each.name: each for each in (APPROVED, UNAPPROVED, MISSING, INVALID)}
+_PROTECTED = ("k8s.io", "kubernetes.io")
+
+
+def judge(seen: SeenDefinition) -> Verdict:
+    """The verdict."""
+    group = seen.definition.group
+    if not any(group == each or group.endswith(f".{each}") for each in _PROTECTED):
+        return Verdict(NOT_APPLICABLE, f"{group} needs no approval.")
+    found = seen.condition(TYPE)
+    reason = _BY_SERVER_REASON.get(found.reason, NOT_YET_PROCESSED) if found else NOT_YET_PROCESSED
+    words = f" The API server says: {found.message}" if found and found.message else ""
+    return Verdict(reason, f"{reason.meaning} {reason.remedy}".rstrip() + words)

@@ -1,0 +1,44 @@
+"""What a CRD's schemas say about it: computed once for each revision, as it takes up to seconds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from crdkeeper.core.definition.fields import DEFINITION
+from crdkeeper.core.diagnosis.findings import Findings, collect, lint
+from crdkeeper.core.diagnosis.structural import Structure, structure
+from crdkeeper.core.diagnosis.subresources import DeclaredSubresources, declared_subresources
+from crdkeeper.core.schema.decoding import ABSENT
+from crdkeeper.core.schema.fieldpath import Path
+from crdkeeper.core.schema.violation import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """All that needs the schemas; the schemas themselves are forgotten."""
+
+    structure: Structure = field(default_factory=Structure)
+    subresources: DeclaredSubresources = field(default_factory=DeclaredSubresources)
+    findings: Findings = field(default_factory=Findings)
+    recorded: bool = False
+    """Whether it stands in for one: only the counts of its findings are known, by the report on record."""
+
+
+def assess(crd: Mapping[str, Any]) -> Assessment:
+    """Assess a CRD object as the API server returned it."""
+    try:
+        decoded = DEFINITION.decode(crd, Path("", ()), Report())
+        known = {} if decoded is ABSENT else decoded
+        return Assessment(
+            structure=structure(known),
+            subresources=declared_subresources(crd),
+            findings=collect(lint(crd, known)),
+        )
+    except RecursionError:
+        return unassessed("the schemas are nested too deeply to be checked here")
+
+
+def unassessed(why: str) -> Assessment:
+    """The assessment of a CRD that could not be assessed: said, and not taken for sound."""
+    left = collect([("Unchecked", "assessment", "spec", why)])
+    return Assessment(structure=Structure(decided=False), findings=left)

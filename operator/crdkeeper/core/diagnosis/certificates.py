@@ -1,0 +1,94 @@
+"""For how long the certificates of a webhook are good, and when it is time to say that they are not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from crdkeeper.api.meta import format_time
+
+_SOON = timedelta(days=30)
+_URGENT = timedelta(days=7)
+_SOON_PART = 3
+_URGENT_PART = 10
+"""Certificates may live for hours only: the notice is at most this part of their lifetime."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """One X.509 certificate, reduced to what a report needs. Times are in UTC."""
+
+    subject: str
+    """As of RFC 4514, such as `CN=webhook-ca`; empty where it has none."""
+    issuer: str
+    not_before: datetime
+    not_after: datetime
+
+    @property
+    def lifetime(self) -> timedelta:
+        """From the first to the last moment at which it is good."""
+        return self.not_after - self.not_before
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What a TLS handshake with the webhook showed. No HTTP request is made."""
+
+    address: str
+    """`host:port` that was dialled."""
+    certificate: Certificate | None = None
+    """The webhook's own; None where there was no handshake at all."""
+    error: str = ""
+    """What went wrong; empty if the chain and the host name are good by the caBundle."""
+    untrusted: bool = False
+    """Whether the certificate was refused; else an error means that nobody answers at an address like this
+    from here, which says nothing about the API server's way there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """The end of the first thing that ends the webhook."""
+
+    sentence: str
+    expired: bool
+    urgent: bool
+    """Within 7 days, or within the last tenth of the lifetime where that is shorter."""
+
+
+def next_expiry(bundle: Sequence[Certificate], serving: Serving | None, now: datetime) -> Expiry | None:
+    """What ends the trust in a webhook, if it is near: its own certificate, or the last one of its caBundle.
+
+    A bundle is good as long as one of its certificates is, or one of those that issued the webhook's where
+    that is known. Near is 30 days, or the last third of the lifetime where that is shorter.
+    """
+    own = serving.certificate if serving is not None else None
+    candidates: list[tuple[str, Certificate]] = []
+    if own is not None:
+        candidates.append(("certificate of the webhook", own))
+    issuers = [each for each in bundle if own is not None and each.subject == own.issuer]
+    if bundle:
+        last = max(issuers or bundle, key=lambda each: each.not_after)
+        candidates.append(
+            ("caBundle" if len(bundle) == 1 else "last usable certificate of the caBundle", last)
+        )
+    near = [(what, each) for what, each in candidates if _is_near(each, now, _SOON, _SOON_PART)]
+    if not near:
+        return None
+    what, first = min(near, key=lambda each: each[1].not_after)
+    name = f" ({first.subject})" if first.subject else ""
+    expired = first.not_after <= now
+    end = format_time(first.not_after)
+    if expired:
+        sentence = f"The {what}{name} expired on {end}."
+    else:
+        sentence = f"The {what}{name} expires on {end}, in {_in_words(first.not_after - now)}."
+    return Expiry(sentence, expired, expired or _is_near(first, now, _URGENT, _URGENT_PART))
+
+
+def _is_near(certificate: Certificate, now: datetime, notice: timedelta, part: int) -> bool:
+    return certificate.not_after - now <= min(notice, certificate.lifetime / part)
+
+
+def _in_words(left: timedelta) -> str:
+    hours = int(left.total_seconds() // 3600)
+    number, unit = (left.days, "day") if left.days > 1 else (hours, "hour")
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"

@@ -1,0 +1,366 @@
+"""ConversionReady: can every object be read at every served version, and for how long yet?
+
+The proof is a read by the API server itself, of an object that is stored at another version. A certificate
+that is about to expire is told in advance, since from that day no object of the kind can be read at all.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.core.diagnosis.certificates import Certificate, Serving, next_expiry
+from crdkeeper.core.diagnosis.conversionfailures import Cause, blames_webhook, classify, essence
+from crdkeeper.core.diagnosis.probes import PERMIT, Failure, Trouble, not_permitted
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """spec.conversion.webhook of a CRD, as far as it decides whether the API server gets through."""
+
+    url: str
+    """clientConfig.url; empty where a Service is named."""
+    namespace: str
+    service: str
+    port: int
+    """Of the Service; 443 by default."""
+    ca_bundle: bytes
+    """PEM; empty where there is none, or only white space, which the API server takes for none."""
+
+    def __str__(self) -> str:
+        return f"webhook {self.url}" if self.url else f"webhook Service {self.namespace}/{self.service}"
+
+
+class Read(Enum):
+    """How the read of an object at one version went."""
+
+    CONVERTED = "Converted"
+    """It was read, and is certainly stored at another version: the webhook was called."""
+    UNCERTAIN = "Uncertain"
+    """It was read, but may be stored at this very version: several versions are stored."""
+    STORED = "Stored"
+    """It was read at the only version that is stored: nothing to convert."""
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRead:
+    """The read of one object at one served version."""
+
+    version: str
+    outcome: Read
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionProbe:
+    """What was found by asking. All of it is kept small."""
+
+    reads: tuple[VersionRead, ...] = ()
+    """By served version; empty where there is no object to read."""
+    example: str = ""
+    """The object that was read, as `namespace/name` or `name`."""
+    failure: Failure | None = None
+    """Why no object could be looked for."""
+    bundle: tuple[Certificate, ...] = ()
+    """The certificates of the caBundle."""
+    bundle_error: str = ""
+    """Why the caBundle cannot be parsed."""
+    serving: Serving | None = None
+    """None where the webhook was not dialled."""
+    early: bool = False
+    """Whether the CRD had changed just before, so that the API server may have answered as of the old one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionFacts:
+    """All that ConversionReady depends on."""
+
+    definition: DefinitionFacts
+    webhook: Webhook | None
+    """None with the strategy None."""
+    probe: ConversionProbe | None
+    """None before the first probe."""
+    now: datetime
+
+
+def conversion_webhook(crd: Mapping[str, Any]) -> Webhook | None:
+    """The webhook of a CRD object; None with the strategy None."""
+    conversion = crd["spec"].get("conversion") or {}
+    client = (conversion.get("webhook") or {}).get("clientConfig")
+    if conversion.get("strategy") != "Webhook" or not client:
+        return None
+    service = client.get("service") or {}
+    try:
+        bundle = base64.b64decode(client.get("caBundle") or "")
+    except (binascii.Error, ValueError):
+        bundle = b"(not base64)"
+    return Webhook(
+        url=client.get("url") or "",
+        namespace=service.get("namespace") or "",
+        service=service.get("name") or "",
+        port=service.get("port") or 443,
+        ca_bundle=bundle if bundle.strip() else b"",
+    )
+
+
+_TYPE = "ConversionReady"
+STRATEGY_NONE = Reason(
+    _TYPE, "True", "StrategyNone", "There is no webhook: versions differ in apiVersion only."
+)
+CONVERTED = Reason(
+    _TYPE, "True", "Converted", "An object was read at each served version through the webhook."
+)
+NOTHING_TO_CONVERT = Reason(
+    _TYPE,
+    "True",
+    "NothingToConvert",
+    "The only served version is the only stored one, so that the webhook is not called.",
+)
+EXPIRES_SOON = Reason(
+    _TYPE,
+    "True",
+    "CertificateExpiresSoon",
+    "Conversion works, and a certificate of the webhook expires within 30 days, or within the last third of "
+    "its lifetime where that is shorter.",
+    "Nothing if the certificate is renewed by itself; else renew it.",
+)
+PENDING = Reason(_TYPE, "Unknown", "Pending", "The webhook has not been looked at yet.")
+NOT_PROVEN = Reason(
+    _TYPE,
+    "Unknown",
+    "NotProvenByAnObject",
+    "There is no object whose read would call the webhook.",
+    "Create an object to have the webhook proven.",
+)
+NOT_PERMITTED = Reason(
+    _TYPE,
+    "Unknown",
+    "NotPermitted",
+    "crdkeeper may not read the objects, so that nothing proves the webhook.",
+    PERMIT,
+)
+NOT_ASKED = Reason(
+    _TYPE,
+    "Unknown",
+    "APIServerUnavailable",
+    "The API server did not answer, was too busy, or does not serve the kind; this says nothing of the "
+    "webhook.",
+    "Nothing: it is asked again.",
+)
+UNREACHABLE = Reason(
+    _TYPE,
+    "False",
+    "WebhookUnreachable",
+    "The API server cannot connect to the webhook.",
+    "See that the webhook's pods run and are ready, that the Service of clientConfig exists and has the "
+    "port, and that no network policy keeps the API server out.",
+    healthy=False,
+)
+CERTIFICATE_REFUSED = Reason(
+    _TYPE,
+    "False",
+    "WebhookCertificateRefused",
+    "The webhook's certificate is not accepted: an unknown authority signed it, or it names another host.",
+    "Set clientConfig.caBundle to the authority that signed the webhook's certificate, and see that the "
+    "certificate names the host that clientConfig does (SERVICE.NAMESPACE.svc).",
+    healthy=False,
+)
+TIMEOUT = Reason(
+    _TYPE,
+    "False",
+    "WebhookTimeout",
+    "The webhook does not answer in time.",
+    "Look at the webhook's log and load; every read and write of these objects waits for it.",
+    healthy=False,
+)
+BAD_ANSWER = Reason(
+    _TYPE,
+    "False",
+    "WebhookAnswerInvalid",
+    "What answers is no conversion webhook, or its ConversionReview is not acceptable.",
+    "Compare clientConfig's path with the one that the webhook serves, and mend the webhook: it must return "
+    "each object under the same name, uid and kind at the wanted version.",
+    healthy=False,
+)
+REFUSED = Reason(
+    _TYPE,
+    "False",
+    "ConversionFailed",
+    "The webhook, or the API server itself, does not convert an object.",
+    "Read the message; mend the webhook's conversion or the object.",
+    healthy=False,
+)
+CERTIFICATE_EXPIRED = Reason(
+    _TYPE,
+    "False",
+    "CertificateExpired",
+    "A certificate of the webhook has expired, or is not valid yet. Connections that are open may work a "
+    "little longer.",
+    "Renew it; after a new authority set clientConfig.caBundle, too.",
+    healthy=False,
+)
+CERTIFICATE_EXPIRING = Reason(
+    _TYPE,
+    "False",
+    "CertificateExpiring",
+    "A certificate of the webhook expires within 7 days, or within the last tenth of its lifetime where that "
+    "is shorter; after that no object can be read.",
+    "Renew it, and find out why that did not happen by itself.",
+    healthy=False,
+)
+CA_BUNDLE_INVALID = Reason(
+    _TYPE,
+    "False",
+    "CABundleInvalid",
+    "clientConfig.caBundle is no PEM bundle of certificates. A new CRD is not established with it.",
+    "Set it to the PEM certificates of the authority that signed the webhook's certificate.",
+    healthy=False,
+)
+CA_BUNDLE_MISSING = Reason(
+    _TYPE,
+    "False",
+    "CABundleMissing",
+    "The webhook is a Service and there is no caBundle: the API server trusts the authorities of its own "
+    "host only, and these do not sign names of Services.",
+    "Set clientConfig.caBundle, or see why whoever injects it (cert-manager's cainjector, for one) has not.",
+    healthy=False,
+)
+_BY_CAUSE = {
+    Cause.UNREACHABLE: UNREACHABLE,
+    Cause.CERTIFICATE: CERTIFICATE_REFUSED,
+    Cause.EXPIRED: CERTIFICATE_EXPIRED,
+    Cause.TIMEOUT: TIMEOUT,
+    Cause.ANSWER: BAD_ANSWER,
+    Cause.REFUSED: REFUSED,
+}
+
+_Found = tuple[Reason, str]
+
+
+def judge(facts: ConversionFacts) -> Verdict:
+    """The condition. What certainly fails comes before what soon will, and that before what is not known."""
+    webhook, probe = facts.webhook, facts.probe
+    if webhook is None:
+        return Verdict(
+            STRATEGY_NONE, "The strategy is None: the API server changes apiVersion and nothing else."
+        )
+    if probe is None:
+        return Verdict(PENDING, f"The {webhook} has not been looked at yet.")
+    reason, said = (
+        _failed_read(webhook, probe)
+        or _unusable_bundle(probe)
+        or _bad_certificate(webhook, probe, facts.now)
+        or _no_answer(facts.definition, probe)
+        or _unproven(facts.definition, webhook, probe)
+        or _proven(webhook, probe, facts.now)
+    )
+    return Verdict(reason, " ".join(filter(None, (said, *_notes(probe, facts.now, said), reason.remedy))))
+
+
+def _unusable_bundle(probe: ConversionProbe) -> _Found | None:
+    if not probe.bundle_error or any(each.outcome is Read.CONVERTED for each in probe.reads):
+        return None
+    return CA_BUNDLE_INVALID, f"The caBundle cannot be read: {probe.bundle_error}."
+
+
+def _failed_read(webhook: Webhook, probe: ConversionProbe) -> _Found | None:
+    failed = [(each.version, each.failure) for each in probe.reads if each.failure is not None]
+    blamed = [(version, failure) for version, failure in failed if _is_conversions(failure)]
+    if blamed:
+        version, failure = blamed[0]
+        what = f"{probe.example} cannot be read at {version}, through the {webhook}"
+        others = ", ".join(each for each, _ in blamed[1:])
+        more = f" Nor can it be at {others}." if others else ""
+    elif probe.failure is not None and blames_webhook(probe.failure.message):
+        failure, more = probe.failure, ""
+        what = f"Objects cannot be listed, through the {webhook}"
+    else:
+        return None
+    # The list before it was answered: so it is the webhook that takes its time.
+    silent = failure.trouble is Trouble.SILENT
+    reason = TIMEOUT if silent else _BY_CAUSE[classify(failure.message)]
+    return reason, f"{what}: {essence(failure.message)}.{more}"
+
+
+def _is_conversions(failure: Failure) -> bool:
+    """Whether a failure to read one object is one to convert it."""
+    if failure.trouble is Trouble.SILENT:
+        return True
+    # Of a version that spec.versions does not have any more: the API server does not even ask the webhook.
+    return blames_webhook(failure.message) or "request to convert CR" in failure.message
+
+
+def _bad_certificate(webhook: Webhook, probe: ConversionProbe, now: datetime) -> _Found | None:
+    expiry, serving = next_expiry(probe.bundle, probe.serving, now), probe.serving
+    if expiry is not None and expiry.expired:
+        return CERTIFICATE_EXPIRED, expiry.sentence
+    if serving is not None and serving.untrusted and webhook.ca_bundle:
+        said = f"The caBundle refuses the certificate that {serving.address} serves: {serving.error}."
+        return CERTIFICATE_REFUSED, said
+    if expiry is not None and expiry.urgent:
+        return CERTIFICATE_EXPIRING, expiry.sentence
+    return None
+
+
+def _no_answer(definition: DefinitionFacts, probe: ConversionProbe) -> _Found | None:
+    failures = [probe.failure, *(each.failure for each in probe.reads)]
+    failure = next((each for each in failures if each is not None), None)
+    if failure is None:
+        return None
+    if failure.trouble is Trouble.FORBIDDEN:
+        return NOT_PERMITTED, not_permitted(definition, failure)
+    return NOT_ASKED, f"{definition.name} could not be read: {failure.message.rstrip('.')}."
+
+
+def _unproven(definition: DefinitionFacts, webhook: Webhook, probe: ConversionProbe) -> _Found | None:
+    if len(definition.served_versions) == 1 and definition.stored_versions == definition.served_versions:
+        only = definition.storage_version
+        said = f"{only} is the only version that is served and stored: the {webhook} is not called."
+        return NOTHING_TO_CONVERT, said
+    called = any(each.outcome is Read.CONVERTED for each in probe.reads)
+    # Of two versions at which it may be stored it can be stored at one only.
+    if called or sum(each.outcome is Read.UNCERTAIN for each in probe.reads) > 1:
+        return None
+    if webhook.service and not webhook.ca_bundle:
+        return CA_BUNDLE_MISSING, f"The {webhook} has no caBundle, and no read proves that it works without."
+    if not probe.reads:
+        said = f"There is no object of {definition.name}, so that nothing proves the {webhook}."
+    else:
+        said = f"{probe.example} may be stored at the one version it was read at: no proof of the {webhook}."
+    return NOT_PROVEN, said
+
+
+def _proven(webhook: Webhook, probe: ConversionProbe, now: datetime) -> _Found:
+    uncertain = [each.version for each in probe.reads if each.outcome is Read.UNCERTAIN]
+    versions = ", ".join(each.version for each in probe.reads)
+    said = f"{probe.example} was read at {versions} through the {webhook}."
+    if uncertain:
+        said += f" It is stored at one of {', '.join(uncertain)}, where nothing was converted."
+    expiry = next_expiry(probe.bundle, probe.serving, now)
+    if expiry is not None:
+        return EXPIRES_SOON, f"{said} {expiry.sentence}"
+    return CONVERTED, said
+
+
+def _notes(probe: ConversionProbe, now: datetime, said: str) -> list[str]:
+    """What else is worth a sentence beside the reason."""
+    notes = []
+    expiry = next_expiry(probe.bundle, probe.serving, now)
+    if expiry is not None and expiry.sentence not in said:
+        notes.append(expiry.sentence)
+    old = [each.subject or "without a name" for each in probe.bundle if each.not_after <= now]
+    if old and len(old) < len(probe.bundle):
+        notes.append(f"The caBundle also holds what has expired: {', '.join(old[:3])}.")
+    serving = probe.serving
+    if serving is not None and serving.certificate is None and serving.error and not serving.untrusted:
+        notes.append(
+            f"From here {serving.address} is not to be reached ({serving.error}), so that the expiry of the "
+            "webhook's own certificate is not known."
+        )
+    return notes

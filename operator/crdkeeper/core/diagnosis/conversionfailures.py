@@ -1,0 +1,67 @@
+"""What the API server's words about a failed conversion mean.
+
+The texts are those of webhook_converter.go (apiextensions-apiserver), of ResolveEndpoint (apiserver,
+util/proxy), of client-go's rest client, and of Go's net, net/http and crypto/x509. They are no API: what is
+not recognized is shown as it is, under a reason that promises nothing.
+"""
+
+import re
+from enum import Enum
+
+
+class Cause(Enum):
+    """Who should look at what."""
+
+    UNREACHABLE = "Unreachable"
+    """No connection: no Service, no endpoints, no route, nobody listens."""
+    CERTIFICATE = "Certificate"
+    """The API server does not trust whom it reached."""
+    EXPIRED = "Expired"
+    """Its certificate has expired, or is not valid yet."""
+    TIMEOUT = "Timeout"
+    """It was reached and did not answer in time."""
+    ANSWER = "Answer"
+    """Its answer is no ConversionReview that the API server accepts."""
+    REFUSED = "Refused"
+    """The webhook itself refused the object, or words that we do not know."""
+
+
+_BLAMES_WEBHOOK = re.compile(r"conversion webhook for .*?, Kind=\S+ (?:failed:? |returned ).*", re.DOTALL)
+_TRANSPORT = re.compile(r'Post "[^"]*": ')
+"""So net/http begins the error of a request that got no response; the webhook's own words begin otherwise."""
+
+_CERTIFICATE = re.compile(r"x509: |tls: |server gave HTTP response to HTTPS client")
+_EXPIRED = re.compile(r"certificate has expired")
+_TIMEOUT = re.compile(r"context deadline exceeded|Client\.Timeout|TLS handshake timeout")
+_ANSWER = re.compile(
+    r"returned \d+ objects, expected|returned invalid|expected webhook response of|no response provided"
+    r"|expected response\.uid=|response\.result\.status was|no objects returned|unexpected type"
+    r"|json: |invalid character|unexpected end of JSON|'Kind' is missing|couldn't get version/kind|no kind \""
+    r"|an error on the server \(|the server could not find the requested resource"
+    r"|the server rejected our request|the server has asked for the client to provide credentials"
+    r"|the server does not allow this method|the server is currently unable to handle the request"
+    r"|0-length response|failed: unknown$"
+    r"|the server was unable to return a response|the server responded with the status code"
+)
+
+
+def blames_webhook(message: str) -> bool:
+    """Whether the API server names the conversion webhook as the cause."""
+    return _BLAMES_WEBHOOK.search(message) is not None
+
+
+def essence(message: str) -> str:
+    """The part about the webhook, without what is around it: `StorageError: corrupt object, Code: 7, …`."""
+    found = _BLAMES_WEBHOOK.search(message)
+    return (found[0] if found else message).rstrip(".")
+
+
+def classify(message: str) -> Cause:
+    """The cause that the API server's message tells."""
+    transport = _TRANSPORT.search(message)
+    if transport is None:
+        return Cause.ANSWER if _ANSWER.search(message) else Cause.REFUSED
+    said = message[transport.end() :]
+    if _CERTIFICATE.search(said):
+        return Cause.EXPIRED if _EXPIRED.search(said) else Cause.CERTIFICATE
+    return Cause.TIMEOUT if _TIMEOUT.search(said) else Cause.UNREACHABLE

@@ -1,0 +1,71 @@
+"""NamesAccepted: whether the CRD may be called what it wants to be called, and whose CRD is in the way.
+
+The server's condition (naming_controller.go) says which name is in use, but not by whom, and of several
+conflicts it tells the last one only.
+"""
+
+from collections.abc import Sequence
+
+from crdkeeper.core.diagnosis.facts import SeenDefinition
+from crdkeeper.core.diagnosis.nameconflicts import NameConflict, describe
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+
+TYPE = "NamesAccepted"
+_REMEDY = (
+    "Change the name in spec.names, or remove the CRD that holds it. The API server looks again by itself "
+    "when a CRD of the group goes."
+)
+
+
+def _conflict(name: str, field: str) -> Reason:
+    meaning = f"Another CRD of the API group has {field}."
+    return Reason(TYPE, "False", name, meaning, _REMEDY, healthy=False)
+
+
+NO_CONFLICTS = Reason(TYPE, "True", "NoConflicts", "All names in spec.names are the CRD's own.")
+PLURAL_CONFLICT = _conflict("PluralConflict", "the plural name")
+SINGULAR_CONFLICT = _conflict("SingularConflict", "the singular name")
+SHORT_NAMES_CONFLICT = _conflict("ShortNamesConflict", "one of the short names")
+KIND_CONFLICT = _conflict("KindConflict", "the kind")
+LIST_KIND_CONFLICT = _conflict("ListKindConflict", "the list kind")
+NAMES_REFUSED = Reason(
+    TYPE,
+    "False",
+    "NamesRefused",
+    "The API server does not accept a name, for a reason that crdkeeper does not know.",
+    "Read the message: it holds the server's own words.",
+    healthy=False,
+)
+NOT_YET_PROCESSED = Reason(
+    TYPE,
+    "Unknown",
+    "NotYetProcessed",
+    "The API server's controllers have not looked at the CRD's names yet.",
+    "Wait a moment. If it lasts, look at the log of kube-apiserver.",
+    healthy=False,
+)
+
+_BY_SERVER_REASON = {
+    each.name: each
+    for each in (
+        PLURAL_CONFLICT,
+        SINGULAR_CONFLICT,
+        SHORT_NAMES_CONFLICT,
+        KIND_CONFLICT,
+        LIST_KIND_CONFLICT,
+    )
+}
+
+
+def judge(seen: SeenDefinition, conflicts: Sequence[NameConflict]) -> Verdict:
+    """The verdict; `conflicts` come from the accepted names of all CRDs in the group."""
+    found = seen.condition(TYPE)
+    if found is None or found.status == "Unknown":
+        return Verdict(NOT_YET_PROCESSED, f"{NOT_YET_PROCESSED.meaning} {NOT_YET_PROCESSED.remedy}")
+    if found.status == "True":
+        return Verdict(NO_CONFLICTS, NO_CONFLICTS.meaning)
+    reason = _BY_SERVER_REASON.get(found.reason, NAMES_REFUSED)
+    told = "; ".join(map(describe, conflicts)) or f"{found.reason}: {found.message}"
+    # Until it has been established the CRD is not served at all; later it keeps its former names.
+    served = "It is served under its former names." if seen.definition.established else "It is not served."
+    return Verdict(reason, f"{told}. {served} {_REMEDY}")

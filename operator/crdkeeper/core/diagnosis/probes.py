@@ -1,0 +1,53 @@
+"""What came of a request that a diagnosis needed, and what to say where it was not allowed.
+
+A probe never fails: that the API server refused, was busy or silent is a fact like any other, and each
+condition decides what it means.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from crdkeeper.core.definition.facts import DefinitionFacts
+
+READER_LABEL = "rbac.crdkeeper.dev/aggregate-to-reader"
+PERMIT = (
+    f'Grant that right by a ClusterRole that has the label {READER_LABEL}: "true"; '
+    "manifests/samples/reader-role.yaml is one to start from."
+)
+"""The remedy of every NotPermitted."""
+
+
+class Trouble(Enum):
+    """Why a request gave no answer to its question."""
+
+    FORBIDDEN = "Forbidden"
+    """403: our account lacks a right."""
+    NOT_FOUND = "NotFound"
+    """404: the version is not served (yet, or any more), or the object is gone."""
+    BUSY = "Busy"
+    """429, 503 or 504 of the API server's own: it says nothing about the resource. To be tried again."""
+    EXPIRED = "Expired"
+    """410 that no new list could mend."""
+    FAILED = "Failed"
+    """Any other error, in the server's words."""
+    SILENT = "Silent"
+    """No answer in time, or no connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request that failed."""
+
+    trouble: Trouble
+    code: int
+    """HTTP status; 0 where there was none."""
+    message: str
+    """In the API server's words where it said any."""
+
+
+def not_permitted(definition: DefinitionFacts, failure: Failure) -> str:
+    """What is missing, in the server's words, and the rule that grants it."""
+    return (
+        f'{failure.message.rstrip(".")}. The rule that is missing: apiGroups: ["{definition.group}"], '
+        f'resources: ["{definition.plural}", "{definition.plural}/scale"], verbs: ["get", "list"].'
+    )

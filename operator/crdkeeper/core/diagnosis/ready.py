@@ -1,0 +1,54 @@
+"""Ready: the summary of all conditions, with the reason of the worst.
+
+True means that nothing needs a person. False and Unknown take over the reason of the first condition in the
+chain that is to blame: what is known to be wrong comes before what is not known.
+"""
+
+from collections.abc import Sequence
+
+from crdkeeper.core.diagnosis.findings import Findings
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+from crdkeeper.core.text import count
+
+TYPE = "Ready"
+
+HEALTHY = Reason(TYPE, "True", "Healthy", "No condition needs a person.")
+WOULD_BE_REFUSED = Reason(
+    TYPE,
+    "True",
+    "WouldBeRefused",
+    "No condition needs a person, but the API server would refuse the CRD if it were created now: restoring "
+    "a backup, or installing it in another cluster, fails.",
+    "Mend the findings of severity Refused in status.findings.",
+)
+
+
+def summarize(verdicts: Sequence[Verdict], findings: Findings) -> Verdict:
+    """The verdict on the whole."""
+    wrong = [each for each in verdicts if not each.reason.healthy and each.reason.status != "Unknown"]
+    unknown = [each for each in verdicts if not each.reason.healthy and each.reason.status == "Unknown"]
+    blamed = [*wrong, *unknown]
+    if not blamed:
+        return _all_well(findings)
+    worst, *others = blamed
+    reason = Reason(
+        TYPE,
+        "False" if wrong else "Unknown",
+        worst.reason.name,
+        worst.reason.meaning,
+        worst.reason.remedy,
+        healthy=False,
+    )
+    also = f" Also: {', '.join(f'{each.reason.condition} ({each.reason.name})' for each in others)}."
+    return Verdict(reason, f"{worst.reason.condition}: {worst.message}{also if others else ''}")
+
+
+def _all_well(findings: Findings) -> Verdict:
+    told = [
+        count(number, noun)
+        for number, noun in ((findings.refused + findings.errors, "error"), (findings.warnings, "warning"))
+        if number
+    ]
+    listed = f" The linter has {' and '.join(told)}: see status.findings." if told else ""
+    reason = WOULD_BE_REFUSED if findings.refused else HEALTHY
+    return Verdict(reason, f"{reason.meaning}{listed}")

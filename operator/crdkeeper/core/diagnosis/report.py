@@ -1,0 +1,253 @@
+"""A report as it should be, and what has changed since it was last written: values to compare."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from crdkeeper import __version__
+from crdkeeper.api.definitionreport import DefinitionReport, DefinitionReportStatus
+from crdkeeper.api.meta import Condition, ConditionStatus
+from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.core.diagnosis.assessment import Assessment
+from crdkeeper.core.diagnosis.chain import ASSESSED, PROBED, diagnose
+from crdkeeper.core.diagnosis.facts import Facts, SeenDefinition
+from crdkeeper.core.diagnosis.findings import Findings
+from crdkeeper.core.diagnosis.registry import CONDITIONS, reasons
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+
+_ORDER = {type_: place for place, (type_, _) in enumerate(CONDITIONS)}
+_CARRIED = PROBED | ASSESSED
+_MESSAGE_LIMIT = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One condition as it was told last."""
+
+    status: ConditionStatus
+    reason: str
+    since: datetime
+    generation: int
+    """Of the CRD that it was said of."""
+    message: str = ""
+    """Of conditions that take long to judge; of the others it is made anew in no time."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnRecord:
+    """A report as the API server has it, reduced to what tells whether it is still right."""
+
+    uid: str
+    resource_version: str
+    owners: tuple[str, ...]
+    """uids of its owners."""
+    digest: bytes
+    """Of the status without findings."""
+    findings: Findings
+    """Only their counts."""
+    findings_digest: bytes
+    assessed: str
+    """What they were made from, by its own account."""
+    told: Mapping[str, Told]
+
+    def assessment(self, seen: SeenDefinition) -> Assessment | None:
+        """A stand-in for the assessment of a CRD, as good as the record of it; None if it is of another CRD.
+
+        A restarted operator has thousands of CRDs to assess, of which hardly one has changed.
+        """
+        generation = seen.definition.generation
+        told = all(
+            type_ in self.told and _as_told(type_, self.told[type_], generation) is not None
+            for type_ in ASSESSED
+        )
+        if not told or self.assessed != _mark(seen.revision, self.findings_digest):
+            return None
+        return Assessment(findings=self.findings, recorded=True)
+
+    def is_newer_than(self, other: "OnRecord") -> bool:
+        """Whether it was read from a later state of the API server; if that cannot be told, it was."""
+        one, two = self.resource_version, other.resource_version
+        return int(one) > int(two) if one.isdecimal() and two.isdecimal() else one != two
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A condition that is not as it was told last, worth an Event."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A report as it should be."""
+
+    status: DefinitionReportStatus
+    digest: bytes
+    findings_digest: bytes
+    told: Mapping[str, Told]
+    changes: Sequence[Change]
+    reasons: Sequence[Reason]
+    recorded: bool
+    """Whether the findings are those on record, which are not at hand: fit to compare, not to be written."""
+
+    def is_as(self, record: OnRecord) -> bool:
+        """Whether that is on record already."""
+        same_findings = (record.assessed, record.findings_digest) == (
+            self.status.assessed,
+            self.findings_digest,
+        )
+        return record.digest == self.digest and (self.recorded or same_findings)
+
+
+def wanted_report(facts: Facts, told: Mapping[str, Told], pending: Collection[str] = ()) -> Wanted:
+    """The report on a CRD; `told` holds its conditions as they were told last, empty for a new one.
+
+    A condition in `pending` waits for its first probe. After a restart of the operator it stays as it was
+    told, if it was told of the same generation: that the operator has yet to look is no news of the CRD.
+    """
+    definition, findings = facts.seen.definition, facts.assessment.findings
+    kept = {
+        type_: verdict
+        for type_ in {*pending, *(ASSESSED if facts.assessment.recorded else ())}
+        if type_ in told and (verdict := _as_told(type_, told[type_], definition.generation)) is not None
+    }
+    verdicts = diagnose(facts, kept)
+    generation = definition.generation
+    now_told = {each.reason.condition: _tell(each, told, generation, facts.now) for each in verdicts}
+    status = DefinitionReportStatus(
+        observed_generation=definition.generation,
+        conditions=[
+            Condition(
+                type=each.reason.condition,
+                status=each.reason.status,
+                observed_generation=definition.generation,
+                last_transition_time=now_told[each.reason.condition].since,
+                reason=each.reason.name,
+                message=each.message[:_MESSAGE_LIMIT],
+            )
+            for each in verdicts
+        ],
+        storage_version=definition.storage_version,
+        stored_versions=list(definition.stored_versions),
+        findings=findings.shown(),
+        finding_counts=findings.counts(),
+    )
+    findings_digest = _digest_of_findings(status)
+    status.assessed = _mark(facts.seen.revision, findings_digest)
+    return Wanted(
+        status=status,
+        digest=_digest(status),
+        findings_digest=findings_digest,
+        recorded=facts.assessment.recorded,
+        told=now_told,
+        changes=[
+            Change(each.reason, each.message)
+            for each in verdicts
+            if _is_news(each.reason, told.get(each.reason.condition))
+        ],
+        reasons=[each.reason for each in verdicts],
+    )
+
+
+def on_record(report: DefinitionReport) -> OnRecord:
+    """Reduce a report that was read. Conditions that others have added are not ours to judge."""
+    status = report.status
+    ours = sorted(
+        (each for each in status.conditions if each.type in _ORDER), key=lambda each: _ORDER[each.type]
+    )
+    metadata, counts = report.metadata, status.finding_counts
+    return OnRecord(
+        uid=metadata.uid or "",
+        resource_version=metadata.resource_version or "",
+        owners=tuple(each.uid for each in metadata.owner_references),
+        digest=_digest(status.model_copy(update={"conditions": ours})),
+        findings=Findings(
+            refused=counts.refused,
+            errors=counts.errors,
+            warnings=counts.warnings,
+            notes=counts.notes,
+            unchecked=counts.unchecked,
+        ),
+        findings_digest=_digest_of_findings(status),
+        assessed=status.assessed,
+        told={
+            each.type: Told(
+                each.status,
+                each.reason,
+                each.last_transition_time,
+                each.observed_generation,
+                each.message if each.type in _CARRIED else "",
+            )
+            for each in ours
+        },
+    )
+
+
+_FINDINGS = frozenset(("findings", "finding_counts"))
+
+
+def _digest(status: DefinitionReportStatus) -> bytes:
+    return _digest_of(status.model_dump(mode="json", exclude={*_FINDINGS, "assessed"}))
+
+
+def _digest_of_findings(status: DefinitionReportStatus) -> bytes:
+    return _digest_of(status.model_dump(mode="json", include=set(_FINDINGS)))
+
+
+def _digest_of(content: Mapping[str, Any]) -> bytes:
+    return blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+
+
+def _mark(revision: str, findings: bytes) -> str:
+    """Tells whether findings are those of this revision, found by this version of crdkeeper."""
+    return blake2b(f"{__version__} {revision} {findings.hex()}".encode(), digest_size=16).hexdigest()
+
+
+def report_metadata(definition: DefinitionFacts) -> dict[str, Any]:
+    """The metadata of a CRD's report as it is applied: its name and its owner."""
+    return {
+        "name": definition.name,
+        "ownerReferences": [
+            {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "name": definition.name,
+                "uid": definition.uid,
+            }
+        ],
+    }
+
+
+def _as_told(type_: str, before: Told, generation: int) -> Verdict | None:
+    known = (each for each in reasons(type_) if (each.name, each.status) == (before.reason, before.status))
+    reason = next(known, None)
+    if reason is None or before.generation != generation or not before.message:
+        return None
+    return Verdict(reason, before.message)
+
+
+def _tell(verdict: Verdict, told: Mapping[str, Told], generation: int, now: datetime) -> Told:
+    reason = verdict.reason
+    before = told.get(reason.condition)
+    same = before is not None and before.status == reason.status
+    # metav1.Time has whole seconds: what is kept must equal what is read back.
+    since = before.since if before is not None and same else now.replace(microsecond=0)
+    message = verdict.message[:_MESSAGE_LIMIT] if reason.condition in _CARRIED else ""
+    return Told(reason.status, reason.name, since, generation, message)
+
+
+def _is_news(reason: Reason, before: Told | None) -> bool:
+    """Whether users are told by an Event: of each trouble, and when it is over.
+
+    Ready only sums up what the others have told. What is not known (yet) is no news.
+    """
+    if reason.condition == "Ready" or reason.status == "Unknown":
+        return False
+    if before is None or before.status == "Unknown":
+        return not reason.healthy
+    return (before.status, before.reason) != (reason.status, reason.name)

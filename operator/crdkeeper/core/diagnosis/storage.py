@@ -1,0 +1,104 @@
+"""StorageCurrent: whether all objects are stored in the storage version, as far as the CRD's status tells.
+
+A version in status.storedVersions cannot be removed from spec.versions, and what is stored in it needs
+conversion on every read.
+"""
+
+from collections.abc import Sequence
+
+from crdkeeper.api.meta import find_condition
+from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+
+TYPE = "StorageCurrent"
+_MIGRATE = "crdkeeper migrate"
+
+CURRENT = Reason(TYPE, "True", "Current", "status.storedVersions holds the storage version only.")
+MIGRATING = Reason(
+    TYPE,
+    "False",
+    "Migrating",
+    "Objects may be stored in old versions, and a StorageMigration is rewriting them.",
+)
+MIGRATION_FAILING = Reason(
+    TYPE,
+    "False",
+    "MigrationFailing",
+    "Objects may be stored in old versions, and the StorageMigration that rewrites them needs a person.",
+    "Read the conditions of the StorageMigration that the message names; docs/operating.md says what each "
+    "reason asks for.",
+    healthy=False,
+)
+MIGRATION_SUSPENDED = Reason(
+    TYPE,
+    "False",
+    "MigrationSuspended",
+    "Objects may be stored in old versions, and the StorageMigration that would rewrite them is suspended.",
+    "Set spec.suspend: false on the StorageMigration that the message names.",
+    healthy=False,
+)
+OLD_VERSIONS_STORED = Reason(
+    TYPE,
+    "False",
+    "OldVersionsStored",
+    "Objects may be stored in versions other than the storage version, and nothing is at work on it. These "
+    "versions can't be removed from the CRD.",
+    "Run `crdkeeper migrate PLURAL.GROUP`, or have a DefinitionPolicy select the CRD.",
+    healthy=False,
+)
+NOT_RECORDED = Reason(
+    TYPE,
+    "Unknown",
+    "NotRecorded",
+    "status.storedVersions is empty: nobody can say in which versions objects are stored.",
+    "See who writes the CRD's status. The API server records each storage version when the CRD is written.",
+    healthy=False,
+)
+
+
+def judge(definition: DefinitionFacts, migrations: Sequence[StorageMigration]) -> Verdict:
+    """The verdict; `migrations` are those of the CRD's resource."""
+    outdated = definition.outdated_versions
+    if not definition.stored_versions:
+        return Verdict(NOT_RECORDED, f"{NOT_RECORDED.meaning} {NOT_RECORDED.remedy}")
+    if not outdated:
+        return Verdict(CURRENT, f"All objects are stored in {definition.storage_version}.")
+    current = definition.storage_version
+    old = f"Objects may be stored in {', '.join(outdated)}; the storage version is {current}."
+    at_work = _at_work(migrations)
+    if at_work is None:
+        return Verdict(
+            OLD_VERSIONS_STORED,
+            f"{old} Run `{_MIGRATE} {definition.name}`, or let a DefinitionPolicy select the CRD.",
+        )
+    name = at_work.metadata.name
+    succeeded = find_condition(at_work.status.conditions, "Succeeded")
+    if at_work.spec.suspend:
+        return Verdict(MIGRATION_SUSPENDED, f"{old} StorageMigration {name} is suspended.")
+    if succeeded is not None and succeeded.status == "False":
+        # Its message changes with its progress; a report that repeated it would be written all the time.
+        return Verdict(
+            MIGRATION_FAILING,
+            f"{old} StorageMigration {name} is without success ({succeeded.reason}): "
+            f"`kubectl describe smig {name}` tells why.",
+        )
+    return Verdict(MIGRATING, f"{old} StorageMigration {name} is at work.")
+
+
+def _at_work(migrations: Sequence[StorageMigration]) -> StorageMigration | None:
+    """The migration that is to mend it: the youngest that is not over, else the youngest that failed."""
+    executing = [each for each in migrations if each.spec.mode == "Execute"]
+    unfinished = [each for each in executing if each.status.completion_time is None]
+    failed = [each for each in executing if _failed(each)]
+    return max(unfinished or failed, key=_age_key, default=None)
+
+
+def _failed(migration: StorageMigration) -> bool:
+    succeeded = find_condition(migration.status.conditions, "Succeeded")
+    return succeeded is not None and succeeded.status == "False"
+
+
+def _age_key(migration: StorageMigration) -> tuple[str, str]:
+    created = migration.metadata.creation_timestamp
+    return (created.isoformat() if created else "", migration.metadata.name)

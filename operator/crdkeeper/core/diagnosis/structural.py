@@ -1,0 +1,103 @@
+"""NonStructuralSchema: what keeps a schema from being structural, with the server's own type and polarity.
+
+True is bad. The server's condition (nonstructuralschema_controller.go) is one flat string, and is there only
+while there are violations; here each has its field path and message. CRDs with violations cannot be created
+any more, but those of before Kubernetes 1.22 are still served.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+from crdkeeper.core.schema import rules
+from crdkeeper.core.schema.fieldpath import root
+from crdkeeper.core.schema.structural import conversion_error, violations
+from crdkeeper.core.schema.violation import Report
+from crdkeeper.core.text import count
+
+TYPE = "NonStructuralSchema"
+_SHOWN = 10
+_REMEDY = "Until this is mended nothing is pruned and nothing defaulted. `crdkeeper lint` finds the lines."
+
+STRUCTURAL = Reason(TYPE, "False", "Structural", "All schemas are structural.")
+VIOLATIONS = Reason(
+    TYPE,
+    "True",
+    "Violations",
+    "Schemas are not structural, or unknown fields are preserved: objects of the kind are not pruned and not "
+    "defaulted, and the API server would refuse to create the CRD anew.",
+    "Mend each field that the message names, and set spec.preserveUnknownFields: false; "
+    "`crdkeeper lint` and `crdkeeper upgrade-manifest` help.",
+    healthy=False,
+)
+STRUCTURAL_ERROR = Reason(
+    TYPE,
+    "True",
+    "StructuralError",
+    "A schema uses a keyword of which no structural schema can be made, such as $ref or definitions.",
+    "Write the schema out without the keyword that the message names.",
+    healthy=False,
+)
+NOT_DECIDED = Reason(
+    TYPE,
+    "Unknown",
+    "NotDecided",
+    "The schemas are nested too deeply to be checked.",
+    "Nest them less deeply. The API server's own condition of this type in the CRD's status decides.",
+    healthy=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What came of the check of all schemas of a CRD."""
+
+    violations: int = 0
+    shown: tuple[str, ...] = ()
+    """The first of them, each as `path: message`."""
+    error: str = ""
+    """Why a schema cannot be converted at all; empty if all can."""
+    decided: bool = True
+
+
+def structure(crd: Mapping[str, Any]) -> Structure:
+    """Check all schemas of a CRD as the API server decodes it.
+
+    Raises RecursionError if they are nested too deeply.
+    """
+    spec = crd.get("spec", {})
+    report = Report()
+    if spec.get("preserveUnknownFields"):
+        at = root("spec").child("preserveUnknownFields")
+        report.invalid(rules.PRESERVE_UNKNOWN_FIELDS, at, True, "must be false")
+    errors = []
+    for i, version in enumerate(spec.get("versions", ())):
+        schema = version.get("schema", {}).get("openAPIV3Schema")
+        if schema is None:
+            continue
+        error = conversion_error(schema)
+        if error is not None:
+            name = version.get("name", "")
+            errors.append(f"failed to check validation schema for version {name}: {error}")
+        else:
+            at = root("spec").child("versions").index(i).child("schema").child("openAPIV3Schema")
+            violations(schema, at, report)
+    found = report.violations
+    shown = tuple(f"{each.path}: {each.message}"[:300] for each in found[:_SHOWN])
+    return Structure(len(found), shown, "; ".join(errors)[:1000])
+
+
+def judge(found: Structure) -> Verdict:
+    """The verdict."""
+    if not found.decided:
+        return Verdict(NOT_DECIDED, f"{NOT_DECIDED.meaning} {NOT_DECIDED.remedy}")
+    listed = [*found.shown]
+    if found.violations > len(found.shown):
+        listed.append(f"and {found.violations - len(found.shown):,} more")
+    words = "; ".join([*([found.error] if found.error else []), *listed])
+    if found.error:
+        return Verdict(STRUCTURAL_ERROR, f"{words}. {STRUCTURAL_ERROR.remedy}")
+    if found.violations:
+        return Verdict(VIOLATIONS, f"{count(found.violations, 'violation')}: {words}. {_REMEDY}")
+    return Verdict(STRUCTURAL, STRUCTURAL.meaning)

@@ -1,0 +1,245 @@
+"""Terminating: what holds up the deletion of a CRD.
+
+The API server deletes a CRD's objects first, each of which waits for its finalizers, and then takes its own
+finalizer off the CRD (crd_finalizer.go). It says `could not confirm zero CustomResources remaining` at most;
+here are the objects and their finalizers.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from crdkeeper.api.meta import format_time
+from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.core.diagnosis.census import EXAMPLES, object_name
+from crdkeeper.core.diagnosis.conversionfailures import essence
+from crdkeeper.core.diagnosis.probes import PERMIT, Failure, Trouble, not_permitted
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+from crdkeeper.core.text import count
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""The API server's own finalizer on a CRD: it comes off when no object is left."""
+
+_TYPE = "Terminating"
+NOT_TERMINATING = Reason(_TYPE, "False", "NotTerminating", "The CRD is not being deleted.")
+PENDING = Reason(
+    _TYPE,
+    "True",
+    "Pending",
+    "The CRD is being deleted; its objects have not been looked at yet.",
+    healthy=False,
+)
+OBJECTS_HAVE_FINALIZERS = Reason(
+    _TYPE,
+    "True",
+    "ObjectsHaveFinalizers",
+    "Objects of the kind wait for the finalizers in the message, and the CRD waits for the objects.",
+    "See that the controller of each finalizer runs and let it finish. Only if it is gone for good, and what "
+    "it would clean up has been cleaned up, remove its finalizer from the objects: kubectl patch … "
+    "--type=json "
+    '-p=\'[{"op":"remove","path":"/metadata/finalizers"}]\'. Leave the CRD\'s own finalizer: without it the '
+    "objects stay in etcd, and come back with the next CRD of this name.",
+    healthy=False,
+)
+OBJECTS_LEFT = Reason(
+    _TYPE,
+    "True",
+    "ObjectsLeft",
+    "Objects are left that have no finalizer: the API server is at work on them, or cannot delete them.",
+    "Wait; if the number does not fall, look for an admission webhook or policy that refuses DELETE.",
+    healthy=False,
+)
+OBJECTS_UNREADABLE = Reason(
+    _TYPE,
+    "True",
+    "ObjectsUnreadable",
+    "The objects cannot be read, so that the API server cannot delete them either; often a conversion "
+    "webhook was removed before the CRD.",
+    "If the conversion webhook is gone for good, set spec.conversion to the strategy None: the deletion goes "
+    "on.",
+    healthy=False,
+)
+DEFINITION_HAS_FINALIZERS = Reason(
+    _TYPE,
+    "True",
+    "DefinitionHasFinalizers",
+    "No object is left, and the CRD waits for finalizers of its own.",
+    "See that the controller of each finalizer runs; only if it is gone for good remove its finalizer.",
+    healthy=False,
+)
+CLEANING_UP = Reason(
+    _TYPE,
+    "True",
+    "CleaningUp",
+    "No object is left; the API server has yet to take its own finalizer off the CRD.",
+    "Wait: it looks every few seconds, and again up to 17 minutes later where it failed before.",
+    healthy=False,
+)
+NOT_PERMITTED = Reason(
+    _TYPE,
+    "True",
+    "NotPermitted",
+    "The CRD is being deleted, and crdkeeper may not list its objects to see what holds it up.",
+    PERMIT,
+    healthy=False,
+)
+NOT_ASKED = Reason(
+    _TYPE,
+    "True",
+    "APIServerUnavailable",
+    "The CRD is being deleted; the API server did not list its objects.",
+    "Nothing: it is asked again.",
+    healthy=False,
+)
+_SHOWN = 10
+_MOST_FINALIZERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """How far the deletion of a CRD is, by the CRD itself."""
+
+    since: datetime
+    finalizers: tuple[str, ...]
+    """Of the CRD."""
+    message: str
+    """Of the API server's condition Terminating; empty if it has none yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizerUse:
+    """A finalizer on objects that are left."""
+
+    name: str
+    objects: int
+    examples: tuple[str, ...]
+    """The first few, as `namespace/name` or `name`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blockers:
+    """The objects that are left."""
+
+    objects: int
+    """How many were seen."""
+    complete: bool
+    """Whether these are all; else there are more."""
+    finalizers: tuple[FinalizerUse, ...] = ()
+    """The most frequent first; at most ten."""
+    finalizers_total: int = 0
+    examples: tuple[str, ...] = ()
+    """The first few objects."""
+    failure: Failure | None = None
+    """Why they could not be seen, or not all."""
+
+
+@dataclass(frozen=True, slots=True)
+class TerminatingFacts:
+    """All that Terminating depends on."""
+
+    definition: DefinitionFacts
+    deletion: Deletion | None
+    """None for a CRD that is not being deleted."""
+    blockers: Blockers | None
+    """None before they were looked for."""
+
+
+@dataclass(slots=True)
+class BlockerTally:
+    """Counts objects that are left, in bounded memory."""
+
+    objects: int = 0
+    _examples: list[str] = field(default_factory=list)
+    _finalizers: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+
+    def add(self, items: Iterable[Mapping[str, Any]]) -> None:
+        """Count objects by their metadata."""
+        for each in items:
+            self.objects += 1
+            name = object_name(each["metadata"])
+            if len(self._examples) < EXAMPLES:
+                self._examples.append(name)
+            for finalizer in each["metadata"].get("finalizers") or ():
+                if finalizer not in self._finalizers and len(self._finalizers) >= _MOST_FINALIZERS:
+                    continue
+                number, examples = self._finalizers.get(finalizer, (0, ()))
+                if len(examples) < EXAMPLES:
+                    examples = (*examples, name)
+                self._finalizers[finalizer] = (number + 1, examples)
+
+    def blockers(self, *, complete: bool, failure: Failure | None = None) -> Blockers:
+        """What was counted."""
+        top = sorted(self._finalizers.items(), key=lambda item: (-item[1][0], item[0]))[:_SHOWN]
+        return Blockers(
+            objects=self.objects,
+            complete=complete,
+            finalizers=tuple(FinalizerUse(name, *found) for name, found in top),
+            finalizers_total=len(self._finalizers),
+            examples=tuple(self._examples),
+            failure=failure,
+        )
+
+
+def deletion(crd: Mapping[str, Any]) -> Deletion | None:
+    """How far the deletion of a CRD object is; None for one that is not being deleted."""
+    metadata = crd["metadata"]
+    since = metadata.get("deletionTimestamp")
+    if since is None:
+        return None
+    conditions = (crd.get("status") or {}).get("conditions") or ()
+    said = next((each.get("message") or "" for each in conditions if each["type"] == "Terminating"), "")
+    return Deletion(datetime.fromisoformat(since), tuple(metadata.get("finalizers") or ()), said)
+
+
+def judge(facts: TerminatingFacts) -> Verdict:
+    """The condition."""
+    if facts.deletion is None:
+        return Verdict(NOT_TERMINATING, "The CRD is not being deleted.")
+    reason, said = _judge_blockers(facts.definition, facts.deletion, facts.blockers)
+    since = f"Being deleted since {format_time(facts.deletion.since)}."
+    return Verdict(reason, " ".join(filter(None, (since, said, reason.remedy))))
+
+
+def _judge_blockers(
+    definition: DefinitionFacts, deletion: Deletion, blockers: Blockers | None
+) -> tuple[Reason, str]:
+    others = [each for each in deletion.finalizers if each != CLEANUP]
+    also = f" The CRD itself also has the finalizers {', '.join(others)}." if others else ""
+    if CLEANUP not in deletion.finalizers:
+        # Its objects are gone, or are left behind: either way nobody deletes them any more.
+        return (
+            DEFINITION_HAS_FINALIZERS,
+            f"The CRD has the finalizers {', '.join(others) or 'none any more'}.",
+        )
+    if blockers is None:
+        return PENDING, f"Its objects have not been looked at yet.{also}"
+    at_least = "" if blockers.complete else "at least "
+    left = f"{at_least}{count(blockers.objects, 'object')} left"
+    if blockers.finalizers:
+        held = "; ".join(map(_held, blockers.finalizers))
+        rest = blockers.finalizers_total - len(blockers.finalizers)
+        more = f"; and {rest} more finalizers" if rest > 0 else ""
+        return OBJECTS_HAVE_FINALIZERS, f"{left[0].upper()}{left[1:]}: {held}{more}.{also}"
+    if blockers.failure is not None:
+        return _unseen(definition, deletion, blockers.failure, also)
+    if blockers.objects:
+        return OBJECTS_LEFT, f"{left[0].upper()}{left[1:]}, such as {', '.join(blockers.examples)}.{also}"
+    if others:
+        return DEFINITION_HAS_FINALIZERS, f"No object is left.{also}"
+    api_server = f' The API server says: "{deletion.message}".' if deletion.message else ""
+    return CLEANING_UP, f"No object is left, and the CRD has the finalizer {CLEANUP} yet.{api_server}"
+
+
+def _unseen(
+    definition: DefinitionFacts, deletion: Deletion, failure: Failure, also: str
+) -> tuple[Reason, str]:
+    if failure.trouble is Trouble.FORBIDDEN:
+        return NOT_PERMITTED, not_permitted(definition, failure) + also
+    said = f"Its objects cannot be listed: {essence(failure.message)}.{also}"
+    return (OBJECTS_UNREADABLE if failure.trouble is Trouble.FAILED else NOT_ASKED), said
+
+
+def _held(use: FinalizerUse) -> str:
+    more = ", …" if use.objects > len(use.examples) else ""
+    return f"{use.name} on {count(use.objects, 'object')} ({', '.join(use.examples)}{more})"

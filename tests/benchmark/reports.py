@@ -1,0 +1,307 @@
+"""`make bench-reports`: a cluster with thousands of CRDs, and what it takes to keep a report on each.
+
+One CRD of some 30 KB is made through the API server; the others are copies of its stored bytes, put into
+etcd: to create thousands by requests keeps an API server busy for an hour. Then the operator is measured:
+
+- with no report there: until each CRD has one;
+- with all reports there: until each CRD has been judged again; a write makes the benchmark fail;
+- and at rest: from a change of a CRD's schema to the report of the new generation, one change after another.
+
+No figure makes it fail.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from tests.benchmark.meter import Meter, cpu_seconds, peak_memory, resident_memory
+from tests.benchmark.server import Server
+from tests.cluster.harness.installation import NAMESPACE, SERVICE_ACCOUNT, install
+from tests.cluster.harness.operator import Operator
+from tests.controlplane.plane import ControlPlane
+
+_CONTROLLERS: Final = ("clusterrole-aggregation-controller", "serviceaccount-controller")
+_GROUP_SIZE: Final = 10
+"""CRDs in an API group: the API server writes the OpenAPI document of a whole group anew for each change."""
+_PATIENT: Final = {"lease-duration": "120", "renew-deadline": "100"}
+"""An API server that takes in thousands of CRDs does not always answer within ten seconds."""
+_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_REPORTS: Final = "/apis/crdkeeper.dev/v1alpha1/definitionreports"
+_PREFIX: Final = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
+_UID: Final = "00000000-0000-4000-8000-{:012d}"
+_QUIET: Final = 0.2
+_TIMEOUT: Final = 900.0
+_FIELDS: Final = 150
+_AT_REST_SECONDS: Final = 15.0
+
+
+class NeedlessWrite(Exception):
+    """A report was written though nothing had changed."""
+
+
+class Reports:
+    """What a watch on all reports has seen, and when."""
+
+    def __init__(self, server: Server) -> None:
+        self.generations: dict[str, int] = {}
+        """The generation of the CRD that each complete report is about."""
+        self.versions: dict[str, str] = {}
+        self.writes = 0
+        self._changed = threading.Condition()
+        threading.Thread(target=self._follow, args=(server,), daemon=True).start()
+
+    def wait(self, holds: Callable[[], bool], seconds: float = _TIMEOUT) -> float:
+        """When that came to hold; raises TimeoutError if it does not."""
+        with self._changed:
+            if not self._changed.wait_for(holds, seconds):
+                raise TimeoutError(f"{len(self.generations)} reports, and still not as expected")
+            return time.monotonic()
+
+    def wait_for(self, name: str, generation: int) -> float:
+        """When there was a report on that generation of a CRD."""
+        return self.wait(lambda: self.generations[name] >= generation)
+
+    def _follow(self, server: Server) -> None:
+        with suppress(OSError):  # the API server has ended; who waits for more runs out of time
+            for report in server.watch_all(_REPORTS):
+                self._take(report)
+
+    def _take(self, report: dict[str, Any]) -> None:
+        name, status = report["metadata"]["name"], report.get("status") or {}
+        with self._changed:
+            self.writes += 1
+            self.versions[name] = report["metadata"]["resourceVersion"]
+            if status.get("conditions"):
+                self.generations[name] = status["observedGeneration"]
+            self._changed.notify_all()
+
+
+class Benchmark:
+    """One control plane with so many CRDs, and crdkeeper installed."""
+
+    def __init__(self, plane: ControlPlane, count: int) -> None:
+        self._plane = plane
+        self.count = count
+        install(plane)
+        self._account = plane.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
+        self.size = self._make_definitions()
+        self.reports = Reports(Server(plane.kubeconfig))
+
+    def run(self, changes: int) -> list[str]:
+        """All figures, as lines to print."""
+        with self._operator() as operator:
+            _tell("first start")
+            lines = [f"first start, no reports   {self._start(operator, self._all_written)}"]
+            lines.append(f"  at rest                 {self._at_rest(operator)}")
+        writes, versions = self.reports.writes, dict(self.reports.versions)
+        with self._operator() as operator:
+            _tell("second start")
+            lines.append(f"restart, nothing changed  {self._start(operator, lambda: self._judged(operator))}")
+            lines.append(f"  at rest                 {self._at_rest(operator)}")
+            if self.reports.writes != writes or self.reports.versions != versions:
+                raise NeedlessWrite(f"{self.reports.writes - writes} writes after a restart")
+            _tell("changes")
+            lines.append(f"change to report          {self._follow_changes(changes)}")
+            lines.append(f"  memory then             {_mib(resident_memory(operator.pid))} resident")
+        return lines
+
+    def _make_definitions(self) -> int:
+        """The size of one as JSON."""
+        _tell(f"making {self.count:,} CRDs")
+        plane = self._plane
+        plane.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(_definition()))
+        plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{_name(0)}")
+        model = plane.etcd.raw(_PREFIX + _name(0))
+        assert model is not None
+        uid = json.loads(model)["metadata"]["uid"]
+        for number in range(1, self.count):
+            copy = model
+            for ours, theirs in (
+                (_plural(0), _plural(number)),
+                (_kind(0), _kind(number)),
+                (_group(0), _group(number)),
+                (uid, _UID.format(number)),
+            ):
+                copy = copy.replace(ours.encode(), theirs.encode())
+            plane.etcd.put(_PREFIX + _name(number), copy)
+        self._wait_until_quiet()
+        return len(model)
+
+    def _wait_until_quiet(self) -> None:
+        """The API server takes new CRDs in for minutes: watch cache, handlers, discovery, OpenAPI."""
+        meter = Meter({"apiserver": self._plane.api_servers[0].pid})
+        deadline = time.monotonic() + _TIMEOUT
+        while not self._all_listed():
+            if time.monotonic() > deadline:
+                raise TimeoutError("the API server does not list all CRDs")
+            time.sleep(1.0)
+        calm = 0
+        before = meter.read()
+        while calm < 3 and time.monotonic() < deadline:
+            time.sleep(1.0)
+            now = meter.read()
+            used = before.until(now)
+            calm = calm + 1 if used.cpu["apiserver"] < _QUIET * used.seconds else 0
+            before = now
+
+    def _all_listed(self) -> bool:
+        accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+        try:
+            listed = sum(1 for _ in Server(self._plane.kubeconfig).list(_CRDS, accept=accept))
+        except RuntimeError:  # its cache lags behind etcd
+            return False
+        return listed >= self.count
+
+    @contextmanager
+    def _operator(self) -> Iterator[Operator]:
+        operator = Operator(self._plane, flags=_PATIENT)
+        try:
+            yield operator
+        finally:
+            operator.close()
+
+    def _start(self, operator: Operator, done: Callable[[], float]) -> str:
+        begin = time.monotonic()
+        operator.start()
+        ready = time.monotonic() - begin
+        complete = done() - begin
+        used = cpu_seconds(operator.pid)
+        return (
+            f"/readyz after {ready:.1f} s, all judged and written after {complete:.1f} s, "
+            f"{used:.1f} s of CPU; peak memory {_mib(peak_memory(operator.pid))}"
+        )
+
+    def _all_written(self) -> float:
+        return self.reports.wait(lambda: len(self.reports.generations) >= self.count)
+
+    def _judged(self, operator: Operator) -> float:
+        deadline = time.monotonic() + _TIMEOUT
+        while operator.metric("crdkeeper_definition_conditions", condition="Ready") < self.count:
+            if time.monotonic() > deadline:
+                raise TimeoutError("not all CRDs have been judged")
+            time.sleep(0.1)
+        return time.monotonic()
+
+    def _at_rest(self, operator: Operator) -> str:
+        meter = Meter({"operator": operator.pid})
+        before = meter.read()
+        time.sleep(_AT_REST_SECONDS)
+        used = before.until(meter.read())
+        resident = resident_memory(operator.pid)
+        return f"{_mib(resident)} resident, {100 * used.cpu['operator'] / used.seconds:.1f} % of a core"
+
+    def _follow_changes(self, changes: int) -> str:
+        server = Server(self._plane.kubeconfig)
+        took = []
+        for number in range(changes):
+            # Spread over all, in an order that no cache has seen.
+            name = _name(number * 7919 % self.count)
+            generation = self.reports.generations[name] + 1
+            begin = time.monotonic()
+            server.merge(f"{_CRDS}/{name}", {"spec": {"versions": [_version(f"Change {number}.")]}})
+            took.append(self.reports.wait_for(name, generation) - begin)
+        took.sort()
+        p99 = took[min(len(took) - 1, int(0.99 * len(took)))]
+        return f"{changes} changes: p50 {median(took):.3f} s, p99 {p99:.3f} s, worst {took[-1]:.3f} s"
+
+
+def _plural(number: int) -> str:
+    return f"widgets{number:05d}"
+
+
+def _kind(number: int) -> str:
+    return f"WidgetKind{number:05d}"
+
+
+def _group(number: int) -> str:
+    return f"bench{number // _GROUP_SIZE:04d}.example.com"
+
+
+def _name(number: int) -> str:
+    return f"{_plural(number)}.{_group(number)}"
+
+
+def _definition() -> dict[str, Any]:
+    names = {
+        "plural": _plural(0),
+        "singular": f"{_plural(0)}one",
+        "kind": _kind(0),
+        "listKind": f"{_kind(0)}List",
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": _name(0)},
+        "spec": {
+            "group": _group(0),
+            "names": names,
+            "scope": "Namespaced",
+            "versions": [_version("At first.")],
+        },
+    }
+
+
+def _version(description: str) -> dict[str, Any]:
+    fields = {
+        f"field{number:03d}": {
+            "type": "object",
+            "description": f"Setting {number} of the widget, described as long as is usual in such CRDs.",
+            "properties": {
+                "size": {"type": "integer", "minimum": 0},
+                "name": {"type": "string", "maxLength": 63, "pattern": "^[a-z]+$"},
+            },
+        }
+        for number in range(_FIELDS)
+    }
+    return {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {
+            "openAPIV3Schema": {
+                "type": "object",
+                "description": description,
+                "properties": {
+                    "spec": {"type": "object", "properties": fields},
+                    "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
+                },
+            }
+        },
+    }
+
+
+def _mib(size: int) -> str:
+    return f"{size / (1 << 20):.0f} MiB"
+
+
+def _tell(what: str) -> None:
+    print(what, file=sys.stderr)
+
+
+def main() -> None:
+    """Run it and print the figures."""
+    parser = argparse.ArgumentParser(description="Measure the reports on many CRDs.")
+    parser.add_argument("--definitions", type=int, default=2000)
+    parser.add_argument("--changes", type=int, default=200)
+    arguments = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        ControlPlane(Path(directory), controllers=_CONTROLLERS) as plane,
+    ):
+        benchmark = Benchmark(plane, arguments.definitions)
+        lines = benchmark.run(arguments.changes)
+    print(f"{arguments.definitions:,} CRDs of {benchmark.size:,} bytes")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Authorities and the certificates that they sign, as good or as bad as a test wants them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+YEAR = timedelta(days=365)
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A serving certificate with its key, in PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+class Authority:
+    """A CA with a certificate that is good from `begin` on for `lifetime`; by default from an hour ago."""
+
+    def __init__(
+        self, name: str = "test-ca", *, begin: datetime | None = None, lifetime: timedelta = YEAR
+    ) -> None:
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        own = _builder(self._name, self._name, self._key.public_key(), begin, lifetime).add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        )
+        self.pem = own.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    def issue(
+        self,
+        hosts: Sequence[str] = (LOOPBACK,),
+        *,
+        begin: datetime | None = None,
+        lifetime: timedelta = YEAR,
+    ) -> Issued:
+        """A serving certificate for IP addresses and DNS names."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhook")])
+        names = [
+            x509.IPAddress(ip_address(each)) if each[0].isdigit() else x509.DNSName(each) for each in hosts
+        ]
+        signed = (
+            _builder(name, self._name, key.public_key(), begin, lifetime)
+            .add_extension(x509.SubjectAlternativeName(names), critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        return Issued(
+            signed.public_bytes(serialization.Encoding.PEM),
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            ),
+        )
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    begin: datetime | None,
+    lifetime: timedelta,
+) -> x509.CertificateBuilder:
+    begin = begin or datetime.now(UTC) - timedelta(hours=1)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begin)
+        .not_valid_after(begin + lifetime)
+    )

@@ -1,0 +1,160 @@
+"""The slow lane of probes, in virtual time: asked when due, a few at a time, kept while it is good."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any
+
+import pytest
+
+from crdkeeper.controllers.probes import Probe, Probes, Subject
+from crdkeeper.core.diagnosis.assessment import Assessment
+from tests import virtualtime
+from tests.unit.core.diagnosis.builders import seen
+from tests.virtualtime import now
+
+NAME = "widgets.example.com"
+TTL = 100.0
+
+
+class World:
+    """One probe that takes a second, the CRDs that there are, and who was told of an answer."""
+
+    def __init__(self, *names: str) -> None:
+        self.about: Hashable | None = "first"
+        self.value: Any = "well"
+        self.failures = 0
+        self.asked: list[tuple[float, Any]] = []
+        self.told: list[str] = []
+        self.at_work = self.most = 0
+        self.subjects = {name: Subject(seen(), Assessment()) for name in names or (NAME,)}
+        probe = Probe("census", "VersionsCurrent", lambda _: TTL, lambda _: self.about, self.ask)
+        self.probes = Probes([probe], self.subjects.get, self.told.append, at_once=2)
+
+    async def ask(self, _: Subject, before: Any) -> Any:
+        self.asked.append((now(), before))
+        self.at_work += 1
+        self.most = max(self.most, self.at_work)
+        await asyncio.sleep(1.0)
+        self.at_work -= 1
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError("not yet")
+        return self.value
+
+    def look(self, name: str = NAME) -> tuple[Any, frozenset[str]]:
+        """What a reconciliation sees: the fact, and what is pending."""
+        subject = self.subjects[name]
+        pending = self.probes.pending(name, subject)
+        return self.probes.live(name, subject).census, pending
+
+
+def play(world: World, people: Callable[[], Awaitable[None]]) -> None:
+    async def main() -> None:
+        running = asyncio.create_task(world.probes.queue.run())
+        await people()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    virtualtime.run(main())
+
+
+PENDING = frozenset(("VersionsCurrent",))
+
+
+def test_the_first_answer_comes_and_is_told() -> None:
+    world = World()
+
+    async def people() -> None:
+        assert world.look() == (None, PENDING)
+        await asyncio.sleep(2.0)
+        assert world.told == [NAME]
+        assert world.look() == ("well", frozenset())
+
+    play(world, people)
+    assert len(world.asked) == 1
+
+
+def test_it_is_asked_again_when_the_answer_is_old_and_told_only_if_it_differs() -> None:
+    world = World()
+
+    async def people() -> None:
+        world.look()
+        await asyncio.sleep(TTL + 10)
+        assert world.told == [NAME]
+        world.value = "ill"
+        await asyncio.sleep(TTL + 10)
+        assert world.told == [NAME, NAME]
+        assert world.look() == ("ill", frozenset())
+
+    play(world, people)
+    assert [before for _, before in world.asked] == [None, "well", "well"]
+
+
+def test_another_question_is_due_at_once_and_has_no_answer_until_then() -> None:
+    world = World()
+
+    async def people() -> None:
+        world.look()
+        await asyncio.sleep(2.0)
+        world.about = "second"
+        assert world.look() == (None, PENDING)
+        await asyncio.sleep(2.0)
+        assert world.look() == ("well", frozenset())
+        assert world.told == [NAME, NAME]
+
+    play(world, people)
+
+
+def test_where_there_is_nothing_to_ask_nothing_is_pending() -> None:
+    world = World()
+    world.about = None
+
+    async def people() -> None:
+        assert world.look() == (None, frozenset())
+        await asyncio.sleep(2.0)
+
+    play(world, people)
+    assert world.asked == []
+    assert world.told == []
+
+
+def test_a_few_are_asked_at_a_time() -> None:
+    names = [f"{number}.example.com" for number in range(10)]
+    world = World(*names)
+
+    async def people() -> None:
+        for name in names:
+            world.look(name)
+        await asyncio.sleep(20.0)
+        assert sorted(world.told) == sorted(names)
+
+    play(world, people)
+    assert world.most == 2
+
+
+def test_a_probe_that_breaks_is_made_again() -> None:
+    world = World()
+    world.failures = 2
+
+    async def people() -> None:
+        world.look()
+        await asyncio.sleep(30.0)
+        assert world.look() == ("well", frozenset())
+
+    play(world, people)
+    assert len(world.asked) == 3
+
+
+def test_a_crd_that_is_gone_is_not_asked_about_again() -> None:
+    world = World()
+
+    async def people() -> None:
+        world.look()
+        await asyncio.sleep(2.0)
+        del world.subjects[NAME]
+        world.probes.forget(NAME)
+        await asyncio.sleep(10 * TTL)
+
+    play(world, people)
+    assert len(world.asked) == 1

@@ -1,0 +1,56 @@
+"""CRDs as the API server returns them, and facts about them, so that a test says only what matters."""
+
+from typing import Any
+
+from crdkeeper.core.diagnosis.assessment import Assessment
+from crdkeeper.core.diagnosis.facts import Facts, LiveFacts, SeenDefinition, seen_definition
+from tests.unit.builders import NAME, NOW, crd
+
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def condition(type_: str, status: str, reason: str = "", message: str = "") -> dict[str, str]:
+    """A condition in a CRD's status."""
+    return {"type": type_, "status": status, "reason": reason, "message": message}
+
+
+GOOD = (
+    condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
+    condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted"),
+)
+
+
+def live_crd(
+    *,
+    conditions: tuple[dict[str, str], ...] = GOOD,
+    schema: dict[str, Any] | None = None,
+    spec: dict[str, Any] | None = None,
+    group: str = "example.com",
+    accepted: dict[str, Any] | None = None,
+    **changes: Any,
+) -> dict[str, Any]:
+    """A CRD with a schema in each version; `changes` are those of `tests.unit.builders.crd`."""
+    made = crd(**changes)
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    made["apiVersion"], made["kind"] = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
+    made["metadata"]["name"] = made["metadata"]["name"].replace("example.com", group)
+    made["spec"] |= {"group": group, "names": names, **(spec or {})}
+    for version in made["spec"]["versions"]:
+        version["schema"] = {"openAPIV3Schema": OPEN if schema is None else schema}
+    made["status"] |= {"conditions": list(conditions), "acceptedNames": accepted or names}
+    return made
+
+
+def seen(**changes: Any) -> SeenDefinition:
+    """A CRD as the watch shows it."""
+    return seen_definition(live_crd(**changes))
+
+
+def facts(assessment: Assessment | None = None, **changes: Any) -> Facts:
+    """All that a report is made from; the CRD stores one version only unless told otherwise."""
+    known = {key: changes.pop(key) for key in ("conflicts", "migrations", "live", "now") if key in changes}
+    known = {"now": NOW, "live": LiveFacts(), **known}
+    return Facts(seen(**{"stored": ("v2",), **changes}), assessment or Assessment(), **known)
+
+
+__all__ = ["GOOD", "NAME", "NOW", "condition", "facts", "live_crd", "seen"]

@@ -1,0 +1,96 @@
+"""Findings: all counted, the worst kept, small."""
+
+from typing import Any
+
+from crdkeeper.api.definitionreport import FINDINGS_SHOWN, Severity
+from crdkeeper.core.conventions.annotation import ANNOTATION
+from crdkeeper.core.definition.create import decode
+from crdkeeper.core.diagnosis.findings import Findings, Found, collect, lint
+from crdkeeper.core.schema.violation import Report
+from tests.unit.core.diagnosis.builders import live_crd
+
+PLAIN = {"type": "object", "properties": {"spec": {"type": "object", "description": "Nothing yet."}}}
+
+
+def found(severity: Severity, number: int) -> list[Found]:
+    return [(severity, "rule", f"spec.f{i}", "Required value") for i in range(number)]
+
+
+def found_in(crd: dict[str, Any]) -> list[Found]:
+    """What is found, without matters of taste."""
+    decoded = decode(crd, Report())
+    assert decoded is not None
+    return [each for each in lint(crd, decoded) if each[0] != "Note"]
+
+
+def test_nothing_found_takes_no_room() -> None:
+    assert collect([]) == Findings()
+    assert Findings().shown() == []
+    assert Findings().counts().total == 0
+
+
+def test_the_worst_are_kept_in_order_and_all_are_counted() -> None:
+    severities: tuple[tuple[Severity, int], ...] = (
+        ("Unchecked", 3),
+        ("Warning", 60),
+        ("Error", 2),
+        ("Note", 5),
+        ("Refused", 1),
+    )
+    findings = collect(each for severity, number in severities for each in found(severity, number))
+    shown = findings.shown()
+    expected = ["Refused", "Error", "Error", *["Warning"] * (FINDINGS_SHOWN - 3)]
+    assert [each.severity for each in shown] == expected
+    assert [each.path for each in shown[1:5]] == ["spec.f0", "spec.f1", "spec.f0", "spec.f1"]
+    assert findings.counts().to_object() == {
+        "total": 63,
+        "refused": 1,
+        "errors": 2,
+        "warnings": 60,
+        "notes": 5,
+        "unchecked": 3,
+    }
+
+
+def test_notes_are_counted_only() -> None:
+    findings = collect(found("Note", 5))
+    assert findings.shown() == []
+    assert findings.counts().notes == 5
+
+
+def test_long_texts_are_cut() -> None:
+    (shown,) = collect([("Error", "rule", "p" * 9999, "m" * 9999)]).shown()
+    assert len(shown.path) == len(shown.message) == 512
+
+
+def test_findings_are_kept_small() -> None:
+    many: list[Found] = [
+        ("Warning", "rule", f"spec.versions[0].schema.properties[f{i}]", "Say what it is.") for i in range(50)
+    ]
+    assert len(collect(many).packed) < 1024
+
+
+def test_what_the_server_adds_is_no_finding() -> None:
+    """A live CRD carries a status, finalizers and owners that no manifest has."""
+    added: dict[str, Any] = {
+        "finalizers": ["customresourcecleanup.apiextensions.k8s.io"],
+        "managedFields": [{"manager": "kubectl"}],
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1"}],
+    }
+    assert found_in(live_crd(schema=PLAIN, **added)) == []
+
+
+def test_an_error_of_the_linter_is_found() -> None:
+    assert found_in(live_crd(schema=PLAIN, spec={"scope": ""})) == [
+        ("Refused", "scope", "spec.scope", "Required value")
+    ]
+
+
+def test_conventions_are_part_of_it_unless_the_author_has_them_ignored() -> None:
+    said = found_in(live_crd())
+    assert {each[1] for each in said} == {"open-schema"}
+    lines = "nonsense\nopen-schema v*:: it embeds objects of other kinds"
+    assert found_in(live_crd(annotations={ANNOTATION: lines})) == []
+    lines = "open-schema v1:: it embeds objects of other kinds"
+    assert [each[2] for each in found_in(live_crd(annotations={ANNOTATION: lines}))] == ["v2:"]

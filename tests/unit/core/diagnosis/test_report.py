@@ -1,0 +1,288 @@
+"""The report as a whole: the summary, what is kept over a restart, what is worth an Event or a write."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.api.definitionreport import DefinitionReport
+from crdkeeper.api.meta import ObjectMeta, OwnerReference, find_condition
+from crdkeeper.core.diagnosis import established, namesaccepted, registry
+from crdkeeper.core.diagnosis.assessment import Assessment, assess
+from crdkeeper.core.diagnosis.chain import CHAIN, PROBED
+from crdkeeper.core.diagnosis.findings import Findings, collect
+from crdkeeper.core.diagnosis.report import OnRecord, Told, Wanted, on_record, report_metadata, wanted_report
+from tests.unit.builders import later
+from tests.unit.core.diagnosis.builders import NAME, NOW, condition, facts, live_crd
+
+REFUSED = (
+    condition("NamesAccepted", "False", "KindConflict", '"Widget" is already in use'),
+    condition("Established", "False", "NotAccepted", "not all names are accepted"),
+)
+
+
+def reason(wanted: Wanted, type_: str) -> tuple[str, str]:
+    """Status and reason of a condition of the report."""
+    found = find_condition(wanted.status.conditions, type_)
+    assert found is not None
+    return found.status, found.reason
+
+
+def message(wanted: Wanted, type_: str) -> str:
+    found = find_condition(wanted.status.conditions, type_)
+    assert found is not None
+    return found.message
+
+
+def as_read(wanted: Wanted, *, version: str = "7", uid: str = "u1") -> DefinitionReport:
+    """The report as the API server returns it once it is written."""
+    owner = OwnerReference(
+        api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition", name=NAME, uid=uid
+    )
+    metadata = ObjectMeta(name=NAME, uid="r1", resource_version=version, owner_references=[owner])
+    written = DefinitionReport(metadata=metadata, status=wanted.status).to_object()
+    return DefinitionReport.model_validate(written)
+
+
+def test_all_conditions_are_there_in_their_order() -> None:
+    types = [each.type for each in wanted_report(facts(), {}).status.conditions]
+    assert types == [type_ for type_, _ in registry.CONDITIONS] == ["Ready", *CHAIN]
+    assert set(types) > PROBED
+
+
+def test_a_healthy_crd_is_ready() -> None:
+    wanted = wanted_report(facts(), {})
+    assert reason(wanted, "Ready") == ("True", "Healthy")
+    assert wanted.changes == []
+    status = wanted.status
+    assert (status.observed_generation, status.storage_version, status.stored_versions) == (2, "v2", ["v2"])
+    assert {each.observed_generation for each in status.conditions} == {2}
+    assert {each.last_transition_time for each in status.conditions} == {NOW}
+
+
+def test_ready_takes_the_reason_of_the_worst_and_names_the_others() -> None:
+    wanted = wanted_report(facts(conditions=REFUSED, stored=("v1", "v2")), {})
+    assert reason(wanted, "Ready") == ("False", "KindConflict")
+    said = message(wanted, "Ready")
+    assert said.startswith("NamesAccepted: ")
+    assert said.endswith("Also: Established (NotAccepted), StorageCurrent (OldVersionsStored).")
+
+
+def test_what_is_wrong_weighs_more_than_what_is_not_known() -> None:
+    wanted = wanted_report(facts(conditions=(), stored=("v1", "v2")), {})
+    assert reason(wanted, "NamesAccepted") == ("Unknown", "NotYetProcessed")
+    assert reason(wanted, "Ready") == ("False", "OldVersionsStored")
+
+
+def test_what_is_not_known_makes_ready_unknown() -> None:
+    assert reason(wanted_report(facts(conditions=()), {}), "Ready") == ("Unknown", "NotYetProcessed")
+
+
+def test_errors_of_the_linter_are_told_and_leave_it_ready() -> None:
+    found = collect([("Refused", "scope", "spec.scope", "Required value"), ("Warning", "a", "b", "c")])
+    wanted = wanted_report(facts(Assessment(findings=found)), {})
+    assert reason(wanted, "Ready") == ("True", "WouldBeRefused")
+    assert "1 error and 1 warning" in message(wanted, "Ready")
+    assert [each.id for each in wanted.status.findings] == ["scope", "a"]
+    assert wanted.status.finding_counts.refused == 1
+
+
+def test_violations_of_structure_make_it_not_ready() -> None:
+    assessment = assess(live_crd(schema={"type": "object", "properties": {"spec": {}}}))
+    wanted = wanted_report(facts(assessment), {})
+    assert reason(wanted, "NonStructuralSchema") == ("True", "Violations")
+    assert reason(wanted, "Ready") == ("False", "Violations")
+    assert wanted.status.finding_counts.refused > 0
+
+
+# Transitions
+
+
+def test_what_stays_keeps_its_time_and_what_changes_gets_a_new_one() -> None:
+    first = wanted_report(facts(), {})
+    second = wanted_report(facts(stored=("v1", "v2"), now=later(60)), first.told)
+    since = {each.type: each.last_transition_time for each in second.status.conditions}
+    assert since.pop("StorageCurrent") == since.pop("Ready") == later(60)
+    assert set(since.values()) == {NOW}
+
+
+def test_times_are_whole_seconds_as_the_api_server_keeps_them() -> None:
+    wanted = wanted_report(facts(now=later(0.75)), {})
+    assert wanted.is_as(on_record(as_read(wanted)))
+
+
+def changed(before: Wanted, **now: Any) -> list[str]:
+    """The reasons that are worth an Event."""
+    return [each.reason.name for each in wanted_report(facts(**now), before.told).changes]
+
+
+def test_trouble_and_its_end_are_news_and_nothing_else() -> None:
+    good = wanted_report(facts(), {})
+    bad = wanted_report(facts(stored=("v1", "v2")), good.told)
+    assert changed(good) == []
+    assert changed(good, stored=("v1", "v2")) == ["OldVersionsStored"]
+    assert changed(bad, stored=("v1", "v2")) == []
+    assert changed(bad) == ["Current"]
+
+
+def test_trouble_at_first_sight_is_news() -> None:
+    reasons = [each.reason for each in wanted_report(facts(conditions=REFUSED), {}).changes]
+    assert reasons == [namesaccepted.KIND_CONFLICT, established.NOT_ACCEPTED]
+
+
+def test_what_becomes_known_is_news_only_if_it_is_bad() -> None:
+    unknown = wanted_report(facts(conditions=()), {})
+    assert unknown.changes == []
+    assert changed(unknown) == []
+    assert changed(unknown, conditions=REFUSED) == ["KindConflict", "NotAccepted"]
+
+
+# Over a restart
+
+
+PENDING = frozenset(("VersionsCurrent",))
+
+
+def known_reason() -> str:
+    """Some reason of VersionsCurrent that is False."""
+    return next(each.name for each in registry.reasons("VersionsCurrent") if each.status == "False")
+
+
+def test_a_condition_that_waits_for_its_probe_stays_as_it_was_told() -> None:
+    before = Told("False", known_reason(), NOW, 2, "As it was told.")
+    wanted = wanted_report(facts(now=later(60)), {"VersionsCurrent": before}, PENDING)
+    assert reason(wanted, "VersionsCurrent") == ("False", known_reason())
+    assert message(wanted, "VersionsCurrent") == "As it was told."
+    assert wanted.told["VersionsCurrent"] == before
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        Told("False", "NoSuchReason", NOW, 2, "Of another version of crdkeeper."),
+        Told("False", known_reason(), NOW, 1, "Of another generation of the CRD."),
+        Told("False", known_reason(), NOW, 2, ""),
+    ],
+    ids=["unknown reason", "other generation", "no message"],
+)
+def test_else_it_is_judged_by_what_is_known(before: Told) -> None:
+    told = {"VersionsCurrent": before}
+    assert wanted_report(facts(), told, PENDING) == wanted_report(facts(), told)
+    assert message(wanted_report(facts(), told, PENDING), "VersionsCurrent") != before.message
+
+
+def test_an_unchanged_crd_needs_no_write_after_a_restart() -> None:
+    wanted = wanted_report(facts(), {})
+    record = on_record(as_read(wanted))
+    again = wanted_report(facts(now=later(3600)), record.told)
+    assert again.is_as(record)
+    assert again.changes == []
+
+
+# What is on record
+
+
+def test_the_owner_is_the_crd() -> None:
+    wanted = wanted_report(facts(), {})
+    assert on_record(as_read(wanted, uid="u9")).owners == ("u9",)
+    (owner,) = report_metadata(facts().seen.definition)["ownerReferences"]
+    assert (owner["uid"], owner["name"]) == ("u1", NAME)
+
+
+def test_edits_by_others_are_seen() -> None:
+    wanted = wanted_report(facts(stored=("v1", "v2")), {})
+    for edit in (
+        lambda status: status.conditions[0].__setattr__("status", "True"),
+        lambda status: status.conditions.pop(),
+        lambda status: status.stored_versions.clear(),
+        lambda status: setattr(status, "storage_version", "v9"),
+        lambda status: setattr(status.finding_counts, "errors", 9),
+    ):
+        report = as_read(wanted)
+        edit(report.status)
+        assert not wanted.is_as(on_record(report))
+
+
+def test_conditions_that_others_add_are_left_alone() -> None:
+    """Server-side apply can't remove them: to see a difference in them would mean to write for ever."""
+    wanted = wanted_report(facts(), {})
+    report = as_read(wanted)
+    theirs = report.status.conditions[0].model_copy(update={"type": "TheirsReady"})
+    report.status.conditions.insert(0, theirs)
+    report.status.conditions.reverse()
+    assert wanted.is_as(on_record(report))
+    assert "TheirsReady" not in on_record(report).told
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "newer"), [("10", "9", True), ("9", "10", False), ("9", "9", False)]
+)
+def test_newer_is_told_by_the_resource_version(one: str, other: str, newer: bool) -> None:
+    def record(version: str) -> OnRecord:
+        return OnRecord("r1", version, (), b"", Findings(), b"", "", {})
+
+    assert record(one).is_newer_than(record(other)) is newer
+
+
+def test_a_reason_belongs_to_one_condition_and_says_what_to_do() -> None:
+    for type_, _ in registry.CONDITIONS:
+        reasons = registry.reasons(type_)
+        assert reasons, type_
+        assert any(each.healthy for each in reasons), type_
+        for each in reasons:
+            assert each.condition == type_
+            assert each.meaning.endswith("."), each.name
+            assert not each.remedy or each.remedy.endswith("."), each.name
+            assert each.healthy or each.remedy or each.meaning.endswith(" yet."), each.name
+
+
+# What is on record stands in for an assessment
+
+
+def found_one() -> Assessment:
+    return Assessment(findings=collect([("Refused", "scope", "spec.scope", "Required value")]))
+
+
+def test_what_is_on_record_of_the_same_revision_stands_in() -> None:
+    written = wanted_report(facts(found_one()), {})
+    record = on_record(as_read(written))
+    assert written.is_as(record)
+    stand_in = record.assessment(facts().seen)
+    assert stand_in is not None
+    assert stand_in.recorded
+
+    again = wanted_report(facts(stand_in, now=later(60)), record.told)
+    assert again.is_as(record)
+    assert reason(again, "Ready") == ("True", "WouldBeRefused")
+    assert again.changes == []
+    moved = wanted_report(facts(stand_in, stored=("v1", "v2")), record.told)
+    assert not moved.is_as(record)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"generation": 3}, {"uid": "u2"}, {"annotations": {"a": "b"}}, {"labels": {"a": "b"}}],
+    ids=lambda each: next(iter(each)),
+)
+def test_what_is_on_record_of_another_revision_does_not(changes: dict[str, Any]) -> None:
+    record = on_record(as_read(wanted_report(facts(found_one()), {})))
+    assert record.assessment(facts(**changes).seen) is None
+
+
+def test_findings_that_others_changed_are_put_right() -> None:
+    written = wanted_report(facts(found_one()), {})
+    for edit in (
+        lambda status: status.findings.clear(),
+        lambda status: setattr(status.finding_counts, "refused", 0),
+        lambda status: setattr(status, "assessed", ""),
+    ):
+        report = as_read(written)
+        edit(report.status)
+        record = on_record(report)
+        assert record.assessment(facts().seen) is None
+        assert not written.is_as(record)
+
+
+def test_another_version_of_crdkeeper_looks_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = on_record(as_read(wanted_report(facts(found_one()), {})))
+    monkeypatch.setattr("crdkeeper.core.diagnosis.report.__version__", "99")
+    assert record.assessment(facts().seen) is None

@@ -1,0 +1,224 @@
+"""SubresourcesReady: what the schema must have for status and scale, and what an object's /scale says."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.core.diagnosis import subresources
+from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.subresources import (
+    DeclaredSubresources,
+    ScaleProbe,
+    ScaleRead,
+    SubresourceFacts,
+    declared_subresources,
+    judge,
+)
+from crdkeeper.core.diagnosis.verdict import Verdict
+from tests.unit.builders import crd as crd_object
+from tests.unit.builders import definition
+
+INTEGER, STRING = {"type": "integer"}, {"type": "string"}
+SCALE = {
+    "specReplicasPath": ".spec.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.selector",
+}
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def object_of(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+GOOD_SPEC = object_of(replicas=INTEGER)
+GOOD_STATUS = object_of(replicas=INTEGER, selector=STRING)
+GOOD = object_of(spec=GOOD_SPEC, status=GOOD_STATUS)
+READ = ScaleProbe((ScaleRead("v1", "ns/w1"), ScaleRead("v2", "ns/w1")))
+
+
+def declared(
+    schema: dict[str, Any] | None = None,
+    scale: dict[str, Any] | None = None,
+    *,
+    status: bool = True,
+    served: tuple[str, ...] = ("v2",),
+    **spec: Any,
+) -> DeclaredSubresources:
+    crd = crd_object(served=served)
+    crd["spec"] |= spec
+    for version in crd["spec"]["versions"]:
+        version["schema"] = {"openAPIV3Schema": GOOD if schema is None else schema}
+        version["subresources"] = {
+            **({"status": {}} if status else {}),
+            **({"scale": scale} if scale else {}),
+        }
+    return declared_subresources(crd)
+
+
+def verdict(found: DeclaredSubresources, probe: ScaleProbe | None = READ) -> Verdict:
+    return judge(SubresourceFacts(definition(), found, probe))
+
+
+@pytest.mark.parametrize(
+    ("schema", "path", "detail"),
+    [
+        (
+            object_of(spec=object_of(), status=GOOD_STATUS),
+            "specReplicasPath",
+            "the schema has no .spec.replicas",
+        ),
+        (object_of(status=GOOD_STATUS), "specReplicasPath", "the schema has no .spec.replicas"),
+        (
+            object_of(spec=GOOD_SPEC, status=object_of(selector=STRING)),
+            "statusReplicasPath",
+            "the schema has no .status.replicas",
+        ),
+        (
+            object_of(spec=GOOD_SPEC, status=object_of(replicas=INTEGER)),
+            "labelSelectorPath",
+            "the schema has no .status.selector",
+        ),
+        (
+            object_of(spec=object_of(replicas=STRING), status=GOOD_STATUS),
+            "specReplicasPath",
+            ".spec.replicas must be of type integer, but is of type string",
+        ),
+        (
+            object_of(spec=object_of(replicas={"type": "number"}), status=GOOD_STATUS),
+            "specReplicasPath",
+            ".spec.replicas must be of type integer, but is of type number",
+        ),
+        (
+            object_of(spec=object_of(replicas={"x-kubernetes-int-or-string": True}), status=GOOD_STATUS),
+            "specReplicasPath",
+            ".spec.replicas must be of type integer, but is an integer or a string",
+        ),
+        (
+            object_of(spec=GOOD_SPEC, status=object_of(replicas=INTEGER, selector=object_of())),
+            "labelSelectorPath",
+            ".status.selector must be of type string, but is of type object",
+        ),
+    ],
+)
+def test_scale_paths(schema: dict[str, Any], path: str, detail: str) -> None:
+    found = declared(schema, SCALE)
+    (problem,) = found.problems
+    assert (problem.path, problem.detail) == (f"spec.versions[1].subresources.scale.{path}", detail)
+    said = verdict(found)
+    assert (said.reason.status, said.reason.healthy) == ("False", False)
+    assert said.message == f"{problem.path}: {detail}. {said.reason.remedy}"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        GOOD,
+        object_of(spec=OPEN, status=OPEN),
+        OPEN,
+        object_of(spec={**GOOD_SPEC, "x-kubernetes-preserve-unknown-fields": True}, status=GOOD_STATUS),
+        object_of(spec={"type": "object", "additionalProperties": INTEGER}, status=GOOD_STATUS),
+        object_of(
+            spec=object_of(replicas={"x-kubernetes-preserve-unknown-fields": True}), status=GOOD_STATUS
+        ),
+    ],
+    ids=["declared", "spec and status open", "all open", "open and declared", "a map", "a field of any type"],
+)
+def test_paths_that_lead_somewhere(schema: dict[str, Any]) -> None:
+    assert declared(schema, SCALE).problems == ()
+
+
+def test_what_is_open_does_not_open_what_is_declared() -> None:
+    found = declared({**OPEN, "properties": {"spec": object_of()}}, SCALE)
+    assert [each.detail for each in found.problems] == ["the schema has no .spec.replicas"]
+
+
+def test_nothing_is_pruned_with_preserve_unknown_fields() -> None:
+    assert declared(object_of(spec=object_of()), SCALE, preserveUnknownFields=True).problems == ()
+    assert declared({}, SCALE).problems == ()
+
+
+def test_versions_that_are_not_served_do_not_matter() -> None:
+    crd = crd_object(served=("v2",))
+    for version in crd["spec"]["versions"]:
+        version["schema"] = {"openAPIV3Schema": GOOD if version["served"] else object_of()}
+        version["subresources"] = {"scale": SCALE}
+    assert declared_subresources(crd) == DeclaredSubresources(scaled=("v2",))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "detail"),
+    [
+        ({"type": "object"}, "must be of type array, but is of type object"),
+        ({"type": "array", "items": STRING}, "its items have no field type"),
+        ({"type": "array", "items": object_of(type=STRING)}, "its items have no field status"),
+        (
+            {"type": "array", "items": object_of(type=STRING, status={"type": "boolean"})},
+            "its items' status must be of type string, but is of type boolean",
+        ),
+        ({"type": "array", "items": object_of(type=STRING, status=STRING)}, None),
+        ({"type": "array", "items": OPEN}, None),
+        ({"x-kubernetes-preserve-unknown-fields": True}, None),
+    ],
+)
+def test_conditions(conditions: dict[str, Any], detail: str | None) -> None:
+    found = declared(object_of(spec=object_of(), status=object_of(conditions=conditions)))
+    where = "spec.versions[1].schema.openAPIV3Schema.properties[status].properties[conditions]"
+    if detail is None:
+        assert found.problems == ()
+    else:
+        first = found.problems[0]
+        assert (first.path, first.detail) == (where, detail)
+        assert verdict(found, None).reason is subresources.CONDITIONS_MALFORMED
+
+
+def test_an_array_of_schemas_is_no_condition_list_of_ours() -> None:
+    conditions = {"type": "array", "items": [object_of(type=STRING)]}
+    assert declared(object_of(status=object_of(conditions=conditions))).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "probe", "reason"),
+    [
+        (declared(status=False), None, "NoneDeclared"),
+        (declared(), None, "Declared"),
+        (declared(scale=SCALE), None, "Pending"),
+        (declared(scale=SCALE), ScaleProbe(), "Declared"),
+        (declared(scale=SCALE), READ, "ScaleRead"),
+        (declared(scale={**SCALE, "labelSelectorPath": ""}), READ, "SelectorMissing"),
+        (declared(object_of(spec=GOOD_SPEC)), None, "StatusNotDeclared"),
+    ],
+)
+def test_what_is_in_order(found: DeclaredSubresources, probe: ScaleProbe | None, reason: str) -> None:
+    said = verdict(found, probe)
+    assert (said.reason.name, said.reason.healthy) == (reason, True)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [
+        (Trouble.FAILED, "ScaleFails"),
+        (Trouble.FORBIDDEN, "NotPermitted"),
+        (Trouble.BUSY, "APIServerUnavailable"),
+        (Trouble.SILENT, "APIServerUnavailable"),
+    ],
+)
+def test_a_scale_that_cannot_be_read(trouble: Trouble, reason: str) -> None:
+    failure = Failure(trouble, 500, 'the spec replicas field ".spec.replicas" does not exist')
+    said = verdict(declared(scale=SCALE), ScaleProbe((ScaleRead("v1", "ns/w1", failure),)))
+    assert said.reason.name == reason
+    assert 'the spec replicas field ".spec.replicas" does not exist' in said.message
+
+
+def test_a_list_that_cannot_be_read() -> None:
+    failure = Failure(Trouble.FORBIDDEN, 403, "cannot list")
+    assert verdict(declared(scale=SCALE), ScaleProbe(failure=failure)).reason is subresources.NOT_PERMITTED
+    failure = Failure(Trouble.FAILED, 500, "conversion webhook failed")
+    assert verdict(declared(scale=SCALE), ScaleProbe(failure=failure)).reason is subresources.NOT_ASKED
+
+
+def test_many_problems_are_bounded() -> None:
+    served = ("v1", "v2")
+    found = declared(object_of(status=object_of(conditions=STRING)), SCALE, served=served)
+    assert len(found.problems) == 8
+    assert "; and 3 more." in verdict(found).message
