@@ -37,7 +37,7 @@ test-unit: $(READY) ## Run the tests that need no control plane
 
 .PHONY: test-long
 test-long: controlplane ## Run all tests, with the long versions of the random ones
-	HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 CRDKEEPER_FLIPS=20 CRDKEEPER_VARIANTS=5000 $(BIN)/pytest --timeout 1800
+	HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 CRDKEEPER_FLIPS=20 CRDKEEPER_VARIANTS=5000 CRDKEEPER_EXPRESSIONS=10000 CRDKEEPER_UPDATES=150 CRDKEEPER_OBJECTS=20000 $(BIN)/pytest --timeout 1800
 
 .PHONY: lint
 lint: $(READY) ## Check style, types and the direction of imports
@@ -52,9 +52,12 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff check --fix .
 
 .PHONY: generate
-generate: $(READY) ## Generate crds/ and docs/lint.md from the code
+generate: $(READY) ## Generate crds/ and the pages of docs/ that come from the code
 	$(BIN)/python -m crdkeeper.api.crdgen crds
 	$(BIN)/python -m crdkeeper.cli.lintdocs > docs/lint.md
+	$(BIN)/python -m crdkeeper.cli.reportsdocs > docs/reports.md
+	$(BIN)/python -m crdkeeper.cli.diffdocs > docs/diff.md
+	$(BIN)/python -m crdkeeper.cli.upgradedocs > docs/upgrade-manifest.md
 
 .PHONY: cluster
 cluster: controlplane ## Start a control plane to play with; prints how to use it
@@ -67,9 +70,19 @@ cluster-down: $(READY) ## End it
 OBJECTS ?= 10000 50000
 ROUNDS ?= 3
 
+.PHONY: bench-schema
+bench-schema: $(READY) ## Compare validations and CEL evaluations per second with the naive use of libraries
+	$(BIN)/python -m tests.benchmark.schema
+
 .PHONY: bench-migration
 bench-migration: controlplane ## Compare our rate with the API server's ceiling, the in-tree migrator and one at a time
 	$(BIN)/python -m tests.benchmark.migration --objects $(OBJECTS) --rounds $(ROUNDS)
+
+DEFINITIONS ?= 2000
+
+.PHONY: bench-reports
+bench-reports: controlplane ## Measure the reports on many CRDs: time to ready, memory, from a change to its report
+	$(BIN)/python -m tests.benchmark.reports --definitions $(DEFINITIONS)
 
 COMPILE = CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet --generate-hashes --strip-extras \
 	--allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options

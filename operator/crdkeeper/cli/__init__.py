@@ -1,25 +1,46 @@
 """The command line `crdkeeper`, also as the kubectl plugin `kubectl crdkeeper`."""
 
+from importlib import import_module
 from typing import Any
 
 import click
 
 from crdkeeper import __version__
-from crdkeeper.cli.lint import lint
-from crdkeeper.cli.migrate import migrate
-from crdkeeper.cli.run import run
-from crdkeeper.cli.status import status
+
+_COMMANDS = {
+    "convert": "convert",
+    "diff": "diff",
+    "lint": "lint",
+    "migrate": "migrate",
+    "run": "run",
+    "status": "status",
+    "upgrade-manifest": "upgrademanifest",
+    "webhook": "webhook",
+}
+"""Commands by name, and the modules of this package that hold them."""
 
 
 class _Program(click.Group):
-    """Calls itself what the user typed: kubectl runs `kubectl crdkeeper` as kubectl-crdkeeper."""
+    """Calls itself what the user typed, and imports no other command: all of them take a second."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """The context of one invocation."""
+        """The context of one invocation. kubectl runs `kubectl crdkeeper` as kubectl-crdkeeper."""
         name = "kubectl crdkeeper" if info_name == "kubectl-crdkeeper" else info_name
         return super().make_context(name, args, parent, **extra)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in order."""
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now."""
+        module = _COMMANDS.get(cmd_name)
+        if module is None:
+            return None
+        found: click.Command = getattr(import_module(f"crdkeeper.cli.{module}"), cmd_name.replace("-", "_"))
+        return found
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -32,8 +53,7 @@ def main() -> None:
     crdkeeper migrate PLURAL.GROUP --dry-run    what would be refused
     crdkeeper migrate PLURAL.GROUP              migrate one now, without the operator
     crdkeeper lint -f FILE|FOLDER|-             what the API server would say of CRDs, offline
+    crdkeeper diff OLD NEW                      whom a change of CRDs hurts
+    crdkeeper convert -f FILE --rules R --to V  objects at another version, by rules
+    crdkeeper upgrade-manifest FILE             rewrite a CRD of v1beta1 for v1
     """
-
-
-for _command in (status, lint, migrate, run):
-    main.add_command(_command)

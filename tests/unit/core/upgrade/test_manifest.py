@@ -239,7 +239,7 @@ def test_the_root_allows_less_than_it_did() -> None:
     assert not done.violations
 
 
-def as_old(crd: Any) -> dict[str, Any]:
+def as_old(crd: dict[str, Any]) -> dict[str, Any]:
     """A v1 CRD of one version as v1beta1 had it."""
     (version,) = crd["spec"]["versions"]
     columns = [
