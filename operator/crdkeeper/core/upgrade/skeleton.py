@@ -45,6 +45,7 @@ _FORMATS: Final = {
     "uri": "string",
     "uuid": "string",
 }
+_META: Final = {"apiVersion": "string", "kind": "string", "metadata": "object"}
 _EITHER: Final = [{"type": "integer"}, {"type": "string"}]
 _NOT_IN_JUNCTORS: Final = ("default", "nullable", PRESERVE, EMBEDDED, INT_OR_STRING, LIST_TYPE, MAP_TYPE)
 
@@ -86,6 +87,8 @@ def _repair_root(schema: Node, path: Path, tell: Tell) -> None:
 def _repair(schema: Node, path: Path, tell: Tell, *, root: bool = False) -> None:
     if schema.get(PRESERVE) is False:
         del schema[PRESERVE]
+    if root or schema.get(EMBEDDED):
+        _add_meta_types(schema, path, tell)
     _int_or_string(schema, path, tell)
     junctors = list(_branches(schema, path)) if not schema.get(INT_OR_STRING) else []
     if junctors and not schema.get("type"):
@@ -166,6 +169,16 @@ def _add_type(schema: Node, path: Path, tell: Tell) -> None:
     elif not schema.get(PRESERVE):
         schema[PRESERVE] = True
         tell(topics.TYPE_UNKNOWN, path.child("type"), "any value is accepted")
+
+
+def _add_meta_types(schema: Node, path: Path, tell: Tell) -> None:
+    """What every object has can only be of one type."""
+    properties = schema.get("properties")
+    for name, type_ in _META.items():
+        each = properties.get(name) if isinstance(properties, dict) else None
+        if isinstance(each, dict) and not each.get("type"):
+            each["type"] = type_
+            tell(topics.TYPE_ADDED, path.child("properties").key(name).child("type"), type_)
 
 
 def _certain_type(schema: Node) -> str | None:

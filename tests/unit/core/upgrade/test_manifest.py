@@ -160,6 +160,21 @@ CERTAIN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "oneOf": [{"required": ["a"], "properties": {"a": {"enum": ["x"]}}}],
         },
     ),
+    "an embedded object": (
+        {
+            "x-kubernetes-embedded-resource": True,
+            "properties": {"apiVersion": {}, "kind": {"description": "a"}, "metadata": {}},
+        },
+        {
+            "type": "object",
+            "x-kubernetes-embedded-resource": True,
+            "properties": {
+                "apiVersion": {"type": "string"},
+                "kind": {"description": "a", "type": "string"},
+                "metadata": {"type": "object"},
+            },
+        },
+    ),
     "deep inside": (
         {"items": {"properties": {"a": {"items": {"minLength": 1}}}}},
         {
