@@ -2,7 +2,6 @@
 
 import asyncio
 
-from crdkeeper.cluster.certificates import parse_bundle, served_certificate
 from crdkeeper.cluster.client import METADATA_ONLY, Client
 from crdkeeper.cluster.looking import FirstObject, first_object, just_changed, look
 from crdkeeper.cluster.objects import Endpoint
@@ -13,6 +12,9 @@ from crdkeeper.core.diagnosis.probes import Failure, Trouble
 
 async def probe_conversion(client: Client, definition: DefinitionFacts, webhook: Webhook) -> ConversionProbe:
     """Read an object at each served version, and look at the certificates. Never raises for what it finds."""
+    # Loaded with the first conversion webhook: it takes 8 MiB, and most clusters have none.
+    from crdkeeper.cluster.certificates import parse_bundle, served_certificate
+
     early = just_changed(client, definition)
     (example, failure, reads), serving = await asyncio.gather(
         _read(client, definition), served_certificate(webhook)
