@@ -5,7 +5,8 @@ from typing import Any
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.core.conversion import keptaside
-from crdkeeper.core.conversion.scope import HUB, SPOKE, RuleError, Scope
+from crdkeeper.core.conversion.coverage import HUB, SPOKE
+from crdkeeper.core.conversion.scope import RuleError, Scope
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.schema.props import Schema
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 from crdkeeper.api.versionconversion import ConversionRule
 from crdkeeper.core.conversion import fieldpaths
 from crdkeeper.core.conversion.actions import Action, Carry, Fill, Join, Split, Tree, over_list, over_map
-from crdkeeper.core.conversion.alike import both_objects, difference, fields, proposal, resembles
+from crdkeeper.core.conversion.alike import difference
+from crdkeeper.core.conversion.coverage import HUB, SPOKE, Coverage, other_side
 from crdkeeper.core.conversion.fieldpaths import ABSENT, BadPath, Steps, show
 from crdkeeper.core.conversion.template import BadTemplate, Template
 from crdkeeper.core.conversion.values import (
@@ -34,12 +35,9 @@ from crdkeeper.core.conversion.values import (
 )
 from crdkeeper.core.schema.props import INT_OR_STRING, Schema
 
-HUB: Final = "hub"
-SPOKE: Final = "spoke"
 _KINDS: Final = ("values", "scale", "cast", "quantity", "duration", "wrap", "key", "join", "aside", "drop")
 _SCALARS: Final = ("string", "integer", "number", "boolean")
 _NUMBERS: Final = ("integer", "number")
-_OWN: Final = ("apiVersion", "kind", "metadata")
 _TEXT: Final[Schema] = {"type": "string"}
 
 Forgive = Callable[[Any, Any], Any]
@@ -77,7 +75,9 @@ class Scope:
         for i, rule in enumerate(rules):
             self._add(rule, f"{at}rules[{i}]")
         if not self.errors:
-            self._cover((), hub, spoke)
+            coverage = Coverage(self._schemas, self._claimed, self._trees, self._find, top=top)
+            self.errors.extend(RuleError("schema", each) for each in coverage.gaps)
+            self.exact = self.exact and coverage.exact
 
     def to_hub(self, value: Any) -> Any:
         """The hub's form of the spoke's object. Raises Unconvertible, naming the field."""
@@ -192,7 +192,7 @@ class Scope:
         """Carry this out when an object of that side is made."""
         self._actions[side].append(action)
         for steps in targets:
-            self._trees[_other(side)].own(steps)
+            self._trees[other_side(side)].own(steps)
 
     def _shared(self, steps: Steps) -> bool:
         """Whether the object around a field is there on both sides, so that it stays if the field goes."""
@@ -382,70 +382,6 @@ class Scope:
             self.errors.extend(scope.errors)
             return None
         return scope
-
-    # What no rule is about
-
-    def _cover(self, at: Steps, hub: Schema, spoke: Schema) -> None:
-        properties = {HUB: hub.get("properties") or {}, SPOKE: spoke.get("properties") or {}}
-        if self._top and not at:
-            properties = {
-                side: {key: each for key, each in known.items() if key not in _OWN}
-                for side, known in properties.items()
-            }
-        for name in dict.fromkeys((*properties[HUB], *properties[SPOKE])):
-            self._cover_field((*at, name), properties[HUB].get(name), properties[SPOKE].get(name))
-
-    def _cover_field(self, at: Steps, hub: Schema | None, spoke: Schema | None) -> None:
-        schemas = {HUB: hub, SPOKE: spoke}
-        open_ = [side for side in (HUB, SPOKE) if schemas[side] is not None and at not in self._claimed[side]]
-        if not open_:
-            return
-        inside = [side for side in open_ if any(claim[: len(at)] == at for claim in self._claimed[side])]
-        if len(open_) == 2 and hub is not None and spoke is not None:
-            if both_objects(hub, spoke) and (inside or difference(hub, spoke)):
-                self._cover(at, hub, spoke)
-            elif inside or difference(hub, spoke):
-                self._uncovered(at, hub, spoke)
-            return
-        side = open_[0]
-        schema = schemas[side] or {}
-        if inside and schema.get("properties"):
-            # The other side has no such object: it is covered if all its fields are.
-            self._trees[side].skip(at)
-            for name, each in schema["properties"].items():
-                self._cover_field((*at, name), each if side == HUB else None, each if side == SPOKE else None)
-            self.exact = False
-            return
-        self._missing(at, side, schema)
-
-    def _missing(self, at: Steps, side: str, schema: Schema) -> None:
-        other = _other(side)
-        alike = [
-            steps
-            for steps in fields(self._schemas[other])
-            if self._find(side, steps) is None
-            and steps not in self._claimed[other]
-            and not difference(schema, self._find(other, steps) or {})
-        ]
-        path = show(at)
-        alike.sort(key=lambda steps: (steps[:-1] != at[:-1], not resembles(steps[-1], at[-1])))
-        proposals = [f"{{{side}: {path}, {other}: {show(steps)}}}" for steps in alike[:1]]
-        proposals.append(f"{{{side}: {path}, aside: true}}")
-        self._error(
-            "schema", f"{path}: the {other} has no such field; add a rule such as {' or '.join(proposals)}"
-        )
-
-    def _uncovered(self, at: Steps, hub: Schema, spoke: Schema) -> None:
-        path = show(at)
-        both = f"hub: {path}, spoke: {path}"
-        self._error(
-            "schema",
-            f"{path}: {difference(hub, spoke)}; add a rule such as {{{both}, {proposal(hub, spoke)}}}",
-        )
-
-
-def _other(side: str) -> str:
-    return SPOKE if side == HUB else HUB
 
 
 def _forgiven(before: Any, after: Any, steps: Steps, forgive: Forgive) -> Any:
