@@ -19,7 +19,7 @@ from crdkeeper.core.cel.bound import (
     Convert,
     UnseenData,
 )
-from crdkeeper.core.cel.declared import escape
+from crdkeeper.core.cel.names import escape
 from crdkeeper.core.cel.timevalues import (
     SECOND,
     Duration,

@@ -5,12 +5,11 @@ The checker reads the types, the cost estimate the sizes. Follows SchemaDeclType
 pkg/cel/limits.go. Fields are declared when they are looked at: a rule sees a few of a thousand.
 """
 
-import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from crdkeeper.core.cel import types
+from crdkeeper.core.cel.names import KEYWORDS, escape
 from crdkeeper.core.cel.types import Type
 from crdkeeper.core.schema.props import EMBEDDED, INT_OR_STRING, Schema
 
@@ -22,45 +21,6 @@ _NAME_LENGTH = 253
 
 SELF_TYPE = "selfType"
 """The name of the type of `self`; the server appends a number of its own."""
-
-_RESERVED = frozenset(
-    (
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    )
-)
-_ESCAPED = re.compile(r"__|[-./]")
-_ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
-_NAME = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
-
-
-@lru_cache(maxsize=16384)
-def escape(name: str) -> str | None:
-    """The name of a field in CEL; None if CEL cannot name it (apiserver's Escape)."""
-    if name in _RESERVED:
-        return f"__{name}__"
-    if _NAME.fullmatch(name) is None:
-        return None
-    return _ESCAPED.sub(lambda match: _ESCAPES[match[0]], name)
 
 
 class Declared:
@@ -133,7 +93,7 @@ class _Fields:
         if known is None:
             fields = self._declared.fields
             declared = fields.get(field)
-            if declared is None and field in _RESERVED:
+            if declared is None and field in KEYWORDS:
                 # What is reserved elsewhere can be written as it is after a dot.
                 field = f"__{field}__"
                 declared = fields.get(field)

@@ -5,8 +5,9 @@ Follows the CELSchemaContext of k8s.io/apiextensions-apiserver
 (pkg/apis/apiextensions/validation/cel_validation.go).
 """
 
-from crdkeeper.core.cel.declared import Declared, declare, embedded, escape
+from crdkeeper.core.cel.declared import Declared, declare, embedded
 from crdkeeper.core.cel.estimates import MAX
+from crdkeeper.core.cel.names import escape
 from crdkeeper.core.schema.props import VALIDATIONS, Schema
 
 

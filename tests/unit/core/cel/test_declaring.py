@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.cel.declared import Declared, declare, escape
+from crdkeeper.core.cel.declared import Declared, declare
+from crdkeeper.core.cel.names import escape
 
 MIB3 = 3 * 1024 * 1024
 
