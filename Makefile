@@ -37,7 +37,8 @@ test-unit: $(READY) ## Run the tests that need no control plane
 
 .PHONY: test-long
 test-long: controlplane ## Run all tests, with the long versions of the random ones
-	HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 CRDKEEPER_FLIPS=20 CRDKEEPER_VARIANTS=5000 CRDKEEPER_EXPRESSIONS=10000 CRDKEEPER_UPDATES=150 CRDKEEPER_OBJECTS=20000 $(BIN)/pytest --timeout 1800
+	HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 CRDKEEPER_FLIPS=20 CRDKEEPER_VARIANTS=5000 CRDKEEPER_EXPRESSIONS=10000 CRDKEEPER_UPDATES=150 CRDKEEPER_OBJECTS=20000 \
+		CRDKEEPER_UPGRADES=1000 $(BIN)/pytest --timeout 1800
 
 .PHONY: lint
 lint: $(READY) ## Check style, types and the direction of imports
