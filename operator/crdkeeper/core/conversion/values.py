@@ -10,9 +10,15 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 from typing import Any, Final
 
+from crdkeeper.core.cel.library_quantity import parse_quantity
+from crdkeeper.core.cel.timevalues import parse_duration
+from crdkeeper.core.cel.values import EvaluationError, Indeterminate
+
 Convert = Callable[[Any], Any]
 
 INTEGER_LIMIT: Final = 2**63
+_LONGEST: Final = 64
+"""Characters of a quantity or duration at most; real ones have a dozen."""
 
 
 class Unconvertible(ValueError):
@@ -154,7 +160,6 @@ _SUFFIXES: Final = {
     "n": Decimal("1e-9"),
 }
 QUANTITY_UNITS: Final = tuple(_SUFFIXES)
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,2})|([KMGTPE]i|[kMGTPEmun])?)")
 
 
 def quantities(unit: str, number_type: str) -> Converter:
@@ -164,10 +169,11 @@ def quantities(unit: str, number_type: str) -> Converter:
     def parse(value: Any) -> Any:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return _number(_decimal(value) / size, number_type)
-        found = _QUANTITY.fullmatch(value) if isinstance(value, str) and len(value) <= 64 else None
-        if found is None:
-            raise Unconvertible(f"{value!r} is no quantity")
-        return _number(Decimal(found[1] + (found[2] or "")) * _SUFFIXES[found[3] or ""] / size, number_type)
+        try:
+            found = parse_quantity(value if isinstance(value, str) and len(value) <= _LONGEST else "")
+        except (EvaluationError, Indeterminate):
+            raise Unconvertible(f"{value!r} is no quantity") from None
+        return _number(Decimal(found.number).scaleb(found.scale) / size, number_type)
 
     def write(value: Any) -> Any:
         number = _decimal(value)
@@ -185,12 +191,9 @@ _DURATIONS: Final = {
     "s": 10**9,
     "ms": 10**6,
     "us": 10**3,
-    "µs": 10**3,
-    "μs": 10**3,
     "ns": 1,
 }
-DURATION_UNITS: Final = ("h", "m", "s", "ms", "us", "ns")
-_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+DURATION_UNITS: Final = tuple(_DURATIONS)
 
 
 def durations(unit: str, number_type: str) -> Converter:
@@ -198,13 +201,10 @@ def durations(unit: str, number_type: str) -> Converter:
     size = _DURATIONS[unit]
 
     def parse(value: Any) -> Any:
-        text = value if isinstance(value, str) and len(value) <= 64 else ""
-        sign, body = (-1 if text.startswith("-") else 1), text.lstrip("+-")
-        parts = _DURATION_PART.findall(body)
-        if body != "0" and (not parts or "".join(map("".join, parts)) != body or len(text) - len(body) > 1):
+        found = parse_duration(value) if isinstance(value, str) and len(value) <= _LONGEST else None
+        if found is None:
             raise Unconvertible(f"{value!r} is no duration")
-        total = sum((Decimal(number) * _DURATIONS[each] for number, each in parts), Decimal(0))
-        return _number(sign * total / size, number_type)
+        return _number(Decimal(found.order) / size, number_type)
 
     def write(value: Any) -> Any:
         nanoseconds = int((_decimal(value) * size).to_integral_value(ROUND_DOWN))
