@@ -9,7 +9,7 @@ import click
 from pydantic import ValidationError
 
 from crdkeeper.api.versionconversion import VersionConversion
-from crdkeeper.cli.lintinput import MAX_BYTES, STDIN
+from crdkeeper.cli.lintinput import MAX_BYTES, STDIN, text_of
 from crdkeeper.cli.options import run_async
 from crdkeeper.cli.yamldocument import Unreadable, documents
 from crdkeeper.cluster.client import Client
@@ -64,12 +64,7 @@ def _text(file: str) -> str:
             content = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise BadInput(f"{file}: {error.strerror or error}") from None
-    if len(content) > MAX_BYTES:
-        raise BadInput(f"{file}: bigger than {MAX_BYTES >> 20} MiB")
-    try:
-        return str(content, "utf-8-sig")
-    except UnicodeDecodeError:
-        raise BadInput(f"{file}: not UTF-8") from None
+    return text_of(content)
 
 
 def read_rules(file: str) -> VersionConversion:

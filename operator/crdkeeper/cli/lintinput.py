@@ -104,7 +104,7 @@ def _read_file(file: str) -> Iterator[Definition | Skipped | Failed]:
 def parse(file: str, content: bytes) -> Iterator[Definition | Skipped | Failed]:
     """Everything in the content of a file, wherever it came from."""
     try:
-        text = _text(content)
+        text = text_of(content)
         comments = of_comments(text)
         for document in documents(text):
             yield from _definitions(file, document, (), document.value, comments)
@@ -112,7 +112,8 @@ def parse(file: str, content: bytes) -> Iterator[Definition | Skipped | Failed]:
         yield Failed(file, unreadable.position, str(unreadable))
 
 
-def _text(content: bytes) -> str:
+def text_of(content: bytes) -> str:
+    """The text of a file. Raises Unreadable if it is too large or not UTF-8."""
     if len(content) > MAX_BYTES:
         raise Unreadable(f"bigger than {MAX_BYTES >> 20} MiB")
     try:
