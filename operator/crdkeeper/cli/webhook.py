@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from crdkeeper.cli.options import run_async
+from crdkeeper.webhook.rulebook import RuleBook
 from crdkeeper.webhook.server import Options, run_webhook
 
 
@@ -65,7 +66,6 @@ def webhook(
     if not port.isdigit():
         raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen")
     options = Options(
-        rules,
         tls_cert_file,
         tls_private_key_file,
         host=host or "0.0.0.0",
@@ -75,6 +75,6 @@ def webhook(
         drain_seconds=drain_seconds,
     )
     try:
-        run_async(run_webhook(options))
+        run_async(run_webhook(options, RuleBook(rules)))
     except (OSError, ssl.SSLError, ValueError) as error:
         raise click.ClickException(f"cannot serve: {error}") from error

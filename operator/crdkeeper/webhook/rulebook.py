@@ -3,12 +3,13 @@
 Rules that do not compile never replace rules that do.
 """
 
+import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 from pydantic import ValidationError
@@ -21,6 +22,33 @@ _log = logging.getLogger(__name__)
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SUFFIXES = (".yaml", ".yml", ".json")
+_REFRESH_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A conversion, and a text that tells it from others."""
+
+    conversion: Conversion
+    digest: str
+
+
+class Rules(Protocol):
+    """Where the webhook gets its conversions from."""
+
+    conversions: dict[str, Served]
+    """By the name of their CRD."""
+    problems: dict[str, str]
+    """Of rules that do not serve, or not as they are now: by name or file, why."""
+
+    async def start(self) -> None:
+        """Return once all rules that there are have been compiled, or found not to compile."""
+
+    async def run(self) -> None:
+        """Follow the changes until cancelled."""
+
+    async def look_again(self, name: str) -> None:
+        """An API server asks for a CRD that is not here: it may know of the rules sooner than we do."""
 
 
 @dataclass(slots=True)
@@ -28,10 +56,22 @@ class RuleBook:
     """Conversions by the name of their CRD, from all YAML and JSON files in some files and folders."""
 
     paths: tuple[Path, ...]
-    conversions: dict[str, Conversion] = field(default_factory=dict)
+    conversions: dict[str, Served] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
-    """Of rules that do not serve, or not as they are now: by name or file, why."""
     _seen: str = ""
+
+    async def start(self) -> None:
+        """Read the files."""
+        self.refresh()
+
+    async def run(self) -> None:
+        """Read the files again when they change, until cancelled."""
+        while True:
+            await asyncio.sleep(_REFRESH_SECONDS)
+            await asyncio.to_thread(self.refresh)
+
+    async def look_again(self, name: str) -> None:
+        """The files are looked at often enough."""
 
     def refresh(self) -> bool:
         """Read the files if they changed since the last time; returns whether they did."""
@@ -74,7 +114,8 @@ class RuleBook:
             return str(error)
         if not isinstance(made, Conversion):
             return "; ".join(f"{each.where}: {each.message}" for each in made)
-        self.conversions[name] = made
+        digest = sha256(repr((rule.spec, sorted(definition.items()))).encode()).hexdigest()
+        self.conversions[name] = Served(made, digest)
         _log.info("Converting %s between %s.", name, ", ".join(made.versions))
         return ""
 

@@ -1,7 +1,7 @@
 """Serves conversions over TLS: POST /convert/<plural.group>, and nothing else on that port.
 
-Probes and metrics are on a port of their own without TLS. The process keeps no state and needs no access to
-the API server, so that any number of replicas can serve, also while everything else is down.
+Probes and metrics are on a port of their own without TLS. The process keeps no state, so that any number of
+replicas can serve, also while everything else is down.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from cryptography import x509
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.review import Answer, BadReview, answer
 from crdkeeper.webhook.metrics import Metrics
-from crdkeeper.webhook.rulebook import RuleBook
+from crdkeeper.webhook.rulebook import Rules
 
 _log = logging.getLogger(__name__)
 
@@ -28,15 +28,16 @@ _REFRESH_SECONDS = 2.0
 _LARGE_BYTES = 256 * 1024
 """Requests above that are worked on in a thread, so that probes and small requests need not wait."""
 _SHUTDOWN_SECONDS = 25.0
+RULES_HEADER = "X-Crdkeeper-Rules"
+"""Of an answer: the digest of the rules that made it."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Where to listen, what to serve, and how long to go on after being told to stop."""
+    """Where to listen, with what certificate, and how long to go on after being told to stop."""
 
-    rules: tuple[Path, ...]
     certificate: Path
     key: Path
     host: str = "0.0.0.0"
@@ -75,11 +76,12 @@ class _Certificate:
 class Webhook:
     """One process of the webhook."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, rules: Rules) -> None:
         self._options = options
-        self._book = RuleBook(options.rules)
+        self._rules = rules
         self._metrics = Metrics()
         self._certificate = _Certificate(options)
+        self._started = False
         self._draining = False
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -88,7 +90,6 @@ class Webhook:
         Raises OSError, ssl.SSLError or ValueError if the port or the certificate cannot be used at the start.
         """
         self._certificate.refresh()
-        self._refresh_rules()
         conversions = web.Application(client_max_size=self._options.max_bytes, middlewares=[self._closing])
         conversions.add_routes([web.post("/convert/{name}", self._convert)])
         probes = web.Application()
@@ -106,9 +107,12 @@ class Webhook:
         for each in runners:
             await each.setup()
         host = self._options.host
-        refreshing = asyncio.create_task(self._refresh())
+        background = [asyncio.create_task(self._refresh_certificate())]
         try:
             await web.TCPSite(runners[1], host, self._options.probe_port).start()
+            await self._rules.start()
+            self._started = True
+            background.append(asyncio.create_task(self._follow_rules()))
             await web.TCPSite(
                 runners[0], host, self._options.port, ssl_context=self._certificate.context
             ).start()
@@ -118,23 +122,26 @@ class Webhook:
             _log.info("Told to stop: serving for %.0f s more.", self._options.drain_seconds)
             await asyncio.sleep(self._options.drain_seconds)
         finally:
-            refreshing.cancel()
+            for task in background:
+                task.cancel()
             for each in runners:
                 await each.cleanup()
 
-    async def _refresh(self) -> None:
+    async def _refresh_certificate(self) -> None:
         while True:
+            self._metrics.expiry.set(self._certificate.expires)
             await asyncio.sleep(_REFRESH_SECONDS)
-            await asyncio.to_thread(self._refresh_rules)
             try:
                 self._certificate.refresh()
             except (OSError, ssl.SSLError, ValueError) as error:
                 _log.error("The new certificate cannot be used, the old one goes on serving: %s", error)
-            self._metrics.expiry.set(self._certificate.expires)
 
-    def _refresh_rules(self) -> None:
-        if self._book.refresh():
-            self._metrics.problems.set(len(self._book.problems))
+    async def _follow_rules(self) -> None:
+        try:
+            await self._rules.run()
+        except Exception:
+            # What is compiled goes on serving, and a new process looks afresh when this one ends.
+            _log.exception("Changes of the rules are not followed any more.")
 
     @web.middleware
     async def _closing(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -146,16 +153,19 @@ class Webhook:
 
     async def _convert(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        conversion = self._book.conversions.get(name)
-        if conversion is None:
+        served = self._rules.conversions.get(name)
+        if served is None:
+            await self._rules.look_again(name)
+            served = self._rules.conversions.get(name)
+        if served is None:
             return self._refused("", 404, f"no rules for {name[:300]}")
         body = await request.read()
         start = time.monotonic()
         try:
             if len(body) > _LARGE_BYTES:
-                content, done = await asyncio.to_thread(_answered, body, conversion)
+                content, done = await asyncio.to_thread(_answered, body, served.conversion)
             else:
-                content, done = _answered(body, conversion)
+                content, done = _answered(body, served.conversion)
         except (BadReview, orjson.JSONDecodeError) as error:
             return self._refused(name, 400, f"no ConversionReview: {error}")
         metrics = self._metrics
@@ -164,7 +174,9 @@ class Webhook:
         metrics.objects.labels(name).inc(done.objects)
         if done.error:
             _log.warning("%s: %s", name, done.error)
-        return web.Response(body=content, content_type="application/json")
+        return web.Response(
+            body=content, content_type="application/json", headers={RULES_HEADER: served.digest}
+        )
 
     def _refused(self, name: str, code: int, message: str) -> web.Response:
         self._metrics.requests.labels(name, "refused").inc()
@@ -176,16 +188,18 @@ class Webhook:
     async def _readyz(self, _: web.Request) -> web.Response:
         if self._draining:
             return web.Response(status=503, text="stopping\n")
-        if not self._book.conversions:
-            return web.Response(status=503, text="no rules are compiled\n")
-        unserved = sorted(self._book.problems.keys() - self._book.conversions.keys())
+        if not self._started:
+            return web.Response(status=503, text="the rules are not compiled yet\n")
+        rules = self._rules
+        unserved = sorted(rules.problems.keys() - rules.conversions.keys())
         if unserved:
             return web.Response(
-                status=503, text="".join(f"{each}: {self._book.problems[each]}\n" for each in unserved)
+                status=503, text="".join(f"{each}: {rules.problems[each]}\n" for each in unserved)
             )
-        return web.Response(text=f"converting {', '.join(sorted(self._book.conversions))}\n")
+        return web.Response(text=f"converting {', '.join(sorted(rules.conversions)) or 'nothing'}\n")
 
     async def _exposition(self, _: web.Request) -> web.Response:
+        self._metrics.problems.set(len(self._rules.problems))
         return web.Response(
             body=self._metrics.exposition(), headers={"Content-Type": self._metrics.content_type}
         )
@@ -196,9 +210,9 @@ def _answered(body: bytes, conversion: Conversion) -> tuple[bytes, Answer]:
     return orjson.dumps(done.review), done
 
 
-async def run_webhook(options: Options) -> None:
+async def run_webhook(options: Options, rules: Rules) -> None:
     """Run until SIGTERM or SIGINT. Raises as `Webhook.run` does."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await Webhook(options).run(stop)
+    await Webhook(options, rules).run(stop)
