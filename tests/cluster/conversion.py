@@ -130,7 +130,7 @@ def rules_of(group: str, rules: dict[str, list[dict[str, Any]]]) -> dict[str, An
 class ConversionWebhook:
     """`crdkeeper webhook` as a process, with a folder of rules and a certificate of its own."""
 
-    def __init__(self, directory: Path, group: str) -> None:
+    def __init__(self, directory: Path, group: str, *, max_bytes: int = 1 << 20) -> None:
         self.directory = directory
         self._group = group
         self._ports = Ports()
@@ -150,7 +150,7 @@ class ConversionWebhook:
                 "tls-private-key-file": str(self.key),
                 "listen": f"127.0.0.1:{self.port}",
                 "probe-port": str(self.probe_port),
-                "max-request-bytes": str(1 << 20),
+                "max-request-bytes": str(max_bytes),
                 "drain-seconds": "0",
             },
             arguments=("-m", "crdkeeper", "webhook"),

@@ -20,6 +20,9 @@ class Side:
 
     properties: dict[str, Any] = field(default_factory=dict)
     values: dict[str, st.SearchStrategy[Any]] = field(default_factory=dict)
+    metadata: dict[str, dict[str, st.SearchStrategy[str]]] = field(
+        default_factory=lambda: {"annotations": {}, "labels": {}}
+    )
 
     def add(self, name: str, schema: dict[str, Any], values: st.SearchStrategy[Any]) -> None:
         self.properties[name] = schema
@@ -52,6 +55,20 @@ _DURATIONS = st.builds(
     st.sampled_from(("90s", "1h30m", "1.5h", "10ms", "0", "1m0.5s")),
 )
 _UNITS = st.integers(-(10**6), 10**6)
+_TEXT_LIST = {"type": "array", "items": STRING}
+_PAIRS = {
+    "type": "array",
+    "items": {"type": "object", "properties": {"name": STRING, "value": STRING}},
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+}
+_PAIR_LISTS = st.dictionaries(_TEXTS, st.none() | _TEXTS, max_size=3).map(
+    lambda found: [
+        {"name": key} if value is None else {"name": key, "value": value} for key, value in found.items()
+    ]
+)
+_PAIRED = [{"hub": "A", "spoke": "a"}, {"hub": "B", "spoke": "b"}]
+_CASES = {"toHub": "self.lowerAscii()", "toSpoke": "self.upperAscii()"}
 
 
 @st.composite
@@ -60,7 +77,10 @@ def scopes(
 ) -> tuple[Side, Side, list[dict[str, Any]]]:
     """Hub, spoke and rules of an object."""
     hub, spoke, rules = Side(), Side(), []
-    kinds = [*_KINDS, *((("each", _each), ("keyed", _keyed), ("object", _object)) if depth < 2 else ())]
+    kinds = [*_KINDS, *(_NESTED if depth < 2 else ()), *((("metadata", _metadata),) if prefix else ())]
+    if draw(st.integers(0, 3)) == 0:
+        # Rules that lose nothing are not tried out on each object, unless another rule is among them.
+        kinds = _EXACT
     for i in range(draw(st.integers(1, 4))):
         name, kind = draw(st.sampled_from(kinds))
         rules += kind(draw, hub, spoke, f"{prefix}{name}{i}", inside, depth)
@@ -89,14 +109,34 @@ def _aside(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int
     return [{named: inside + name, "aside": True, **fill}]
 
 
-def _pair(one: Any, other: Any, rule: dict[str, Any]) -> Any:
+def _pair(one: Any, other: Any, rule: dict[str, Any], *, turned: bool = True) -> Any:
     """A kind of rule between two such fields, either way round."""
 
     def kind(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
-        first, second = draw(st.permutations((one, other))) if "values" not in rule else (one, other)
+        first, second = draw(st.permutations((one, other))) if turned else (one, other)
+        first, second = (
+            _nullable(*each) if draw(st.integers(0, 4)) == 0 else each for each in (first, second)
+        )
         hub.add(name, *first)
         spoke.add(name, *second)
         return [{"hub": inside + name, "spoke": inside + name, **rule}]
+
+    return kind
+
+
+def _nullable(
+    schema: dict[str, Any], values: st.SearchStrategy[Any]
+) -> tuple[dict[str, Any], st.SearchStrategy[Any]]:
+    return {**schema, "nullable": True}, st.none() | values
+
+
+def _entries(schema: dict[str, Any], values: st.SearchStrategy[Any]) -> Any:
+    """Maps on both sides in which one entry has another name."""
+
+    def kind(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+        for side in (hub, spoke):
+            side.add(name, schema, values)
+        return [{"hub": f"{inside}{name}[a]", "spoke": f"{inside}{name}[b]"}]
 
     return kind
 
@@ -136,6 +176,81 @@ def _keyed(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int
     return [{"hub": inside + name, "spoke": inside + name, "key": "name", "each": rules}]
 
 
+def _wrapped(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    one, other, rules = draw(scopes(depth + 1, ""))
+    lists = draw(st.booleans())
+    for side, inner, is_list in ((hub, one, lists), (spoke, other, not lists)):
+        if is_list:
+            side.add(name, {"type": "array", "items": inner.schema}, st.lists(inner.objects, max_size=3))
+        else:
+            side.add(name, inner.schema, inner.objects)
+    return [{"hub": inside + name, "spoke": inside + name, "wrap": True, "each": rules}]
+
+
+def _metadata(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    """A field on one side, or nothing of the schema on either."""
+    rule = {}
+    places = draw(st.sampled_from(PLACES))
+    for side, named, place in ((hub, "hub", places[0]), (spoke, "spoke", places[1])):
+        if place == "spec":
+            side.add(name, STRING, _TEXTS)
+            rule[named] = inside + name
+        else:
+            side.metadata[place][f"example.com/{name}"] = _TEXTS
+            rule[named] = f"metadata.{place}[example.com/{name}]"
+    return [rule]
+
+
+PLACES = (("spec", "annotations"), ("labels", "spec"), ("annotations", "labels"), ("spec", "labels"))
+
+
+def _moved(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    """A field that is in another object, or in the first item of a list, on one side."""
+    (outer, one), (inner, other) = draw(st.permutations(((hub, "hub"), (spoke, "spoke"))))
+    schema, values = draw(st.sampled_from(SCALARS))
+    around = {"type": "object", "properties": {"x": STRING}}
+    both = {"type": "object", "properties": {"x": STRING, "y": schema}}
+    filled = st.fixed_dictionaries({}, optional={"x": _TEXTS, "y": values})
+    outer.add(name, schema, values)
+    if draw(st.booleans()):
+        outer.add(f"{name}o", around, st.fixed_dictionaries({}, optional={"x": _TEXTS}))
+        inner.add(f"{name}o", both, filled)
+        return [{one: inside + name, other: f"{inside}{name}o.y"}]
+    inner.add(f"{name}l", {"type": "array", "items": both}, st.lists(filled, max_size=3))
+    return [
+        {one: inside + name, other: f"{inside}{name}l[0].y"},
+        {other: f"{inside}{name}l", "aside": True},
+    ]
+
+
+def _entry(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    """A field that is an entry of a map on the other side; what else the map has is kept aside."""
+    (plain, one), (entries, other) = draw(st.permutations(((hub, "hub"), (spoke, "spoke"))))
+    schema, values = draw(st.sampled_from(SCALARS))
+    plain.add(name, schema, values)
+    keys = st.one_of(st.just("a"), _TEXTS)
+    entries.add(
+        f"{name}m",
+        {"type": "object", "additionalProperties": schema},
+        st.dictionaries(keys, values, max_size=3),
+    )
+    return [
+        {one: inside + name, other: f"{inside}{name}m[a]"},
+        {other: f"{inside}{name}m", "aside": True},
+    ]
+
+
+def _computed(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
+    """Fields that an expression makes of others, all together."""
+    schema, values = draw(st.sampled_from(SCALARS))
+    for side in (hub, spoke):
+        side.add(name, schema, values)
+    (made, named, way) = draw(st.sampled_from(((hub, "hub", "toHub"), (spoke, "spoke", "toSpoke"))))
+    made.add(f"{name}c", schema, values)
+    source = "object" + "".join(f".?{step}" for step in f"{inside}{name}".split("."))
+    return [{named: f"{inside}{name}c", "cel": {way: source}}]
+
+
 def _object(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
     one, other, rules = draw(scopes(depth + 1, f"{inside}{name}."))
     for side, inner in ((hub, one), (spoke, other)):
@@ -143,6 +258,7 @@ def _object(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: in
     return list(rules)
 
 
+_NESTED = [("each", _each), ("keyed", _keyed), ("wrapped", _wrapped), ("object", _object)]
 _NUMERIC = [(INTEGER, _UNITS), (NUMBER, _UNITS.map(lambda value: value / 4))]
 _KINDS = [
     ("same", _same),
@@ -166,9 +282,51 @@ _KINDS = [
             _enum("A", "B"),
             _enum("a", "b", "c"),
             {"values": [{"hub": "A", "spoke": "a"}, {"hub": "B", "spoke": "b"}, {"hub": "B", "spoke": "c"}]},
+            turned=False,
         ),
     ),
     ("join", _join),
+    ("entry", _entry),
+    ("moved", _moved),
+    ("computed", _computed),
+    ("list", _pair((_TEXT_LIST, st.lists(_TEXTS, max_size=3)), (STRING, _TEXTS), {"separator": ":"})),
+    (
+        "numbers",
+        _pair(
+            ({"type": "array", "items": INTEGER}, st.lists(_INTEGERS, max_size=3)),
+            (STRING, st.lists(_NUMERALS, max_size=3).map(", ".join)),
+            {"separator": ", "},
+        ),
+    ),
+    (
+        "pairs",
+        _pair(
+            ({"type": "object", "additionalProperties": STRING}, st.dictionaries(_TEXTS, _TEXTS, max_size=3)),
+            (_PAIRS, _PAIR_LISTS),
+            {"key": "name"},
+        ),
+    ),
+    (
+        "renamed",
+        _entries(
+            {"type": "object", "additionalProperties": STRING},
+            st.dictionaries(st.sampled_from("abc"), _TEXTS, max_size=3),
+        ),
+    ),
+    ("expression", _pair((STRING, _TEXTS), (STRING, _TEXTS), {"cel": _CASES})),
+    ("oneway", _pair((INTEGER, _UNITS), (INTEGER, _UNITS), {"cel": {"toHub": "self / 3"}})),
+    (
+        "otherway",
+        _pair((INTEGER, _UNITS), (STRING, _TEXTS), {"cel": {"toSpoke": "string(self)"}}, turned=False),
+    ),
+]
+
+
+_EXACT = [
+    ("same", _same),
+    ("rename", _rename),
+    ("moved", _moved),
+    ("words", _pair(_enum("A", "B"), _enum("a", "b"), {"values": _PAIRED}, turned=False)),
 ]
 
 
@@ -191,6 +349,8 @@ def conversions(draw: st.DrawFn) -> Drawn:
         # What one spoke's rules speak of, the other spoke has as the hub does or not at all.
         for name in hub.properties:
             sides["v1"].add(name, hub.properties[name], hub.values[name])
+        for place, entries in hub.metadata.items():
+            sides["v1"].metadata[place] |= entries
         spokes.append({"version": version, "rules": rules})
     for spoke, other in ((spokes[0], "v3"), (spokes[1], "v2")):
         for name, schema in sides["v1"].properties.items():
@@ -206,13 +366,21 @@ def conversions(draw: st.DrawFn) -> Drawn:
     }
     made = compile_conversion(VersionConversionSpec.model_validate(spec), schemas)
     assert isinstance(made, Conversion), (made, spec)
-    objects = {
-        version: {
-            "apiVersion": f"{GROUP}/{version}",
-            "kind": "Thing",
-            "metadata": {"name": "a"},
-            **draw(st.fixed_dictionaries({}, optional={"spec": side.objects})),
-        }
-        for version, side in sides.items()
-    }
+    objects = {version: draw(_objects(version, side)) for version, side in sides.items()}
     return Drawn(spec, made, objects)
+
+
+@st.composite
+def _objects(draw: st.DrawFn, version: str, side: Side) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": "a"}
+    for place, entries in side.metadata.items():
+        others = {"other": _TEXTS, "example.com/v20": _TEXTS}
+        found = draw(st.fixed_dictionaries({}, optional={**others, **entries}))
+        if found:
+            metadata[place] = found
+    return {
+        "apiVersion": f"{GROUP}/{version}",
+        "kind": "Thing",
+        "metadata": metadata,
+        **draw(st.fixed_dictionaries({}, optional={"spec": side.objects})),
+    }

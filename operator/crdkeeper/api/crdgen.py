@@ -21,10 +21,12 @@ from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import GROUP, VERSION, Column, Kind
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.versionconversion import VersionConversion
 
-KINDS: tuple[type[Kind], ...] = (StorageMigration, DefinitionPolicy, DefinitionReport)
+KINDS: tuple[type[Kind], ...] = (StorageMigration, DefinitionPolicy, DefinitionReport, VersionConversion)
 
 _HEADER = "# Generated from operator/crdkeeper/api by `python -m crdkeeper.api.crdgen crds`: edit there.\n"
+_SPELLED_OUT = 2
 _CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _TYPE_META: dict[str, Any] = {
     "apiVersion": {
@@ -127,23 +129,40 @@ def _root(kind: type[Kind]) -> dict[str, Any]:
         "type": "object",
         "properties": {**_TYPE_META, **spec, **status},
     }
+    if kind.validations:
+        root["x-kubernetes-validations"] = list(kind.validations)
     return root | ({"required": ["spec"]} if "spec" in schema["required"] else {})
 
 
-def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema in the form that a CRD takes: references inlined, no titles, integers with a format."""
+def _structural(
+    schema: Mapping[str, Any], definitions: Mapping[str, Any], around: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The schema in the form that a CRD takes: references inlined, no titles, integers with a format.
+
+    A CRD's schema cannot refer to itself: a type within itself is spelled out `_SPELLED_OUT` times, and
+    deeper than that the API server takes any object.
+    """
     if "$ref" in schema:
+        name = schema["$ref"].removeprefix("#/$defs/")
+        if around.count(name) >= _SPELLED_OUT:
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        around = (*around, name)
         # What stands beside the reference is the field's own and wins over what its type says.
-        schema = {**definitions[schema["$ref"].removeprefix("#/$defs/")], **schema}
+        schema = {**definitions[name], **schema}
     node: dict[str, Any] = {}
     for keyword, value in schema.items():
         match keyword:
             case "title" | "$ref":
                 pass
+            case "additionalProperties" if value is False:
+                # What pydantic says of a model that forbids other fields; a CRD prunes them.
+                pass
+            case "const":
+                node["enum"] = [value]
             case "properties":
-                node[keyword] = {name: _structural(each, definitions) for name, each in value.items()}
+                node[keyword] = {name: _structural(each, definitions, around) for name, each in value.items()}
             case "items" | "additionalProperties":
-                node[keyword] = _structural(value, definitions)
+                node[keyword] = _structural(value, definitions, around)
             case "required":
                 node[keyword] = sorted(value)
             case _ if keyword in _SAME_MEANING or keyword.startswith("x-kubernetes-"):

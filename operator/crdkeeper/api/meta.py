@@ -41,6 +41,15 @@ class ApiModel(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+def immutable(field: str) -> dict[str, Any]:
+    """Of a field's schema: its value cannot be changed."""
+    return {
+        "x-kubernetes-validations": [
+            {"rule": "self == oldSelf", "message": f"{field} is immutable", "reason": "FieldValueForbidden"}
+        ]
+    }
+
+
 class Condition(ApiModel):
     """One aspect of an object's state (metav1.Condition)."""
 
@@ -117,6 +126,7 @@ class ObjectMeta(ApiModel):
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
     owner_references: list[OwnerReference] = Field(default_factory=list)
+    finalizers: list[str] = Field(default_factory=list)
 
 
 class Column(BaseModel):
@@ -135,6 +145,8 @@ class Kind(ApiModel):
     plural: ClassVar[str]
     short_names: ClassVar[tuple[str, ...]]
     columns: ClassVar[tuple[Column, ...]]
+    validations: ClassVar[tuple[dict[str, str], ...]] = ()
+    """Rules in CEL for whole objects."""
 
     api_version: str = API_VERSION
     kind: str

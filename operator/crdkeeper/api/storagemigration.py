@@ -4,16 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from crdkeeper.api.meta import OPERATOR, ApiModel, Column, Condition, Kind, Time
-
-
-def _immutable(field: str) -> dict[str, Any]:
-    return {
-        "x-kubernetes-validations": [
-            {"rule": "self == oldSelf", "message": f"{field} is immutable", "reason": "FieldValueForbidden"}
-        ]
-    }
-
+from crdkeeper.api.meta import OPERATOR, ApiModel, Column, Condition, Kind, Time, immutable
 
 _INT64: dict[str, Any] = {"format": "int64"}
 _MAP_BY_TYPE: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
@@ -83,13 +74,13 @@ class MigrationTemplate(ApiModel):
 class StorageMigrationSpec(MigrationTemplate):
     """What to migrate and how."""
 
-    resource: Annotated[GroupResource, Field(json_schema_extra=_immutable("resource"))]
+    resource: Annotated[GroupResource, Field(json_schema_extra=immutable("resource"))]
     """The resource whose objects are rewritten; any resource, not only a CRD's."""
-    mode: Annotated[Literal["Execute", "Plan"], Field(json_schema_extra=_immutable("mode"))] = "Execute"
+    mode: Annotated[Literal["Execute", "Plan"], Field(json_schema_extra=immutable("mode"))] = "Execute"
     """Plan tries every write as a server-side dry run and reports what would be refused."""
     suspend: bool = False
     """Stops the work where it is; set back to false to go on from there."""
-    managed_by: Annotated[str, Field(max_length=63, json_schema_extra=_immutable("managedBy"))] = OPERATOR
+    managed_by: Annotated[str, Field(max_length=63, json_schema_extra=immutable("managedBy"))] = OPERATOR
     """Who runs the migration: the operator, or `crdkeeper.dev/cli` for `crdkeeper migrate`."""
 
 

@@ -52,7 +52,7 @@ from crdkeeper.core.cel.values import (
     is_list,
 )
 
-_SELF, _OLD_SELF, FIRST_FREE = 1, 2, 3
+_SELF, _SECOND, FIRST_FREE = 1, 2, 3
 """Places in a frame, which begins with the budget."""
 _REGEXES: Final = frozenset(("matches", "find", "findAll"))
 _ZERO_IDS: Final = {"int": "int", "uint": "uint", "double": "double", "google.protobuf.Duration": "duration"}
@@ -61,8 +61,10 @@ _ZERO_IDS: Final = {"int": "int", "uint": "uint", "double": "double", "google.pr
 class Compiler:
     """One expression's way to a closure; `slots` and `cost` are what it needs, once it is compiled."""
 
-    def __init__(self, overloads: Mapping[Call, Sequence[str]]) -> None:
+    def __init__(self, overloads: Mapping[Call, Sequence[str]], second: str) -> None:
+        """`second` is the name of the variable beside `self`."""
         self._overloads = overloads
+        self._places = {"self": _SELF, second: _SECOND}
         self._scope: dict[str, int] = {}
         self.slots = FIRST_FREE
         self.cost = 0
@@ -90,7 +92,7 @@ class Compiler:
         name = node.name.lstrip(".")
         slot = self._scope.get(name)
         if slot is None:
-            slot = {"self": _SELF, "oldSelf": _OLD_SELF}.get(name)
+            slot = self._places.get(name)
         if slot is not None:
             return variable(slot, name)
         if name in TYPE_NAMES:

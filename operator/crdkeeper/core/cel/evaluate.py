@@ -6,8 +6,9 @@
 `evaluate` returns a value of CEL (see `values`), or raises EvaluationError(message) with cel-go's words for
 a run-time error, or Indeterminate(why) where the server's result cannot be known: it may run out of its
 cost budget, or the result depends on what only it has. An absent `oldSelf` is left out; an optional one is
-`NONE` or `OptionalValue(…)` of `containers`. The expression must have passed the checker; one that has not
-is evaluated as far as its values allow.
+`NONE` or `OptionalValue(…)` of `containers`. Who has another variable beside `self` names it to
+compile_program. The expression must have passed the checker; one that has not is evaluated as far as its
+values allow.
 
 `overloads` of the checker's result, handed to compile_program, tells what the sum of an empty list is;
 without it some such sums are Indeterminate. An `Account` adds up the cost of all rules for one object.
@@ -31,10 +32,11 @@ __all__ = ["Account", "EvaluationError", "Indeterminate", "Program", "compile_pr
 class Program:
     """A compiled expression."""
 
-    __slots__ = ("_cost", "_run", "_slots")
+    __slots__ = ("_cost", "_run", "_second", "_slots")
 
-    def __init__(self, run: Run, slots: int, cost: int) -> None:
+    def __init__(self, run: Run, slots: int, cost: int, second: str) -> None:
         self._run = run
+        self._second = second
         self._slots = [None] * slots
         self._cost = cost
 
@@ -44,7 +46,7 @@ class Program:
         frame: Frame = [
             start,
             variables.get("self", MISSING),
-            variables.get("oldSelf", MISSING),
+            variables.get(self._second, MISSING),
             *self._slots,
         ]
         try:
@@ -62,11 +64,16 @@ class Program:
                     raise Indeterminate(EXHAUSTED)
 
 
-def compile_program(expression: Expr, overloads: Mapping[Call, Sequence[str]] | None = None) -> Program:
-    """The program of an expression. Raises Indeterminate for an expression that is nested too deeply."""
-    compiler = Compiler(overloads or {})
+def compile_program(
+    expression: Expr, overloads: Mapping[Call, Sequence[str]] | None = None, *, second: str = "oldSelf"
+) -> Program:
+    """The program of an expression. Raises Indeterminate for an expression that is nested too deeply.
+
+    `second` is the name of the variable beside `self`.
+    """
+    compiler = Compiler(overloads or {}, second)
     try:
         run = compiler.compile(expression)
     except RecursionError:
         raise Indeterminate("the expression is nested too deeply") from None
-    return Program(run, compiler.slots - FIRST_FREE, compiler.cost)
+    return Program(run, compiler.slots - FIRST_FREE, compiler.cost, second)

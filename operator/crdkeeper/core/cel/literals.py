@@ -30,13 +30,17 @@ _READ = ("duration", "timestamp")
 _FORMAT = "format"
 
 
-def problems_of_literals(tree: Expr, checked: Checked) -> list[Problem]:
-    """What is wrong with the literals of an expression without type errors; raises Undecided."""
+def problems_of_literals(tree: Expr, checked: Checked, *, mixed: bool = False) -> list[Problem]:
+    """What is wrong with the literals of an expression without type errors; raises Undecided.
+
+    `mixed` allows lists and maps of values of several types, as no rule of a CRD may have.
+    """
     if not any(_interesting(node) for node in checked.types):
         return []
     nodes = list(walk(tree, checked))
     problems: list[Problem] = []
-    problems.extend(_mixed(nodes, checked))
+    if not mixed:
+        problems.extend(_mixed(nodes, checked))
     for function in _READ:
         problems.extend(_unreadable(nodes, function))
     problems.extend(_bad_patterns(nodes))

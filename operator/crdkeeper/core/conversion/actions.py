@@ -1,10 +1,10 @@
 """Rules at work on one object: read at one place of the old version, write at another of the new one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps, get, put, show
+from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, Steps, get, put, show
 from crdkeeper.core.conversion.template import Template
 from crdkeeper.core.conversion.values import NOTHING, Convert, Unconvertible
 
@@ -30,13 +30,18 @@ class Tree:
     def copy(self, value: Any) -> Any:
         """The object without what is left to rules. What needs no change is shared with `value`."""
         if not isinstance(value, dict):
-            return value
-        skipped, inner = self.skipped, self.inner
-        return {
-            key: inner[key].copy(each) if key in inner else each
-            for key, each in value.items()
-            if key not in skipped
-        }
+            if not isinstance(value, list) or not value:
+                return value
+            # A path leads into the first item.
+            rest = value[1:] if FIRST in self.skipped else value
+            return [self.inner[FIRST].copy(value[0]), *rest[1:]] if FIRST in self.inner else rest
+        made = value.copy()
+        for key in self.skipped:
+            made.pop(key, None)
+        for key, tree in self.inner.items():
+            if key in made:
+                made[key] = tree.copy(made[key])
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +66,39 @@ class Carry:
 
 
 @dataclass(frozen=True, slots=True)
+class Compute:
+    """A field is computed from the whole object, or from one field and the object around it."""
+
+    source: Steps | None
+    """Where it is not there, neither is the target; None if the target depends on the object alone."""
+    target: Steps
+    evaluate: Callable[[Any, Any], Any]
+    """Of the object, and what is at `source`."""
+
+    def __call__(self, value: Any, made: dict[str, Any]) -> None:
+        """Carry it out, from `value` to `made`."""
+        found = ABSENT if self.source is None else get(value, self.source)
+        if found is ABSENT and self.source is not None:
+            return
+        try:
+            put(made, self.target, self.evaluate(value, found))
+        except NOTHING:
+            return
+        except Unconvertible as error:
+            raise Unconvertible(f"{show(self.source or self.target)}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
 class Fill:
-    """A field that the other version knows nothing of gets a value."""
+    """A field that the other version knows nothing of gets a value, where the object around it is there."""
 
     target: Steps
     value: Any
 
     def __call__(self, value: Any, made: dict[str, Any]) -> None:
-        """Carry it out on `made`."""
-        put(made, self.target, self.value)
+        """Carry it out on `made`, when all else of it is made."""
+        if isinstance(get(made, self.target[:-1]), dict):
+            put(made, self.target, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +135,7 @@ class Join:
         texts: dict[str, str] = {}
         for name, (steps, convert) in self.parts.items():
             found = get(value, steps)
-            if found is ABSENT:
+            if found is ABSENT or found is None:
                 return
             try:
                 texts[name] = convert(found)
@@ -115,7 +144,7 @@ class Join:
         put(made, self.target, self.template.join(texts))
 
 
-Action = Carry | Fill | Split | Join
+Action = Carry | Compute | Fill | Split | Join
 
 
 def over_list(convert: Convert) -> Convert:

@@ -61,28 +61,3 @@ def fields(schema: Schema, at: Steps = ()) -> Iterator[Steps]:
             yield (*at, name)
             if isinstance(each, Mapping) and len(at) < _DEEPEST:
                 yield from fields(each, (*at, name))
-
-
-def proposal(hub: Schema, spoke: Schema) -> str:
-    """The rule that would fit two fields of the same name."""
-    types = {hub.get("type"), spoke.get("type")}
-    if types == {"array"} or (types == {"object"} and hub.get("additionalProperties")):
-        return "each: [...]"
-    if hub.get("enum") or spoke.get("enum"):
-        return "values: [...]"
-    if "array" in types and "object" in types and (_maps(hub) or _maps(spoke)):
-        return "key: name"
-    if "array" in types:
-        return "wrap: true"
-    if types <= {"string", "integer", "number", "boolean"}:
-        return "cast: true"
-    return "..."
-
-
-def _maps(schema: Schema) -> bool:
-    return isinstance(schema.get("additionalProperties"), Mapping)
-
-
-def resembles(one: str, other: str) -> bool:
-    """Whether one name is in the other, whatever the case."""
-    return one.lower() in other.lower() or other.lower() in one.lower()

@@ -1,15 +1,16 @@
 """Which fields no rule is about, and whether they may go from one version to the other as they are."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from crdkeeper.core.conversion.actions import Tree
-from crdkeeper.core.conversion.alike import both_objects, difference, fields, proposal, resembles
-from crdkeeper.core.conversion.fieldpaths import Steps, show
+from crdkeeper.core.conversion.alike import both_objects, difference
+from crdkeeper.core.conversion.fieldpaths import Steps
+from crdkeeper.core.conversion.gaps import HUB, SPOKE, Gap, Missing, Unlike, described
 from crdkeeper.core.schema.props import Schema
 
-HUB: Final = "hub"
-SPOKE: Final = "spoke"
+__all__ = ["HUB", "SPOKE", "Coverage", "other_side"]
+
 _OWN: Final = ("apiVersion", "kind", "metadata")
 
 
@@ -21,8 +22,8 @@ def other_side(side: str) -> str:
 class Coverage:
     """A look at all fields of both sides, once all rules have claimed theirs.
 
-    `gaps` says of each field that is neither covered nor alike what could be done. `exact` is False if an
-    object that is there may come back as if it had never been there.
+    `gaps` has each field that is neither covered nor alike, with rules that could be added. `exact` is False
+    if an object that is there may come back as if it had never been there.
     """
 
     def __init__(
@@ -30,18 +31,16 @@ class Coverage:
         schemas: Mapping[str, Schema],
         claimed: Mapping[str, Mapping[Steps, str]],
         trees: Mapping[str, Tree],
-        find: Callable[[str, Steps], Schema | None],
         *,
         top: bool,
     ) -> None:
-        self.gaps: list[str] = []
         self.exact = True
-        self._schemas = schemas
         self._claimed = claimed
         self._trees = trees
-        self._find = find
         self._top = top
+        self._found: list[Missing | Unlike] = []
         self._object((), schemas[HUB], schemas[SPOKE])
+        self.gaps: list[Gap] = described(self._found, _gaps_inside)
 
     def _object(self, at: Steps, hub: Schema, spoke: Schema) -> None:
         properties = {HUB: hub.get("properties") or {}, SPOKE: spoke.get("properties") or {}}
@@ -58,8 +57,8 @@ class Coverage:
         if len(open_) == 2 and hub is not None and spoke is not None:
             if both_objects(hub, spoke) and (inside or difference(hub, spoke)):
                 self._object(at, hub, spoke)
-            elif inside or difference(hub, spoke):
-                self._unlike(at, hub, spoke)
+            elif difference(hub, spoke):
+                self._found.append(Unlike(at, hub, spoke))
             return
         side = open_[0]
         schema = schemas[side] or {}
@@ -70,26 +69,10 @@ class Coverage:
                 self._field((*at, name), each if side == HUB else None, each if side == SPOKE else None)
             self.exact = False
             return
-        self._missing(at, side, schema)
+        self._found.append(Missing(at, side, schema))
 
-    def _missing(self, at: Steps, side: str, schema: Schema) -> None:
-        other = other_side(side)
-        alike = [
-            steps
-            for steps in fields(self._schemas[other])
-            if self._find(side, steps) is None
-            and steps not in self._claimed[other]
-            and not difference(schema, self._find(other, steps) or {})
-        ]
-        path = show(at)
-        alike.sort(key=lambda steps: (steps[:-1] != at[:-1], not resembles(steps[-1], at[-1])))
-        proposals = [f"{{{side}: {path}, {other}: {show(steps)}}}" for steps in alike[:1]]
-        proposals.append(f"{{{side}: {path}, aside: true}}")
-        self.gaps.append(
-            f"{path}: the {other} has no such field; add a rule such as {' or '.join(proposals)}"
-        )
 
-    def _unlike(self, at: Steps, hub: Schema, spoke: Schema) -> None:
-        path = show(at)
-        rule = f"{{hub: {path}, spoke: {path}, {proposal(hub, spoke)}}}"
-        self.gaps.append(f"{path}: {difference(hub, spoke)}; add a rule such as {rule}")
+def _gaps_inside(hub: Schema, spoke: Schema) -> list[Gap]:
+    """The gaps between two objects within lists or maps for which there are no rules yet."""
+    trees: Mapping[str, Tree] = {HUB: Tree(), SPOKE: Tree()}
+    return Coverage({HUB: hub, SPOKE: spoke}, {HUB: {}, SPOKE: {}}, trees, top=False).gaps

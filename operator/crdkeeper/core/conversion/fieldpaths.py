@@ -1,16 +1,20 @@
 """The fields that rules name: `spec.host`, `metadata.annotations[example.com/host]`.
 
-A path leads through objects only. What lies inside of lists and maps is reached by a rule's `each`.
+A path leads through objects, to an entry of a map (`spec.limits[memory]`), and to the first item of a list
+(`spec.listeners[0].port`). All items and entries are reached by a rule's `each`.
 """
 
 import re
-from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 Steps = tuple[str, ...]
 
 ABSENT: Final = object()
 """In place of the value of a field that is not there; null is a value."""
+
+FIRST: Final = "[0]"
+"""The step to the first item of a list; no key is written like that."""
 
 _STEP = re.compile(r"\.?([A-Za-z_$][-\w$]*)|\[([^\[\]]+)\]")
 _FREE = ("annotations", "labels")
@@ -21,7 +25,7 @@ class BadPath(ValueError):
 
 
 def parse(text: str) -> Steps:
-    """The keys that lead to a field. Raises BadPath."""
+    """The keys that lead to a field, a first item as the key 0. Raises BadPath."""
     steps: list[str] = []
     at = 0
     while at < len(text):
@@ -51,6 +55,9 @@ def show(steps: Steps) -> str:
     """A path as people write it."""
     shown = ""
     for step in steps:
+        if step == FIRST:
+            shown += step
+            continue
         plain = re.fullmatch(r"[A-Za-z_$][\w$]*", step)
         shown += (f".{step}" if shown else step) if plain else f"[{step}]"
     return shown
@@ -59,17 +66,41 @@ def show(steps: Steps) -> str:
 def get(value: Any, steps: Steps) -> Any:
     """What is at a path; ABSENT if it, or something on the way, is not there."""
     for step in steps:
-        if not isinstance(value, Mapping) or step not in value:
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif step == FIRST and isinstance(value, list) and value:
+            value = value[0]
+        else:
             return ABSENT
-        value = value[step]
     return value
 
 
 def put(target: dict[str, Any], steps: Steps, value: Any) -> None:
-    """Set a field, making the objects on the way. Those that are there must be the caller's to change."""
+    """Set a field, making what is missing on the way. What is there must be the caller's to change."""
+    if FIRST in steps:
+        _put_in_list(target, steps, value)
+        return
     for step in steps[:-1]:
         inner = target.get(step)
         if not isinstance(inner, dict):
             inner = target[step] = {}
         target = inner
     target[steps[-1]] = value
+
+
+def _put_in_list(target: Any, steps: Steps, value: Any) -> None:
+    for step, following in pairwise(steps):
+        kind = list if following == FIRST else dict
+        found = get(target, (step,))
+        if not isinstance(found, kind):
+            found = kind()
+            _set(target, step, found)
+        target = found
+    _set(target, steps[-1], value)
+
+
+def _set(target: Any, step: str, value: Any) -> None:
+    if step == FIRST:
+        target[:1] = [value]
+    else:
+        target[step] = value

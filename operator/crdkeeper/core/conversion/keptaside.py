@@ -36,9 +36,23 @@ class Note:
 
 def differences(before: Any, after: Any, schema: Schema | None) -> list[Entry]:
     """Where `after` differs from `before`, at the deepest fields that both have."""
+    if _alike(before, after):
+        return []
     found: list[Entry] = []
     _compare(before, after, schema or {}, (), found)
     return found
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two values are surely the same: a quick look, as nearly all objects come back as they were."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        one = {key: each for key, each in one.items() if each is not other[key]}
+        other = {key: other[key] for key in one}
+    try:
+        texts = [orjson.dumps(each, option=orjson.OPT_SORT_KEYS) for each in (one, other)]
+    except orjson.JSONEncodeError:
+        return False  # too deep or too large for it
+    return texts[0] == texts[1]
 
 
 def _compare(before: Any, after: Any, schema: Schema, at: tuple[Step, ...], found: list[Entry]) -> None:

@@ -1,6 +1,7 @@
 """Converts whole objects between any two versions of a CRD, through the hub, losing nothing."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
@@ -23,6 +24,8 @@ class Conversion:
         self._schemas = schemas
         self._hub = hub
         self._scopes = scopes
+        self._inexact = {version for version, scope in scopes.items() if not scope.exact}
+        self._costly = any(scope.costly for scope in scopes.values())
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -43,18 +46,33 @@ class Conversion:
             raise Unconvertible(f"{version} is none of {', '.join(self._schemas)}")
         if version == source:
             return dict(value)
+        if not self._costly:
+            return self._converted(value, source, version)
+        # Known already if there are such rules; else nobody needs it.
+        from crdkeeper.core.conversion.expressions import limited
+
+        with limited():
+            return self._converted(value, source, version)
+
+    def _converted(self, value: Mapping[str, Any], source: str, version: str) -> dict[str, Any]:
+        if self._hub in (source, version) and not self._kept(value):
+            # The usual case: one step, and nothing to remember.
+            made = self._travel(value, source, version)
+            if self._exact(source, version):
+                return made
+            return self._noted(value, made, self._travel(made, version, source), source, version)
         made = self._led(value, source, version)
-        if self._exact(source, version) and not self._kept(value):
-            return made
         return self._noted(value, made, self._led(made, version, source), source, version)
 
     def _exact(self, *versions: str) -> bool:
         """Whether ways between these versions lose nothing, whatever the object."""
-        return all(scope.exact for version in versions if (scope := self._scopes.get(version)) is not None)
+        return self._inexact.isdisjoint(versions)
 
     def _kept(self, value: Mapping[str, Any]) -> list[tuple[int, str]]:
         """What is kept aside on an object: the order in which it left those versions, and the versions."""
-        annotations = (value.get("metadata") or {}).get(_ANNOTATIONS) or {}
+        annotations = (value.get("metadata") or {}).get(_ANNOTATIONS)
+        if not annotations:
+            return []
         found = []
         for version in self._schemas:
             text = annotations.get(keptaside.PREFIX + version)
@@ -91,14 +109,16 @@ class Conversion:
         to_hub = version == self._hub
         scope = self._scopes[source if to_hub else version]
         made: dict[str, Any] = scope.to_hub(value) if to_hub else scope.to_spoke(value)
+        if scope.moves_metadata:
+            made = _without_empty(made)
         made["apiVersion"] = f"{self.group}/{version}"
         return self._arrived(made, version)
 
     def _arrived(self, made: dict[str, Any], version: str) -> dict[str, Any]:
         """With what was kept aside for this version back in its place."""
         key = keptaside.PREFIX + version
-        annotations = (made.get("metadata") or {}).get(_ANNOTATIONS) or {}
-        if key not in annotations:
+        annotations = (made.get("metadata") or {}).get(_ANNOTATIONS)
+        if not annotations or key not in annotations:
             return made
         note = keptaside.read(annotations[key])
         left = _with_annotations(made, {name: each for name, each in annotations.items() if name != key})
@@ -112,7 +132,7 @@ class Conversion:
         side, spoke = (HUB, version) if source == self._hub else (SPOKE, source)
         before = self._scopes[spoke].forgiven(side, value, back)
         # Notes are no part of what is compared: each is made anew where its version is left again.
-        entries = keptaside.differences(_without_notes(before), _without_notes(back), self._schemas[source])
+        entries = keptaside.differences(without_notes(before), without_notes(back), self._schemas[source])
         if not entries:
             return made
         order = max((each for each, _ in self._kept(made)), default=0) + 1
@@ -121,10 +141,20 @@ class Conversion:
         return _with_annotations(made, annotations)
 
 
-def _without_notes(value: Any) -> Any:
-    annotations = (value.get("metadata") or {}).get(_ANNOTATIONS) or {}
+def without_notes(value: Any) -> Any:
+    """An object without what is kept aside on it."""
+    annotations = (value.get("metadata") or {}).get(_ANNOTATIONS)
+    if not annotations:
+        return value
     left = {key: each for key, each in annotations.items() if not key.startswith(keptaside.PREFIX)}
     return value if len(left) == len(annotations) else _with_annotations(value, left)
+
+
+def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
+    """An object without maps of labels and annotations that have nothing left; the API server has none."""
+    metadata = value.get("metadata") or {}
+    left = {key: each for key, each in metadata.items() if each or key not in (_ANNOTATIONS, "labels")}
+    return value if len(left) == len(metadata) else {**value, "metadata": left}
 
 
 def _with_annotations(value: dict[str, Any], annotations: Mapping[str, str]) -> dict[str, Any]:
@@ -165,9 +195,9 @@ def compile_conversion(
         return errors
     scopes: dict[str, Scope] = {}
     for i, spoke in enumerate(spec.spokes):
-        scope = Scope(schemas[spec.hub], schemas[spoke.version], spoke.rules, at=f"spec.spokes[{i}].")
+        scope = Scope(schemas[spec.hub], schemas[spoke.version], spoke.rules, at=f"spec.spokes[{i}].rules")
         errors += [
-            RuleError(f"spec.spokes[{i}].version" if each.where == "schema" else each.where, each.message)
+            replace(each, where=f"spec.spokes[{i}].version") if each.where == "schema" else each
             for each in scope.errors
         ]
         scopes[spoke.version] = scope

@@ -3,14 +3,18 @@
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import orjson
 
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.values import Unconvertible
 
 _GROUP: Final = "apiextensions.k8s.io"
+MAX_VALUES: Final = 500_000
+"""Of a request. Three bytes of JSON can take a hundred of memory: the size alone bounds too little."""
 _VERSIONS: Final = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
 
 
@@ -18,8 +22,7 @@ class BadReview(ValueError):
     """A request that is no ConversionReview: an answer in its form would not be understood."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The ConversionReview to answer with, and what became of the objects."""
 
     review: dict[str, Any]
@@ -44,18 +47,73 @@ def answer(review: Any, conversion: Conversion) -> Answer:
         error = f"{desired} is none of the versions known here: {known}"
     for each in objects if not error else ():
         try:
+            _check_metadata(each)
             made.append(conversion.convert(each, target))
         except Unconvertible as unconvertible:
             error = f"{_name(each)}: {unconvertible}"
         except RecursionError:
             error = f"{_name(each)}: is nested too deep"
+        except Exception as failure:
+            # A flaw of ours: the API server shall hear of the object all the same.
+            error = f"{_name(each)}: the conversion failed: {failure!r}"
         if error:
             made.clear()
             break
-    result = {"status": "Failed", "message": error} if error else {"status": "Success"}
+    result = _failed(error) if error else {"status": "Success"}
     response = {"uid": uid, "convertedObjects": made, "result": result}
     document = {"apiVersion": version, "kind": "ConversionReview", "response": response}
     return Answer(document, len(made), error)
+
+
+class Reply(NamedTuple):
+    """An answer as JSON."""
+
+    content: bytes
+    objects: int
+    """How many were converted; 0 if any could not be."""
+    error: str = ""
+    """Which object could not be converted, and why."""
+
+
+def answered(body: bytes | bytearray, conversion: Conversion) -> Reply:
+    """`answer` from JSON to JSON. Raises BadReview."""
+    if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise BadReview(f"more than {MAX_VALUES:,} values")
+    try:
+        review = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadReview(str(error)) from None
+    made = answer(review, conversion)
+    try:
+        return Reply(_written(made.review), made.objects, made.error)
+    except RecursionError:
+        problem = f"{_name(_deep(made.review))}: is nested too deep"
+        response = {"uid": made.review["response"]["uid"], "convertedObjects": [], "result": _failed(problem)}
+        return Reply(orjson.dumps({**made.review, "response": response}), 0, problem)
+
+
+def _failed(message: str) -> dict[str, str]:
+    return {"status": "Failed", "message": message}
+
+
+def _written(value: Any) -> bytes:
+    """As JSON. Raises RecursionError if it is nested too deep."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        # It stops at 254 levels, Python's own goes on to nearly 1,000.
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _deep(review: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The first of the converted objects that cannot be written."""
+    objects: list[dict[str, Any]] = review["response"]["convertedObjects"]
+    for each in objects:
+        try:
+            _written(each)
+        except RecursionError:
+            return each
+    return {}
 
 
 def _read(review: Any) -> tuple[str, Mapping[str, Any]]:
@@ -74,6 +132,16 @@ def _read(review: Any) -> tuple[str, Mapping[str, Any]]:
     if not isinstance(objects, list) or not all(isinstance(each, dict) for each in objects):
         raise BadReview("request.objects: must be a list of objects")
     return str(version), request
+
+
+def _check_metadata(value: Mapping[str, Any]) -> None:
+    metadata = value.get("metadata", {})
+    if not isinstance(metadata, dict):
+        raise Unconvertible("metadata: is no object")
+    for field in ("annotations", "labels"):
+        found = metadata.get(field)
+        if found is not None and not isinstance(found, dict):
+            raise Unconvertible(f"metadata.{field}: is no object")
 
 
 def _name(value: Mapping[str, Any]) -> str:

@@ -12,32 +12,29 @@ from typing import Any, Final
 
 from crdkeeper.api.versionconversion import ConversionRule
 from crdkeeper.core.conversion import fieldpaths
-from crdkeeper.core.conversion.actions import Action, Carry, Fill, Join, Split, Tree, over_list, over_map
-from crdkeeper.core.conversion.alike import difference
+from crdkeeper.core.conversion.actions import Action, Carry, Compute, Fill, Join, Split, Tree
 from crdkeeper.core.conversion.coverage import HUB, SPOKE, Coverage, other_side
-from crdkeeper.core.conversion.fieldpaths import ABSENT, BadPath, Steps, show
+from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, BadPath, Steps, show
+from crdkeeper.core.conversion.pairs import SCALARS, Unfit, converter
 from crdkeeper.core.conversion.template import BadTemplate, Template
-from crdkeeper.core.conversion.values import (
-    DURATION_UNITS,
-    MOVE,
-    QUANTITY_UNITS,
-    Convert,
-    Converter,
-    Unconvertible,
-    casting,
-    durations,
-    keying,
-    quantities,
-    renaming,
-    scaling,
-    strictly,
-    wrapping,
-)
-from crdkeeper.core.schema.props import INT_OR_STRING, Schema
+from crdkeeper.core.conversion.values import Convert, Unconvertible, casting
+from crdkeeper.core.schema.props import Schema
 
-_KINDS: Final = ("values", "scale", "cast", "quantity", "duration", "wrap", "key", "join", "aside", "drop")
-_SCALARS: Final = ("string", "integer", "number", "boolean")
-_NUMBERS: Final = ("integer", "number")
+_KINDS: Final = (
+    "values",
+    "scale",
+    "cast",
+    "quantity",
+    "duration",
+    "wrap",
+    "separator",
+    "key",
+    "join",
+    "cel",
+    "aside",
+    "drop",
+)
+_AROUND_EACH: Final = frozenset(("key", "wrap"))
 _TEXT: Final[Schema] = {"type": "string"}
 
 Forgive = Callable[[Any, Any], Any]
@@ -49,23 +46,35 @@ class RuleError:
     """What is wrong with a rule, or a field that no rule covers."""
 
     where: str
-    """The rule's field, such as `rules[2].spoke`, or `schema` where a rule is missing."""
+    """The rule's field, such as `rules[2].spoke`; where a rule is missing, the list that lacks it, such as
+    `rules[2].each`, or `schema` for the whole object."""
     message: str
+    proposals: Sequence[str] = ()
+    """Where a rule is missing, rules in YAML that could be added, the likeliest first."""
 
 
 class Scope:
     """Two versions of an object and the rules between them. Compiling never raises; look at `errors`."""
 
     def __init__(
-        self, hub: Schema, spoke: Schema, rules: Sequence[ConversionRule], *, top: bool = True, at: str = ""
+        self,
+        hub: Schema,
+        spoke: Schema,
+        rules: Sequence[ConversionRule],
+        *,
+        top: bool = True,
+        at: str = "rules",
     ) -> None:
         self.errors: list[RuleError] = []
         self.exact = True
         """Whether both ways are each other's inverse for every object that the schemas allow."""
+        self.costly = False
+        """Whether there are expressions, whose cost must be limited."""
         self._schemas = {HUB: hub, SPOKE: spoke}
         self._top = top
-        self._at = at
         self._claimed: dict[str, dict[Steps, str]] = {HUB: {}, SPOKE: {}}
+        self._rests: dict[str, set[Steps]] = {HUB: set(), SPOKE: set()}
+        """Fields of whose parts other rules may speak."""
         self._trees = {HUB: Tree(), SPOKE: Tree()}
         """By the side that is read."""
         self._actions: dict[str, list[Action]] = {HUB: [], SPOKE: []}
@@ -73,10 +82,16 @@ class Scope:
         self._losses: dict[str, list[tuple[Steps, Forgive]]] = {HUB: [], SPOKE: []}
         """Fields that may be lost, or in which something may, by side."""
         for i, rule in enumerate(rules):
-            self._add(rule, f"{at}rules[{i}]")
+            self._add(rule, f"{at}[{i}]")
+        self.moves_metadata = top and any(
+            steps[0] == "metadata" for claimed in self._claimed.values() for steps in claimed
+        )
+        """Whether rules are about annotations or labels."""
+        for actions in self._actions.values():
+            actions.sort(key=lambda each: isinstance(each, Fill))
         if not self.errors:
-            coverage = Coverage(self._schemas, self._claimed, self._trees, self._find, top=top)
-            self.errors.extend(RuleError("schema", each) for each in coverage.gaps)
+            coverage = Coverage(self._schemas, self._claimed, self._trees, top=top)
+            self.errors.extend(RuleError("schema", str(each), each.rules) for each in coverage.gaps)
             self.exact = self.exact and coverage.exact
 
     def to_hub(self, value: Any) -> Any:
@@ -106,10 +121,6 @@ class Scope:
         """Whether rules allow something to be lost."""
         return any(self._losses.values())
 
-    def converter(self) -> Converter:
-        """Both ways, for an object inside of another."""
-        return Converter(self.to_hub, self.to_spoke, self.exact)
-
     def _error(self, where: str, message: str) -> None:
         self.errors.append(RuleError(where, message))
 
@@ -117,7 +128,7 @@ class Scope:
 
     def _add(self, rule: ConversionRule, where: str) -> None:
         kinds = [kind for kind in _KINDS if getattr(rule, kind) is not None]
-        if rule.each is not None and not {"key"}.issuperset(kinds):
+        if rule.each is not None and not _AROUND_EACH.issuperset(kinds):
             kinds.append("each")
         if len(kinds) > 1:
             self._error(where, f"{' and '.join(kinds)} exclude each other")
@@ -125,23 +136,28 @@ class Scope:
         kind = kinds[0] if kinds else "each" if rule.each is not None else ""
         if rule.hub is None and rule.spoke is None:
             self._error(where, "names neither a field of the hub nor one of the spoke")
+        elif rule.fill is not None and kind not in ("aside", "drop"):
+            self._error(f"{where}.fill", "is for a field that one side alone has (aside, drop)")
         elif kind == "join":
             self._add_join(rule, where)
+        elif kind == "cel":
+            self._add_expressions(rule, where)
         elif kind in ("aside", "drop"):
             self._add_one_sided(rule, where)
         elif rule.hub is None or rule.spoke is None:
             given, missing = (HUB, SPOKE) if rule.spoke is None else (SPOKE, HUB)
             self._error(
                 where,
-                f"names a field of the {given} alone: name the one of the {missing}, or say aside or drop",
+                f"names a field of the {given} alone: name one of the {missing}, or say aside, drop or cel",
             )
-        elif rule.fill is not None:
-            self._error(f"{where}.fill", "is for a field that one side alone has (aside, drop)")
         else:
             self._add_pair(rule, kind, where)
 
-    def _claim(self, side: str, text: str, where: str) -> tuple[Steps, Schema] | None:
-        """The field of that side for this rule alone, with its schema."""
+    def _claim(self, side: str, text: str, where: str, *, rest: bool = False) -> tuple[Steps, Schema] | None:
+        """The field of that side for this rule alone, with its schema.
+
+        With `rest` other rules may be about parts of it, and this one is about what they leave.
+        """
         try:
             steps = fieldpaths.parse(text)
             if self._top:
@@ -149,15 +165,20 @@ class Scope:
         except BadPath as error:
             self._error(where, str(error))
             return None
+        steps = self._resolved(side, steps)
         schema = self._find(side, steps)
         if schema is None:
             self._error(where, f"{show(steps)}: the {side} has no such field")
             return None
         for other, by in self._claimed[side].items():
-            if other[: len(steps)] == steps or steps[: len(other)] == other:
+            part = len(other) < len(steps) and steps[: len(other)] == other
+            whole = len(steps) < len(other) and other[: len(steps)] == steps
+            if (part and other not in self._rests[side]) or (whole and not rest) or other == steps:
                 self._error(where, f"{show(steps)}: {by} is about {show(other)} already")
                 return None
         self._claimed[side][steps] = where
+        if rest:
+            self._rests[side].add(steps)
         self._trees[side].skip(steps)
         return steps, schema
 
@@ -166,18 +187,31 @@ class Scope:
             return _TEXT
         schema: Any = self._schemas[side]
         for step in steps:
-            properties = schema.get("properties") or {}
-            if step not in properties:
+            if not isinstance(schema, Mapping):
                 return None
-            schema = properties[step]
+            # What is no field is an entry, where there is a map.
+            found = schema.get("items") if step == FIRST else schema.get("additionalProperties")
+            schema = (schema.get("properties") or {}).get(step, found)
         return schema if isinstance(schema, Mapping) else None
+
+    def _resolved(self, side: str, steps: Steps) -> Steps:
+        """The steps, a key 0 as the first item where there is a list."""
+        for i, step in enumerate(steps):
+            around = self._find(side, steps[:i]) if i else None
+            if step == "0" and around is not None and around.get("type") == "array":
+                steps = (*steps[:i], FIRST, *steps[i + 1 :])
+        return steps
 
     def _add_pair(self, rule: ConversionRule, kind: str, where: str) -> None:
         hub = self._claim(HUB, rule.hub or "", f"{where}.hub")
         spoke = self._claim(SPOKE, rule.spoke or "", f"{where}.spoke")
         if hub is None or spoke is None:
             return
-        made = self._converter(rule, kind, hub[1], spoke[1], where)
+        try:
+            made = converter(rule, kind, hub[1], spoke[1], partial(self._inner, f"{where}.each"))
+        except Unfit as unfit:
+            self._error(where + unfit.part, str(unfit))
+            return
         if made is None:
             return
         self._act(HUB, Carry(spoke[0], hub[0], made.to_hub), hub[0])
@@ -185,7 +219,8 @@ class Scope:
         if made.forgive is not None:
             for side, steps in ((HUB, hub[0]), (SPOKE, spoke[0])):
                 self._losses[side].append((steps, partial(made.forgive, side)))
-        shared = self._shared(hub[0]) and self._shared(spoke[0])
+        # An object that the field moves into is made where it is not there, and stays if the field goes.
+        shared = hub[0][:-1] == spoke[0][:-1] and self._shared(hub[0]) and self._shared(spoke[0])
         self.exact = self.exact and made.exact and shared
 
     def _act(self, side: str, action: Action, *targets: Steps) -> None:
@@ -195,18 +230,23 @@ class Scope:
             self._trees[other_side(side)].own(steps)
 
     def _shared(self, steps: Steps) -> bool:
-        """Whether the object around a field is there on both sides, so that it stays if the field goes."""
-        if self._top and steps[0] == "metadata":
+        """Whether the object around a field is there on both sides, so that it stays if the field goes.
+
+        What is around an entry of a map may have another entry of the same name, which is in the way; and a
+        list may be empty.
+        """
+        if FIRST in steps or (self._top and steps[0] == "metadata"):
             return False
-        around = steps[:-1]
-        return not around or all(self._find(side, around) is not None for side in (HUB, SPOKE))
+        around = [self._find(side, steps[:-1]) if steps[:-1] else {} for side in (HUB, SPOKE)]
+        return all(each is not None and "additionalProperties" not in each for each in around)
 
     def _add_one_sided(self, rule: ConversionRule, where: str) -> None:
         if rule.hub is not None and rule.spoke is not None:
             self._error(where, "aside and drop are for a field that one side alone has: name one side")
             return
         side, text = (HUB, rule.hub) if rule.hub is not None else (SPOKE, rule.spoke)
-        claimed = self._claim(side, text or "", f"{where}.{side}")
+        rest = rule.aside is not None and rule.fill is None
+        claimed = self._claim(side, text or "", f"{where}.{side}", rest=rest)
         if claimed is None:
             return
         if rule.aside or rule.fill is not None:
@@ -215,6 +255,37 @@ class Scope:
             self._losses[side].append((claimed[0], lambda before, after: after))
         if rule.fill is not None:
             self._act(side, Fill(claimed[0], rule.fill), claimed[0])
+
+    def _add_expressions(self, rule: ConversionRule, where: str) -> None:
+        # The engine is large, and few conversions need it.
+        from crdkeeper.core.conversion.expressions import BadExpression, expression
+
+        if rule.cel is None:
+            return
+        claimed = {
+            side: self._claim(side, text, f"{where}.{side}")
+            for side, text in ((HUB, rule.hub), (SPOKE, rule.spoke))
+            if text is not None
+        }
+        self.exact, self.costly = False, True
+        texts = ((HUB, "toHub", rule.cel.to_hub), (SPOKE, "toSpoke", rule.cel.to_spoke))
+        if not any(text for _, _, text in texts):
+            self._error(f"{where}.cel", "has no expression: toHub, toSpoke or both")
+        for side, name, text in texts:
+            at, source = f"{where}.cel.{name}", other_side(side)
+            target, own = claimed.get(side), claimed.get(source)
+            if text is None or (side in claimed and target is None) or (source in claimed and own is None):
+                continue
+            if target is None:
+                self._error(at, f"the rule names no field of the {side}")
+                continue
+            steps = own[0] if own is not None else None
+            try:
+                made = expression(text, at, self._schemas[source], steps, target[1], top=self._top)
+            except BadExpression as error:
+                self._error(at, str(error))
+                continue
+            self._act(side, Compute(steps, target[0], made), target[0])
 
     def _add_join(self, rule: ConversionRule, where: str) -> None:
         join = rule.join
@@ -246,7 +317,7 @@ class Scope:
             if part is None:
                 return
             type_ = part[1].get("type")
-            if type_ not in _SCALARS:
+            if type_ not in SCALARS:
                 self._error(f"{where}.join.parts.{name}", f"{show(part[0])} is no scalar")
                 return
             caster = casting(type_, "string")
@@ -255,133 +326,11 @@ class Scope:
         self._act(side, Join(whole[0], template, to_text), whole[0])
         self.exact = False
 
-    def _converter(
-        self, rule: ConversionRule, kind: str, hub: Schema, spoke: Schema, where: str
-    ) -> Converter | None:
-        types = hub.get("type"), spoke.get("type")
-        match kind:
-            case "":
-                return self._moved(hub, spoke, where)
-            case "values":
-                return self._renamed(rule, hub, spoke, where)
-            case "scale" if rule.scale and types[0] in _NUMBERS and types[1] in _NUMBERS:
-                return scaling(rule.scale.hub, rule.scale.spoke, str(types[0]), str(types[1]))
-            case "cast" if types[0] in _SCALARS and types[1] in _SCALARS:
-                return casting(str(types[0]), str(types[1]))
-            case "quantity":
-                return self._unit(
-                    rule.quantity or "", quantities, QUANTITY_UNITS, hub, spoke, f"{where}.quantity"
-                )
-            case "duration":
-                return self._unit(
-                    rule.duration or "", durations, DURATION_UNITS, hub, spoke, f"{where}.duration"
-                )
-            case "wrap":
-                return self._wrapped(hub, spoke, where)
-            case "key":
-                return self._keyed(rule, hub, spoke, where)
-            case "each":
-                return self._each(rule, hub, spoke, where)
-        self._error(f"{where}.{kind}", f"does not fit the types {types[0]} (hub) and {types[1]} (spoke)")
-        return None
-
-    def _moved(self, hub: Schema, spoke: Schema, where: str) -> Converter | None:
-        found = difference(hub, spoke)
-        if found:
-            self._error(where, f"the two fields are not alike: {found}")
-            return None
-        return MOVE
-
-    def _renamed(self, rule: ConversionRule, hub: Schema, spoke: Schema, where: str) -> Converter | None:
-        pairs = [(each.hub, each.spoke) for each in rule.values or ()]
-        complete = True
-        for side, schema, known in ((HUB, hub, [a for a, _ in pairs]), (SPOKE, spoke, [b for _, b in pairs])):
-            enum = schema.get("enum")
-            complete = complete and bool(enum)
-            for value in enum or ():
-                if strictly(value) not in map(strictly, known):
-                    self._error(f"{where}.values", f"lacks {value!r}, which the {side} allows")
-                    return None
-        one_to_one = all(len({strictly(pair[i]) for pair in pairs}) == len(pairs) for i in (0, 1))
-        return renaming(pairs, exact=complete and one_to_one)
-
-    def _unit(
-        self,
-        unit: str,
-        make: Callable[[str, str], Converter],
-        units: Sequence[str],
-        hub: Schema,
-        spoke: Schema,
-        where: str,
-    ) -> Converter | None:
-        if unit not in units:
-            self._error(where, f"{unit!r} is none of {', '.join(filter(None, units))}")
-            return None
-        texts = [schema.get("type") == "string" or bool(schema.get(INT_OR_STRING)) for schema in (hub, spoke)]
-        numbers = [schema.get("type") in _NUMBERS for schema in (hub, spoke)]
-        if texts[1] and numbers[0]:
-            return make(unit, str(hub["type"]))
-        if texts[0] and numbers[1]:
-            return make(unit, str(spoke["type"])).swapped()
-        self._error(where, "needs a string on one side and a number on the other")
-        return None
-
-    def _wrapped(self, hub: Schema, spoke: Schema, where: str) -> Converter | None:
-        lists = [schema.get("type") == "array" for schema in (hub, spoke)]
-        if lists[0] == lists[1]:
-            self._error(f"{where}.wrap", "needs a list on one side alone")
-            return None
-        single, items = (hub, spoke.get("items") or {}) if lists[1] else (spoke, hub.get("items") or {})
-        found = difference(single, items)
-        if found:
-            self._error(f"{where}.wrap", f"the items are not like what stands alone: {found}")
-            return None
-        return wrapping() if lists[1] else wrapping().swapped()
-
-    def _keyed(self, rule: ConversionRule, hub: Schema, spoke: Schema, where: str) -> Converter | None:
-        lists = [schema.get("type") == "array" for schema in (hub, spoke)]
-        maps = [isinstance(schema.get("additionalProperties"), Mapping) for schema in (hub, spoke)]
-        if not ((lists[0] and maps[1]) or (lists[1] and maps[0])):
-            self._error(
-                f"{where}.key", "needs a list of objects on one side and a map of objects on the other"
-            )
-            return None
-        key = rule.key or ""
-        list_, map_ = (hub, spoke) if lists[0] else (spoke, hub)
-        items, values = dict(list_.get("items") or {}), map_["additionalProperties"]
-        properties = dict(items.get("properties") or {})
-        if (properties.pop(key, None) or {}).get("type") != "string":
-            self._error(f"{where}.key", f"the items have no string {key}")
-            return None
-        items["properties"] = properties
-        # Inside, the map's side is the hub; `keying` speaks of it like that.
-        pair = (items, values) if lists[0] else (values, items)
-        inner = self._inner(pair[0], pair[1], rule.each or (), f"{where}.")
-        if inner is None:
-            return None
-        way = inner.converter()
-        made = keying(key, way) if lists[1] else keying(key, way.swapped()).swapped()
-        return replace(made, forgive=_each_forgiven(inner))
-
-    def _each(self, rule: ConversionRule, hub: Schema, spoke: Schema, where: str) -> Converter | None:
-        lists = [isinstance(schema.get("items"), Mapping) for schema in (hub, spoke)]
-        maps = [isinstance(schema.get("additionalProperties"), Mapping) for schema in (hub, spoke)]
-        if not all(lists) and not all(maps):
-            self._error(f"{where}.each", "needs two lists or two maps of objects")
-            return None
-        part = "items" if all(lists) else "additionalProperties"
-        inner = self._inner(hub[part], spoke[part], rule.each or (), f"{where}.")
-        if inner is None:
-            return None
-        over = over_list if all(lists) else over_map
-        return Converter(over(inner.to_hub), over(inner.to_spoke), inner.exact, _each_forgiven(inner))
-
-    def _inner(self, hub: Schema, spoke: Schema, rules: Sequence[ConversionRule], at: str) -> "Scope | None":
+    def _inner(self, at: str, hub: Schema, spoke: Schema, rules: Sequence[ConversionRule]) -> "Scope | None":
         scope = Scope(hub, spoke, rules, top=False, at=at)
-        if scope.errors:
-            self.errors.extend(scope.errors)
-            return None
-        return scope
+        self.costly = self.costly or scope.costly
+        self.errors += [replace(each, where=at) if each.where == "schema" else each for each in scope.errors]
+        return None if scope.errors else scope
 
 
 def _forgiven(before: Any, after: Any, steps: Steps, forgive: Forgive) -> Any:
@@ -397,17 +346,3 @@ def _forgiven(before: Any, after: Any, steps: Steps, forgive: Forgive) -> Any:
     if new is ABSENT:
         return {key: each for key, each in before.items() if key != step}
     return {**before, step: new}
-
-
-def _each_forgiven(inner: Scope) -> Callable[[str, Any, Any], Any] | None:
-    if not inner.lossy:
-        return None
-
-    def forgiven(side: str, before: Any, after: Any) -> Any:
-        if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-            return [inner.forgiven(side, one, other) for one, other in zip(before, after, strict=True)]
-        if isinstance(before, dict) and isinstance(after, dict):
-            return {key: inner.forgiven(side, each, after.get(key, ABSENT)) for key, each in before.items()}
-        return before
-
-    return forgiven

@@ -43,5 +43,4 @@ class Template:
 
     def join(self, parts: Mapping[str, str]) -> str:
         """The text."""
-        texts = [parts[name] for name in self.names]
-        return "".join(a + b for a, b in zip(self._between, [*texts, ""], strict=True))
+        return self._text.format_map(parts)  # it has no braces but those of the names

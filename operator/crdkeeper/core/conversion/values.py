@@ -109,6 +109,7 @@ def _to_text(value: Any) -> str:
     raise Unconvertible(f"{value!r} is no scalar")
 
 
+_PLAIN = re.compile(r"-?[0-9]{1,18}")
 _WHOLE = re.compile(r"[+-]?\d{1,19}")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 
@@ -116,6 +117,8 @@ _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 def _to_number(type_: str) -> Convert:
     def convert(value: Any) -> Any:
         if isinstance(value, bool):
+            return int(value)
+        if type_ == "integer" and isinstance(value, str) and _PLAIN.fullmatch(value):
             return int(value)
         if (
             isinstance(value, str)
@@ -159,14 +162,23 @@ _SUFFIXES: Final = {
     "u": Decimal("1e-6"),
     "n": Decimal("1e-9"),
 }
+_PLAIN_QUANTITY: Final = re.compile(r"([0-9]{1,18})([KMGTPE]i|[kMGTPE]?)")
 QUANTITY_UNITS: Final = tuple(_SUFFIXES)
 
 
 def quantities(unit: str, number_type: str) -> Converter:
     """To the hub: a quantity becomes a number of `unit`s (resource.Quantity of apimachinery)."""
     size = _SUFFIXES[unit]
+    whole_size = int(size)
 
     def parse(value: Any) -> Any:
+        plain = _PLAIN_QUANTITY.fullmatch(value) if whole_size and isinstance(value, str) else None
+        if plain is not None:
+            # What nearly all are, without decimals, which cost many times as much.
+            amount = int(plain[1]) * int(_SUFFIXES[plain[2]])
+            number, left = divmod(amount, whole_size)
+            if not left and amount < INTEGER_LIMIT:
+                return number if number_type == "integer" else float(number)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return _number(_decimal(value) / size, number_type)
         try:
@@ -176,6 +188,8 @@ def quantities(unit: str, number_type: str) -> Converter:
         return _number(Decimal(found.number).scaleb(found.scale) / size, number_type)
 
     def write(value: Any) -> Any:
+        if type(value) is int:
+            return f"{value}{unit}"
         number = _decimal(value)
         if number == number.to_integral_value():
             return f"{int(number)}{unit}"
@@ -210,12 +224,12 @@ def durations(unit: str, number_type: str) -> Converter:
         nanoseconds = int((_decimal(value) * size).to_integral_value(ROUND_DOWN))
         if abs(nanoseconds) >= INTEGER_LIMIT:
             raise Unconvertible(f"{value!r} is too long for a duration")
-        return _go_duration(nanoseconds)
+        return go_duration(nanoseconds)
 
     return Converter(parse, write)
 
 
-def _go_duration(nanoseconds: int) -> str:
+def go_duration(nanoseconds: int) -> str:
     """As Go's Duration.String writes it."""
     sign, left = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
     if left == 0:
@@ -234,7 +248,24 @@ def _plain(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def wrapping() -> Converter:
+def separating(separator: str, item_type: str) -> Converter:
+    """To the hub: a list of scalars becomes a text. To the spoke: the empty text becomes the empty list."""
+    items = casting(item_type, "string")
+
+    def join(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise Unconvertible(f"{value!r} is no list")
+        return separator.join(map(items.to_spoke, value))
+
+    def split(value: Any) -> Any:
+        if not isinstance(value, str):
+            raise Unconvertible(f"{value!r} is no text")
+        return list(map(items.to_hub, value.split(separator))) if value else []
+
+    return Converter(join, split)
+
+
+def wrapping(item: Converter = MOVE) -> Converter:
     """To the hub: the first item of a list; to the spoke: a list of one. Further items are kept aside."""
 
     def unwrap(value: Any) -> Any:
@@ -242,9 +273,9 @@ def wrapping() -> Converter:
             raise Unconvertible(f"{value!r} is no list")
         if not value:
             raise _Nothing
-        return value[0]
+        return item.to_hub(value[0])
 
-    return Converter(unwrap, lambda value: [value])
+    return Converter(unwrap, lambda value: [item.to_spoke(value)])
 
 
 class _Nothing(Exception):
@@ -257,7 +288,8 @@ NOTHING: Final = _Nothing
 def keying(key: str, items: Converter) -> Converter:
     """To the hub: a list of objects becomes a map by their field `key`. To the spoke: sorted by it.
 
-    A map has no order that outlives the API server, so that another order of the list is kept aside.
+    A map has no order that outlives the API server, so that another order of the list is kept aside; so is
+    an item that the map has no value for, or a second one with the same key.
     """
 
     def to_map(value: Any) -> Any:
@@ -266,8 +298,11 @@ def keying(key: str, items: Converter) -> Converter:
             if not isinstance(each, dict) or not isinstance(each.get(key), str):
                 raise Unconvertible(f"an item has no {key}")
             if each[key] in found:
-                raise Unconvertible(f"two items have the {key} {each[key]!r}")
-            found[each[key]] = items.to_hub({name: part for name, part in each.items() if name != key})
+                continue
+            try:
+                found[each[key]] = items.to_hub({name: part for name, part in each.items() if name != key})
+            except NOTHING:
+                continue
         return found
 
     def to_list(value: Any) -> Any:

@@ -30,7 +30,7 @@ from crdkeeper.core.schema.objectmeta import (
     unknown_in_embedded,
 )
 from crdkeeper.core.schema.objectmetarules import check_embedded, check_root
-from crdkeeper.core.schema.objectnode import Node
+from crdkeeper.core.schema.objectnode import Node, copied
 from crdkeeper.core.schema.objectrules import RuleWalk
 from crdkeeper.core.schema.props import Schema
 from crdkeeper.core.schema.prune import pruned
@@ -94,6 +94,11 @@ class ObjectSchema:
         """
         return cls(schema, status=status)
 
+    @property
+    def node(self) -> Node:
+        """The schema as a tree, with the defaults as they are set."""
+        return self._node
+
     def admit(self, obj: Any, old: Any = None) -> Admitted:
         """What becomes of an object that is created, or that replaces `old`; neither is changed.
 
@@ -105,11 +110,54 @@ class ObjectSchema:
         except RecursionError:
             return Admitted(None, [], [Unchecked(valuerules.SCHEMA, _WHOLE, _TOO_DEEP)])
 
-    def _admit(self, obj: Any, old: Any) -> Admitted:
+    def create(self, obj: Any, *, whole: bool = False) -> Admitted:
+        """What becomes of an object that is created, as it goes to storage; `admit` reads it again.
+
+        `whole`: as if status were no subresource.
+        """
+        return self._to_storage(obj, None, whole=whole)
+
+    def stored(self, obj: Any) -> Admitted:
+        """What is read of an object that is stored in this version: pruned and defaulted, never validated.
+
+        Violations are what makes it unreadable. At another version it is read by `converted` of that one.
+        """
+        return self._as_read(obj, lenient=True, defaults=True)
+
+    def converted(self, obj: Any) -> Admitted:
+        """What is left of an object that was converted to this version: pruned, but not defaulted.
+
+        So it is read at a version that it is not stored in (schemaCoercingConverter in
+        k8s.io/apiextensions-apiserver), and so it is stored if this is the storage version. Violations are
+        what makes it unreadable.
+        """
+        return self._as_read(obj, lenient=False, defaults=False)
+
+    def rewrite(self, current: Any) -> Admitted:
+        """What becomes of an update that sends the object just as it is read, as it goes to storage."""
+        return self._to_storage(current, current)
+
+    def _to_storage(self, obj: Any, old: Any, *, whole: bool = False) -> Admitted:
+        try:
+            return self._admit(obj, old, raw=True, whole=whole)
+        except RecursionError:
+            return Admitted(None, [], [Unchecked(valuerules.SCHEMA, _WHOLE, _TOO_DEEP)])
+
+    def _as_read(self, obj: Any, *, lenient: bool, defaults: bool) -> Admitted:
+        try:
+            value, findings, _ = self._read(obj, lenient=lenient, defaults=defaults)
+        except Undecided as undecided:
+            return Admitted(None, [], [_left(valuerules.DECODE, undecided)])
+        except RecursionError:
+            return Admitted(None, [], [Unchecked(valuerules.DECODE, _WHOLE, _TOO_DEEP)])
+        return Admitted(None, structural_violations(findings)) if findings else Admitted(value)
+
+    def _admit(self, obj: Any, old: Any, *, raw: bool = False, whole: bool = False) -> Admitted:
+        """`raw`: `old` was read from storage and stays as it is, and what is stored is not read again."""
         admitted = Admitted(None)
         try:
             value, findings, admitted.unknown = self._read(obj, lenient=False)
-            before = None if old is None else self._read(old, lenient=True)[0]
+            before = copied(old) if raw or old is None else self._read(old, lenient=True)[0]
         except Undecided as undecided:
             admitted.unchecked.append(_left(valuerules.DECODE, undecided))
             return admitted
@@ -119,15 +167,16 @@ class ObjectSchema:
         if before is None:
             for key in ("deletionTimestamp", "deletionGracePeriodSeconds"):
                 value.get("metadata", {}).pop(key, None)
-        if self._status:
+        if self._status and not whole:
             _keep_status(value, before)
         self._validate(value, before, admitted)
         # What is stored is read again, and has the defaults of a status that was not taken from the request.
-        fill(value, self._node)
+        if not raw:
+            fill(value, self._node)
         admitted.object = value
         return admitted
 
-    def _read(self, obj: Any, *, lenient: bool) -> tuple[Any, Findings, list[str]]:
+    def _read(self, obj: Any, *, lenient: bool, defaults: bool = True) -> tuple[Any, Findings, list[str]]:
         """The object as the server decodes it, what keeps it from doing so, and the unknown fields.
 
         `lenient` is how objects are read from storage. Raises Undecided.
@@ -156,7 +205,8 @@ class ObjectSchema:
                 value[key] = obj[key]
         if metadata is not None:
             value["metadata"] = metadata
-        fill(value, self._node)
+        if defaults:
+            fill(value, self._node)
         return value, malformed, unknown
 
     def _validate(self, value: Any, old: Any, admitted: Admitted) -> None:

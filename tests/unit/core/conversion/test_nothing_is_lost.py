@@ -1,5 +1,6 @@
 """What a version cannot hold comes back, edits win, and ways over several versions lose nothing."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -111,12 +112,108 @@ def test_what_may_be_lost_is_lost_without_a_note() -> None:
     assert conversion.convert(new, "v1") == at("v1", {"a": "x", "extra": "none"})
 
 
+def test_what_may_be_lost_within_a_wrapped_list_is_lost_without_a_note() -> None:
+    rules = (
+        "- {hub: spec.one, spoke: spec.all, wrap: true, each: [{hub: x, drop: true}, {spoke: y, drop: true}]}"
+    )
+    hub, spoke = obj(one=obj(x=STRING, z=STRING)), obj(all=list_of(obj(y=STRING, z=STRING)))
+    conversion = compiled(hub, {"v2": (spoke, rules)})
+    assert conversion.convert(at("v1", {"one": {"x": "1", "z": "3"}}), "v2") == at(
+        "v2", {"all": [{"z": "3"}]}
+    )
+    assert conversion.convert(at("v2", {"all": [{"y": "1", "z": "3"}]}), "v1") == at(
+        "v1", {"one": {"z": "3"}}
+    )
+    for listed in ([], [{"z": "3"}, {"y": "1"}]):
+        old = at("v2", {"all": listed})
+        assert conversion.convert(conversion.convert(old, "v1"), "v2") == old
+
+
 def test_a_fill_is_for_objects_that_never_had_a_value() -> None:
     rules = "- {hub: spec.mode, aside: true, fill: Auto}"
     conversion = compiled(obj(mode=STRING), {"v2": (obj(), rules)})
     assert conversion.convert(at("v2", {}), "v1") == at("v1", {"mode": "Auto"})
     for spec in ({"mode": "Manual"}, {}):
         assert conversion.convert(conversion.convert(at("v1", spec), "v2"), "v1") == at("v1", spec)
+
+
+def test_a_fill_makes_no_objects_around_it() -> None:
+    rules = "- {hub: spec.ref.kind, aside: true, fill: Node}\n- {hub: spec.ref.name, spoke: spec.node}"
+    hub = obj(ref=obj(kind=STRING, name=STRING))
+    conversion = compiled(hub, {"v2": (obj(node=STRING), rules)})
+    assert conversion.convert(at("v2", {}), "v1") == at("v1", {})
+    made = conversion.convert(at("v2", {"node": "n"}), "v1")
+    assert made == at("v1", {"ref": {"name": "n", "kind": "Node"}})
+
+
+def test_the_rest_of_a_map_and_of_a_list_is_kept_aside() -> None:
+    rules = (
+        "- {hub: 'spec.settings[size]', spoke: spec.size}\n- {hub: spec.settings, aside: true}\n"
+        "- {hub: 'spec.ports[0].number', spoke: spec.port}\n- {hub: spec.ports, aside: true}"
+    )
+    port = obj(number=INTEGER, name=STRING)
+    hub = obj(settings=map_of(STRING), ports=list_of(port))
+    conversion = compiled(hub, {"v2": (obj(size=STRING, port=INTEGER), rules)})
+    ports = [{"number": 1, "name": "a"}, {"number": 2}]
+    old = at("v1", {"settings": {"size": "x", "other": "y"}, "ports": ports})
+    new = conversion.convert(old, "v2")
+    assert new["spec"] == {"size": "x", "port": 1}
+    assert conversion.convert(new, "v1") == old
+    new["spec"]["size"] = "edited"
+    assert conversion.convert(new, "v1")["spec"] == {
+        "settings": {"size": "edited", "other": "y"},
+        "ports": ports,
+    }
+
+
+def test_fields_of_a_first_item_that_both_sides_have() -> None:
+    schema = obj(all=list_of(obj(a=STRING, b=STRING, c=STRING)))
+    swap = (
+        "- {hub: 'spec.all[0].a', spoke: 'spec.all[0].b'}\n- {hub: 'spec.all[0].b', spoke: 'spec.all[0].a'}"
+    )
+    conversion = compiled(schema, {"v2": (schema, swap)})
+    old = at("v1", {"all": [{"a": "1", "c": "3"}, {"a": "9"}]})
+    before = copy.deepcopy(old)
+    new = conversion.convert(old, "v2")
+    assert new["spec"] == {"all": [{"b": "1", "c": "3"}, {"a": "9"}]}
+    assert conversion.convert(new, "v1") == old == before
+
+
+def test_an_object_that_a_field_moves_into_goes_with_it() -> None:
+    hub, spoke = obj(image=obj(name=STRING, tag=STRING)), obj(image=obj(name=STRING), tag=STRING)
+    conversion = compiled(hub, {"v2": (spoke, "- {hub: spec.image.tag, spoke: spec.tag}")})
+    specs: list[dict[str, Any]] = [{"tag": "1"}, {"tag": "1", "image": {}}, {"image": {}}, {}]
+    for spec in specs:
+        assert conversion.convert(conversion.convert(at("v2", spec), "v1"), "v2") == at("v2", spec)
+
+
+def test_items_with_one_key_and_items_without_a_value() -> None:
+    items = list_of(obj(name=STRING, value=STRING), "name", "value")
+    rules = "- {hub: spec.args, spoke: spec.args, key: name}"
+    conversion = compiled(obj(args=items), {"v2": (obj(args=map_of(STRING)), rules)})
+    listed = [{"name": "v", "value": "4"}, {"name": "v", "value": "5"}, {"name": "quiet"}]
+    new = conversion.convert(at("v1", {"args": listed}), "v2")
+    assert new["spec"] == {"args": {"v": "4"}}
+    assert conversion.convert(new, "v1") == at("v1", {"args": listed})
+
+
+def test_an_item_with_the_separator_in_it() -> None:
+    rules = "- {hub: spec.hosts, spoke: spec.hosts, separator: ','}"
+    conversion = compiled(obj(hosts=list_of(STRING)), {"v2": (obj(hosts=STRING), rules)})
+    for hosts in ([], [""], ["a,b", "c"], ["", ""]):
+        old = at("v1", {"hosts": hosts})
+        assert conversion.convert(conversion.convert(old, "v2"), "v1") == old
+
+
+def test_null_is_null_on_the_other_side_if_it_can_be() -> None:
+    rules = "- {hub: spec.a, spoke: spec.a, cast: true}\n- {hub: spec.b, spoke: spec.c}"
+    null = {"nullable": True}
+    for spoke, wanted in ((obj(a={**STRING, **null}, c=STRING), {"a": None}), (obj(a=STRING, c=STRING), {})):
+        hub = obj(a={**INTEGER, **null}, b={**STRING, **null})
+        conversion = compiled(hub, {"v2": (spoke, rules)})
+        new = conversion.convert(at("v1", {"a": None, "b": None}), "v2")
+        assert new["spec"] == wanted
+        assert conversion.convert(new, "v1") == at("v1", {"a": None, "b": None})
 
 
 def test_an_annotation_that_somebody_broke_is_worth_nothing(aside: Conversion) -> None:

@@ -1,0 +1,71 @@
+"""What the webhook is given of a VersionConversion: the rules, and the schemas that they were verified with.
+
+One self-contained file, so that the webhook reads neither CRDs nor rules that nobody has verified.
+"""
+
+import gzip
+import zlib
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+import orjson
+from pydantic import ValidationError
+
+from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.core.schema.props import Schema
+
+RULES_HEADER: Final = "X-Crdkeeper-Rules"
+"""Of the webhook's answers: the digest of the rules that made them."""
+MAX_BYTES: Final = 1000 * 1024
+"""A ConfigMap holds 1 MiB."""
+_UNPACKED_BYTES: Final = 64 << 20
+_GZIP: Final = 31
+_FOR_PEOPLE: Final = ("description", "example", "externalDocs", "title", "x-kubernetes-validations")
+
+
+class BadBundle(ValueError):
+    """Something is no bundle, or too large for one."""
+
+
+def packed(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> bytes:
+    """The bundle; equal rules and schemas make equal bytes. Raises BadBundle if it is too large."""
+    rules = VersionConversionSpec(resource=spec.resource, hub=spec.hub, spokes=spec.spokes)
+    content = {
+        "rules": rules.to_object(),
+        "schemas": {version: _bare(schema) for version, schema in schemas.items()},
+    }
+    found = gzip.compress(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), mtime=0)
+    if len(found) > MAX_BYTES:
+        raise BadBundle(f"rules and schemas are {len(found):,} bytes packed; {MAX_BYTES:,} at most can be")
+    return found
+
+
+def unpacked(content: bytes) -> tuple[VersionConversionSpec, dict[str, Schema]]:
+    """The rules and the schemas by version. Raises BadBundle."""
+    try:
+        reader = zlib.decompressobj(_GZIP)
+        found = orjson.loads(reader.decompress(content, _UNPACKED_BYTES))
+        return VersionConversionSpec.model_validate(found["rules"]), dict(found["schemas"])
+    except (zlib.error, orjson.JSONDecodeError, KeyError, TypeError, ValidationError) as error:
+        raise BadBundle(f"cannot be read: {' '.join(str(error).split())}") from None
+
+
+def digest(content: bytes) -> str:
+    """Tells a bundle from others."""
+    return sha256(content).hexdigest()[:32]
+
+
+def _bare(schema: Any) -> Any:
+    """A schema without what only people and validation read; a field may well be called `title`."""
+    if not isinstance(schema, Mapping):
+        return schema
+    bare: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword == "properties" and isinstance(value, Mapping):
+            bare[keyword] = {name: _bare(each) for name, each in value.items()}
+        elif keyword in ("items", "additionalProperties"):
+            bare[keyword] = _bare(value)
+        elif keyword not in _FOR_PEOPLE:
+            bare[keyword] = value
+    return bare

@@ -1,0 +1,166 @@
+"""Rules in CEL: an expression that makes a field of one version from the object of the other.
+
+Expressions are checked against the schemas of both sides when rules are compiled. Evaluations are charged by
+CEL's cost, so that a bad expression ends in bounded time. Only rules that have expressions import this: the
+engine is large.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+from crdkeeper.core.cel import types
+from crdkeeper.core.cel.binding import converter
+from crdkeeper.core.cel.checker import Checked, Undecided, check
+from crdkeeper.core.cel.declared import declare, embedded
+from crdkeeper.core.cel.evaluate import Account, Program, compile_program
+from crdkeeper.core.cel.instantiation import problem_of_program
+from crdkeeper.core.cel.literals import problems_of_literals
+from crdkeeper.core.cel.messages import rendered
+from crdkeeper.core.cel.names import escape
+from crdkeeper.core.cel.parser import parse
+from crdkeeper.core.cel.syntax import CelDepthError, CelSyntaxError, Expr
+from crdkeeper.core.cel.types import Type
+from crdkeeper.core.cel.values import EvaluationError, Indeterminate
+from crdkeeper.core.conversion.fieldpaths import FIRST, Steps, show
+from crdkeeper.core.conversion.results import fitted, misfit, plain
+from crdkeeper.core.conversion.values import Unconvertible
+from crdkeeper.core.schema.props import Schema
+
+OBJECT: Final = "object"
+COST_LIMIT: Final = 10_000_000
+"""Of all evaluations for one object, as the API server limits the rules of a CRD."""
+
+Evaluate = Callable[[Any, Any], Any]
+"""Of a whole object (or item) and of the value of the rule's field: the value of the other side's field."""
+
+_TEXT: Final[Schema] = {"type": "string"}
+_account: ContextVar[Account | None] = ContextVar("account", default=None)
+
+
+class BadExpression(ValueError):
+    """An expression that does not compile, or does not fit the schemas; the text says why."""
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """All evaluations inside together may cost COST_LIMIT."""
+    token = _account.set(Account(COST_LIMIT))
+    try:
+        yield
+    finally:
+        _account.reset(token)
+
+
+def expression(
+    text: str, where: str, source: Schema, steps: Steps | None, target: Schema, *, top: bool
+) -> Evaluate:
+    """What makes a field with the schema `target` of an object with the schema `source`.
+
+    `steps` lead to the field that is `self`; None for an expression of the object alone. `where` names the
+    expression in errors. `top` says whether it is a whole object, with metadata. Raises BadExpression. The
+    function raises Unconvertible.
+    """
+    variables = _variables(source, steps, top=top)
+    tree, checked = _checked(text, variables)
+    problem = misfit(checked.types[tree], target)
+    if problem is not None:
+        raise BadExpression(problem)
+    try:
+        program = compile_program(tree, checked.overloads, second=OBJECT)
+    except Indeterminate as error:
+        raise BadExpression(error.why) from None
+    whole = converter(source, root=top)
+    own = converter(_schema_at(source, steps, top=top)) if steps is not None else None
+    return _evaluation(program, where, whole, own, target)
+
+
+def _evaluation(
+    program: Program,
+    where: str,
+    whole: Callable[[Any], Any],
+    own: Callable[[Any], Any] | None,
+    target: Schema,
+) -> Evaluate:
+    def evaluate(value: Any, found: Any) -> Any:
+        variables = {OBJECT: whole(value)}
+        if own is not None:
+            variables["self"] = own(found)
+        try:
+            return fitted(plain(program.evaluate(variables, _account.get())), target)
+        except EvaluationError as error:
+            raise Unconvertible(f"{where}: {error.message}") from None
+        except Indeterminate as error:
+            raise Unconvertible(f"{where}: {error.why}") from None
+        except Unconvertible as error:
+            raise Unconvertible(f"{where}: does not fit the schema: {error}") from None
+
+    return evaluate
+
+
+def _variables(source: Schema, steps: Steps | None, *, top: bool) -> Mapping[str, Type]:
+    declared = declare(source, root=top)
+    if declared is None:
+        raise BadExpression("CEL has no type for the object")
+    variables = {OBJECT: declared.type(OBJECT)}
+    if steps is not None:
+        own = _type_at(variables[OBJECT], steps) if not _free(steps, top=top) else types.STRING
+        if own is None:
+            # Its parents have a type that hides it, such as an object whose fields nobody declared.
+            schema = _schema_at(source, steps, top=top)
+            alone = declare(schema, root=embedded(schema))
+            own = alone.type() if alone is not None else None
+        if own is None:
+            raise BadExpression(f"CEL has no type for {show(steps)}")
+        variables["self"] = own
+    return variables
+
+
+def _free(steps: Steps, *, top: bool) -> bool:
+    """Whether a path leads to an annotation or a label."""
+    return top and steps[0] == "metadata"
+
+
+def _type_at(found: Type | None, steps: Steps) -> Type | None:
+    for step in steps:
+        if found is None:
+            return None
+        if found.kind in ("map", "list"):
+            found = found.parameters[-1]
+        else:
+            name = escape(step)
+            found = found.fields(name) if found.fields is not None and name is not None else None
+    return found
+
+
+def _schema_at(schema: Schema, steps: Steps, *, top: bool) -> Schema:
+    if _free(steps, top=top):
+        return _TEXT
+    for step in steps:
+        properties = schema.get("properties") or {}
+        inner = "items" if step == FIRST else "additionalProperties"
+        schema = properties[step] if step in properties else schema[inner]
+    return schema
+
+
+def _checked(text: str, variables: Mapping[str, Type]) -> tuple[Expr, Checked]:
+    if not text.isascii() and text.encode(errors="replace").decode() != text:
+        raise BadExpression("holds half of a surrogate pair")
+    try:
+        tree = parse(text)
+        checked = check(tree, variables, stored=True)
+        # An object as a literal has fields of several types.
+        problems = checked.problems or problems_of_literals(tree, checked, mixed=True)
+        if problems:
+            raise BadExpression(rendered(text, problems))
+        problem = problem_of_program(tree, checked)
+    except CelSyntaxError as error:
+        raise BadExpression(rendered(text, error.problems)) from None
+    except (CelDepthError, Undecided) as error:
+        raise BadExpression(str(error)) from None
+    except RecursionError:
+        raise BadExpression("is nested too deep") from None
+    if problem is not None:
+        raise BadExpression(problem)
+    return tree, checked

@@ -1,0 +1,47 @@
+"""Which fields one version alone has, by choice of the rules, and what becomes of them."""
+
+from collections.abc import Iterator, Sequence
+
+from crdkeeper.api.versionconversion import ConversionLoss, ConversionRule, Spoke, VersionConversionSpec
+
+
+def losses(spec: VersionConversionSpec) -> list[ConversionLoss]:
+    """All fields that are kept aside or dropped; within lists and maps as `spec.containers[*].memory`."""
+    return [each for spoke in spec.spokes for each in _losses(spoke.version, spoke.rules, "", "")]
+
+
+def without_drops(spec: VersionConversionSpec) -> VersionConversionSpec | None:
+    """The rules with everything kept aside that they drop; None if they drop nothing.
+
+    What is not lost by choice must not be lost at all: that is tried with these.
+    """
+    if not any(each.treatment == "Dropped" for each in losses(spec)):
+        return None
+    spokes = [Spoke(version=each.version, rules=_kept(each.rules)) for each in spec.spokes]
+    return spec.model_copy(update={"spokes": spokes})
+
+
+def _losses(version: str, rules: Sequence[ConversionRule], hub: str, spoke: str) -> Iterator[ConversionLoss]:
+    for rule in rules:
+        if rule.aside or rule.drop:
+            treatment = "KeptAside" if rule.aside else "Dropped"
+            if rule.hub is not None:
+                yield ConversionLoss(version=version, side="Hub", path=hub + rule.hub, treatment=treatment)
+            else:
+                yield ConversionLoss(
+                    version=version, side="Spoke", path=f"{spoke}{rule.spoke}", treatment=treatment
+                )
+        if rule.each:
+            yield from _losses(version, rule.each, f"{hub}{rule.hub}[*].", f"{spoke}{rule.spoke}[*].")
+
+
+def _kept(rules: Sequence[ConversionRule]) -> list[ConversionRule]:
+    made = []
+    for rule in rules:
+        changes: dict[str, object] = {}
+        if rule.drop:
+            changes |= {"drop": None, "aside": True}
+        if rule.each is not None:
+            changes["each"] = _kept(rule.each)
+        made.append(rule.model_copy(update=changes))
+    return made

@@ -1,0 +1,154 @@
+"""What an expression gives, as JSON of the type that a schema wants."""
+
+import base64
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from crdkeeper.core.cel.bound import BoundList, BoundMap, UnseenData
+from crdkeeper.core.cel.containers import NONE, OptionalValue
+from crdkeeper.core.cel.timevalues import Duration, Timestamp
+from crdkeeper.core.cel.types import Type, unwrap_optional
+from crdkeeper.core.cel.unordered import Unordered
+from crdkeeper.core.cel.values import MapValue, Uint, Value, elements_of, is_list, read, type_name
+from crdkeeper.core.conversion.values import NOTHING, Unconvertible, go_duration
+from crdkeeper.core.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
+
+_KINDS: Final[Mapping[str, frozenset[str]]] = {
+    "string": frozenset(("string",)),
+    "integer": frozenset(("int", "uint")),
+    "number": frozenset(("double", "int", "uint")),
+    "boolean": frozenset(("bool",)),
+    "array": frozenset(("list",)),
+    "object": frozenset(("map", "struct")),
+}
+_FORMATS: Final = {
+    "timestamp": ("date-time", "datetime", "date"),
+    "duration": ("duration",),
+    "bytes": ("byte",),
+}
+_PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def misfit(result: Type, schema: Schema) -> str | None:
+    """Why no result of a type can be a value of a schema; None if it can be, or only shows at run time."""
+    result, _ = unwrap_optional(result)
+    kind = result.kind
+    if kind in ("dyn", "any", "param", "null", "error"):
+        return None
+    if schema.get(INT_OR_STRING):
+        wanted = frozenset(("int", "uint", "string"))
+    else:
+        wanted = _KINDS.get(schema.get("type", ""), frozenset())
+        if not wanted:
+            return None
+    if kind not in wanted and schema.get("format", "") not in _FORMATS.get(kind, ()):
+        return f"gives a value of type {result.text}, but the field is {_shown(schema)}"
+    inner = schema.get("items") if kind == "list" else schema.get("additionalProperties")
+    if kind in ("list", "map") and isinstance(inner, Mapping):
+        found = misfit(result.parameters[-1], inner)
+        return f"in what it gives: {found}" if found and "in what" not in found else found
+    return None
+
+
+def _shown(schema: Schema) -> str:
+    type_ = "an integer or string" if schema.get(INT_OR_STRING) else schema.get("type")
+    form = schema.get("format")
+    return f"{type_} ({form})" if form else f"{type_}"
+
+
+def plain(value: Value) -> Any:
+    """The value as JSON. Raises NOTHING for the empty optional, Unconvertible for what JSON does not have,
+    EvaluationError and Indeterminate for a part that is one.
+    """
+    if type(value) is OptionalValue:
+        if value is NONE:
+            raise NOTHING
+        value = value.value
+    return _plain(value)
+
+
+def _plain(value: Value) -> Any:
+    value = read(value)
+    kind = type(value)
+    if kind is str or kind is bool or kind is int or value is None:
+        return value
+    if kind is float:
+        if not math.isfinite(value):
+            raise Unconvertible(f"{value} is no number of JSON")
+        return value
+    if kind is Uint:
+        return int(value)
+    if isinstance(value, BoundMap | BoundList | UnseenData):
+        return value.data
+    if isinstance(value, MapValue):
+        return {_key(key): _plain(value.find(key)) for key in value.key_list()}
+    if is_list(value):
+        made = [_plain(each) for each in elements_of(value)]
+        # What comes of going through a map has no order: any will do that is always the same.
+        return sorted(made, key=repr) if kind is Unordered else made
+    if kind is Timestamp:
+        return value.text()
+    if kind is Duration:
+        return go_duration(value.order)
+    if kind is bytes:
+        return base64.b64encode(value).decode()
+    raise Unconvertible(f"a value of type {type_name(value)} is nothing that JSON has; use string()")
+
+
+def _key(key: Value) -> str:
+    if type(key) is not str:
+        raise Unconvertible(f"{key!r} as a key: keys must be strings")
+    return key
+
+
+def fitted(value: Any, schema: Schema, at: str = "") -> Any:
+    """The value, a whole number as an integer where the schema wants one.
+
+    Raises Unconvertible for a value of another type, NOTHING for null where the field cannot be null.
+    """
+    if value is None:
+        if not schema.get("nullable") and schema.get("type"):
+            if not at:
+                raise NOTHING
+            raise Unconvertible(f"{at}: null")
+        return None
+    if schema.get(INT_OR_STRING):
+        if type(value) not in (int, str):
+            raise Unconvertible(f"{at or 'it'} is {value!r}, and neither an integer nor a string")
+        return value
+    wanted = schema.get("type", "")
+    if wanted == "integer" and type(value) is float and value.is_integer():
+        value = int(value)
+    if wanted in _PYTHON and type(value) not in _PYTHON[wanted]:
+        raise Unconvertible(f"{at or 'it'} is {value!r}, and no {wanted}")
+    items = schema.get("items")
+    if isinstance(value, list) and isinstance(items, Mapping):
+        return [fitted(each, items, f"{at}[{i}]") for i, each in enumerate(value)]
+    if isinstance(value, dict) and wanted == "object":
+        return _object(value, schema, at)
+    return value
+
+
+def _object(value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
+    properties = schema.get("properties") or {}
+    values = schema.get("additionalProperties")
+    open_ = values is True or schema.get(PRESERVE) or schema.get(EMBEDDED)
+    made = {}
+    for name, each in value.items():
+        inner = properties.get(name) or (values if isinstance(values, Mapping) else None)
+        path = f"{at}.{name}" if at else name
+        if inner is not None:
+            made[name] = fitted(each, inner, path)
+        elif open_:
+            made[name] = each
+        else:
+            raise Unconvertible(f"{path}: there is no such field")
+    return made

@@ -1,0 +1,27 @@
+"""When a VersionConversion may go: not while anybody could still need it to read what is stored."""
+
+from crdkeeper.core.definition.facts import DefinitionFacts
+
+
+def still_needed(definition: DefinitionFacts, objects: bool | None) -> str:
+    """Why the conversion is still needed, with what to do about it; empty if it is not.
+
+    `objects` tells whether there are any; None if nobody could find out.
+    """
+    if objects is False:
+        return ""
+    name, storage = definition.name, definition.storage_version
+    if definition.outdated_versions:
+        stored = ", ".join(definition.outdated_versions)
+        return (
+            f"Objects of {name} may still be stored at {stored}, and could not be read any more. Migrate "
+            f"them: crdkeeper migrate {name}, or a StorageMigration."
+        )
+    others = [each for each in definition.served_versions if each != storage]
+    if others:
+        return (
+            f"{', '.join(others)} of {name} would be served without a conversion from {storage}, the version "
+            "that is stored: wrong to whoever reads it, and lossy when written. Set served: false for it, or "
+            "give the CRD another conversion webhook."
+        )
+    return ""

@@ -1,0 +1,239 @@
+"""Objects made up from a schema, always the same ones, to try rules on before anybody has such objects.
+
+They are as valid as the schema's own words make them: types, enums, bounds, formats, patterns that a known
+text fits, keys of lists, required fields. What junctors and CEL rules say of several fields together is not
+looked at: rules between versions know nothing of it either.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps
+from crdkeeper.core.conversion.samplevalues import candidates
+from crdkeeper.core.schema.props import EMBEDDED, LIST_MAP_KEYS, LIST_TYPE, PRESERVE, Schema
+
+_OWN: Final = ("apiVersion", "kind", "metadata")
+_KEYS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight")
+_ITEM: Final = "[]"
+"""The step of a path to the items of a list or the values of a map."""
+_DEEPEST: Final = 32
+_MOST_VALUES: Final = 20_000
+"""In one object; what is optional is left out from there on."""
+_MOST_ITEMS: Final = 16
+_MANY_LEVELS: Final = 3
+"""Lists in so many others have one item: two each would double the object with every level."""
+
+
+def samples(schema: Schema, number: int) -> Iterator[dict[str, Any]]:
+    """So many objects of a structural schema at most, without apiVersion, kind and metadata.
+
+    The first has only what must be there, the second has all fields. Then come objects with one optional
+    field (and what must be around it) in turns with mixtures; where there are more fields than turns, fields
+    from all over the schema. A text whose pattern no known text fits is left out if it may be, and is any
+    text if it may not.
+    """
+    root = _Node(schema, top=True)
+    if number > 0:
+        yield root.object(_Choice())
+    if number > 1:
+        yield root.object(_Everything())
+    alone = list(root.optional(()))
+    turns = (number - 1) // 2
+    if len(alone) > turns:
+        alone = [alone[i * len(alone) // turns] for i in range(turns)]
+    for i in range(max(0, number - 2)):
+        if i % 2 == 0 and i // 2 < len(alone):
+            yield root.object(_Alone(alone[i // 2], i // 2))
+        else:
+            yield root.object(_Mixture(i))
+
+
+class _Choice:
+    """What goes into one object; by itself only what must."""
+
+    def __init__(self, turn: int = 0) -> None:
+        self.left = _MOST_VALUES
+        self._turn = turn
+
+    def takes(self, at: Steps) -> bool:
+        """Whether an optional field is there."""
+        return False
+
+    def items(self, at: Steps, levels: int) -> int:
+        """How many items a list has that stands in so many others."""
+        return 0
+
+    def pick(self, values: Sequence[Any]) -> Any:
+        """One of these, in turns, so that not all texts of an object are the same."""
+        self._turn += 1
+        return values[(self._turn - 1) % len(values)]
+
+    def nothing(self) -> bool:
+        """Whether a value that may be null is."""
+        return False
+
+
+class _Everything(_Choice):
+    """All fields."""
+
+    def takes(self, at: Steps) -> bool:
+        return True
+
+    def items(self, at: Steps, levels: int) -> int:
+        return 2 if levels < _MANY_LEVELS else 1
+
+
+class _Alone(_Choice):
+    """One optional field, and what is around it."""
+
+    def __init__(self, goal: Steps, turn: int) -> None:
+        super().__init__(turn)
+        self._goal = goal
+
+    def takes(self, at: Steps) -> bool:
+        return self._goal[: len(at)] == at
+
+    def items(self, at: Steps, levels: int) -> int:
+        return 1 if self.takes(at) else 0
+
+
+class _Mixture(_Choice):
+    """Some fields, by a sequence that looks like chance."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._state = seed << 32
+
+    def _below(self, limit: int) -> int:
+        # SplitMix64: a counter in large steps, its bits mixed.
+        self._state = (self._state + 0x9E3779B97F4A7C15) % 2**64
+        mixed = (self._state ^ self._state >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % 2**64
+        return (mixed ^ mixed >> 31) * limit >> 64
+
+    def takes(self, at: Steps) -> bool:
+        return self._below(3) > 0
+
+    def items(self, at: Steps, levels: int) -> int:
+        return self._below(4 if levels < _MANY_LEVELS else 2)
+
+    def pick(self, values: Sequence[Any]) -> Any:
+        return values[self._below(len(values))]
+
+    def nothing(self) -> bool:
+        return self._below(4) == 0
+
+
+class _Node:
+    """A schema, looked through once."""
+
+    def __init__(self, schema: Schema, *, top: bool = False, depth: int = 0) -> None:
+        self._schema = schema
+        self._required = frozenset(schema.get("required") or ())
+        self._top = top
+        properties = schema.get("properties") or {}
+        values, items = schema.get("additionalProperties"), schema.get("items")
+        self._fields: dict[str, _Node] = {}
+        self._values: _Node | None = None
+        self._items: _Node | None = None
+        if depth < _DEEPEST:
+            self._fields = {
+                name: _Node(each, depth=depth + 1)
+                for name, each in properties.items()
+                if not (name in _OWN and (top or schema.get(EMBEDDED)))
+            }
+            self._values = _Node(values, depth=depth + 1) if isinstance(values, dict) else None
+            self._items = _Node(items, depth=depth + 1) if isinstance(items, dict) else None
+        self._open = values is True or bool(schema.get(PRESERVE))
+        self._scalars: Sequence[Any] | None = None
+
+    def optional(self, at: Steps) -> Iterator[Steps]:
+        """The paths to all optional fields."""
+        for name, node in self._fields.items():
+            if name not in self._required:
+                yield (*at, name)
+            yield from node.optional((*at, name))
+        for inner in (self._values, self._items):
+            if inner is not None:
+                yield from inner.optional((*at, _ITEM))
+
+    def _value(self, choice: _Choice, at: Steps, levels: int) -> Any:
+        """A value; ABSENT if none is known."""
+        choice.left -= 1
+        kind = self._schema.get("type")
+        if self._schema.get("nullable") and choice.nothing():
+            return None
+        if kind == "array" and not self._schema.get("enum"):
+            return self._list(choice, at, levels)
+        if kind == "object" and not self._schema.get("enum"):
+            return self.object(choice, at, levels)
+        if self._scalars is None:
+            self._scalars = candidates(self._schema)
+        return choice.pick(self._scalars) if self._scalars else ABSENT
+
+    def object(self, choice: _Choice, at: Steps = (), levels: int = 0) -> dict[str, Any]:
+        """An object or a map."""
+        made: dict[str, Any] = {}
+        if self._schema.get(EMBEDDED):
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": choice.pick(_KEYS)}}
+        least, most = int(self._schema.get("minProperties") or 0), self._schema.get("maxProperties")
+        room = len(self._fields) if most is None else int(most) - len(self._required)
+        for name, node in self._fields.items():
+            inner = (*at, name)
+            if name in self._required:
+                self._set(made, name, node, choice, inner, levels)
+            elif room > 0 and choice.left > 0 and choice.takes(inner):
+                self._set(made, name, node, choice, inner, levels)
+                room -= 1
+        for name, node in self._fields.items():
+            if len(made) >= least:
+                break
+            if name not in made:
+                self._set(made, name, node, choice, (*at, name), levels)
+        if self._values is not None:
+            number = self._number(choice, at, levels, least, most)
+            for name in _KEYS[:number]:
+                self._set(made, name, self._values, choice, (*at, _ITEM), levels + 1)
+        elif self._open and not self._top and choice.left > 0 and choice.takes((*at, "*")):
+            made["unknown-to-the-schema"] = choice.pick(({"a": [1, {"b": True}]}, "x", 0.5, []))
+        return made
+
+    def _set(
+        self, made: dict[str, Any], name: str, node: "_Node", choice: _Choice, at: Steps, levels: int
+    ) -> None:
+        value = node._value(choice, at, levels)
+        if value is not ABSENT:
+            made[name] = value
+        elif name in self._required:
+            made[name] = "one"
+
+    def _list(self, choice: _Choice, at: Steps, levels: int) -> list[Any]:
+        if self._items is None:
+            return []
+        number = self._number(
+            choice, at, levels, int(self._schema.get("minItems") or 0), self._schema.get("maxItems")
+        )
+        made: list[Any] = []
+        known: set[str] = set()
+        for _ in range(number * 2):
+            if len(made) == number:
+                break
+            value = self._items._value(choice, (*at, _ITEM), levels + 1)
+            name = self._name(value, len(made))
+            if value is not ABSENT and name not in known:
+                made.append(value)
+                known.add(name)
+        return made
+
+    def _number(self, choice: _Choice, at: Steps, levels: int, least: int, most: int | None) -> int:
+        wanted = choice.items((*at, _ITEM), levels) if choice.left > 0 else 0
+        wanted = max(wanted, min(least, _MOST_ITEMS))
+        return wanted if most is None else max(0, min(wanted, most))
+
+    def _name(self, item: Any, position: int) -> str:
+        """By which two items of the list must differ."""
+        kind, keys = self._schema.get(LIST_TYPE), self._schema.get(LIST_MAP_KEYS) or ()
+        if kind == "map" and isinstance(item, dict):
+            fields = self._schema["items"].get("properties") or {}
+            return repr([item.get(key, (fields.get(key) or {}).get("default")) for key in keys])
+        return repr(item) if kind == "set" else str(position)

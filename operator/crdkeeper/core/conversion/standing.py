@@ -1,0 +1,81 @@
+"""How a VersionConversion stands: its steps as conditions, in their order, and Ready as what they come to."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from crdkeeper.api.meta import ConditionStatus, find_condition, set_condition
+from crdkeeper.api.versionconversion import VersionConversion
+
+COMPILED: Final = "Compiled"
+VERIFIED: Final = "Verified"
+SERVING: Final = "Serving"
+CONFIGURED: Final = "Configured"
+CONVERTING: Final = "Converting"
+READY: Final = "Ready"
+STEPS: Final = (COMPILED, VERIFIED, SERVING, CONFIGURED, CONVERTING)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What came of one step: the condition's status, reason and message."""
+
+    status: ConditionStatus
+    reason: str
+    message: str
+
+    @property
+    def done(self) -> bool:
+        """Whether the next step may be taken."""
+        return self.status == "True"
+
+
+@dataclass(slots=True)
+class Standing:
+    """The status of a VersionConversion as it is being worked out."""
+
+    owner: VersionConversion
+    now: datetime
+    changed: list[tuple[str, Step]] = field(default_factory=list)
+    """Conditions whose status or reason is another than before."""
+
+    def put(self, condition: str, step: Step) -> bool:
+        """Set a condition. Returns whether the next step may be taken."""
+        generation = self.owner.metadata.generation
+        if set_condition(
+            self.owner.status.conditions,
+            condition,
+            step.status,
+            step.reason,
+            step.message,
+            generation=generation,
+            now=self.now,
+        ):
+            self.changed.append((condition, step))
+        return step.done
+
+    def conclude(self, final: Step | None = None) -> None:
+        """Set Ready: to `final`, or by the first step that is not done; later steps that nobody took wait."""
+        status, generation = self.owner.status, self.owner.metadata.generation
+        status.observed_generation = generation
+        missing = None
+        for each in STEPS:
+            known = find_condition(status.conditions, each)
+            if missing is not None and (known is None or not status.served_generation):
+                self.put(each, Step("Unknown", "Waiting", f"Waits for {missing}."))
+            elif known is None or known.status != "True":
+                missing = missing or each
+        step = final or self._ready(missing)
+        self.put(READY, step)
+
+    def _ready(self, missing: str | None) -> Step:
+        status, generation = self.owner.status, self.owner.metadata.generation
+        if missing is None:
+            return Step("True", "Converting", "All versions are converted by the rules.")
+        found = find_condition(status.conditions, missing)
+        if found is None:
+            return Step("Unknown", "Waiting", f"Waits for {missing}.")
+        message = found.message
+        if status.served_generation and status.served_generation != generation:
+            message += f" The rules of generation {status.served_generation} go on serving."
+        return Step("Unknown" if found.status == "Unknown" else "False", found.reason, message)

@@ -1,0 +1,105 @@
+"""spec.conversion of a CRD: what it must be for our webhook to convert, and whose it is."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+from urllib.parse import urlsplit
+
+from crdkeeper.core.diagnosis.conversion import Webhook
+
+
+class Holder(Enum):
+    """Who converts between the versions of a CRD."""
+
+    NOBODY = "Nobody"
+    """Strategy None: only apiVersion is changed."""
+    OURS = "Ours"
+    OTHER = "Other"
+    """A webhook of somebody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookAddress:
+    """Where API servers reach our webhook: a Service, or a URL for one outside of the cluster."""
+
+    namespace: str = ""
+    service: str = ""
+    port: int = 443
+    url: str = ""
+    """`https://host:port`, without a path; takes the place of the Service."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the serving certificate must be for."""
+        if self.url:
+            return (urlsplit(self.url).hostname or "",)
+        name = f"{self.service}.{self.namespace}.svc"
+        return (name, f"{name}.cluster.local", f"{self.service}.{self.namespace}")
+
+    def client_config(self, definition: str) -> dict[str, Any]:
+        """clientConfig for a CRD, without a caBundle."""
+        path = f"/convert/{definition}"
+        if self.url:
+            return {"url": self.url + path}
+        service = {"namespace": self.namespace, "name": self.service, "path": path, "port": self.port}
+        return {"service": service}
+
+    def serves(self, webhook: Webhook) -> bool:
+        """Whether a CRD's webhook is this one, whatever its path."""
+        if self.url:
+            return webhook.url.startswith(f"{self.url}/")
+        return (webhook.namespace, webhook.service, webhook.port) == (
+            self.namespace,
+            self.service,
+            self.port,
+        )
+
+    def __str__(self) -> str:
+        return self.url or f"Service {self.namespace}/{self.service}"
+
+
+def wanted_conversion(address: WebhookAddress, definition: str, bundle: str) -> dict[str, Any]:
+    """spec.conversion with that PEM bundle as the certificates to trust."""
+    config = address.client_config(definition) | {"caBundle": base64.b64encode(bundle.encode()).decode()}
+    return {
+        "strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": config},
+    }
+
+
+def holder(crd: Mapping[str, Any], address: WebhookAddress) -> Holder:
+    """Who converts at present."""
+    conversion = crd["spec"].get("conversion") or {}
+    if conversion.get("strategy") != "Webhook":
+        return Holder.NOBODY
+    config = _client_config(crd)
+    wanted = address.client_config(crd["metadata"]["name"])
+    if address.url:
+        return Holder.OURS if config.get("url") == wanted["url"] else Holder.OTHER
+    service = config.get("service") or {}
+    return Holder.OURS if {"port": 443, **service} == wanted["service"] else Holder.OTHER
+
+
+def trusts(crd: Mapping[str, Any], bundle: str) -> bool:
+    """Whether a CRD has just this PEM bundle."""
+    try:
+        found = base64.b64decode(_client_config(crd).get("caBundle") or "")
+    except binascii.Error:
+        return False
+    return found.decode(errors="replace").strip() == bundle.strip()
+
+
+def describe(crd: Mapping[str, Any]) -> str:
+    """The webhook that a CRD has, for people."""
+    config = _client_config(crd)
+    service = config.get("service") or {}
+    return str(config.get("url") or f"Service {service.get('namespace')}/{service.get('name')}")
+
+
+def _client_config(crd: Mapping[str, Any]) -> Mapping[str, Any]:
+    webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
+    config: Mapping[str, Any] = webhook.get("clientConfig") or {}
+    return config

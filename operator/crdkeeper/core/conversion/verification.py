@@ -1,0 +1,120 @@
+"""Whether objects survive the rules: each goes to every other version and back, and around by all of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.core.conversion.keptaside import PREFIX, Entry, differences
+from crdkeeper.core.conversion.losses import without_drops
+from crdkeeper.core.conversion.narrowing import narrowed
+from crdkeeper.core.conversion.objects import Conversion, compile_conversion, without_notes
+from crdkeeper.core.conversion.samples import samples
+from crdkeeper.core.conversion.scope import RuleError
+from crdkeeper.core.conversion.values import Unconvertible
+from crdkeeper.core.schema.props import Schema
+
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A way on which an object does not come back as it was, or that it cannot go."""
+
+    source: str
+    """The version that the object had."""
+    target: str
+    """The version that it was converted to."""
+    message: str
+    """Names the field."""
+    lossy: bool = False
+    """It came back, but changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one object."""
+
+    trips: int
+    """How many ways were tried."""
+    kept_aside: frozenset[str]
+    """Versions at which an annotation has to keep something of it."""
+    lossy: frozenset[str]
+    """Versions at which something of it is lost by a rule that drops it."""
+    faults: Sequence[Fault]
+
+
+class Trial:
+    """Tries a conversion on objects."""
+
+    def __init__(self, conversion: Conversion, strict: Conversion | None) -> None:
+        """`strict` keeps aside what the other drops; None if that drops nothing."""
+        self.conversion = conversion
+        self._strict = strict
+
+    def judge(self, value: Mapping[str, Any]) -> Outcome:
+        """Try all ways of an object. Never raises for what is wrong with it."""
+        source = str(value.get("apiVersion")).rpartition("/")[2]
+        others = [each for each in self.conversion.versions if each != source]
+        ways = [[each] for each in others] + ([others] if len(others) > 1 else [])
+        faults: list[Fault] = []
+        aside, lossy = set(), set()
+        for way in ways:
+            target = way[-1]
+            try:
+                there = self._go(self.conversion, value, way[:1])
+                if PREFIX + source in ((there.get("metadata") or {}).get("annotations") or {}):
+                    aside.add(way[0])
+                back = self._go(self._strict or self.conversion, value, [*way, source])
+                changed = _differences(value, back)
+                if without_notes(value) is not value and len(way) == 1:
+                    # What is kept aside must still be: it shows at the other version again.
+                    changed += _differences(there, self._go(self.conversion, value, [target, source, target]))
+                if self._strict is not None and len(way) == 1:
+                    left = self._go(self.conversion, there, [source])
+                    if _differences(value, left):
+                        lossy.add(target)
+            except Unconvertible as error:
+                faults.append(Fault(source, target, str(error)))
+                continue
+            except RecursionError:
+                faults.append(Fault(source, target, "is nested too deep"))
+                continue
+            if changed:
+                paths = ", ".join(".".join(map(str, each["at"])) for each in changed[:_SHOWN])
+                by = "" if len(way) == 1 else f" by {' and '.join(way[:-1])}"
+                faults.append(Fault(source, target, f"the way{by} and back changes {paths}", lossy=True))
+        return Outcome(len(ways), frozenset(aside), frozenset(lossy), faults)
+
+    def _go(self, conversion: Conversion, value: Mapping[str, Any], way: Sequence[str]) -> dict[str, Any]:
+        for version in way:
+            value = conversion.convert(value, version)
+        return dict(value)
+
+
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Entry]:
+    return differences(without_notes(before), without_notes(after), None)
+
+
+def compile_trial(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> Trial | Sequence[RuleError]:
+    """The rules compiled to be tried, or all that is wrong with them."""
+    made = compile_conversion(spec, schemas)
+    if not isinstance(made, Conversion):
+        return made
+    kept = without_drops(spec)
+    strict = compile_conversion(kept, schemas) if kept is not None else None
+    return Trial(made, strict if isinstance(strict, Conversion) else None)
+
+
+def generated(
+    spec: VersionConversionSpec, schemas: Mapping[str, Schema], number: int
+) -> Iterator[dict[str, Any]]:
+    """Objects made up from the schemas, of values that the rules can convert; `number` of each version."""
+    for version in schemas:
+        for content in samples(narrowed(spec, schemas, version), number):
+            yield {
+                "apiVersion": f"{spec.resource.group}/{version}",
+                "kind": "Generated",
+                "metadata": {"name": "generated"},
+                **content,
+            }

@@ -1,0 +1,64 @@
+"""Ready is what the steps come to; a step that nobody took waits for the one that failed."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from crdkeeper.api.meta import ObjectMeta, find_condition
+from crdkeeper.api.versionconversion import VersionConversion, VersionConversionStatus
+from crdkeeper.core.conversion.standing import READY, STEPS, Standing, Step
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+DONE = Step("True", "Done", "Done.")
+
+
+def standing(generation: int = 1, served: int = 0) -> Standing:
+    status = VersionConversionStatus.model_validate({"verification": {}, "servedGeneration": served})
+    metadata = ObjectMeta(name="things.stable.example.com", generation=generation)
+    parts: dict[str, Any] = {"metadata": metadata, "status": status}
+    return Standing(VersionConversion.model_construct(**parts), NOW)
+
+
+def told(found: Standing, condition: str) -> tuple[str, str, str]:
+    each = find_condition(found.owner.status.conditions, condition)
+    assert each is not None
+    return each.status, each.reason, each.message
+
+
+def test_all_done() -> None:
+    found = standing()
+    assert all(found.put(each, DONE) for each in STEPS)
+    found.conclude()
+    assert told(found, READY)[:2] == ("True", "Converting")
+    assert found.owner.status.observed_generation == 1
+
+
+def test_the_first_failure_is_the_reason_and_the_rest_waits() -> None:
+    found = standing()
+    found.put("Compiled", DONE)
+    assert not found.put("Verified", Step("False", "ObjectsFail", "One fails."))
+    found.conclude()
+    assert told(found, READY) == ("False", "ObjectsFail", "One fails.")
+    assert told(found, "Serving") == ("Unknown", "Waiting", "Waits for Verified.")
+
+
+def test_what_serves_goes_on_and_is_said_to() -> None:
+    found = standing()
+    for each in STEPS:
+        found.put(each, DONE)
+    found.owner.metadata.generation, found.owner.status.served_generation = 2, 1
+    found.put("Compiled", Step("False", "InvalidRules", "No."))
+    found.conclude()
+    assert told(found, READY) == (
+        "False",
+        "InvalidRules",
+        "No. The rules of generation 1 go on serving.",
+    )
+    assert told(found, "Serving")[0] == "True"
+
+
+def test_only_what_changed_is_news() -> None:
+    found = standing()
+    found.put("Compiled", DONE)
+    again = Standing(found.owner, NOW)
+    again.put("Compiled", Step("True", "Done", "Other words."))
+    assert again.changed == []

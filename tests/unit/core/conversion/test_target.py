@@ -1,0 +1,94 @@
+"""Whose conversion a CRD has, and what ours looks like."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from crdkeeper.core.conversion.target import (
+    Holder,
+    WebhookAddress,
+    describe,
+    holder,
+    trusts,
+    wanted_conversion,
+)
+from crdkeeper.core.diagnosis.conversion import Webhook
+
+NAME = "things.stable.example.com"
+SERVICE = WebhookAddress("crdkeeper-system", "crdkeeper-webhook")
+URL = WebhookAddress(url="https://127.0.0.1:9443")
+
+
+def crd(conversion: Any) -> dict[str, Any]:
+    spec = {"conversion": conversion} if conversion is not None else {}
+    return {"metadata": {"name": NAME}, "spec": spec}
+
+
+def with_config(**config: Any) -> dict[str, Any]:
+    return crd({"strategy": "Webhook", "webhook": {"clientConfig": config}})
+
+
+@pytest.mark.parametrize("address", [SERVICE, URL], ids=str)
+def test_what_we_set_is_ours(address: WebhookAddress) -> None:
+    found = crd(wanted_conversion(address, NAME, "PEM\n"))
+    assert holder(found, address) is Holder.OURS
+    assert trusts(found, "PEM")
+    assert not trusts(found, "PEM\nMORE")
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (crd(None), Holder.NOBODY),
+        (crd({"strategy": "None"}), Holder.NOBODY),
+        (with_config(url="https://127.0.0.1:9443/convert/" + NAME), Holder.OTHER),
+        (
+            with_config(
+                service={
+                    "namespace": "crdkeeper-system",
+                    "name": "crdkeeper-webhook",
+                    "path": f"/convert/{NAME}",
+                }
+            ),
+            Holder.OURS,
+        ),
+        (
+            with_config(
+                service={
+                    "namespace": "crdkeeper-system",
+                    "name": "crdkeeper-webhook",
+                    "path": "/convert/other",
+                }
+            ),
+            Holder.OTHER,
+        ),
+        (with_config(service={"namespace": "other", "name": "other"}), Holder.OTHER),
+    ],
+)
+def test_whose_it_is(found: dict[str, Any], expected: Holder) -> None:
+    assert holder(found, SERVICE) is expected
+
+
+def test_a_bundle_that_is_no_base64_is_not_trusted() -> None:
+    assert not trusts(with_config(url="https://a", caBundle="?"), "PEM")
+    encoded = base64.b64encode(b"PEM").decode()
+    assert trusts(with_config(url="https://a", caBundle=encoded), "PEM")
+
+
+def test_which_webhook_is_ours_whatever_the_path() -> None:
+    assert SERVICE.serves(Webhook("", "crdkeeper-system", "crdkeeper-webhook", 443, b""))
+    assert not SERVICE.serves(Webhook("", "other", "crdkeeper-webhook", 443, b""))
+    assert not SERVICE.serves(Webhook("https://127.0.0.1:9443/convert/a", "", "", 443, b""))
+    assert URL.serves(Webhook("https://127.0.0.1:9443/convert/a", "", "", 443, b""))
+    assert not URL.serves(Webhook("https://127.0.0.1:94430/convert/a", "", "", 443, b""))
+
+
+def test_the_names_that_the_certificate_is_for() -> None:
+    assert SERVICE.names[0] == "crdkeeper-webhook.crdkeeper-system.svc"
+    assert URL.names == ("127.0.0.1",)
+
+
+def test_a_webhook_in_words() -> None:
+    assert describe(with_config(url="https://a/b")) == "https://a/b"
+    assert describe(with_config(service={"namespace": "a", "name": "b"})) == "Service a/b"

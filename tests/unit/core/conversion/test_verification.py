@@ -1,0 +1,99 @@
+"""A trial finds what is lost, names it, and tells what is lost by choice from what is not."""
+
+from typing import Any
+
+from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.core.conversion.objects import Conversion
+from crdkeeper.core.conversion.scope import RuleError
+from crdkeeper.core.conversion.verification import Trial, compile_trial, generated
+
+STRING, INTEGER = {"type": "string"}, {"type": "integer"}
+SCHEMAS: dict[str, Any] = {
+    version: {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}
+    for version, fields in {
+        "v3": {"name": STRING, "port": INTEGER, "extra": STRING},
+        "v2": {"name": STRING, "port": STRING},
+        "v1": {"name": STRING, "port": INTEGER},
+    }.items()
+}
+CAST = {"hub": "spec.port", "spoke": "spec.port", "cast": True}
+
+
+def spec(extra: dict[str, Any]) -> VersionConversionSpec:
+    rule = {"hub": "spec.extra", **extra}
+    found = {
+        "resource": {"group": "stable.example.com", "resource": "things"},
+        "hub": "v3",
+        "spokes": [{"version": "v2", "rules": [CAST, rule]}, {"version": "v1", "rules": [rule]}],
+    }
+    return VersionConversionSpec.model_validate(found)
+
+
+def trial(**extra: Any) -> Trial:
+    made = compile_trial(spec(extra), SCHEMAS)
+    assert isinstance(made, Trial)
+    return made
+
+
+def thing(version: str, **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": f"stable.example.com/{version}", "kind": "Thing", "metadata": {}, "spec": fields}
+
+
+FULL = thing("v3", name="a", port=80, extra="b")
+
+
+def test_all_ways_are_tried_and_what_is_kept_aside_is_told() -> None:
+    outcome = trial(aside=True).judge(FULL)
+    assert outcome.trips == 3
+    assert outcome.kept_aside == {"v1", "v2"}
+    assert not outcome.faults
+    assert not outcome.lossy
+
+
+def test_what_is_dropped_is_no_fault() -> None:
+    outcome = trial(drop=True).judge(FULL)
+    assert not outcome.faults
+    assert outcome.lossy == {"v1", "v2"}
+    assert not trial(drop=True).judge(thing("v3", name="a")).lossy
+
+
+def test_a_value_that_cannot_go_is_named() -> None:
+    (direct, around) = trial(aside=True).judge(thing("v2", port="http")).faults[:2]
+    assert (direct.source, direct.target) == ("v2", "v3")
+    assert "spec.port: 'http' is no integer" in direct.message
+    assert not direct.lossy
+    assert around.target == "v1"
+
+
+def test_what_is_kept_aside_on_an_object_is_still_there_at_the_end() -> None:
+    made = trial(aside=True)
+    stored = made.conversion.convert(FULL, "v1")
+    assert "annotations" in stored["metadata"]
+    assert not made.judge(stored).faults
+
+
+def test_a_conversion_that_loses_something_is_found_out() -> None:
+    made = trial(aside=True)
+
+    class Forgetful(Conversion):
+        def convert(self, value: Any, version: str) -> dict[str, Any]:
+            found = made.conversion.convert(value, version)
+            return {**found, "spec": {key: each for key, each in found["spec"].items() if key != "name"}}
+
+    forgetful = Forgetful.__new__(Forgetful)
+    forgetful.__dict__.update(made.conversion.__dict__)
+    faults = Trial(forgetful, None).judge(FULL).faults
+    assert all(each.lossy for each in faults)
+    assert "the way and back changes spec.name" in faults[0].message
+
+
+def test_rules_that_do_not_compile() -> None:
+    found = compile_trial(spec({"spoke": "spec.none"}), SCHEMAS)
+    assert not isinstance(found, Trial)
+    assert all(isinstance(each, RuleError) for each in found)
+
+
+def test_objects_are_made_up_for_each_version() -> None:
+    found = list(generated(spec({"aside": True}), SCHEMAS, 10))
+    assert {each["apiVersion"] for each in found} == {f"stable.example.com/{each}" for each in SCHEMAS}
+    assert all(not trial(aside=True).judge(each).faults for each in found)
