@@ -1,0 +1,247 @@
+"""Keeps the webhook's serving certificate, and the CA bundle that CRDs have to carry to trust it.
+
+Use: the operator's leader makes one `ServingCertificate` and runs `run()` as a task. `bundle` is then what
+belongs into `spec.conversion.webhook.clientConfig.caBundle` of each CRD that our webhook converts, as PEM;
+`on_bundle` is called each time that it changed. `trusted(bundle)` is asked whether all of these CRDs carry
+exactly that bundle by now. Call `wake()` whenever the answer to that may have changed: a CRD was written,
+came or went. `problem` is a sentence for a condition, and empty when all is well.
+
+What is done when, core/certificates/decision.py decides; what is on record is in two Secrets. If the one that
+is mounted into the webhook's pods is somebody else's, such as cert-manager's, only its ca.crt is read.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from cryptography import x509
+
+from crdkeeper.api.meta import format_time
+from crdkeeper.cluster.certificatesecrets import (
+    CA_SECRET,
+    LABEL,
+    OURS,
+    TLS_SECRET,
+    CertificateSecrets,
+    OnRecord,
+    facts_of,
+)
+from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.issuing import (
+    Pair,
+    anchor_of,
+    fingerprint,
+    general_name,
+    issue,
+    make_authority,
+    names_of,
+    to_pem,
+)
+from crdkeeper.core.certificates.decision import Action, Forget, MakeAuthority, Wait, Write, decide
+from crdkeeper.core.certificates.times import Times, validity
+from crdkeeper.core.migration.pace import backoff
+
+_log = logging.getLogger(__name__)
+
+_MOST_STEPS = 8
+"""Steps in a row without a wait. We never need as many: somebody else undoes what we write."""
+_FIRST_RETRY_SECONDS = 0.5
+_LONGEST_RETRY_SECONDS = 60.0
+_TOGETHER_SECONDS = 0.2
+"""For so long after being woken: a change of many CRDs wakes once."""
+
+
+class ServingCertificate:
+    """Works on the Secrets of `namespace` for a webhook that is called by `names`.
+
+    These are DNS names and IP addresses; ValueError for others.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str,
+        names: Sequence[str],
+        on_bundle: Callable[[], None],
+        trusted: Callable[[str], bool],
+        times: Times = Times(),  # noqa: B008 - frozen
+    ) -> None:
+        self.bundle: str | None = None
+        """PEM for caBundle; None while none is known or there is none."""
+        self.problem = ""
+        """Why there is no bundle, or what keeps the certificate from being renewed."""
+        self._client = client
+        self._secrets = CertificateSecrets(client, namespace)
+        self._namespace = namespace
+        # As a certificate gives them back: addresses can be written in several ways.
+        self._names = tuple(dict.fromkeys(str(general_name(each).value) for each in names))
+        self._on_bundle = on_bundle
+        self._trusted = trusted
+        self._times = times
+        self._woken = asyncio.Event()
+        self._trusted_since: float | None = None
+        """By the monotonic clock. A new process counts anew: what came in between, nobody saw."""
+        self._bundle: tuple[x509.Certificate, ...] = ()
+        self._arrived: tuple[str, datetime] | None = None
+        """The certificate seen last, and since when it has been there."""
+
+    def wake(self) -> None:
+        """Look again now: what `trusted` answers may have changed."""
+        self._look_at_trust()
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Work until cancelled. What fails is told in `problem` and tried again."""
+        failures = steps = 0
+        while True:
+            self._woken.clear()
+            try:
+                pause = await self._step()
+            except Exception as error:
+                failures += 1
+                pause = backoff(failures - 1, _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
+                self._failed(error, pause)
+                await asyncio.sleep(pause)
+                continue
+            failures = 0
+            steps = 0 if pause else steps + 1
+            if steps > _MOST_STEPS:
+                steps, pause = 0, _LONGEST_RETRY_SECONDS
+                self.problem = (
+                    f"Somebody else changes the Secret {TLS_SECRET} or {CA_SECRET} each time that it is "
+                    f"written. Remove the label {LABEL}={OURS} if another tool is to look after it."
+                )
+                _log.error("%s", self.problem)
+            await self._sleep(pause)
+
+    async def _sleep(self, seconds: float) -> None:
+        if not seconds:
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        except TimeoutError:
+            return
+        await asyncio.sleep(_TOGETHER_SECONDS)
+
+    def _failed(self, error: Exception, pause: float) -> None:
+        if isinstance(error, ApiError) and error.code == 409:
+            return  # another operator, or a person, was faster
+        known = isinstance(error, ApiError | Unreachable)
+        self.problem = (
+            f"The webhook's certificates cannot be looked after in namespace {self._namespace}: {error}"
+        )
+        _log.warning("%s; trying again in %.1f s", self.problem, pause, exc_info=not known)
+
+    async def _step(self) -> float:
+        """Do the next thing; the seconds until there is something to do again, 0 for at once."""
+        seen = await self._secrets.read()
+        now = self._client.now()
+        if not seen.tls_is_ours:
+            self._offer(seen.bundle)
+            self.problem = foreign_problem(seen, self._names, now, self._namespace)
+            return self._times.look.total_seconds()
+        if not seen.bundle and self._bundle:
+            # Deleted, or damaged beyond reading, while clients and replicas go on with it.
+            seen = replace(seen, bundle=self._bundle)
+        self._offer(seen.bundle)
+        if not seen.ca_is_ours:
+            self.problem = (
+                f"The Secret {self._namespace}/{CA_SECRET} has no label {LABEL}={OURS}: it is not ours to "
+                f"write. Rename it, or add the label if it holds nothing that is needed."
+            )
+            return self._times.look.total_seconds()
+        facts = facts_of(seen, self._since(seen, now))
+        action = decide(facts, frozenset(self._names), self._trusted_for(), now, self._times)
+        return await self._carry_out(action, seen, now)
+
+    async def _carry_out(self, action: Action, seen: OnRecord, now: datetime) -> float:
+        own = {fingerprint(each.certificate): each for each in seen.authorities}
+        match action:
+            case MakeAuthority(keep):
+                made = make_authority(*validity(now, self._times.authority, self._times.skew))
+                await self._secrets.write_authorities(seen, [made, *(own[each] for each in keep)])
+                _log.info("Made a new CA, %s.", made.certificate.subject.rfc4514_string())
+            case Forget(keep):
+                await self._secrets.write_authorities(seen, [own[each] for each in keep])
+                _log.info("Dropped the keys of CAs that are not trusted any more.")
+            case Write(bundle, signer):
+                await self._write(seen, bundle, own.get(signer), now)
+            case Wait(pause, problem):
+                self.problem = problem
+                return pause.total_seconds()
+        return 0.0
+
+    async def _write(self, seen: OnRecord, bundle: Sequence[str], signer: Pair | None, now: datetime) -> None:
+        known = {fingerprint(each): each for each in seen.bundle}
+        known |= {fingerprint(each.certificate): each.certificate for each in seen.authorities}
+        made = None
+        if signer is not None:
+            made = issue(signer, self._names, *validity(now, self._times.serving, self._times.skew))
+        await self._secrets.write_serving(seen, [known[each] for each in bundle], made, now)
+        if made is None:
+            _log.info("Clients of the webhook are to trust %d CAs.", len(bundle))
+        else:
+            self._arrived = (fingerprint(made.certificate), self._client.now())
+            _log.info(
+                "Made a new serving certificate, good until %s.",
+                format_time(made.certificate.not_valid_after_utc),
+            )
+
+    def _offer(self, bundle: tuple[x509.Certificate, ...]) -> None:
+        """Tell what CRDs have to carry, and look whether they do."""
+        self._bundle = bundle
+        text = b"".join(map(to_pem, bundle)).decode() or None
+        if text != self.bundle:
+            self.bundle, self._trusted_since = text, None
+            self._on_bundle()
+        self._look_at_trust()
+
+    def _look_at_trust(self) -> None:
+        if self.bundle is None or not self._trusted(self.bundle):
+            self._trusted_since = None
+        elif self._trusted_since is None:
+            self._trusted_since = asyncio.get_running_loop().time()
+
+    def _trusted_for(self) -> timedelta | None:
+        if self._trusted_since is None:
+            return None
+        return timedelta(seconds=asyncio.get_running_loop().time() - self._trusted_since)
+
+    def _since(self, seen: OnRecord, now: datetime) -> datetime:
+        """When the serving certificate came to its Secret, or later if that is not sure."""
+        serving = seen.serving
+        if serving is None:
+            return now
+        id_ = fingerprint(serving)
+        if self._arrived is None:
+            self._arrived = (id_, min(now, seen.since or now))
+        elif self._arrived[0] != id_:
+            self._arrived = (id_, now)
+        return self._arrived[1]
+
+
+def foreign_problem(seen: OnRecord, names: Sequence[str], now: datetime, namespace: str) -> str:
+    """What is wrong with a Secret that somebody else looks after; empty if nothing is."""
+    secret, serving = f"The Secret {namespace}/{TLS_SECRET}, which others look after,", seen.serving
+    if not seen.bundle:
+        return (
+            f"{secret} has no certificate in ca.crt, so that nobody knows whom to trust. Have its issuer put "
+            f"the CA there, or delete the Secret to have crdkeeper make its own."
+        )
+    if serving is None:
+        return f"{secret} has no tls.crt with a tls.key that fits."
+    if anchor_of(serving, seen.chain[1:], seen.bundle) is None:
+        return f"{secret} has a tls.crt that is not signed by its ca.crt."
+    if not serving.not_valid_before_utc <= now < serving.not_valid_after_utc:
+        begin, end = format_time(serving.not_valid_before_utc), format_time(serving.not_valid_after_utc)
+        return f"{secret} has a certificate that is good from {begin} to {end} only."
+    missing = sorted(each for each in names if not _covered(each, names_of(serving)))
+    return f"{secret} has a certificate that is not for {', '.join(missing)}." if missing else ""
+
+
+def _covered(name: str, by: frozenset[str]) -> bool:
+    return name in by or f"*.{name.partition('.')[2]}" in by

@@ -1,0 +1,161 @@
+"""What to do next about the webhook's certificates.
+
+A new CA comes in without a failed request in three steps: the bundle gets it beside the old one; once every
+API server trusts that bundle, the serving certificate is signed by it; once every replica serves that, the
+old CA is dropped. Each step is one write, and what comes next follows from what is on record, so that a new
+leader goes on where the last one ended.
+
+Two promises hold between the steps. A certificate is signed by a CA only if each API server has it in each
+bundle that it may still use. A CA leaves the bundle only when no replica may still serve what it signed.
+Both are given up only where no certificate on record can be served at all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from crdkeeper.core.certificates.facts import Authority, Facts
+from crdkeeper.core.certificates.times import Times, renewed_at
+
+
+@dataclass(frozen=True, slots=True)
+class MakeAuthority:
+    """Put a new CA before those that we sign by."""
+
+    keep: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write this bundle, and if there is a signer a new serving certificate with it."""
+
+    bundle: tuple[str, ...]
+    signer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Keep only these of the CAs that we sign by: nobody trusts the others any more."""
+
+    keep: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to do for so long."""
+
+    time: timedelta
+    problem: str = ""
+    """What keeps a certificate from being renewed that should be."""
+
+
+Action = MakeAuthority | Write | Forget | Wait
+
+
+def decide(
+    facts: Facts, names: frozenset[str], trusted_for: timedelta | None, now: datetime, times: Times
+) -> Action:
+    """The next step.
+
+    `trusted_for` is for how long every CRD has carried exactly the bundle on record; None if one does not.
+    """
+    ours = [each for each in facts.authorities if each.good(now)]
+    if not ours or ours[0].due(now):
+        return MakeAuthority(tuple(each.id for each in ours))
+    bundle = _bundle(facts, ours, now, times)
+    same = bundle == tuple(each.id for each in facts.bundle)
+    settled = same and trusted_for is not None and trusted_for >= times.settle
+    signer = _signer(facts, ours, now, settled=settled)
+    if _wants(facts, names, signer, now):
+        return Write(bundle, signer)
+    if not same or not facts.tidy:
+        return Write(bundle)
+    if any(each.id not in bundle for each in facts.authorities):
+        return Forget(tuple(each.id for each in facts.authorities if each.id in bundle))
+    return _wait(facts, ours[0], names, trusted_for, now, times)
+
+
+def _bundle(facts: Facts, ours: Sequence[Authority], now: datetime, times: Times) -> tuple[str, ...]:
+    """What clients shall trust, newest first."""
+    serving = facts.serving
+    issuer = serving.issuer if serving is not None else ""
+    newest = ours[0].id
+    if not facts.bundle:
+        # Lost: replicas may serve what any of ours has signed.
+        return tuple(each.id for each in ours)
+    wanted = {each.id for each in facts.bundle if now < each.not_after}
+    if serving is not None and _works(facts, now) and now - serving.since >= times.spread:
+        wanted &= {issuer}
+    wanted |= {newest} | {each.id for each in ours if each.id == issuer}
+    return tuple(
+        each.id for each in (*ours, *(each for each in facts.bundle if each not in ours)) if each.id in wanted
+    )
+
+
+def _signer(facts: Facts, ours: Sequence[Authority], now: datetime, *, settled: bool) -> str:
+    """Whose signature every API server accepts; empty if the present one must do until then."""
+    if settled:
+        return ours[0].id
+    if facts.serving is not None and _works(facts, now):
+        issuer = facts.serving.issuer
+        return next((each.id for each in ours if each.id == issuer), "")
+    held = {each.id for each in facts.bundle or ours}
+    # The oldest one was in the bundle before any other of ours.
+    return next((each.id for each in reversed(ours) if each.id in held), ours[0].id)
+
+
+def _wants(facts: Facts, names: frozenset[str], signer: str, now: datetime) -> bool:
+    """Whether there is to be a new serving certificate, and can be."""
+    serving = facts.serving
+    if not signer:
+        return False
+    return (
+        serving is None
+        or not _works(facts, now)
+        or serving.issuer != signer
+        or serving.names != names
+        or _due(facts, signer, now)
+    )
+
+
+def _works(facts: Facts, now: datetime) -> bool:
+    """Whether the serving certificate is good and its CA is known."""
+    serving = facts.serving
+    if serving is None or not serving.good(now):
+        return False
+    known = {each.id: each for each in (*facts.bundle, *facts.authorities)}
+    return serving.issuer in known and known[serving.issuer].good(now)
+
+
+def _due(facts: Facts, signer: str, now: datetime) -> bool:
+    """Whether to renew. Not if that would bring nothing: no certificate outlives its CA."""
+    serving = facts.serving
+    if serving is None or not serving.due(now):
+        return False
+    return any(each.id == signer and each.not_after > serving.not_after for each in facts.authorities)
+
+
+def _wait(
+    facts: Facts,
+    newest: Authority,
+    names: frozenset[str],
+    trusted_for: timedelta | None,
+    now: datetime,
+    times: Times,
+) -> Wait:
+    waits = [times.look, renewed_at(newest.not_before, newest.not_after) - now]
+    serving, problem = facts.serving, ""
+    if serving is not None:
+        waits.append(renewed_at(serving.not_before, serving.not_after) - now)
+        if len(facts.bundle) > 1:
+            waits.append(serving.since + times.spread - now)
+        if serving.issuer != newest.id:
+            if trusted_for is not None:
+                waits.append(times.settle - trusted_for)
+            elif serving.due(now) or serving.names != names:
+                problem = (
+                    "The serving certificate should be renewed, which waits until the caBundle of every "
+                    "converted CRD holds the new CA."
+                )
+    coming = [each for each in waits if each > timedelta(0)]
+    return Wait(min(coming), problem)
