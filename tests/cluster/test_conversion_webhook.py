@@ -1,6 +1,5 @@
 """Rules serve every version of a CRD through the real API server."""
 
-import http.client
 import json
 import ssl
 import subprocess
@@ -215,65 +214,6 @@ def test_a_new_certificate_is_served_without_a_restart(
     assert crontabs.spec("v1alpha1", "mine") == FULL["v1alpha1"]
 
 
-REVIEW = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview"}
-DEEP = "[" * 100_000
-
-
-@pytest.mark.parametrize(
-    ("body", "code", "words"),
-    [
-        ("{", 400, "no ConversionReview: "),
-        ("[]", 400, "kind: must be ConversionReview"),
-        (DEEP, 400, "no ConversionReview"),
-        ('{"kind": "AdmissionReview"}', 400, "kind: must be ConversionReview"),
-        (json.dumps({**REVIEW, "apiVersion": "v9"}), 400, "apiVersion: must be one of"),
-        (json.dumps(REVIEW), 400, "request: must be an object"),
-        (json.dumps({**REVIEW, "request": {"uid": "1", "desiredAPIVersion": "x"}}), 400, "request.objects"),
-        (" " * (2 << 20), 413, ""),
-    ],
-    ids=[
-        "no JSON",
-        "a list",
-        "deep",
-        "another kind",
-        "another version",
-        "no request",
-        "no objects",
-        "too large",
-    ],
-)
-def test_bad_requests(webhook: ConversionWebhook, group: str, body: str, code: int, words: str) -> None:
-    answered, text = _post(webhook, f"/convert/crontabs.{group}", body)
-    assert (answered, words in text) == (code, True), text
-
-
-def test_an_unknown_version_is_answered_in_the_form_of_a_review(
-    webhook: ConversionWebhook, group: str
-) -> None:
-    request = {"uid": "7", "desiredAPIVersion": f"{group}/v9", "objects": [{"kind": "CronTab"}]}
-    for api_version in ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"):
-        review = {**REVIEW, "apiVersion": api_version, "request": request}
-        code, text = _post(webhook, f"/convert/crontabs.{group}", json.dumps(review))
-        response = json.loads(text)["response"]
-        assert (code, json.loads(text)["apiVersion"], response["uid"]) == (200, api_version, "7")
-        assert response["result"]["status"] == "Failed"
-        assert f"{group}/v9 is none of the versions known here" in response["result"]["message"]
-
-
-@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
-def test_nothing_but_conversion_can_be_reached_and_only_by_modern_tls(
-    webhook: ConversionWebhook, group: str
-) -> None:
-    for path in ("/", "/metrics", "/convert/", "/convert/others.example.com"):
-        assert _post(webhook, path, "{}")[0] == 404
-    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-    old.minimum_version = ssl.TLSVersion.TLSv1
-    old.maximum_version = ssl.TLSVersion.TLSv1_1
-    with pytest.raises(ssl.SSLError):
-        _post(webhook, f"/convert/crontabs.{group}", "{}", context=old)
-
-
 def test_a_webhook_that_cannot_serve_says_so(tmp_path: Path) -> None:
     (tmp_path / "bad.pem").write_text("no certificate")
     files = [f"--{flag}={tmp_path / 'bad.pem'}" for flag in ("tls-cert-file", "tls-private-key-file")]
@@ -282,19 +222,6 @@ def test_a_webhook_that_cannot_serve_says_so(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert "cannot serve" in ended.stderr
     assert "Traceback" not in ended.stderr
-
-
-def _post(
-    webhook: ConversionWebhook, path: str, body: str, context: ssl.SSLContext | None = None
-) -> tuple[int, str]:
-    context = context or ssl.create_default_context(cafile=str(webhook.ca_file))
-    connection = http.client.HTTPSConnection("127.0.0.1", webhook.port, timeout=30, context=context)
-    try:
-        connection.request("POST", path, body)
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-    finally:
-        connection.close()
 
 
 def _stored(crontabs: CronTabs, plane: Cluster, version: str) -> bool:

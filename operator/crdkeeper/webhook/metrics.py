@@ -37,6 +37,14 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
+        self.connections = Counter(
+            "crdkeeper_webhook_connections",
+            "Connections accepted. An API server keeps 25 idle; for more requests at once it makes new ones.",
+            registry=self.registry,
+        )
+        self._accepted = 0
+        self._meters: dict[str, tuple[Histogram, Counter, Counter, Counter]] = {}
+        """What `labels` would look up for each request."""
         self.problems = Gauge(
             "crdkeeper_conversion_rule_problems",
             "Files and rules that do not serve as they are now; the log says why.",
@@ -47,6 +55,30 @@ class Metrics:
             "When the serving certificate expires, as Unix time.",
             registry=self.registry,
         )
+
+    def answered(self, resource: str, seconds: float, objects: int, *, failed: bool) -> None:
+        """A ConversionReview was answered."""
+        meters = self._meters.get(resource)
+        if meters is None:
+            meters = self._meters[resource] = (
+                self.seconds.labels(resource),
+                self.objects.labels(resource),
+                self.requests.labels(resource, "converted"),
+                self.requests.labels(resource, "failed"),
+            )
+        times, count, converted, not_converted = meters
+        times.observe(seconds)
+        count.inc(objects)
+        (not_converted if failed else converted).inc()
+
+    def connections_are(self, accepted: int) -> None:
+        """So many connections were accepted until now."""
+        self.connections.inc(accepted - self._accepted)
+        self._accepted = accepted
+
+    def refused(self, resource: str) -> None:
+        """A request was no ConversionReview, or one of a resource without rules (an empty name)."""
+        self.requests.labels(resource, "refused").inc()
 
     def exposition(self) -> bytes:
         """The text for a scrape."""

@@ -5,33 +5,43 @@ replicas can serve, also while everything else is down.
 """
 
 import asyncio
+import gc
 import logging
 import signal
 import ssl
+import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-import orjson
-from aiohttp import web
 from cryptography import x509
 
-from crdkeeper.core.conversion.objects import Conversion
-from crdkeeper.core.conversion.review import Answer, BadReview, answer
+from crdkeeper.core.conversion.bundle import RULES_HEADER
+from crdkeeper.core.conversion.review import BadReview, Reply, answered
+from crdkeeper.webhook.http1 import Http1Server
+from crdkeeper.webhook.http1connection import JSON, TEXT, Answer, Body, Limits
 from crdkeeper.webhook.metrics import Metrics
-from crdkeeper.webhook.rulebook import Rules
+from crdkeeper.webhook.rulebook import Rules, Served
 
 _log = logging.getLogger(__name__)
 
 _REFRESH_SECONDS = 2.0
 _LARGE_BYTES = 256 * 1024
 """Requests above that are worked on in a thread, so that probes and small requests need not wait."""
+_SWITCH_SECONDS = 0.0005
+"""How long that thread may keep them waiting at a time. By Python's 5 ms some waited for 150 ms."""
 _SHUTDOWN_SECONDS = 25.0
-RULES_HEADER = "X-Crdkeeper-Rules"
-"""Of an answer: the digest of the rules that made it."""
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_NOTICE_SECONDS = 5.0
+"""For a Service to send no more connections here once the process is told to stop."""
+DRAIN_SECONDS = 95.0
+"""API servers close what was idle for 90 s. Were we first, a request could be on its way just then."""
+_PATH = "/convert/"
+_RULES_HEADER = RULES_HEADER.encode()
+_ALLOW_GET, _ALLOW_POST = TEXT + b"Allow: GET\r\n", TEXT + b"Allow: POST\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +53,16 @@ class Options:
     host: str = "0.0.0.0"
     port: int = 9443
     probe_port: int = 8081
-    max_bytes: int = 64 << 20
-    drain_seconds: float = 5.0
+    max_bytes: int = 16 << 20
+    drain_seconds: float = DRAIN_SECONDS
+
+
+def _context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # API servers do not resume sessions.
+    context.num_tickets = 0
+    return context
 
 
 @dataclass(slots=True)
@@ -52,12 +70,25 @@ class _Certificate:
     """The certificate, loaded anew when its files change; connections that are open keep the old one."""
 
     options: Options
-    context: ssl.SSLContext = field(default_factory=lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+    context: ssl.SSLContext = field(default_factory=_context)
+    """To listen with: it takes the certificate that is the latest at each handshake."""
     expires: float = 0.0
+    _latest: ssl.SSLContext = field(default_factory=_context)
     _loaded: bytes = b""
 
     def __post_init__(self) -> None:
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context.sni_callback = self._choose
+
+    def _choose(self, connection: ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
+        connection.context = self._latest
+
+    def found(self) -> bool:
+        """Load the files; False if there are none yet. Raises as `refresh` does."""
+        try:
+            self.refresh()
+        except FileNotFoundError:
+            return False
+        return True
 
     def refresh(self) -> None:
         """Load the files if they changed. Raises OSError, SSLError or ValueError if they cannot be used."""
@@ -65,9 +96,11 @@ class _Certificate:
         both = content + self.options.key.read_bytes()
         if both == self._loaded:
             return
-        self.context.load_cert_chain(self.options.certificate, self.options.key)
+        # A context that has been given a certificate and a key that do not fit is left without a key.
+        latest = _context()
+        latest.load_cert_chain(self.options.certificate, self.options.key)
         self.expires = x509.load_pem_x509_certificate(content).not_valid_after_utc.timestamp()
-        self._loaded = both
+        self._latest, self._loaded = latest, both
         _log.info(
             "Serving with the certificate that expires on %s.", time.strftime("%F", time.gmtime(self.expires))
         )
@@ -82,50 +115,52 @@ class Webhook:
         self._metrics = Metrics()
         self._certificate = _Certificate(options)
         self._started = False
-        self._draining = False
+        self._listening = False
+        self._thread = ThreadPoolExecutor(1, "large-requests")
+        limits = Limits(body_bytes=options.max_bytes, held_bytes=2 * options.max_bytes)
+        self._conversions = Http1Server(self._convert, limits, _gate, self._unread)
+        self._probes = Http1Server(self._probe, Limits(body_bytes=1024, connections=100))
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until told to stop, then for as long as clients need to notice, then finish what is at work.
 
+        Waits for the certificate's files to appear: the operator makes them with the first VersionConversion.
         Raises OSError, ssl.SSLError or ValueError if the port or the certificate cannot be used at the start.
         """
-        self._certificate.refresh()
-        conversions = web.Application(client_max_size=self._options.max_bytes, middlewares=[self._closing])
-        conversions.add_routes([web.post("/convert/{name}", self._convert)])
-        probes = web.Application()
-        probes.add_routes(
-            [
-                web.get("/healthz", self._healthz),
-                web.get("/readyz", self._readyz),
-                web.get("/metrics", self._exposition),
-            ]
-        )
-        runners = [
-            web.AppRunner(each, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
-            for each in (conversions, probes)
-        ]
-        for each in runners:
-            await each.setup()
-        host = self._options.host
-        background = [asyncio.create_task(self._refresh_certificate())]
+        mounted = self._certificate.found()
+        options = self._options
+        background = []
         try:
-            await web.TCPSite(runners[1], host, self._options.probe_port).start()
+            await self._probes.start(options.host, options.probe_port)
             await self._rules.start()
             self._started = True
+            # What is here by now stays: to look through it for garbage again and again delays answers.
+            gc.freeze()
             background.append(asyncio.create_task(self._follow_rules()))
-            await web.TCPSite(
-                runners[0], host, self._options.port, ssl_context=self._certificate.context
-            ).start()
-            _log.info("Listening on %s:%d.", host, self._options.port)
+            if not mounted:
+                _log.info("Waiting for %s and %s.", options.certificate, options.key)
+            while not mounted and not stop.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), _REFRESH_SECONDS)
+                mounted = self._certificate.found()
+            background.append(asyncio.create_task(self._refresh_certificate()))
+            if mounted:
+                await self._conversions.start(options.host, options.port, self._certificate.context)
+                self._listening = True
+                _log.info("Listening on %s:%d.", options.host, options.port)
             await stop.wait()
-            self._draining = True
-            _log.info("Told to stop: serving for %.0f s more.", self._options.drain_seconds)
-            await asyncio.sleep(self._options.drain_seconds)
+            self._conversions.draining = True
+            drain = options.drain_seconds
+            _log.info("Told to stop: serving until all clients have left, for %.0f s at most.", drain)
+            notice = min(_NOTICE_SECONDS, drain)
+            await asyncio.sleep(notice)
+            await self._conversions.left(drain - notice)
         finally:
             for task in background:
                 task.cancel()
-            for each in runners:
-                await each.cleanup()
+            await self._conversions.stop(_SHUTDOWN_SECONDS)
+            await self._probes.stop(0.0)
+            self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _refresh_certificate(self) -> None:
         while True:
@@ -143,75 +178,87 @@ class Webhook:
             # What is compiled goes on serving, and a new process looks afresh when this one ends.
             _log.exception("Changes of the rules are not followed any more.")
 
-    @web.middleware
-    async def _closing(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        response = await handler(request)
-        if self._draining:
-            # Clients open their next connection elsewhere.
-            response.force_close()
-        return response
+    def _convert(self, _: str, path: str, body: Body) -> Answer | Coroutine[Any, Any, Answer]:
+        name = path.removeprefix(_PATH)
+        served = self._rules.conversions.get(name)
+        if served is None or len(body) > _LARGE_BYTES:
+            return self._convert_later(name, body)
+        start = time.monotonic()
+        try:
+            return self._replied(name, served, answered(body, served.conversion), start)
+        except BadReview as error:
+            return self._refused(name, 400, f"no ConversionReview: {error}")
 
-    async def _convert(self, request: web.Request) -> web.Response:
-        name = request.match_info["name"]
+    async def _convert_later(self, name: str, body: Body) -> Answer:
         served = self._rules.conversions.get(name)
         if served is None:
             await self._rules.look_again(name)
             served = self._rules.conversions.get(name)
         if served is None:
             return self._refused("", 404, f"no rules for {name[:300]}")
-        body = await request.read()
         start = time.monotonic()
+        loop = asyncio.get_running_loop()
         try:
-            if len(body) > _LARGE_BYTES:
-                content, done = await asyncio.to_thread(_answered, body, served.conversion)
-            else:
-                content, done = _answered(body, served.conversion)
-        except (BadReview, orjson.JSONDecodeError) as error:
+            # One after the other: together they would only need more memory.
+            reply = await loop.run_in_executor(self._thread, answered, body, served.conversion)
+        except BadReview as error:
             return self._refused(name, 400, f"no ConversionReview: {error}")
-        metrics = self._metrics
-        metrics.seconds.labels(name).observe(time.monotonic() - start)
-        metrics.requests.labels(name, "failed" if done.error else "converted").inc()
-        metrics.objects.labels(name).inc(done.objects)
-        if done.error:
-            _log.warning("%s: %s", name, done.error)
-        return web.Response(
-            body=content, content_type="application/json", headers={RULES_HEADER: served.digest}
-        )
+        return self._replied(name, served, reply, start)
 
-    def _refused(self, name: str, code: int, message: str) -> web.Response:
-        self._metrics.requests.labels(name, "refused").inc()
-        return web.Response(status=code, text=message + "\n")
+    def _replied(self, name: str, served: Served, reply: Reply, start: float) -> Answer:
+        self._metrics.answered(name, time.monotonic() - start, reply.objects, failed=bool(reply.error))
+        if reply.error:
+            _log.warning("%s: %s", name, reply.error)
+        return Answer(reply.content, headers=b"%s%s: %s\r\n" % (JSON, _RULES_HEADER, served.digest.encode()))
 
-    async def _healthz(self, _: web.Request) -> web.Response:
-        return web.Response(text="alive\n")
+    def _refused(self, name: str, status: int, message: str) -> Answer:
+        self._metrics.refused(name)
+        return Answer(f"{message}\n".encode(), status)
 
-    async def _readyz(self, _: web.Request) -> web.Response:
-        if self._draining:
-            return web.Response(status=503, text="stopping\n")
+    def _unread(self, _: Answer) -> None:
+        self._metrics.refused("")
+
+    def _probe(self, method: str, path: str, _: Body) -> Answer:
+        if method != "GET":
+            return Answer(b"only GET is known here\n", 405, _ALLOW_GET)
+        match path:
+            case "/healthz":
+                return Answer(b"alive\n")
+            case "/readyz":
+                return self._readyz()
+            case "/metrics":
+                self._metrics.problems.set(len(self._rules.problems))
+                self._metrics.connections_are(self._conversions.accepted)
+                headers = f"Content-Type: {self._metrics.content_type}\r\n"
+                return Answer(self._metrics.exposition(), headers=headers.encode())
+        return Answer(b"not found\n", 404)
+
+    def _readyz(self) -> Answer:
+        if self._conversions.draining:
+            return Answer(b"stopping\n", 503)
         if not self._started:
-            return web.Response(status=503, text="the rules are not compiled yet\n")
+            return Answer(b"the rules are not compiled yet\n", 503)
         rules = self._rules
         unserved = sorted(rules.problems.keys() - rules.conversions.keys())
         if unserved:
-            return web.Response(
-                status=503, text="".join(f"{each}: {rules.problems[each]}\n" for each in unserved)
-            )
-        return web.Response(text=f"converting {', '.join(sorted(rules.conversions)) or 'nothing'}\n")
-
-    async def _exposition(self, _: web.Request) -> web.Response:
-        self._metrics.problems.set(len(self._rules.problems))
-        return web.Response(
-            body=self._metrics.exposition(), headers={"Content-Type": self._metrics.content_type}
-        )
+            return Answer("".join(f"{each}: {rules.problems[each]}\n" for each in unserved).encode(), 503)
+        if rules.conversions and not self._listening:
+            return Answer(f"waiting for {self._options.certificate}\n".encode(), 503)
+        return Answer(f"converting {', '.join(sorted(rules.conversions)) or 'nothing'}\n".encode())
 
 
-def _answered(body: bytes, conversion: Conversion) -> tuple[bytes, Answer]:
-    done = answer(orjson.loads(body), conversion)
-    return orjson.dumps(done.review), done
+def _gate(method: str, path: str) -> Answer | None:
+    name = path.removeprefix(_PATH)
+    if name == path or not name or "/" in name:
+        return Answer(b"only conversions are served here\n", 404)
+    if method != "POST":
+        return Answer(b"only POST is known here\n", 405, _ALLOW_POST)
+    return None
 
 
 async def run_webhook(options: Options, rules: Rules) -> None:
     """Run until SIGTERM or SIGINT. Raises as `Webhook.run` does."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

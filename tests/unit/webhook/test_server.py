@@ -1,0 +1,120 @@
+"""The webhook's certificate and its end: what clients notice of them. Rules are not needed for that."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from crdkeeper.webhook import server
+from crdkeeper.webhook.rulebook import RuleBook
+from crdkeeper.webhook.server import Options, Webhook
+from tests.certificates import Authority
+from tests.cluster.harness import eventually
+from tests.controlplane.ports import Ports
+
+AUTHORITY = Authority()
+REQUEST = b"POST /convert/unknown.example.com HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}"
+
+
+class Served:
+    """A webhook at work, and its files."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.stop = asyncio.Event()
+        issued = AUTHORITY.issue()
+        self.replace(issued.certificate, issued.key)
+        self.trusts = ssl.create_default_context(cadata=AUTHORITY.pem.decode())
+
+    def replace(self, certificate: bytes, key: bytes) -> None:
+        self.options.certificate.write_bytes(certificate)
+        self.options.key.write_bytes(key)
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.options.port, ssl=self.trusts)
+
+    async def certificate(self) -> bytes:
+        """The one that a new connection is shown. Raises OSError."""
+        _, writer = await self.connect()
+        try:
+            shown: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            return shown
+        finally:
+            writer.transport.abort()
+
+
+@pytest.fixture
+async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+    monkeypatch.setattr(server, "_REFRESH_SECONDS", 0.02)
+    monkeypatch.setattr(server, "_NOTICE_SECONDS", 0.05)
+    ports = Ports()
+    options = Options(
+        tmp_path / "tls.crt",
+        tmp_path / "tls.key",
+        host="127.0.0.1",
+        port=ports.take(),
+        probe_port=ports.take(),
+    )
+    served = Served(options)
+    running = asyncio.create_task(Webhook(options, RuleBook(())).run(served.stop))
+
+    async def listens() -> bool:
+        try:
+            return bool(await served.certificate())
+        except OSError:
+            return False
+
+    await eventually(listens)
+    yield served
+    served.stop.set()
+    async with asyncio.timeout(30):
+        await running
+    ports.close()
+
+
+async def test_files_that_do_not_fit_together_leave_the_old_certificate_in_use(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = await served.certificate()
+    new = AUTHORITY.issue()
+    served.replace(new.certificate, AUTHORITY.issue().key)
+
+    async def noticed() -> bool:
+        return "The new certificate cannot be used" in caplog.text
+
+    await eventually(noticed)
+    assert await served.certificate() == before
+    served.replace(new.certificate, new.key)
+
+    async def renewed() -> bool:
+        return await served.certificate() == ssl.PEM_cert_to_DER_cert(new.certificate.decode())
+
+    await eventually(renewed)
+
+
+async def test_a_client_that_is_connected_can_still_ask_before_the_end(served: Served) -> None:
+    """To close first would cross with a request that is on its way, which an API server does not repeat."""
+    reader, writer = await served.connect()
+    served.stop.set()
+
+    async def draining() -> bool:
+        try:
+            probe, other = await asyncio.open_connection("127.0.0.1", served.options.probe_port)
+        except OSError:
+            return False
+        other.write(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        answer = await probe.read()
+        other.close()
+        return b"stopping" in answer
+
+    await eventually(draining)
+    await asyncio.sleep(4 * server._NOTICE_SECONDS)
+    assert not reader.at_eof()
+    writer.write(REQUEST)
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 404 ")
+    assert b"Connection: close" in head
+    await reader.read()
+    writer.close()
