@@ -13,6 +13,7 @@ import kopf
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.controllers.state import State
 from crdkeeper.core.diagnosis.facts import seen_definition
@@ -71,6 +72,11 @@ def register(
     @kopf.on.event(GROUP, VERSION, DefinitionPolicy.plural, registry=registry)
     async def policy(event: kopf.RawEvent, name: str, **_: Any) -> None:
         _seen(event, name, DefinitionPolicy.model_validate, state.saw_policy)
+
+    @kopf.on.event(GROUP, VERSION, VersionConversion.plural, registry=registry)
+    async def conversion(event: kopf.RawEvent, name: str, **_: Any) -> None:
+        # One whose rules are not to be understood must be told so: the controller reads it whole.
+        _seen(event, name, lambda found: int(found["metadata"]["generation"]), state.saw_conversion)
 
 
 def _seen(

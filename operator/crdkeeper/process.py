@@ -13,21 +13,24 @@ from aiohttp import web
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.kinds import installed
 from crdkeeper.cluster.lease import Lease, LeaseLost
+from crdkeeper.controllers.conversions import Conversions
 from crdkeeper.controllers.definitionpolicies import DefinitionPolicies
 from crdkeeper.controllers.definitionreports import DefinitionReports
 from crdkeeper.controllers.liveprobes import live_probes
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
 from crdkeeper.controllers.storagemigrations import StorageMigrations
+from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.handlers import operator_settings, register
 
 _log = logging.getLogger(__name__)
 
-_KINDS = (StorageMigration, DefinitionPolicy, DefinitionReport)
+_KINDS = (StorageMigration, DefinitionPolicy, DefinitionReport, VersionConversion)
 _KINDS_POLL_SECONDS = 2.0
 _BEAT_SECONDS = 1.0
 _STALLED_SECONDS = 30.0
@@ -45,6 +48,8 @@ class Options:
     connection: Connection
     namespace: str
     identity: str
+    webhook: WebhookAddress
+    """Where API servers reach `crdkeeper webhook`."""
     host: str = "0.0.0.0"
     port: int = 8080
     at_once: int = 4
@@ -162,11 +167,25 @@ async def _work(
     policies = DefinitionPolicies(client, state, metrics, identity=options.identity)
     probes = live_probes(client)
     reports = DefinitionReports(client, state, metrics, identity=options.identity, probes=probes)
+    conversions = Conversions(
+        client,
+        state,
+        metrics,
+        identity=options.identity,
+        namespace=options.namespace,
+        address=options.webhook,
+    )
     registry = kopf.OperatorRegistry()
     ready = asyncio.Event()
     queues = [
         asyncio.create_task(each.run())
-        for each in (migrations.queue, policies.definitions, policies.policies, reports)
+        for each in (
+            migrations.queue,
+            policies.definitions,
+            policies.policies,
+            reports,
+            conversions,
+        )
     ]
     announcing = asyncio.create_task(_announce_ready(ready, health))
 

@@ -146,7 +146,7 @@ def grants(table: dict[str, str], name: str = "") -> Rights:
 
 EVERYWHERE = grants(
     {
-        "customresourcedefinitions.apiextensions.k8s.io": "get list watch",
+        "customresourcedefinitions.apiextensions.k8s.io": "get list watch patch",
         "customresourcedefinitions.apiextensions.k8s.io/status": "patch",
         "storagemigrations.crdkeeper.dev": "get list watch create delete",
         "storagemigrations.crdkeeper.dev/status": "patch",
@@ -154,8 +154,16 @@ EVERYWHERE = grants(
         "definitionpolicies.crdkeeper.dev/status": "patch",
         "definitionreports.crdkeeper.dev": "list watch create patch",
         "definitionreports.crdkeeper.dev/status": "patch",
+        "versionconversions.crdkeeper.dev": "get list watch patch",
+        "versionconversions.crdkeeper.dev/status": "patch",
         "events.events.k8s.io": "create",
     }
+)
+BUNDLES = grants({"configmaps": "get create patch"})
+CERTIFICATES = (
+    grants({"secrets": "create"})
+    | grants({"secrets": "get update"}, name="crdkeeper-webhook-ca")
+    | grants({"secrets": "get update"}, name="crdkeeper-webhook-tls")
 )
 LEASES = "leases.coordination.k8s.io"
 OWN_LEASE = grants({LEASES: "create"}) | grants({LEASES: "get update"}, name="crdkeeper-operator")
@@ -287,7 +295,7 @@ def test_the_columns_of_a_policy(installed: Cluster) -> None:
     ("namespace", "expected"),
     [
         ("default", EVERYWHERE),
-        (NAMESPACE, EVERYWHERE | OWN_LEASE),
+        (NAMESPACE, EVERYWHERE | OWN_LEASE | BUNDLES | CERTIFICATES),
         ("kube-system", EVERYWHERE | API_SERVER_LEASES),
     ],
 )
@@ -308,10 +316,11 @@ def test_the_operator_may_do_exactly_what_it_does(
         ("patch", "certificates.cert-manager.io", {}),
         ("list", "certificates.cert-manager.io", {}),
         ("update", "customresourcedefinitions.apiextensions.k8s.io", {}),
-        ("patch", "customresourcedefinitions.apiextensions.k8s.io", {}),
         ("delete", "customresourcedefinitions.apiextensions.k8s.io", {}),
         ("patch", "storagemigrations.crdkeeper.dev", {}),
         ("get", "secrets", {}),
+        ("get", "configmaps", {}),
+        ("get", "secrets", {"namespace": NAMESPACE, "name": "another"}),
         ("list", "secrets", {"namespace": NAMESPACE}),
         ("get", LEASES, {"namespace": NAMESPACE, "name": "another"}),
         ("update", LEASES, {"namespace": "kube-system"}),
@@ -321,6 +330,18 @@ def test_the_operator_may_not(
     installed: Cluster, operator: Path, verb: str, resource: str, where: dict[str, str]
 ) -> None:
     assert not may(installed, operator, verb, resource, **where)
+
+
+def test_the_webhook_reads_its_rules_and_nothing_else(installed: Cluster) -> None:
+    webhook = installed.service_account_kubeconfig(NAMESPACE, "crdkeeper-webhook")
+    anybody = installed.service_account_kubeconfig("default", "default")
+    expectations: dict[str, Rights] = {
+        "default": set(),
+        NAMESPACE: grants({"configmaps": "get list watch"}),
+    }
+    for namespace, expected in expectations.items():
+        granted = rights(installed, webhook, namespace) - rights(installed, anybody, namespace)
+        assert granted == expected
 
 
 def test_a_labelled_role_lets_the_operator_rewrite(opted_in: Cluster, operator: Path) -> None:

@@ -28,7 +28,7 @@ def alerts() -> list[dict[str, Any]]:
 
 
 def test_the_installation_leaves_out_what_is_optional() -> None:
-    assert load(MANIFESTS / "kustomization.yaml")["resources"] == ["../crds", "operator", "rbac"]
+    assert load(MANIFESTS / "kustomization.yaml")["resources"] == ["../crds", "operator", "rbac", "webhook"]
 
 
 @pytest.mark.parametrize("folder", ["operator", "rbac", "monitoring", "webhook"])

@@ -1,6 +1,7 @@
 """`crdkeeper run`: the operator."""
 
 import logging
+import re
 import socket
 import sys
 from pathlib import Path
@@ -11,8 +12,10 @@ import kopf
 
 from crdkeeper.cli.options import connection_options, run_async
 from crdkeeper.cluster.connection import Connection
+from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.process import Options, run_operator
 
+_WEBHOOK_URL = re.compile(r"https://[^/:?#@]+(:\d{1,5})?")
 _FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
 
 
@@ -60,6 +63,17 @@ _FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
     show_default=True,
     help="Seconds between two tries to take or renew the Lease.",
 )
+@click.option(
+    "--webhook-service",
+    default="crdkeeper-webhook",
+    show_default=True,
+    help="The Service of crdkeeper webhook, in the same namespace.",
+)
+@click.option(
+    "--webhook-url",
+    metavar="https://HOST:PORT",
+    help="Where API servers reach crdkeeper webhook, instead of the Service.",
+)
 @click.option("--log-format", type=click.Choice(sorted(_FORMATS)), default="text", show_default=True)
 @click.option("--verbose", "-v", is_flag=True, help="Log what Kopf does, too.")
 def run(
@@ -72,6 +86,8 @@ def run(
     lease_duration: float,
     renew_deadline: float,
     retry_period: float,
+    webhook_service: str,
+    webhook_url: str | None,
     log_format: str,
     verbose: bool,
 ) -> None:
@@ -89,6 +105,8 @@ def run(
         raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen")
     if not lease_duration > renew_deadline > retry_period:
         raise click.UsageError("--lease-duration > --renew-deadline > --retry-period must hold")
+    if webhook_url is not None and not _WEBHOOK_URL.fullmatch(webhook_url):
+        raise click.BadParameter(f"{webhook_url!r} is not https://HOST:PORT", param_hint="--webhook-url")
     options = Options(
         Connection(kubeconfig, context),
         namespace=namespace,
@@ -96,6 +114,7 @@ def run(
         host=host or "0.0.0.0",
         port=int(port),
         at_once=max_migrations,
+        webhook=WebhookAddress(namespace, webhook_service, url=webhook_url or ""),
         lease_duration=lease_duration,
         renew_deadline=renew_deadline,
         retry_period=retry_period,

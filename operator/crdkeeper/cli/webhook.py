@@ -6,19 +6,29 @@ from pathlib import Path
 
 import click
 
-from crdkeeper.cli.options import run_async
+from crdkeeper.cli.options import connection_options, run_async
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.webhook.clusterrules import ClusterRules
 from crdkeeper.webhook.rulebook import RuleBook
-from crdkeeper.webhook.server import Options, run_webhook
+from crdkeeper.webhook.server import DRAIN_SECONDS, Options, run_webhook
 
 
 @click.command(short_help="Serve conversions to the API server.")
+@connection_options
 @click.option(
     "--rules",
-    required=True,
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="FILE|FOLDER",
-    help="VersionConversions and the CRDs that they are about.",
+    help="VersionConversions and the CRDs that they are about. [default: those of the cluster]",
+)
+@click.option(
+    "--namespace",
+    "-n",
+    envvar="POD_NAMESPACE",
+    default="crdkeeper-system",
+    show_default=True,
+    help="Where the operator leaves the rules of the cluster's VersionConversions.",
 )
 @click.option(
     "--tls-cert-file", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
@@ -35,19 +45,22 @@ from crdkeeper.webhook.server import Options, run_webhook
 @click.option(
     "--max-request-bytes",
     type=click.IntRange(1 << 10),
-    default=64 << 20,
+    default=16 << 20,
     show_default=True,
     help="The largest request that is read: all objects of a list come in one.",
 )
 @click.option(
     "--drain-seconds",
     type=click.FloatRange(min=0),
-    default=5.0,
+    default=DRAIN_SECONDS,
     show_default=True,
-    help="How long to go on serving after SIGTERM, so that no client still comes here.",
+    help="How long to go on serving after SIGTERM at most, until all clients have left.",
 )
 def webhook(
+    kubeconfig: Path | None,
+    context: str | None,
     rules: tuple[Path, ...],
+    namespace: str,
     tls_cert_file: Path,
     tls_private_key_file: Path,
     listen: str,
@@ -57,9 +70,10 @@ def webhook(
 ) -> None:
     """Serve conversions to the API server until told to stop.
 
-    A CRD uses it with spec.conversion.webhook.clientConfig pointing to /convert/PLURAL.GROUP. Rules and
-    certificates are read anew when their files change; rules that do not compile never replace those that
-    serve.
+    The rules are those of the cluster's VersionConversions, as the operator has verified them, or come from
+    files. Rules and certificates are followed as they change; rules that do not compile never replace those
+    that serve. A CRD uses it with spec.conversion.webhook.clientConfig pointing to /convert/PLURAL.GROUP, as
+    the operator sets it.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     host, _, port = listen.rpartition(":")
@@ -75,6 +89,7 @@ def webhook(
         drain_seconds=drain_seconds,
     )
     try:
-        run_async(run_webhook(options, RuleBook(rules)))
+        source = RuleBook(rules) if rules else ClusterRules(Connection(kubeconfig, context), namespace)
+        run_async(run_webhook(options, source))
     except (OSError, ssl.SSLError, ValueError) as error:
         raise click.ClickException(f"cannot serve: {error}") from error

@@ -10,9 +10,10 @@ from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import API_VERSION, FIELD_MANAGER, GROUP, VERSION
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
 
-Ours = StorageMigration | DefinitionPolicy | DefinitionReport
+Ours = StorageMigration | DefinitionPolicy | DefinitionReport | VersionConversion
 
 
 def _path(plural: str, name: str = "") -> str:

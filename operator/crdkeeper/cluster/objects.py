@@ -56,17 +56,24 @@ class Endpoint:
         goes on at the same key as of now: no object that existed all the time is passed over.
         Raises ApiError; 410 only where the server offers none.
         """
+        return await self._page(client, token, limit, METADATA_ONLY_LIST)
+
+    async def whole_page(self, client: Client, token: str | None, limit: int) -> Page:
+        """A page of whole objects; otherwise as `page`."""
+        return await self._page(client, token, limit, "application/json")
+
+    async def _page(self, client: Client, token: str | None, limit: int, accept: str) -> Page:
         suffix = f"&continue={quote(token, safe='')}" if token else ""
         try:
-            return await self._page(client, f"?limit={limit}{suffix}")
+            return await self._list(client, f"?limit={limit}{suffix}", accept)
         except ApiError as error:
             offered = (error.body.get("metadata") or {}).get("continue")
             if error.code != 410 or not offered:
                 raise
-            return await self._page(client, f"?limit={limit}&continue={quote(offered, safe='')}")
+            return await self._list(client, f"?limit={limit}&continue={quote(offered, safe='')}", accept)
 
-    async def _page(self, client: Client, query: str) -> Page:
-        body = await client.request("GET", f"{self.base}/{self.resource}{query}", accept=METADATA_ONLY_LIST)
+    async def _list(self, client: Client, query: str, accept: str) -> Page:
+        body = await client.request("GET", f"{self.base}/{self.resource}{query}", accept=accept)
         metadata = body["metadata"]
         return Page(
             items=body.get("items") or (),

@@ -65,6 +65,12 @@ class Metrics:
             ("condition", "status", "reason"),
             registry=self.registry,
         )
+        self.conversions = Gauge(
+            "crdkeeper_version_conversions",
+            "VersionConversions by the status and reason of Ready.",
+            ("status", "reason"),
+            registry=self.registry,
+        )
         self.leader = Gauge(
             "crdkeeper_leader", "1 on the replica that holds the Lease.", registry=self.registry
         )

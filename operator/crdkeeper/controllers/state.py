@@ -23,6 +23,8 @@ class State:
     reports: dict[str, OnRecord] = field(default_factory=dict)
     migrations: dict[str, StorageMigration] = field(default_factory=dict)
     policies: dict[str, DefinitionPolicy] = field(default_factory=dict)
+    conversions: dict[str, int] = field(default_factory=dict)
+    """VersionConversions, with the generation that was seen last."""
     _listeners: list[Callable[[str, str], None]] = field(default_factory=list)
 
     def listen(self, listener: Callable[[str, str], None]) -> None:
@@ -44,6 +46,10 @@ class State:
     def saw_policy(self, name: str, policy: DefinitionPolicy | None) -> None:
         """A DefinitionPolicy was seen, or is gone (None)."""
         self._saw("policies", self.policies, name, policy)
+
+    def saw_conversion(self, name: str, generation: int | None) -> None:
+        """A VersionConversion was seen, or is gone (None)."""
+        self._saw("conversions", self.conversions, name, generation)
 
     def saw_report(self, name: str, record: OnRecord | None) -> None:
         """A DefinitionReport was seen, or is gone (None). What is older than what is known is passed over."""

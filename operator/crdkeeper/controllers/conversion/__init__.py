@@ -1,0 +1,1 @@
+"""What the VersionConversion controller does in steps."""

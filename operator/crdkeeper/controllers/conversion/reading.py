@@ -1,0 +1,56 @@
+"""Proves a conversion by real reads: the same object at each served version, as the rules make it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.looking import FirstObject, look
+from crdkeeper.cluster.objects import Endpoint
+from crdkeeper.core.conversion.objects import Conversion
+from crdkeeper.core.conversion.standing import Step
+from crdkeeper.core.conversion.values import Unconvertible
+from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.core.diagnosis.probes import Failure, Trouble
+
+_OWN = ("apiVersion", "kind", "metadata")
+
+
+async def read_through(
+    client: Client, definition: DefinitionFacts, found: FirstObject, conversion: Conversion
+) -> Step:
+    """Read an object at each served version. Never raises for what the API server answers.
+
+    By GET, as a list may be answered from a cache of objects that were converted before.
+    """
+    read: dict[str, Mapping[str, Any]] = {}
+    for version in sorted(definition.served_versions, key=lambda each: each != definition.storage_version):
+        path = Endpoint(definition.group, version, definition.plural).path(found.namespace, found.name)
+        answer = await look(client, path)
+        if isinstance(answer, Failure):
+            if answer.trouble is Trouble.NOT_FOUND:
+                return Step("Unknown", "Changing", f"{found} or {version} is gone; another look follows.")
+            return Step("False", "ReadFailed", f"{found} cannot be read at {version}: {answer.message}")
+        read[version] = answer.json()
+    base, *others = read
+    for version in others:
+        try:
+            wanted = conversion.convert(read[base], version)
+        except Unconvertible as error:
+            return Step("False", "ReadFailed", f"{found} cannot be converted to {version}: {error}")
+        if not all(_within(wanted[key], read[version].get(key)) for key in wanted if key not in _OWN):
+            if read[base]["metadata"]["resourceVersion"] != read[version]["metadata"]["resourceVersion"]:
+                return Step("Unknown", "Changing", f"{found} was changed meanwhile; another look follows.")
+            message = (
+                f"{found} is not read at {version} as the rules make it: the API server may need a moment."
+            )
+            return Step("Unknown", "NotConvertedYet", message)
+    return Step("True", "Converting", f"{found} was read at {', '.join(read)}.")
+
+
+def _within(wanted: Any, found: Any) -> bool:
+    """Whether all of `wanted` was read: the API server may have added defaults."""
+    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        return all(key in found and _within(each, found[key]) for key, each in wanted.items())
+    if isinstance(wanted, list) and isinstance(found, list):
+        return len(wanted) == len(found) and all(map(_within, wanted, found))
+    return bool(wanted == found)

@@ -1,0 +1,91 @@
+"""Hands verified rules to the webhook, sees that it answers by them, and has the CRD converted by it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.cluster.conversionwebhook import ask_webhook
+from crdkeeper.cluster.versionconversions import (
+    FINALIZER,
+    apply_bundle,
+    hold_deletion,
+    read_bundle,
+    set_conversion,
+)
+from crdkeeper.core.conversion.bundle import digest
+from crdkeeper.core.conversion.standing import Step
+from crdkeeper.core.conversion.target import Holder, WebhookAddress, describe, holder, trusts
+from crdkeeper.core.conversion.verification import Trial, generated
+from crdkeeper.core.schema.props import Schema
+
+_TRIED = 3
+"""Objects of each version that are made up, of which the webhook is asked to convert the hub's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """`crdkeeper webhook` as the operator sees it."""
+
+    client: Client
+    namespace: str
+    """Where its rules lie."""
+    address: WebhookAddress
+    bundle: str
+    """The certificates to trust it by, as PEM."""
+
+    async def serve(
+        self, owner: VersionConversion, trial: Trial, schemas: Mapping[str, Schema], content: bytes
+    ) -> Step:
+        """Give it the bundle `content` of rules, and have it convert something."""
+        if FINALIZER not in owner.metadata.finalizers:
+            await hold_deletion(self.client, owner.metadata, hold=True)
+        name, namespace = owner.metadata.name, self.namespace
+        try:
+            if await read_bundle(self.client, namespace, name) != content:
+                await apply_bundle(self.client, namespace, owner.metadata, content)
+        except ApiError as error:
+            if error.code not in (403, 404, 422):
+                raise
+            return Step(
+                "False", "NotPermitted", f"The rules cannot be handed to the webhook: {error.message}."
+            )
+        owner.status.served_generation = owner.metadata.generation
+        hub, spoke = owner.spec.hub, owner.spec.spokes[0].version
+        group = owner.spec.resource.group
+        tried = [
+            each
+            for each in generated(owner.spec, schemas, _TRIED)
+            if each["apiVersion"] == f"{group}/{hub}" and not trial.judge(each).faults
+        ]
+        reply = await ask_webhook(self.address, name, self.bundle, f"{group}/{spoke}", tried)
+        if reply.error:
+            return Step("False", "WebhookUnreachable", f"{self.address} does not answer: {reply.error}.")
+        if reply.digest != digest(content):
+            return Step("Unknown", "RulesOnTheirWay", f"{self.address} has not read the new rules yet.")
+        if list(reply.objects) != [trial.conversion.convert(each, spoke) for each in tried]:
+            return Step("False", "WebhookDiffers", f"{self.address} converts otherwise than the rules say.")
+        return Step("True", "Answering", f"{self.address} converts by these rules.")
+
+    async def configure(self, owner: VersionConversion, crd: Mapping[str, Any]) -> Step:
+        """Point the CRD to it, unless somebody else's webhook is there."""
+        held = holder(crd, self.address)
+        if held is Holder.OTHER and not owner.spec.replace_webhook:
+            message = (
+                f"The CRD is converted by another webhook, {describe(crd)}. Set spec.replaceWebhook: true to "
+                "take its place."
+            )
+            return Step("False", "OtherWebhook", message)
+        if held is not Holder.OURS or not trusts(crd, self.bundle):
+            try:
+                await set_conversion(
+                    self.client, crd, self.address, self.bundle, replace=held is Holder.OTHER
+                )
+            except ApiError as error:
+                if error.code == 409:
+                    return Step("Unknown", "Changing", "The CRD was changed by somebody else meanwhile.")
+                if error.code not in (403, 422):
+                    raise
+                return Step("False", "Refused", f"spec.conversion cannot be set: {error.message}")
+        return Step("True", "Configured", f"The CRD is converted by {self.address}.")

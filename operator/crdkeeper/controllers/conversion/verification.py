@@ -1,0 +1,182 @@
+"""Tries rules on every object that exists, reading only: page by page, so that memory stays flat."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from crdkeeper.api.versionconversion import (
+    SHOWN,
+    ConversionFailure,
+    ConversionVerification,
+    VersionConversionSpec,
+)
+from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.cluster.objects import Endpoint
+from crdkeeper.core.conversion.standing import Step
+from crdkeeper.core.conversion.verification import Trial, generated
+from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.core.diagnosis.probes import Failure, Trouble, not_permitted
+from crdkeeper.core.schema.props import Schema
+from crdkeeper.core.text import count
+
+GENERATED = 200
+"""Objects made up for each version."""
+
+_PAGE = 100
+
+
+class Outdated(Exception):
+    """The rules were changed meanwhile: nobody wants to know any more."""
+
+
+class Unlistable(Exception):
+    """The objects could not be listed at any version. `error` is the API server's answer to the first try."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def try_generated(
+    spec: VersionConversionSpec, trial: Trial, schemas: Mapping[str, Schema], found: ConversionVerification
+) -> Step | None:
+    """Try the rules on objects made up from the schemas; None if nothing is lost on the way."""
+    lost = judge_generated(trial, list(generated(spec, schemas, GENERATED)), found)
+    if lost:
+        return Step("False", "Lossy", f"Objects made up from the schemas come back changed: {lost[0]}.")
+    return None
+
+
+async def try_live(
+    client: Client,
+    definition: DefinitionFacts,
+    trial: Trial,
+    found: ConversionVerification,
+    current: Callable[[], bool],
+) -> Step:
+    """Try the rules on all live objects, for as long as they are the `current` ones."""
+    unseen = ""
+    if definition.served_versions:
+        try:
+            unseen = await judge_live(client, definition, trial, found, current)
+        except Unlistable as refused:
+            return _unlistable(definition, refused)
+        except Outdated:
+            return Step("Unknown", "Verifying", "The rules were changed meanwhile.")
+    found.completion_time = client.now()
+    objects = count(found.objects, "object")
+    if found.failed:
+        first = found.failures[0]
+        name = "/".join(filter(None, (first.namespace, first.name)))
+        message = (
+            f"{found.failed} of {objects} cannot be converted and back. The first is {name}, from "
+            f"{first.from_version} to {first.to_version}: {first.message}. Mend the objects or the rules."
+        )
+        return Step("False", "ObjectsFail", message)
+    message = f"{objects} and {found.generated} made up from the schemas survive all ways between versions."
+    if found.lossy:
+        message += f" {count(found.lossy, 'object')} would lose what the rules drop."
+    if found.unconvertible:
+        message += (
+            " Some values that the schemas allow could not be converted: "
+            f"{found.unconvertible[0]}. See status.verification.unconvertible."
+        )
+    return Step("True", "Verified", f"{message} {unseen}".strip())
+
+
+def judge_generated(
+    trial: Trial, objects: Sequence[Mapping[str, Any]], found: ConversionVerification
+) -> list[str]:
+    """Try the rules on objects that were made up. Returns what is lost on the way; that must be nothing.
+
+    Values that the schemas allow and the rules cannot convert are noted: live objects may have none.
+    """
+    lost: dict[str, None] = {}
+    unconvertible: dict[str, None] = {}
+    for value in objects:
+        outcome = trial.judge(value)
+        found.generated += 1
+        for each in outcome.faults:
+            said = f"{each.source} to {each.target}: {each.message}"
+            (lost if each.lossy else unconvertible).setdefault(said)
+    found.unconvertible = list(unconvertible)[:SHOWN]
+    return list(lost)
+
+
+async def judge_live(
+    client: Client,
+    definition: DefinitionFacts,
+    trial: Trial,
+    found: ConversionVerification,
+    wanted: Callable[[], bool],
+) -> str:
+    """Try the rules on all objects at each version that they are stored at.
+
+    Returns what could not be looked at; empty if all could. An object that the API server cannot convert at
+    present makes the whole list at a version fail: it is seen at the version that it is stored at, as long
+    as the list there works. Raises Unlistable, Outdated, Unreachable or ApiError.
+    """
+    served = definition.served_versions
+    stored = [each for each in definition.stored_versions if each in served]
+    refused: dict[str, ApiError] = {}
+    versions = stored or list(served)
+    for version in versions:
+        try:
+            await _judge_at(client, definition, version, trial, found, wanted)
+        except ApiError as error:
+            if error.code < 500 and error.code not in (403, 404):
+                raise
+            refused[version] = error
+    if refused and len(refused) == len(versions):
+        raise Unlistable(next(iter(refused.values())))
+    return " ".join(
+        f"The list at {version} fails: {each.message.rstrip('.')}." for version, each in refused.items()
+    )
+
+
+async def _judge_at(
+    client: Client,
+    definition: DefinitionFacts,
+    version: str,
+    trial: Trial,
+    found: ConversionVerification,
+    wanted: Callable[[], bool],
+) -> None:
+    endpoint = Endpoint(definition.group, version, definition.plural)
+    token: str | None = None
+    while True:
+        page = await endpoint.whole_page(client, token, _PAGE)
+        await asyncio.to_thread(_judge_page, page.items, trial, found)
+        if not wanted():
+            raise Outdated
+        token = page.continue_token
+        if not token:
+            return
+
+
+def _judge_page(items: Sequence[Mapping[str, Any]], trial: Trial, found: ConversionVerification) -> None:
+    for value in items:
+        outcome = trial.judge(value)
+        found.objects += 1
+        found.kept_aside += bool(outcome.kept_aside)
+        found.lossy += bool(outcome.lossy)
+        found.failed += bool(outcome.faults)
+        metadata = value["metadata"]
+        for each in outcome.faults[: max(0, SHOWN - len(found.failures))]:
+            found.failures.append(
+                ConversionFailure(
+                    namespace=metadata.get("namespace") or "",
+                    name=metadata["name"],
+                    from_version=each.source,
+                    to_version=each.target,
+                    message=each.message,
+                )
+            )
+
+
+def _unlistable(definition: DefinitionFacts, refused: Unlistable) -> Step:
+    error = refused.error
+    if error.code == 403:
+        failure = Failure(Trouble.FORBIDDEN, 403, error.message)
+        return Step("False", "NotPermitted", not_permitted(definition, failure))
+    return Step("False", "ObjectsUnreadable", f"The objects cannot be listed: {error.message}")

@@ -1,0 +1,346 @@
+"""VersionConversions: from rules to a conversion that serves, a step at a time, and each only after the last.
+
+Compile, verify on objects made up from the schemas and on every live one, hand the rules to the webhook, see
+that it answers by them, point the CRD to it, and read through it. Rules that fail a step change nothing:
+those that serve go on serving.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from crdkeeper.api.meta import Condition, ObjectMeta, find_condition
+from crdkeeper.api.versionconversion import (
+    SHOWN,
+    ConversionVerification,
+    RuleProblem,
+    VersionConversion,
+    VersionConversionSpec,
+    VersionConversionStatus,
+)
+from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.cluster.definitions import get_definition_object
+from crdkeeper.cluster.events import send_event
+from crdkeeper.cluster.kinds import apply_status
+from crdkeeper.cluster.looking import FirstObject, first_object
+from crdkeeper.cluster.versionconversions import (
+    FINALIZER,
+    hold_deletion,
+    read_conversion,
+    release_conversion,
+)
+from crdkeeper.controllers.conversion.reading import read_through
+from crdkeeper.controllers.conversion.serving import Webhook
+from crdkeeper.controllers.conversion.verification import try_generated, try_live
+from crdkeeper.controllers.metrics import Metrics
+from crdkeeper.controllers.state import State
+from crdkeeper.controllers.workqueue import WorkQueue
+from crdkeeper.core.conversion.bundle import BadBundle, digest, packed
+from crdkeeper.core.conversion.losses import losses
+from crdkeeper.core.conversion.retirement import still_needed
+from crdkeeper.core.conversion.standing import (
+    COMPILED,
+    CONFIGURED,
+    CONVERTING,
+    READY,
+    SERVING,
+    VERIFIED,
+    Standing,
+    Step,
+)
+from crdkeeper.core.conversion.target import Holder, WebhookAddress, holder
+from crdkeeper.core.conversion.verification import Trial, compile_trial
+from crdkeeper.core.definition.facts import DefinitionFacts, definition_facts
+from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
+from crdkeeper.core.diagnosis.probes import Failure, Trouble, not_permitted
+
+_log = logging.getLogger(__name__)
+
+_SOON = 2.0
+"""For what is under way: a certificate, a webhook that starts, an API server that is behind."""
+_SETTLED = 60.0
+"""How often what serves is looked at again."""
+_WAITING = 30.0
+_RETIRING = 5.0
+"""For the last object to go: nothing tells."""
+_MANY = 10_000
+"""From so many objects on a verification that failed is repeated less often."""
+
+
+class VersionConversions:
+    """Reconciles all VersionConversions."""
+
+    def __init__(
+        self,
+        client: Client,
+        state: State,
+        metrics: Metrics,
+        *,
+        identity: str,
+        namespace: str,
+        address: WebhookAddress,
+        certificate: Callable[[], tuple[str | None, str]],
+    ) -> None:
+        """`certificate` gives the PEM bundle to trust the webhook by, and what is wrong with it."""
+        self._client = client
+        self._state = state
+        self._metrics = metrics
+        self._counted: dict[str, tuple[str, str]] = {}
+        """The status and reason of Ready, by name."""
+        self._identity = identity
+        self._namespace = namespace
+        self._address = address
+        self._certificate = certificate
+        self.on_trust: Callable[[], None] = lambda: None
+        """Called when a CRD that our webhook converts was seen or is gone: `trusted` may answer otherwise."""
+        self.queue = WorkQueue(self._reconcile)
+        state.listen(self._saw)
+
+    def trusted(self, bundle: str) -> bool:
+        """Whether every CRD that our webhook converts has this bundle."""
+        encoded = bundle.strip().encode()
+        # Nothing is known until the CRDs were listed: ours at least are there.
+        return bool(self._state.seen) and all(
+            seen.webhook.ca_bundle.strip() == encoded
+            for seen in self._state.seen.values()
+            if seen.webhook is not None and self._address.serves(seen.webhook)
+        )
+
+    def renew(self) -> None:
+        """The certificates changed."""
+        for name in self._state.conversions:
+            self.queue.add(name)
+
+    def _saw(self, kind: str, name: str) -> None:
+        if kind == "conversions" and name not in self._state.conversions:
+            self._count(name, None)
+        if kind == "conversions" or (kind == "definitions" and name in self._state.conversions):
+            self.queue.add(name)
+        if kind == "definitions":
+            seen = self._state.seen.get(name)
+            if seen is None or (seen.webhook is not None and self._address.serves(seen.webhook)):
+                self.on_trust()
+
+    async def _reconcile(self, name: str) -> None:
+        found = await read_conversion(self._client, name)
+        if found is None:
+            return
+        owner, problems = _parse(found)
+        standing = Standing(owner, self._client.now())
+        before = owner.status.model_copy(deep=True)
+        if found["metadata"].get("deletionTimestamp"):
+            wait = await self._retire(standing)
+        else:
+            wait = await self._advance(standing, problems, before)
+        if owner.status != before:
+            await apply_status(self._client, owner)
+            await self._announce(standing)
+        if name in self._state.conversions:
+            self._count(name, find_condition(owner.status.conditions, READY))
+        if wait is not None:
+            self.queue.add_after(name, wait)
+
+    def _count(self, name: str, ready: Condition | None) -> None:
+        before = self._counted.pop(name, None)
+        if before is not None:
+            self._metrics.conversions.labels(*before).dec()
+        if ready is not None:
+            self._counted[name] = ready.status, ready.reason
+            self._metrics.conversions.labels(ready.status, ready.reason).inc()
+
+    # The steps
+
+    async def _advance(
+        self, standing: Standing, problems: Sequence[RuleProblem], before: VersionConversionStatus
+    ) -> float | None:
+        """Take the steps until one cannot be taken; the seconds after which to look again."""
+        owner = standing.owner
+        crd = await get_definition_object(self._client, owner.metadata.name)
+        compiled = None if problems else await asyncio.to_thread(self._compile, standing, crd)
+        if problems:
+            owner.status.problems = list(problems)
+            standing.put(COMPILED, _invalid(problems))
+        if crd is None or compiled is None:
+            standing.conclude()
+            return _WAITING
+        trial, schemas, content = compiled
+        if not await self._verified(standing, crd, trial, schemas, digest(content), before):
+            standing.conclude()
+            return _WAITING if owner.status.verification.objects < _MANY else 10 * _SETTLED
+        if owner.spec.mode == "Plan":
+            standing.conclude(
+                Step("False", "PlanOnly", "The rules are verified. Nothing was changed, as mode is Plan.")
+            )
+            return None
+        bundle, problem = self._certificate()
+        if bundle is None:
+            step = Step("False", "NoCertificate", problem or "The webhook's certificate is being made.")
+            standing.put(SERVING, step)
+        else:
+            webhook = Webhook(self._client, self._namespace, self._address, bundle)
+            served = await webhook.serve(owner, trial, schemas, content)
+            if standing.put(SERVING, served) and standing.put(
+                CONFIGURED, await webhook.configure(owner, crd)
+            ):
+                standing.put(CONVERTING, await self._converting(standing, trial))
+        standing.conclude()
+        ready = find_condition(owner.status.conditions, READY)
+        return _SETTLED if ready is not None and ready.status == "True" else _SOON
+
+    def _compile(
+        self, standing: Standing, crd: Mapping[str, Any] | None
+    ) -> tuple[Trial, Mapping[str, Any], bytes] | None:
+        owner = standing.owner
+        status, spec = owner.status, owner.spec
+        status.versions = f"{spec.hub} <- {', '.join(each.version for each in spec.spokes)}"
+        status.problems = []
+        status.losses = losses(spec)[:SHOWN]
+        if crd is None:
+            step = Step(
+                "False", "DefinitionNotFound", f"There is no CustomResourceDefinition {spec.resource}."
+            )
+            standing.put(COMPILED, step)
+            return None
+        try:
+            schemas = schemas_of(crd)
+            trial = compile_trial(spec, schemas)
+            if isinstance(trial, Trial):
+                content = packed(spec, schemas)
+                carried = f"The rules cover every field of {', '.join(schemas)}."
+                standing.put(COMPILED, Step("True", "Compiled", carried))
+                return trial, schemas, content
+        except (UnreadableDefinition, BadBundle) as error:
+            standing.put(COMPILED, Step("False", "DefinitionUnusable", f"{error}."))
+            return None
+        problems = [RuleProblem(path=each.where, message=each.message) for each in trial]
+        status.problems = problems[:SHOWN]
+        standing.put(COMPILED, _invalid(problems))
+        return None
+
+    async def _verified(
+        self,
+        standing: Standing,
+        crd: Mapping[str, Any],
+        trial: Trial,
+        schemas: Mapping[str, Any],
+        wanted: str,
+        before: VersionConversionStatus,
+    ) -> bool:
+        owner, definition = standing.owner, definition_facts(dict(crd))
+        known = find_condition(owner.status.conditions, VERIFIED)
+        # Objects that come later are judged by the webhook itself, as they are written at any version.
+        if owner.status.verification.digest == wanted and known is not None and known.status == "True":
+            return True
+        standing.put(VERIFIED, Step("Unknown", "Verifying", "The rules are being tried on every object."))
+        standing.conclude()
+        if owner.status != before:
+            await apply_status(self._client, owner)
+        found = ConversionVerification(digest=wanted)
+        owner.status.verification = found
+        generation = owner.metadata.generation
+
+        def current() -> bool:
+            return self._state.conversions.get(owner.metadata.name, generation) == generation
+
+        tried = await asyncio.to_thread(try_generated, owner.spec, trial, schemas, found)
+        step = tried or await try_live(self._client, definition, trial, found, current)
+        return standing.put(VERIFIED, step)
+
+    async def _converting(self, standing: Standing, trial: Trial) -> Step:
+        definition = await self._definition(standing.owner)
+        if definition is None:
+            return Step("Unknown", "Changing", "The CRD is gone.")
+        if not definition.served_versions:
+            return Step("True", "NothingServed", "No version of the CRD is served.")
+        found = await first_object(self._client, definition)
+        if found is None:
+            return Step("True", "NothingToRead", "There is no object to read.")
+        if isinstance(found, Failure):
+            return _unread(definition, found)
+        return await read_through(self._client, definition, found, trial.conversion)
+
+    async def _definition(self, owner: VersionConversion) -> DefinitionFacts | None:
+        crd = await get_definition_object(self._client, owner.metadata.name)
+        return definition_facts(crd) if crd is not None else None
+
+    # The end
+
+    async def _retire(self, standing: Standing) -> float | None:
+        """Let a VersionConversion go that nobody needs any more; else say who needs it."""
+        owner = standing.owner
+        if FINALIZER not in owner.metadata.finalizers:
+            return None
+        crd = await get_definition_object(self._client, owner.metadata.name)
+        if crd is not None and holder(crd, self._address) is Holder.OURS:
+            definition = definition_facts(crd)
+            why = still_needed(definition, await self._has_objects(definition))
+            if why:
+                message = f"It cannot be deleted yet. {why}"
+                standing.conclude(Step("False", "StillNeeded", message))
+                return _RETIRING
+            try:
+                await release_conversion(self._client, crd)
+            except ApiError as error:
+                if error.code != 409:
+                    raise
+            return _SOON
+        await hold_deletion(self._client, owner.metadata, hold=False)
+        _log.info("VersionConversion %s is not needed any more and goes.", owner.metadata.name)
+        return None
+
+    async def _has_objects(self, definition: DefinitionFacts) -> bool | None:
+        found = await first_object(self._client, definition)
+        if isinstance(found, Failure):
+            return None
+        return isinstance(found, FirstObject)
+
+    async def _announce(self, standing: Standing) -> None:
+        name = standing.owner.metadata.name
+        for condition, step in standing.changed:
+            _log.info(
+                "VersionConversion %s: %s=%s %s: %s", name, condition, step.status, step.reason, step.message
+            )
+        last = dict(standing.changed).get(READY)
+        if last is not None and last.status != "Unknown":
+            await send_event(
+                self._client,
+                standing.owner,
+                "Normal" if last.done or last.reason == "PlanOnly" else "Warning",
+                last.reason,
+                last.message,
+                instance=self._identity,
+            )
+
+
+def _parse(found: Mapping[str, Any]) -> tuple[VersionConversion, list[RuleProblem]]:
+    """The object, without its spec where that is not to be understood, and why it is not."""
+    metadata = ObjectMeta.model_validate(found["metadata"])
+    try:
+        status = VersionConversionStatus.model_validate(found.get("status") or {})
+    except ValidationError:
+        status = VersionConversionStatus.model_validate({})
+    spec, problems = None, []
+    try:
+        spec = VersionConversionSpec.model_validate(found["spec"])
+    except ValidationError as error:
+        problems = [
+            RuleProblem(path=".".join(map(str, ("spec", *each["loc"]))), message=each["msg"])
+            for each in error.errors()[:SHOWN]
+        ]
+    understood: dict[str, Any] = {"spec": spec} if spec is not None else {}
+    return VersionConversion.model_construct(metadata=metadata, status=status, **understood), problems
+
+
+def _invalid(problems: Sequence[RuleProblem]) -> Step:
+    more = f" (and {len(problems) - 1} more, see status.problems)" if len(problems) > 1 else ""
+    first = problems[0]
+    return Step("False", "InvalidRules", f"{first.path}: {first.message}{more}.")
+
+
+def _unread(definition: DefinitionFacts, failure: Failure) -> Step:
+    if failure.trouble is Trouble.FORBIDDEN:
+        return Step("False", "NotPermitted", not_permitted(definition, failure))
+    return Step("False", "ReadFailed", f"Objects cannot be read: {failure.message}")

@@ -1,0 +1,155 @@
+"""The conversions that are served: from the bundles that the operator leaves in ConfigMaps.
+
+They are self-contained and were verified, so that this process needs one right: to read the ConfigMaps of its
+namespace. What it has compiled goes on serving while API server and operator are down; a bundle that is
+damaged or deleted never takes away one that serves.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.connection import ConfigurationError, Connection
+from crdkeeper.cluster.versionconversions import BUNDLE_LABEL, BUNDLE_SELECTOR, bundle_of, bundles_path
+from crdkeeper.cluster.watches import watch
+from crdkeeper.core.conversion.bundle import BadBundle, digest, unpacked
+from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.core.migration.pace import backoff
+from crdkeeper.webhook.rulebook import Served
+
+_log = logging.getLogger(__name__)
+
+_UNKNOWN_SECONDS = 1.0
+"""How long a name that has no bundle is not asked for again."""
+_MOST_UNKNOWN = 1000
+_LOOK_SECONDS = 2.0
+
+
+class ClusterRules:
+    """Follows the bundles of one namespace."""
+
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self.conversions: dict[str, Served] = {}
+        self.problems: dict[str, str] = {}
+        self._connection = connection
+        self._namespace = namespace
+        self._client: Client | None = None
+        self._version = ""
+        self._unknown: dict[str, float] = {}
+        self._looking: dict[str, asyncio.Task[None]] = {}
+
+    async def start(self) -> None:
+        """Compile all bundles; tries until the API server gives them out."""
+        failures = 0
+        while True:
+            try:
+                await self._load()
+                return
+            except (ApiError, Unreachable, ConfigurationError) as error:
+                wait = backoff(failures, 0.2, 5.0)
+                failures += 1
+                _log.warning("The rules cannot be read: %s; trying again in %.1f s", error, wait)
+                await asyncio.sleep(wait)
+
+    async def run(self) -> None:
+        """Follow the changes until cancelled."""
+        failures = 0
+        collection = bundles_path(self._namespace)
+        while True:
+            try:
+                async for type_, found in watch(
+                    await self._connected(), collection, self._version, selector=BUNDLE_SELECTOR
+                ):
+                    failures = 0
+                    await self._saw(type_, found)
+            except (ApiError, Unreachable, ConfigurationError) as error:
+                if not (isinstance(error, ApiError) and error.code == 410):
+                    wait = backoff(failures, 0.2, 30.0)
+                    failures += 1
+                    _log.warning("The rules cannot be watched: %s; trying again in %.1f s", error, wait)
+                    await asyncio.sleep(wait)
+                try:
+                    await self._load()
+                except (ApiError, Unreachable) as again:
+                    _log.warning("The rules cannot be read: %s", again)
+
+    async def look_again(self, name: str) -> None:
+        """Read the bundle of one CRD: the watch may be behind the API server that asks."""
+        now = time.monotonic()
+        if now < self._unknown.get(name, 0.0):
+            return
+        task = self._looking.get(name)
+        if task is None:
+            task = self._looking[name] = asyncio.create_task(self._look(name))
+            task.add_done_callback(lambda _: self._looking.pop(name, None))
+        await asyncio.wait({task}, timeout=_LOOK_SECONDS)
+        if name not in self.conversions:
+            if len(self._unknown) >= _MOST_UNKNOWN:
+                self._unknown.clear()
+            self._unknown[name] = now + _UNKNOWN_SECONDS
+
+    async def _look(self, name: str) -> None:
+        try:
+            client = await self._connected()
+            answer = await client.send("GET", bundles_path(self._namespace, _segment(name)))
+        except (Unreachable, ConfigurationError) as error:
+            _log.warning("%s: its rules cannot be read: %s", name, error)
+            return
+        if answer.code == 200:
+            found = answer.json()
+            if BUNDLE_LABEL in (found["metadata"].get("labels") or {}):
+                await self._saw("ADDED", found)
+
+    async def _connected(self) -> Client:
+        if self._client is None:
+            client = Client(self._connection)
+            await client.__aenter__()
+            self._client = client
+        return self._client
+
+    async def _load(self) -> None:
+        client = await self._connected()
+        path = f"{bundles_path(self._namespace)}?labelSelector={BUNDLE_SELECTOR}"
+        listed = await client.request("GET", path)
+        for each in listed["items"]:
+            await self._saw("ADDED", each)
+        self._version = listed["metadata"]["resourceVersion"]
+
+    async def _saw(self, type_: str, found: Mapping[str, Any]) -> None:
+        name = found["metadata"]["name"]
+        if type_ == "DELETED":
+            _log.warning("%s: its rules are gone; they serve until this process ends.", name)
+            return
+        content = bundle_of(found)
+        known = self.conversions.get(name)
+        if content is not None and known is not None and known.digest == digest(content):
+            self.problems.pop(name, None)
+            return
+        try:
+            served = await asyncio.to_thread(_compiled, content)
+        except BadBundle as error:
+            kept = " The rules from before go on serving." if known is not None else ""
+            _log.error("%s: %s.%s", name, error, kept)
+            self.problems[name] = str(error)
+            return
+        self.conversions[name] = served
+        self.problems.pop(name, None)
+        self._unknown.pop(name, None)
+        _log.info("Converting %s between %s.", name, ", ".join(served.conversion.versions))
+
+
+def _compiled(content: bytes | None) -> Served:
+    if content is None:
+        raise BadBundle("the ConfigMap holds no bundle")
+    made = compile_conversion(*unpacked(content))
+    if not isinstance(made, Conversion):
+        raise BadBundle("; ".join(f"{each.where}: {each.message}" for each in made))
+    return Served(made, digest(content))
+
+
+def _segment(name: str) -> str:
+    """A path's last segment from a request that anybody may have sent: names of CRDs have nothing else."""
+    return "".join(each for each in name if each.isalnum() or each in "-.")[:253] or "-"
