@@ -1,5 +1,6 @@
 """`crdkeeper convert`: objects at another version by rules, and a test that nothing is lost on the way."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -7,26 +8,25 @@ import click
 import orjson
 import yaml
 
-from crdkeeper.cli.convertinput import BadInput, Found, read_conversion, read_objects
-from crdkeeper.cli.options import connection_options
-from crdkeeper.core.conversion.keptaside import PREFIX, differences
+from crdkeeper.cli.convertinput import BadInput, Found, Source, read_objects
+from crdkeeper.cli.options import connection_options, run_async
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.values import Unconvertible
+from crdkeeper.core.conversion.verification import Trial
 from crdkeeper.core.text import count
 
 _FAILED = 1
 
 
-def _common(command: Any) -> Any:
+def _sources(command: Any) -> Any:
     for option in (
         connection_options,
         click.option("--definition", metavar="FILE", help="The CRD. [default: the cluster's]"),
-        click.option("--rules", required=True, metavar="FILE", help="The VersionConversion."),
+        click.option("--rules", metavar="FILE", help="The VersionConversion. [default: the cluster's]"),
         click.option(
             "--filename",
             "-f",
             "filenames",
-            required=True,
             multiple=True,
             metavar="FILE|-",
             help="Objects, also in lists; - for standard input.",
@@ -36,42 +36,91 @@ def _common(command: Any) -> Any:
     return command
 
 
-@click.command(short_help="Convert objects to another version by rules.")
-@_common
+@click.group(short_help="Convert objects to another version by rules.", invoke_without_command=True)
+@_sources
 @click.option("--to", "version", metavar="VERSION", help="The version to convert to, such as v1.")
-@click.option(
-    "--test", "testing", is_flag=True, help="Convert each object to every version and back instead."
-)
 @click.option("--output", "-o", type=click.Choice(("yaml", "json")), default="yaml", show_default=True)
+@click.pass_context
 def convert(
+    invocation: click.Context,
     filenames: tuple[str, ...],
     *,
-    rules: str,
+    rules: str | None,
     definition: str | None,
     version: str | None,
-    testing: bool,
     output: str,
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
     """Convert objects to another version by the rules of a VersionConversion.
 
+    \b
+    crdkeeper convert -f objects.yaml --to v2                    by the rules of the cluster
+    crdkeeper convert -f objects.yaml --to v2 --rules rules.yaml --definition crd.yaml
+    crdkeeper convert test crontabs.stable.example.com           try them on all live objects
+
     What the new version cannot hold is kept in an annotation, from which it comes back on the way back.
 
-    With --test each object goes to every other version and back, and must be what it was.
+    Exits with 0 if all went well, 1 if an object cannot be converted, 2 if something cannot be read or the
+    rules do not cover every field.
+    """
+    if invocation.invoked_subcommand is not None:
+        if filenames or rules or definition or version or kubeconfig or context:
+            raise click.UsageError(f"options stand after {invocation.invoked_subcommand}")
+        return
+    if not filenames or version is None:
+        raise click.UsageError("say -f FILE and --to VERSION, or test")
+    objects = list(read_objects(filenames))
+    source = Source(rules, definition, kubeconfig, context)
+    conversion = source.read(_kind_of(objects)).trial.conversion
+    if version not in conversion.versions:
+        raise BadInput(f"--to: {version} is none of {', '.join(conversion.versions)}")
+    if _convert(conversion, objects, version, output):
+        raise SystemExit(_FAILED)
 
-    Exits with 0 if all went well, 1 if an object cannot be converted or comes back changed, 2 if something
+
+@convert.command("test", short_help="Convert objects to every version and back.")
+@click.argument("name", metavar="[PLURAL.GROUP]", required=False)
+@_sources
+def check(
+    name: str | None,
+    filenames: tuple[str, ...],
+    *,
+    rules: str | None,
+    definition: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Convert each object to every other version and back, and around by all of them: nothing may be lost.
+
+    The objects are those of files or, without -f, all that are live; they are read only. Objects made up from
+    the schemas are tried as well.
+
+    Exits with 0 if all come back as they were, 1 if one does not or cannot be converted, 2 if something
     cannot be read or the rules do not cover every field.
     """
-    if testing == (version is not None):
-        raise click.UsageError("say --to VERSION, or --test")
-    conversion = read_conversion(rules, definition, kubeconfig, context)
-    if version is not None and version not in conversion.versions:
-        raise BadInput(f"--to: {version} is none of {', '.join(conversion.versions)}")
-    objects = read_objects(filenames)
-    failed = _test(conversion, objects) if version is None else _convert(conversion, objects, version, output)
+    objects = list(read_objects(filenames))
+    source = Source(rules, definition, kubeconfig, context)
+    if name is None and rules is None and not objects:
+        raise click.UsageError("say PLURAL.GROUP, --rules or -f")
+    found = source.read(_kind_of(objects), name)
+    # Loaded after the input was found to be good: it brings the client along.
+    from crdkeeper.cli.converttest import try_generated, try_live
+
+    failed = try_generated(found)
+    if filenames:
+        failed += _test(found.trial, objects)
+    else:
+        failed += run_async(try_live(found, kubeconfig, context))
     if failed:
         raise SystemExit(_FAILED)
+
+
+def _kind_of(objects: Iterable[Found]) -> tuple[str, str] | None:
+    """Group and kind of the first object."""
+    for each in objects:
+        return str(each.value.get("apiVersion")).rpartition("/")[0], each.value["kind"]
+    return None
 
 
 def _name(found: Found) -> str:
@@ -79,7 +128,7 @@ def _name(found: Found) -> str:
     return "/".join(filter(None, (metadata.get("namespace"), metadata.get("name")))) or found.place
 
 
-def _convert(conversion: Conversion, objects: Any, version: str, output: str) -> int:
+def _convert(conversion: Conversion, objects: Iterable[Found], version: str, output: str) -> int:
     made, failed = [], 0
     for each in objects:
         try:
@@ -95,31 +144,23 @@ def _convert(conversion: Conversion, objects: Any, version: str, output: str) ->
     return failed
 
 
-def _test(conversion: Conversion, objects: Any) -> int:
+def _test(trial: Trial, objects: Iterable[Found]) -> int:
     tried = failed = 0
     aside: dict[str, int] = {}
+    lossy: dict[str, int] = {}
     for each in objects:
-        source = str(each.value.get("apiVersion")).rpartition("/")[2]
-        for version in conversion.versions:
-            if version == source:
-                continue
-            tried += 1
-            try:
-                there = conversion.convert(each.value, version)
-                back = conversion.convert(there, source)
-            except Unconvertible as error:
-                failed += 1
-                click.echo(f"{each.place}: {_name(each)}: {source} to {version}: {error}", err=True)
-                continue
-            if PREFIX + source in ((there.get("metadata") or {}).get("annotations") or {}):
-                aside[version] = aside.get(version, 0) + 1
-            for entry in differences(each.value, back, None):
-                failed += 1
-                path = ".".join(map(str, entry["at"]))
-                click.echo(
-                    f"{each.place}: {_name(each)}: {source} to {version} and back changes {path}", err=True
-                )
+        outcome = trial.judge(each.value)
+        tried += outcome.trips
+        failed += len(outcome.faults)
+        for fault in outcome.faults:
+            way = f"{fault.source} to {fault.target}"
+            click.echo(f"{each.place}: {_name(each)}: {way}: {fault.message}", err=True)
+        for counts, versions in ((aside, outcome.kept_aside), (lossy, outcome.lossy)):
+            for version in versions:
+                counts[version] = counts.get(version, 0) + 1
     click.echo(f"{count(tried, 'round trip')}, {count(failed, 'failure')}.")
-    for version, number in aside.items():
+    for version, number in sorted(aside.items()):
         click.echo(f"{count(number, 'object')} had to keep something aside while at {version}.")
+    for version, number in sorted(lossy.items()):
+        click.echo(f"{count(number, 'object')} lost at {version} what the rules drop.")
     return failed

@@ -1,6 +1,6 @@
 """What `crdkeeper convert` reads: rules, the CRD whose versions they are about, and objects."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,15 +8,17 @@ from typing import Any
 import click
 from pydantic import ValidationError
 
-from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.api.versionconversion import VersionConversion, VersionConversionSpec
 from crdkeeper.cli.lintinput import MAX_BYTES, STDIN, text_of
 from crdkeeper.cli.options import run_async
 from crdkeeper.cli.yamldocument import Unreadable, documents
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition_object
-from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.cluster.versionconversions import list_conversions
+from crdkeeper.core.conversion.verification import Trial, compile_trial
 from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
+from crdkeeper.core.schema.props import Schema
 
 
 class BadInput(click.ClickException):
@@ -73,6 +75,10 @@ def read_rules(file: str) -> VersionConversion:
     if len(found) != 1:
         raise BadInput(f"{file}: holds {len(found)} documents instead of one VersionConversion")
     place, value = found[0]
+    return _understood(value, place)
+
+
+def _understood(value: Any, place: str) -> VersionConversion:
     try:
         return VersionConversion.model_validate(value)
     except ValidationError as error:
@@ -80,25 +86,77 @@ def read_rules(file: str) -> VersionConversion:
         raise BadInput("\n".join(f"{place}: {line}" for line in lines)) from None
 
 
-def read_conversion(
-    rules: str, definition: str | None, kubeconfig: Path | None, context: str | None
-) -> Conversion:
-    """The compiled rules. The CRD comes from a file or, without one, from the cluster. Raises BadInput."""
-    if STDIN in (rules, definition):
-        raise BadInput("standard input is for objects: name files for the rules and the CRD")
-    found = read_rules(rules)
-    name = str(found.spec.resource)
-    document = (
-        _from_file(definition, name) if definition else run_async(_from_cluster(name, kubeconfig, context))
-    )
-    try:
-        schemas = schemas_of(document)
-    except UnreadableDefinition as error:
-        raise BadInput(f"{definition or name}: {error}") from None
-    made = compile_conversion(found.spec, schemas)
-    if isinstance(made, Conversion):
-        return made
-    raise BadInput("\n".join(f"{rules}: {each.where}: {each.message}" for each in made))
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules that compile."""
+
+    spec: VersionConversionSpec
+    schemas: Mapping[str, Schema]
+    trial: Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rules and CRD come from: files, or the cluster for what no file is named for."""
+
+    rules: str | None
+    definition: str | None
+    kubeconfig: Path | None = None
+    context: str | None = None
+
+    def read(self, kind: tuple[str, str] | None = None, name: str | None = None) -> Rules:
+        """The compiled rules: those of the CRD called `name`, or of objects of this group and kind.
+
+        Raises BadInput.
+        """
+        if STDIN in (self.rules, self.definition):
+            raise BadInput("standard input is for objects: name files for the rules and the CRD")
+        where = self.rules or "the cluster"
+        if self.rules is not None:
+            spec, name = _spec_in(self.rules, name)
+        else:
+            spec, name = run_async(self._live_rules(kind, name))
+        document = (
+            _from_file(self.definition, name) if self.definition else run_async(self._live_definition(name))
+        )
+        try:
+            schemas = schemas_of(document)
+        except UnreadableDefinition as error:
+            raise BadInput(f"{self.definition or name}: {error}") from None
+        made = compile_trial(spec, schemas)
+        if isinstance(made, Trial):
+            return Rules(spec, schemas, made)
+        raise BadInput("\n".join(f"{where}: {each.where}: {each.message}" for each in made))
+
+    async def _live_rules(
+        self, kind: tuple[str, str] | None, name: str | None
+    ) -> tuple[VersionConversionSpec, str]:
+        async with Client(Connection(self.kubeconfig, self.context)) as client:
+            for each in await list_conversions(client):
+                found = each["metadata"]["name"]
+                if name is None and kind is not None and found.partition(".")[2] == kind[0]:
+                    crd = await get_definition_object(client, found)
+                    wanted = crd is not None and crd["spec"]["names"]["kind"] == kind[1]
+                else:
+                    wanted = found == name
+                if wanted:
+                    return _understood(each, f"VersionConversion {found}").spec, found
+        about = name or (f"{kind[1]} of {kind[0]}" if kind else "it")
+        raise BadInput(f"the cluster has no VersionConversion for {about}: name a file by --rules")
+
+    async def _live_definition(self, name: str) -> dict[str, Any]:
+        async with Client(Connection(self.kubeconfig, self.context)) as client:
+            found = await get_definition_object(client, name)
+        if found is None:
+            raise BadInput(f"there is no CustomResourceDefinition {name} in the cluster")
+        return found
+
+
+def _spec_in(file: str, name: str | None) -> tuple[VersionConversionSpec, str]:
+    spec = read_rules(file).spec
+    if name not in (None, str(spec.resource)):
+        raise BadInput(f"{file}: is about {spec.resource}, not {name}")
+    return spec, str(spec.resource)
 
 
 def _from_file(file: str, name: str) -> dict[str, Any]:
@@ -106,11 +164,3 @@ def _from_file(file: str, name: str) -> dict[str, Any]:
         if (each.value.get("metadata") or {}).get("name") == name:
             return each.value
     raise BadInput(f"{file}: no CustomResourceDefinition {name}")
-
-
-async def _from_cluster(name: str, kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
-    async with Client(Connection(kubeconfig, context)) as client:
-        found = await get_definition_object(client, name)
-    if found is None:
-        raise BadInput(f"there is no CustomResourceDefinition {name} in the cluster")
-    return found

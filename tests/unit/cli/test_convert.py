@@ -84,8 +84,16 @@ def folder(tmp_path: Path) -> Path:
 
 def convert(folder: Path, *arguments: str, stdin: Any = None) -> Result:
     files = ["--rules", str(folder / "rules.yaml"), "--definition", str(folder / "crd.yaml")]
-    given = yaml.safe_dump_all(stdin if isinstance(stdin, list) else [stdin]) if stdin is not None else None
-    return CliRunner().invoke(main, ["convert", *files, "-f", "-", *arguments], input=given)
+    return CliRunner().invoke(main, ["convert", *files, "-f", "-", *arguments], input=_text(stdin))
+
+
+def check(folder: Path, stdin: Any) -> Result:
+    files = ["--rules", str(folder / "rules.yaml"), "--definition", str(folder / "crd.yaml")]
+    return CliRunner().invoke(main, ["convert", "test", *files, "-f", "-"], input=_text(stdin))
+
+
+def _text(stdin: Any) -> str | None:
+    return yaml.safe_dump_all(stdin if isinstance(stdin, list) else [stdin]) if stdin is not None else None
 
 
 def test_there_and_back(folder: Path) -> None:
@@ -117,18 +125,32 @@ def test_one_that_cannot_be_converted_is_named_and_the_others_are_converted(fold
 
 
 def test_round_trips(folder: Path) -> None:
-    result = convert(folder, "--test", stdin=[FULL, crontab("v1alpha1", hostPort="[::1]:80")])
+    result = check(folder, [FULL, crontab("v1alpha1", hostPort="[::1]:80")])
     assert result.exit_code == 0, result.output
-    assert "4 round trips, 0 failures." in result.stdout
+    # To each of two other versions and back, and around by both.
+    assert "6 round trips, 0 failures." in result.stdout
     assert "1 object had to keep something aside while at v1alpha1." in result.stdout
+    assert "made up from the schemas, 0 failures." in result.stdout
 
 
-def test_a_field_that_is_lost_fails_the_test(folder: Path) -> None:
+def test_what_is_lost_by_choice_is_said(folder: Path) -> None:
     rules = RULES.replace("{hub: spec.replicas, aside: true}", "{hub: spec.replicas, drop: true}")
     (folder / "rules.yaml").write_text(rules)
-    result = convert(folder, "--test", stdin=FULL)
+    result = check(folder, FULL)
+    assert result.exit_code == 0, result.output
+    assert "1 object lost at v1alpha1 what the rules drop." in result.stdout
+
+
+def test_an_object_that_cannot_go_fails_the_test(folder: Path) -> None:
+    result = check(folder, [FULL, crontab("v1beta1", port="http")])
     assert result.exit_code == 1
-    assert "default/mine: v1 to v1alpha1 and back changes spec.replicas" in result.stderr
+    assert "default/mine: v1beta1 to v1: spec.port: 'http' is no integer" in result.stderr
+
+
+def test_options_that_do_not_fit(folder: Path) -> None:
+    for arguments in (["test"], [], ["--to", "v1", "test", "a.example.com"]):
+        result = CliRunner().invoke(main, ["convert", *arguments])
+        assert result.exit_code == 2, result.output
 
 
 def test_a_field_without_a_rule(folder: Path) -> None:
