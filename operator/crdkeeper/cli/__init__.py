@@ -12,6 +12,7 @@ _COMMANDS = {
     "diff": "diff",
     "lint": "lint",
     "migrate": "migrate",
+    "rehearse": "rehearse",
     "run": "run",
     "status": "status",
     "upgrade-manifest": "upgrademanifest",
@@ -54,6 +55,7 @@ def main() -> None:
     crdkeeper migrate PLURAL.GROUP              migrate one now, without the operator
     crdkeeper lint -f FILE|FOLDER|-             what the API server would say of CRDs, offline
     crdkeeper diff OLD NEW                      whom a change of CRDs hurts
+    crdkeeper rehearse -f FILE                  what a new CRD would do to the objects that exist
     crdkeeper convert -f FILE --rules R --to V  objects at another version, by rules
     crdkeeper upgrade-manifest FILE             rewrite a CRD of v1beta1 for v1
     """

@@ -1,0 +1,199 @@
+"""The shadow CRD of a rehearsal: made, waited for, asked, and removed whatever happens."""
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import orjson
+
+from crdkeeper.cluster.client import Answer as HttpAnswer
+from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.definitions import get_revision, list_definition_objects
+from crdkeeper.core.rehearsal.shadow import (
+    GROUP,
+    LABEL,
+    Answer,
+    is_stale,
+    shadow_definition,
+    shadow_object,
+)
+
+_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_SERVED_SECONDS = 60.0
+"""How long a shadow may take until it is served, by all API servers."""
+_PAUSE_SECONDS = 0.25
+_LONGEST_PAUSE = 5.0
+_REMOVALS = 6
+_BUSY = frozenset((429, 500, 502, 503, 504))
+
+
+class ShadowFailed(Exception):
+    """The shadow cannot be used; the text says why, and what is left to do."""
+
+
+class _NameTaken(Exception):
+    """Another rehearsal has a shadow of the same kind."""
+
+
+class Shadow:
+    """A shadow CRD, for the time of an async context manager. Raises ShadowFailed, ApiError and Unreachable.
+
+    One that a killed rehearsal has left is removed first. Nothing is ever stored in it: all creations are
+    dry runs.
+    """
+
+    def __init__(self, client: Client, document: Mapping[str, Any], *, judged_at: str = "") -> None:
+        """For a CRD as the API server has accepted it. See core.rehearsal.shadow.shadow_definition."""
+        self._client = client
+        self._document = document
+        self._judged_at = judged_at
+        self.plural = f"r{secrets.token_hex(6)}"
+        self.name = f"{self.plural}.{GROUP}"
+        self.kind: str = document["spec"]["names"]["kind"]
+        self._creation: asyncio.Future[Any] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._sweep()
+        for last in (False, True):
+            try:
+                await self._make()
+                return self
+            except _NameTaken as error:
+                if last:
+                    raise ShadowFailed(str(error)) from None
+                self._rename()
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _make(self) -> None:
+        definition = shadow_definition(self._document, self.plural, self.kind, judged_at=self._judged_at)
+        # A creation that was sent is waited for, also when we are told to stop: else it could come after the
+        # removal.
+        self._creation = asyncio.ensure_future(self._client.request("POST", _PATH, definition))
+        try:
+            await asyncio.shield(self._creation)
+            await self._established()
+        except BaseException as error:
+            await self._remove()
+            if isinstance(error, ApiError) and error.code == 422:
+                raise ShadowFailed(
+                    "the API server allows these schemas only to CRDs that have them already, no shadow; "
+                    f"rehearse offline, with --objects and --from: {error.message}"
+                ) from None
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._remove()
+
+    async def _sweep(self) -> None:
+        """Removes what was left, and takes another kind if a rehearsal at work has this one."""
+        taken = set()
+        for each in await list_definition_objects(self._client, LABEL):
+            if is_stale(each, self._client.now()):
+                await self._client.send("DELETE", f"{_PATH}/{each['metadata']['name']}")
+            else:
+                taken.add(each["spec"]["names"]["kind"])
+        if self.kind in taken:
+            self._rename()
+
+    def _rename(self) -> None:
+        """Another kind, and with it another CRD; else the kind is the real one, as rules may ask for it."""
+        self.plural = f"r{secrets.token_hex(6)}"
+        self.name = f"{self.plural}.{GROUP}"
+        self.kind = f"R{secrets.token_hex(6)}"
+
+    async def _established(self) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _SERVED_SECONDS
+        while True:
+            found = await self._client.request("GET", f"{_PATH}/{self.name}")
+            conditions = {each["type"]: each for each in (found.get("status") or {}).get("conditions") or ()}
+            named = conditions.get("NamesAccepted", {})
+            if named.get("status") == "False":
+                raise _NameTaken(f"the shadow {self.name} is not served: {named.get('message', '')}")
+            if conditions.get("Established", {}).get("status") == "True":
+                return
+            if loop.time() > deadline:
+                raise ShadowFailed(f"the shadow {self.name} is not established after {_SERVED_SECONDS:g} s")
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _remove(self) -> None:
+        if self._creation is not None:
+            await asyncio.wait([self._creation])
+            error = self._creation.exception()
+            if isinstance(error, ApiError) and error.code < 500 and error.code != 409:
+                return  # it was never made
+        trouble = ""
+        for attempt in range(_REMOVALS):
+            try:
+                answer = await self._client.send("DELETE", f"{_PATH}/{self.name}")
+            except Unreachable as error:
+                trouble = str(error)
+            else:
+                if answer.code < 300 or answer.code == 404:
+                    return
+                trouble = str(answer.json().get("message") or answer.code)
+            await asyncio.sleep(_PAUSE_SECONDS * 2**attempt)
+        raise ShadowFailed(
+            f"the shadow could not be removed: {trouble}. It does no harm, and the next rehearsal after some "
+            f"hours removes it; or: kubectl delete crd {self.name}"
+        )
+
+    async def judge(self, sent: Mapping[str, Any]) -> Answer | None:
+        """What the API server says to the creation of an object; None if its namespace is gone.
+
+        Waits while the shadow is not served yet, and as the server asks to. Raises ShadowFailed if the shadow
+        is gone, and Unreachable.
+        """
+        obj = shadow_object(dict(sent), self.kind)
+        version = obj["apiVersion"].rpartition("/")[2]
+        namespace = (obj.get("metadata") or {}).get("namespace")
+        space = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+        path = f"/apis/{GROUP}/{version}{space}/{self.plural}?dryRun=All&fieldValidation=Ignore"
+        content = orjson.dumps(obj)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _SERVED_SECONDS
+        pause = _PAUSE_SECONDS
+        while True:
+            answer: HttpAnswer | None = None
+            try:
+                answer = await self._client.send("POST", path, content=content)
+            except Unreachable:
+                if loop.time() > deadline:
+                    raise
+            if answer is not None:
+                body = answer.json()
+                if answer.code == 404 and _is_of_namespace(body):
+                    return None
+                if answer.code == 404 and await get_revision(self._client, self.name) is None:
+                    raise ShadowFailed(f"the shadow {self.name} was removed by somebody else")
+                if not (answer.code == 404 or answer.code in _BUSY) or loop.time() > deadline:
+                    return await self._answer(answer, body)
+            after = answer.retry_after if answer is not None else None
+            await asyncio.sleep(after or pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _answer(self, answer: HttpAnswer, body: Mapping[str, Any]) -> Answer:
+        if answer.code == 404:
+            raise ShadowFailed(f"the shadow {self.name} is not served after {_SERVED_SECONDS:g} s")
+        if answer.code < 300:
+            return Answer(answer.code, "", (), body)
+        details = body.get("details") or {}
+        causes = [(each.get("field", ""), each.get("message", "")) for each in details.get("causes") or ()]
+        return Answer(answer.code, str(body.get("message", "")), causes)
+
+
+def _is_of_namespace(body: Mapping[str, Any]) -> bool:
+    return (body.get("details") or {}).get("kind") == "namespaces"
+
+
+async def try_definition(client: Client, definition: Mapping[str, Any], *, exists: bool) -> dict[str, Any]:
+    """The CRD as the API server would have it, by a dry run. Raises ApiError: 422 tells what is wrong."""
+    name = quote(definition["metadata"]["name"], safe="")
+    if exists:
+        return await client.request("PUT", f"{_PATH}/{name}?dryRun=All", definition)
+    return await client.request("POST", f"{_PATH}?dryRun=All", definition)

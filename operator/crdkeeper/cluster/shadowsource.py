@@ -1,0 +1,59 @@
+"""The live objects of a resource for a rehearsal, whole and page by page."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.cluster.objects import PAGE, Endpoint
+
+_FIRST_PAGE = 50
+_PAGE_BYTES = 16 << 20
+"""What a page should have at most; objects may have 1.5 MB each."""
+
+
+async def pages(client: Client, endpoint: Endpoint) -> AsyncIterator[Sequence[dict[str, Any]]]:
+    """All objects, by a consistent read. Raises ApiError and Unreachable.
+
+    After 410 the list goes on at the same key, as of then.
+    """
+    limit, token = _FIRST_PAGE, ""
+    while True:
+        body = await _page(client, endpoint, limit, token)
+        items: list[dict[str, Any]] = body.get("items") or []
+        for each in items:
+            # The items of a list need not repeat what it says.
+            each.setdefault("apiVersion", body.get("apiVersion"))
+            each.setdefault("kind", str(body.get("kind")).removesuffix("List"))
+        yield items
+        token = body["metadata"].get("continue") or ""
+        if not token:
+            return
+        limit = max(1, min(PAGE, _PAGE_BYTES * len(items) // max(len(orjson.dumps(items)), 1)))
+
+
+async def _page(client: Client, endpoint: Endpoint, limit: int, token: str) -> dict[str, Any]:
+    path = f"{endpoint.base}/{endpoint.resource}?limit={limit}"
+    try:
+        return await client.request("GET", path + _continue(token))
+    except ApiError as error:
+        offered = (error.body.get("metadata") or {}).get("continue")
+        if error.code != 410 or not offered:
+            raise
+        return await client.request("GET", path + _continue(offered))
+
+
+def _continue(token: str) -> str:
+    return f"&continue={quote(token, safe='')}" if token else ""
+
+
+async def at_version(client: Client, endpoint: Endpoint, namespace: str, name: str) -> dict[str, Any] | None:
+    """An object as it is read at the endpoint's version; None if it is gone. Raises ApiError, Unreachable."""
+    try:
+        return await client.request("GET", endpoint.path(namespace, name))
+    except ApiError as error:
+        if error.code == 404 and (error.body.get("details") or {}).get("name") == name:
+            return None
+        raise

@@ -1,0 +1,165 @@
+"""A CRD compiled for rehearsing: what its versions make of objects that are stored.
+
+On a read from etcd an object is pruned and defaulted by the schema of the version it is stored in, converted,
+and then pruned, but not defaulted, by the schema of the version asked for (crdConversionRESTOptionsGetter in
+k8s.io/apiextensions-apiserver, the versioning codec in k8s.io/apimachinery). A write is pruned by the schema
+of the storage version on its way there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crdkeeper.core.conversion.objects import Conversion
+from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
+from crdkeeper.core.schema.jsonvalue import stored
+from crdkeeper.core.schema.objects import Admitted, CannotCompile, ObjectSchema
+from crdkeeper.core.schema.props import Schema
+
+NONE, WEBHOOK = "None", "Webhook"
+
+
+class NotRehearsed(Exception):
+    """Something that is not predicted, because nothing here knows how; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a CRD."""
+
+    name: str
+    served: bool
+    storage: bool
+    schema: ObjectSchema | None
+    """None where the schema cannot be compiled here; `problem` says why."""
+    problem: str
+    scale: Mapping[str, Any] | None
+    """The scale subresource, if there is one."""
+    has_status: bool
+    """Whether status is a subresource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A CRD whose schemas are compiled."""
+
+    name: str
+    group: str
+    plural: str
+    kind: str
+    namespaced: bool
+    strategy: str
+    versions: Mapping[str, Version]
+    conversion: Conversion | None = None
+    """The rules by which a webhook converts."""
+
+    @property
+    def storage(self) -> str:
+        """The version that objects are written in."""
+        return next(each.name for each in self.versions.values() if each.storage)
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The versions at which objects can be read and written."""
+        return tuple(each.name for each in self.versions.values() if each.served)
+
+    @property
+    def endpoint(self) -> str | None:
+        """Where an object is written by one who may choose: at the storage version if it is served."""
+        return self.storage if self.storage in self.served else next(iter(self.served), None)
+
+    def converts(self, source: str, version: str) -> bool:
+        """Whether it is known here what becomes of an object on the way between these versions."""
+        return source == version or self.strategy == NONE or self.conversion is not None
+
+    def schema(self, version: str) -> ObjectSchema:
+        """The compiled schema. Raises NotRehearsed."""
+        found = self.versions.get(version)
+        if found is None:
+            raise NotRehearsed(f"{version} is no version of it")
+        if found.schema is None:
+            raise NotRehearsed(f"the schema of {version}: {found.problem}")
+        return found.schema
+
+    def read(self, obj: Any, version: str) -> Admitted:
+        """What is read at `version` of an object that is stored in the version of its apiVersion.
+
+        Raises NotRehearsed, and Unconvertible if the rules refuse it.
+        """
+        source = version_of(obj)
+        found = self.schema(source).stored(obj)
+        if found.object is None:
+            return found
+        return self.arrived(found.object, version)
+
+    def arrived(self, obj: Any, version: str) -> Admitted:
+        """What becomes of an object on its way to another version, for a reader or for storage.
+
+        Raises NotRehearsed and Unconvertible.
+        """
+        schema = self.schema(version)
+        return schema.converted(stored(self.convert(obj, version)))
+
+    def convert(self, obj: Any, version: str) -> Any:
+        """The object at another version, not pruned yet. Raises NotRehearsed and Unconvertible."""
+        source = version_of(obj)
+        if source == version:
+            return obj
+        if self.conversion is not None and self.strategy == WEBHOOK:
+            return self.conversion.convert(obj, version)
+        if self.strategy != NONE:
+            raise NotRehearsed(f"the conversion from {source} to {version}: a webhook does it")
+        return {**obj, "apiVersion": f"{self.group}/{version}"}
+
+
+def version_of(obj: Mapping[str, Any]) -> str:
+    """The version of an object's apiVersion."""
+    return str(obj.get("apiVersion") or "").rpartition("/")[2]
+
+
+def compile_definition(document: Mapping[str, Any], conversion: Conversion | None = None) -> Definition:
+    """The CRD of a document that the API server would accept; with rules, a webhook converts by them.
+
+    Raises UnreadableDefinition, naming the field.
+    """
+    schemas = schemas_of(document)
+    spec = document.get("spec") or {}
+    names, metadata = spec.get("names") or {}, document.get("metadata") or {}
+    versions = {}
+    for each in spec.get("versions") or ():
+        made = _version(each, schemas[each.get("name", "")])
+        versions[made.name] = made
+    if sum(each.storage for each in versions.values()) != 1:
+        raise UnreadableDefinition("spec.versions: exactly one must be the storage version")
+    strategy = (spec.get("conversion") or {}).get("strategy") or NONE
+    if conversion is not None:
+        strategy = WEBHOOK
+    return Definition(
+        name=metadata.get("name") or f"{names.get('plural')}.{spec.get('group')}",
+        group=spec.get("group") or "",
+        plural=names.get("plural") or "",
+        kind=names.get("kind") or "",
+        namespaced=spec.get("scope") == "Namespaced",
+        strategy=strategy,
+        versions=versions,
+        conversion=conversion,
+    )
+
+
+def _version(entry: Mapping[str, Any], schema: Schema) -> Version:
+    subresources = entry.get("subresources") or {}
+    has_status = subresources.get("status") is not None
+    compiled, problem = None, ""
+    try:
+        compiled = ObjectSchema.of(schema, status=has_status)
+    except CannotCompile as error:
+        problem = str(error)
+    return Version(
+        name=entry.get("name", ""),
+        served=bool(entry.get("served")),
+        storage=bool(entry.get("storage")),
+        schema=compiled,
+        problem=problem,
+        scale=subresources.get("scale"),
+        has_status=has_status,
+    )

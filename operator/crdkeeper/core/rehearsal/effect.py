@@ -1,0 +1,52 @@
+"""What a new CRD does to an object: the kinds of effects, and which of them is a loss."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """Kinds of effects, in the order in which they are reported: name and meaning."""
+
+    UNREADABLE = ("Unreadable", "cannot be read any more")
+    NOT_SERVED = ("NotServed", "cannot be read or written any more at a version that was served")
+    UNCONVERTIBLE = ("Unconvertible", "cannot be converted by the rules")
+    PRUNED = ("Pruned", "a field is lost for all who read it")
+    LOST_ON_WRITE = ("LostOnWrite", "a field is lost with the next write")
+    CHANGED = ("Changed", "a field is read with another value")
+    CONVERTED_DIFFERENTLY = ("ConvertedDifferently", "a field is converted differently than before")
+    WRITE_REFUSED = ("WriteRefused", "every write is refused, even if it changes nothing")
+    REFUSED = ("Refused", "refused if it is created anew, or if the field changes")
+    STATUS_REFUSED = ("StatusRefused", "a status is refused if the field changes")
+    INDETERMINATE = ("Indeterminate", "not predicted, or not wholly")
+    DEFAULTED = ("Defaulted", "a field gets a default")
+
+    def __init__(self, label: str, meaning: str) -> None:
+        self.label = label
+        self.meaning = meaning
+
+    @property
+    def is_harm(self) -> bool:
+        """Whether something is lost or refused."""
+        return self not in (Kind.DEFAULTED, Kind.INDETERMINATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One effect on one object."""
+
+    kind: Kind
+    field: str
+    """Where, with [*] for any item or entry; empty where it is about the object as a whole."""
+    version: str
+    """At which version of the CRD; empty where that does not matter."""
+    message: str = ""
+    """In the API server's words, where there are any."""
+    cause: str = ""
+    """The message without what differs from object to object, by which objects are counted together."""
+    exact: str = ""
+    """The field in this object."""
+
+    @property
+    def key(self) -> tuple[Kind, str, str]:
+        """What is counted as one finding; versions are told together."""
+        return self.kind, self.field, self.cause

@@ -1,0 +1,279 @@
+"""What a new CRD does to one object, predicted by the engine of `core/schema/objects`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from crdkeeper.core.conversion.values import Unconvertible
+from crdkeeper.core.rehearsal.definition import NONE, Definition, NotRehearsed, version_of
+from crdkeeper.core.rehearsal.differences import Difference, How, differences, general
+from crdkeeper.core.rehearsal.effect import Effect, Kind
+from crdkeeper.core.rehearsal.hiddendefaults import least_stored
+from crdkeeper.core.rehearsal.losses import lost_by_writing
+from crdkeeper.core.rehearsal.scale import check_scale
+from crdkeeper.core.schema.jsonvalue import same, stored
+from crdkeeper.core.schema.objectnode import Node
+from crdkeeper.core.schema.objects import Admitted
+from crdkeeper.core.schema.violation import Violation
+
+Json = Any
+_NOT_EVALUATED = "<nil>"
+_OWN_METADATA = ("name", "namespace", "generateName", "labels", "annotations")
+_KINDS = {How.GONE: Kind.PRUNED, How.NEW: Kind.DEFAULTED, How.CHANGED: Kind.CHANGED}
+
+
+@dataclass(slots=True)
+class Prediction:
+    """What will happen to one object; versions without an entry are not predicted."""
+
+    reads: dict[str, Admitted] = field(default_factory=dict)
+    """What a GET answers, by version; without an object it is an error."""
+    writes: dict[str, Admitted] = field(default_factory=dict)
+    """What an update answers that sends the object as it was read, by version."""
+    creation: Admitted | None = None
+    """What is said of the object, status included, if it is sent anew to a CRD without subresources."""
+    recreation: Admitted | None = None
+    """What a creation of the object answers; it takes no status where that is a subresource."""
+    effects: list[Effect] = field(default_factory=list)
+
+
+def as_sent(obj: Json) -> Json:
+    """The object as somebody sends it who keeps it in a file: without what the API server sets."""
+    metadata = obj.get("metadata") or {}
+    return {**obj, "metadata": {key: metadata[key] for key in _OWN_METADATA if key in metadata}}
+
+
+class Judge:
+    """Compares a CRD as it is with one to come. `old` is None where it is not known."""
+
+    def __init__(self, old: Definition | None, new: Definition) -> None:
+        self.old = old
+        self.new = new
+
+    def creation_version(self, obj: Json) -> str | None:
+        """Where the object would be created anew: at its own version, as long as that is served."""
+        version = version_of(obj)
+        return version if version in self.new.served else self.new.endpoint
+
+    def predict(self, obj: Json) -> Prediction:
+        """What becomes of an object, as it is read today at the version that it is stored in."""
+        try:
+            found = self._predict(obj)
+            least = self._least(obj)
+            if least is not None:
+                found.effects += _disagreement(found, self._predict(least))
+        except RecursionError:
+            reason = "the object nests too deep"
+            return Prediction(effects=[Effect(Kind.INDETERMINATE, "", version_of(obj), reason, reason)])
+        return found
+
+    def _least(self, obj: Json) -> Json | None:
+        """The object with what is perhaps not stored left out, if anything is."""
+        source = version_of(obj)
+        old = self.old.versions.get(source) if self.old is not None else None
+        if old is None or old.schema is None:
+            return None
+        least = least_stored(obj, old.schema.node)
+        return None if same(least, obj) else least
+
+    def _predict(self, obj: Json) -> Prediction:
+        found = Prediction()
+        source = version_of(obj)
+        for version in self.new.served:
+            self._read(obj, version, found)
+        self._compare(obj, source, found)
+        for version, read in found.reads.items():
+            if read.object is not None:
+                self._write(read.object, version, found)
+        self._after_write(obj, source, found)
+        self._create(obj, found)
+        return found
+
+    def _read(self, obj: Json, version: str, found: Prediction) -> None:
+        try:
+            read = self.new.read(obj, version)
+        except NotRehearsed:
+            # A property of the CRD, which is told once for all objects.
+            return
+        except Unconvertible as error:
+            read = Admitted(None)
+            found.effects.append(Effect(Kind.UNCONVERTIBLE, "", version, str(error), _bare(str(error))))
+        found.reads[version] = read
+        found.effects += [_refusal(Kind.UNREADABLE, each, version) for each in read.violations]
+        found.effects += _left(read, version)
+
+    def _compare(self, obj: Json, source: str, found: Prediction) -> None:
+        for version, read in found.reads.items():
+            if read.object is None:
+                continue
+            before, node = self._before(obj, source, version)
+            if before is None:
+                continue
+            converted = version != source and not self._plain
+            for each in differences(before, read.object, node):
+                kind = Kind.CONVERTED_DIFFERENTLY if converted else _KINDS[each.how]
+                found.effects.append(_effect(kind, each, version))
+
+    @property
+    def _plain(self) -> bool:
+        """Whether nothing but apiVersion is converted, before and after."""
+        return self.new.strategy == NONE and (self.old is None or self.old.strategy == NONE)
+
+    def _before(self, obj: Json, source: str, version: str) -> tuple[Json | None, Node | None]:
+        """What is read at this version today, or what should be at a new one; None if that is not known."""
+        old = self.old
+        known = self.new.versions[version].schema
+        node = known.node if known is not None else None
+        if old is None:
+            return (obj, node) if version == source else (None, node)
+        before = old.versions.get(version)
+        if before is None:
+            # All of the object should be found at a version that is new.
+            return (obj if self._plain else None), node
+        if before.schema is not None:
+            node = before.schema.node
+        try:
+            return old.read(obj, version).object, node
+        except (NotRehearsed, Unconvertible):
+            return None, node
+
+    def _write(self, read: Json, version: str, found: Prediction) -> None:
+        compiled = self.new.schema(version)
+        written = _with_scale(compiled.rewrite(read), self.new.versions[version].scale)
+        found.effects += [_refusal(Kind.WRITE_REFUSED, each, version) for each in _told(written)]
+        found.effects += _left(written, version)
+        if written.object is not None and not written.violations:
+            try:
+                written.object = self._stored_and_read(written.object, version)
+            except (NotRehearsed, Unconvertible):
+                return
+        found.writes[version] = written
+
+    def _stored_and_read(self, obj: Json, version: str) -> Json | None:
+        """What is answered of an accepted object: it takes the way to storage and back."""
+        kept = self.new.arrived(obj, self.new.storage)
+        return self.new.read(kept.object, version).object if kept.object is not None else None
+
+    def _after_write(self, obj: Json, source: str, found: Prediction) -> None:
+        """What the next write loses, and would not lose today."""
+        already = {each.exact for each in lost_by_writing(self.old, obj)} if self.old is not None else set()
+        found.effects += [
+            _effect(Kind.LOST_ON_WRITE, each, source)
+            for each in lost_by_writing(self.new, obj)
+            if each.exact not in already
+        ]
+
+    def to_send(self, obj: Json) -> Json | None:
+        """The object as it would be created anew, at the version where it would be; None if that is unknown.
+
+        Raises Unconvertible.
+        """
+        version = self.creation_version(obj)
+        if version is None:
+            return None
+        sent = as_sent(obj)
+        if version == version_of(obj):
+            return sent
+        try:
+            return stored(self.new.convert(sent, version))
+        except NotRehearsed:
+            return None
+
+    def _create(self, obj: Json, found: Prediction) -> None:
+        try:
+            sent = self.to_send(obj)
+        except Unconvertible:
+            return  # it is told where it is read
+        if sent is None:
+            return
+        version = version_of(sent)
+        compiled = self.new.versions[version]
+        if compiled.schema is None:
+            return
+        whole = self._kept(_with_scale(compiled.schema.create(sent, whole=True), compiled.scale), version)
+        found.creation = found.recreation = whole
+        if compiled.has_status:
+            admitted = _with_scale(compiled.schema.create(sent), compiled.scale)
+            found.recreation = self._kept(admitted, version)
+            said = {(str(each.path), each.message) for each in found.recreation.violations}
+            found.effects += [
+                _refusal(Kind.STATUS_REFUSED, each, version)
+                for each in _told(whole)
+                if (str(each.path), each.message) not in said
+            ]
+        found.effects += [_refusal(Kind.REFUSED, each, version) for each in _told(found.recreation)]
+        found.effects += _left(whole, version)
+
+    def _kept(self, admitted: Admitted, version: str) -> Admitted:
+        """With what is answered of an accepted object: with a webhook, as if stored at this version."""
+        if admitted.object is not None and not admitted.violations:
+            try:
+                if self.new.strategy == NONE:
+                    admitted.object = self._stored_and_read(admitted.object, version)
+                else:
+                    admitted.object = self.new.read(admitted.object, version).object
+            except NotRehearsed:
+                admitted.object = None
+        return admitted
+
+
+def _with_scale(admitted: Admitted, scale: Mapping[str, Any] | None) -> Admitted:
+    if admitted.object is not None:
+        admitted.violations += check_scale(admitted.object, scale)
+    return admitted
+
+
+def _told(admitted: Admitted) -> list[Violation]:
+    """Without the one that only says that there may be more."""
+    found = [each for each in admitted.violations if str(each.path) != _NOT_EVALUATED]
+    return found or admitted.violations
+
+
+def _refusal(kind: Kind, violation: Violation, version: str) -> Effect:
+    path = str(violation.path)
+    cause = _bare(": ".join(filter(None, (violation.kind, violation.detail))))
+    return Effect(kind, general(path), version, violation.message, cause, path)
+
+
+def _left(admitted: Admitted, version: str) -> list[Effect]:
+    if admitted.violations:
+        return []
+    return [
+        Effect(Kind.INDETERMINATE, general(str(each.path)), version, each.reason, _bare(each.reason))
+        for each in admitted.unchecked
+    ]
+
+
+def _effect(kind: Kind, difference: Difference, version: str) -> Effect:
+    return Effect(kind, difference.field, version, exact=difference.exact)
+
+
+def _bare(message: str) -> str:
+    return general(message)
+
+
+def _disagreement(one: Prediction, other: Prediction) -> list[Effect]:
+    """What cannot be said because it depends on which defaults are stored."""
+    reason = "whether the default that is read here is stored decides what becomes of it"
+    found = []
+    for version, read in one.reads.items():
+        unlike = other.reads.get(version)
+        if unlike is None or read.object is None or unlike.object is None:
+            continue
+        for each in differences(read.object, unlike.object):
+            found.append(Effect(Kind.INDETERMINATE, each.field, version, reason, reason, each.exact))
+    if not found and _keys(one.effects) != _keys(other.effects):
+        found.append(Effect(Kind.INDETERMINATE, "", "", reason, reason))
+    return found
+
+
+def between_views(one: Prediction, other: Prediction, version: str) -> list[Effect]:
+    """What cannot be said because the object may be stored in `version` instead of the one of `one`."""
+    if _keys(one.effects) == _keys(other.effects):
+        return []
+    reason = f"what becomes of it depends on whether it is stored in {version}: migrate the objects first"
+    return [Effect(Kind.INDETERMINATE, "", version, reason, reason)]
+
+
+def _keys(effects: Iterable[Effect]) -> set[tuple[Kind, str, str, str]]:
+    return {(*each.key, each.version) for each in effects}

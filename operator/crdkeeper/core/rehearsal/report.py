@@ -1,0 +1,86 @@
+"""The outcome of a rehearsal: what was found out, and the verdict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from crdkeeper.core.rehearsal.definition import NONE, Definition
+from crdkeeper.core.rehearsal.effect import Effect, Kind
+from crdkeeper.core.rehearsal.tally import Tally
+
+
+class Verdict(Enum):
+    """What it comes to."""
+
+    SAFE = "Safe"
+    HARMFUL = "Harmful"
+    REJECTED = "Rejected"
+    UNCERTAIN = "Uncertain"
+
+
+@dataclass(slots=True)
+class Report:
+    """One rehearsal."""
+
+    name: str
+    by_server: bool
+    """Whether the API server judged the objects; else only the engine did."""
+    tally: Tally = field(default_factory=Tally)
+    rejections: Sequence[str] = ()
+    """Why the API server refuses the CRD itself; then no object was looked at."""
+    is_new: bool = False
+    """There is no such CRD yet, so there is nothing to rehearse."""
+    notes: list[str] = field(default_factory=list)
+    """What was not rehearsed, and why."""
+    doubts: list[str] = field(default_factory=list)
+    """What keeps a rehearsal that found nothing from being a proof."""
+    gone: int = 0
+    """Objects that were deleted meanwhile."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Rejected before harmful, harmful before uncertain."""
+        if self.rejections:
+            return Verdict.REJECTED
+        if any(kind.is_harm for kind in self.tally.affected):
+            return Verdict.HARMFUL
+        if self.doubts or Kind.INDETERMINATE in self.tally.affected:
+            return Verdict.UNCERTAIN
+        return Verdict.SAFE
+
+
+def note_unserved(report: Report, old: Definition, new: Definition) -> None:
+    """Counts what all objects lose with a version that was served and will not be."""
+    away = [each for each in old.served if each not in new.served]
+    if not away or not report.tally.objects:
+        return
+    message = f"{', '.join(away)} will not be served"
+    report.tally.add_to_all(Effect(Kind.NOT_SERVED, "", "", message, message), away)
+
+
+def doubts(old: Definition | None, new: Definition, stored_in: Sequence[str]) -> list[str]:
+    """What cannot be predicted for any object, because of the CRDs. `stored_in` are the stored versions."""
+    found = [
+        f"the schema of {each.name} cannot be judged here: {each.problem}"
+        for each in new.versions.values()
+        if each.schema is None
+    ]
+    away = [each for each in new.versions if not all(new.converts(source, each) for source in stored_in)]
+    if away:
+        found.append(
+            f"a webhook converts: what is read at {', '.join(away)} was not rehearsed; "
+            "give the rules with --rules"
+        )
+    if old is not None:
+        hidden = [each for each in stored_in if each not in old.served]
+        if hidden:
+            found.append(
+                f"objects may be stored in {', '.join(hidden)}, which is not served: what it alone has "
+                "is not seen"
+            )
+        elif len(stored_in) > 1 and old.strategy != NONE:
+            found.append(
+                f"objects may be stored in {', '.join(stored_in)}, and a webhook converts them: migrate them "
+                "first"
+            )
+    return found

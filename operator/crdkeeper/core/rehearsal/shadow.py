@@ -1,0 +1,146 @@
+"""The shadow: a CRD in a throw-away group with the new schemas, by which the API server judges the objects.
+
+Nothing is ever stored in it. It has no status subresource, so that a dry run of a creation judges spec and
+status together.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from crdkeeper.core.rehearsal.definition import NONE, Definition, version_of
+from crdkeeper.core.rehearsal.differences import differences, general
+from crdkeeper.core.rehearsal.effect import Effect, Kind
+from crdkeeper.core.rehearsal.judgement import Prediction
+
+Json = Any
+
+GROUP: Final = "rehearsal.crdkeeper.dev"
+LABEL: Final = "crdkeeper.dev/rehearsal"
+STALE: Final = timedelta(hours=3)
+"""A shadow of this age was left by a rehearsal that was killed."""
+_KEPT = ("name", "served", "storage", "schema")
+
+
+def shadow_definition(
+    document: Mapping[str, Any], plural: str, kind: str, *, judged_at: str = ""
+) -> dict[str, Any]:
+    """The shadow of a CRD as the API server has accepted it.
+
+    With `judged_at`, a version, objects are judged by its schema alone, as is right where a webhook converts.
+    """
+    spec = document["spec"]
+    versions = []
+    for each in spec["versions"]:
+        made = {key: copy.deepcopy(each[key]) for key in _KEPT if key in each}
+        if judged_at:
+            made["storage"] = each["name"] == judged_at
+        scale = (each.get("subresources") or {}).get("scale")
+        if scale is not None:
+            made["subresources"] = {"scale": copy.deepcopy(scale)}
+        versions.append(made)
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{plural}.{GROUP}",
+            "labels": {LABEL: "shadow"},
+            "annotations": {LABEL: document["metadata"]["name"]},
+        },
+        "spec": {
+            "group": GROUP,
+            "scope": spec["scope"],
+            "names": {"plural": plural, "singular": plural, "kind": kind, "listKind": f"{kind}Of{plural}"},
+            "conversion": {"strategy": NONE},
+            "versions": versions,
+        },
+    }
+
+
+def shadow_object(sent: Json, kind: str) -> Json:
+    """An object as it is sent to the shadow."""
+    return {**sent, "apiVersion": f"{GROUP}/{version_of(sent)}", "kind": kind}
+
+
+def is_stale(shadow: Mapping[str, Any], now: datetime) -> bool:
+    """Whether the rehearsal that made a shadow cannot be at work any more."""
+    created = shadow["metadata"].get("creationTimestamp")
+    return created is not None and now - datetime.fromisoformat(created) > STALE
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the API server said to the dry run of a creation."""
+
+    code: int
+    message: str
+    causes: Sequence[tuple[str, str]]
+    """Fields and messages."""
+    object: Json = None
+
+
+_JUDGED = frozenset((200, 201, 400, 422))
+
+
+def confirm(prediction: Prediction, answer: Answer, sent: Json, new: Definition) -> list[Effect]:
+    """What the server's answer adds to a prediction, or casts doubt on.
+
+    The server's word counts: where it differs from ours it is told, and the rest of the prediction, which
+    is the engine's, is said to be uncertain.
+    """
+    version = version_of(sent)
+    if answer.code not in _JUDGED:
+        message = f"the dry run was not answered: {answer.code}: {answer.message}"
+        return [_doubt("", version, message)]
+    ours = prediction.creation
+    if ours is None:
+        return _servers(answer, sent, version, new)
+    if agrees(prediction, answer):
+        return []
+    if ours.unchecked and not ours.violations:
+        return _servers(answer, sent, version, new)
+    return [
+        *_servers(answer, sent, version, new),
+        _doubt("", version, "the API server and the prediction differ about the object"),
+    ]
+
+
+def agrees(prediction: Prediction, answer: Answer) -> bool:
+    """Whether the server said of a creation what was predicted: of the same fields, or the same object.
+
+    The words of a rule that ends in an error may differ, since Go walks through maps in any order.
+    """
+    ours = prediction.creation
+    if ours is None or ours.unchecked:
+        return False
+    if answer.code == 400:
+        return ours.object is None and bool(ours.violations)
+    if answer.code == 422:
+        return {str(each.path) for each in ours.violations} == {at for at, _ in answer.causes}
+    if ours.violations or ours.object is None:
+        return False
+    return not differences(ours.object, _of_real_kind(answer.object, ours.object))
+
+
+def _servers(answer: Answer, sent: Json, version: str, new: Definition) -> list[Effect]:
+    """The effects by the server's answer alone."""
+    if answer.code in (200, 201):
+        known = new.versions[version].schema
+        node = known.node if known is not None else None
+        kinds = {"gone": Kind.PRUNED, "new": Kind.DEFAULTED, "changed": Kind.CHANGED}
+        return [
+            Effect(kinds[each.how.value], each.field, version, exact=each.exact)
+            for each in differences(sent, _of_real_kind(answer.object, sent), node)
+        ]
+    causes = answer.causes or [("", answer.message)]
+    return [Effect(Kind.REFUSED, general(at), version, said, general(said), at) for at, said in causes]
+
+
+def _doubt(field: str, version: str, message: str) -> Effect:
+    return Effect(Kind.INDETERMINATE, field, version, message, general(message))
+
+
+def _of_real_kind(answered: Json, sent: Json) -> Json:
+    return {**answered, "kind": sent.get("kind")}

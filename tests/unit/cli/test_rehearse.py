@@ -1,0 +1,177 @@
+"""`crdkeeper rehearse` offline: what it reads and tells, and its exit codes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from crdkeeper.cli import main
+from tests.unit.core.rehearsal.crds import GROUP, INTEGER, TEXT, crd, version, widget
+
+Json = Any
+OLD = crd(version(a=TEXT, b=INTEGER))
+
+
+class Folder:
+    """Files of one test."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def file(self, name: str, *documents: Json) -> str:
+        path = self.path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(yaml.safe_dump_all(documents), encoding="utf-8")
+        return str(path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(main, ["rehearse", *args])
+
+
+def objects(number: int) -> list[Json]:
+    return [{**widget({"a": "x" * i, "b": i}), "metadata": {"name": f"w{i}"}} for i in range(number)]
+
+
+@pytest.mark.parametrize(
+    ("new", "exit_code", "verdict", "affected"),
+    [
+        (crd(version(a=TEXT, b=INTEGER, c=TEXT)), 0, "Safe", {}),
+        (crd(version(a=TEXT, b=INTEGER, c=TEXT | {"default": "d"})), 0, "Safe", {"Defaulted": 4}),
+        (crd(version(a=TEXT | {"maxLength": 1}, b=INTEGER)), 1, "Harmful", {"Refused": 2}),
+        (crd(version(a=TEXT)), 1, "Harmful", {"Pruned": 4}),
+        (crd(version(a=TEXT, b={"type": "nonsense"})), 1, "Rejected", {}),
+        (crd(version("v2", a=TEXT, b=INTEGER)), 1, "Harmful", {"Unreadable": 4, "NotServed": 4}),
+    ],
+)
+def test_exit_codes(folder: Folder, new: Json, exit_code: int, verdict: str, affected: Json) -> None:
+    files = ("-f", folder.file("new.yaml", new), "--from", folder.file("old.yaml", OLD))
+    found = run(*files, "--objects", folder.file("objects.yaml", *objects(4)), "-o", "json")
+    assert found.exit_code == exit_code, found.output
+    listed = json.loads(found.stdout)
+    assert (listed["kind"], len(listed["items"])) == ("RehearsalList", 1)
+    report = listed["items"][0]
+    assert (report["verdict"], report["affected"]) == (verdict, affected)
+    as_yaml = run(*files, "--objects", folder.file("objects.yaml", *objects(4)), "-o", "yaml")
+    assert yaml.safe_load(as_yaml.stdout) == listed
+
+
+def test_what_is_not_known_is_neither_safe_nor_harmful(folder: Folder) -> None:
+    new = folder.file("new.yaml", crd(version(a=TEXT, b=INTEGER)))
+    old = folder.file("old.yaml", crd(version(a=TEXT, b=INTEGER | {"default": 1})))
+    found = run("-f", new, "--from", old, "--objects", folder.file("objects.yaml", *objects(4)))
+    assert found.exit_code == 2
+    assert found.stdout.splitlines()[2:] == [
+        "Indeterminate (not predicted, or not wholly): 1 object",
+        "  spec.b: whether the default that is read here is stored decides what becomes of it (v1): 1 object",
+        "      w1",
+        "",
+        "It cannot be said of every object.",
+    ]
+    # Without the CRD as it is all is taken to be stored.
+    assert run("-f", new, "--objects", folder.file("objects.yaml", *objects(4))).exit_code == 0
+
+
+def test_folders_and_lists_of_objects_and_what_is_of_another_kind(folder: Folder) -> None:
+    folder.file("objects/a.yaml", {"apiVersion": "v1", "kind": "List", "items": objects(3)})
+    folder.file("objects/b.yaml", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}})
+    found = run("-f", folder.file("new.yaml", OLD), "--objects", str(folder.path / "objects"), "-o", "json")
+    (report,) = json.loads(found.stdout)["items"]
+    assert (report["objects"], report["notes"]) == (3, ["1 of the objects are of another kind"])
+
+
+def test_a_conversion_that_the_file_does_not_mention_stays(folder: Folder) -> None:
+    webhook = {
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": {"url": "https://x.example"}, "conversionReviewVersions": ["v1"]},
+    }
+    versions = version(a=TEXT, b=INTEGER), version("v2", storage=False, a=TEXT, b=INTEGER)
+    new = crd(*versions)
+    del new["spec"]["conversion"]
+    files = folder.file("new.yaml", new), folder.file("old.yaml", crd(*versions, conversion=webhook))
+    found = run("-f", files[0], "--from", files[1], "--objects", folder.file("o.yaml", *objects(1)))
+    assert found.exit_code == 2
+    assert "a webhook converts: what is read at v2 was not rehearsed" in found.stdout
+
+
+def _rules(*rules: Json, version: str = "v2") -> Json:
+    return {
+        "apiVersion": "crdkeeper.dev/v1alpha1",
+        "kind": "VersionConversion",
+        "metadata": {"name": f"widgets.{GROUP}"},
+        "spec": {
+            "resource": {"group": GROUP, "resource": "widgets"},
+            "hub": "v1",
+            "spokes": [{"version": version, "rules": list(rules)}],
+        },
+    }
+
+
+def test_objects_that_convert_differently_or_not_at_all(folder: Folder) -> None:
+    both = crd(version(a=TEXT, b=INTEGER), version("v2", storage=False, a=TEXT, b=TEXT))
+    new, old = folder.file("new.yaml", both), folder.file("old.yaml", both)
+    listed = folder.file("objects.yaml", *objects(3))
+    cast = folder.file("cast.yaml", _rules({"hub": "spec.b", "spoke": "spec.b", "cast": True}))
+    swapped = folder.file(
+        "swapped.yaml",
+        _rules(
+            {"hub": "spec.b", "spoke": "spec.a", "cast": True},
+            {"hub": "spec.a", "spoke": "spec.b"},
+        ),
+    )
+    files = ("-f", new, "--from", old, "--objects", listed, "-o", "json")
+
+    same = run(*files, "--rules", cast, "--old-rules", cast)
+    assert same.exit_code == 0, same.output
+    differ = run(*files, "--rules", swapped, "--old-rules", cast)
+    (report,) = json.loads(differ.stdout)["items"]
+    assert (differ.exit_code, report["affected"]) == (1, {"ConvertedDifferently": 3})
+    assert {each["field"] for each in report["findings"]} == {"spec.a", "spec.b"}
+
+    numbers = crd(version(a=TEXT), version("v2", storage=False, a=INTEGER))
+    as_number = folder.file("number.yaml", _rules({"hub": "spec.a", "spoke": "spec.a", "cast": True}))
+    texts = folder.file("texts.yaml", *(widget({"a": each}) for each in ("1", "one")))
+    found = run("-f", folder.file("n.yaml", numbers), "--objects", texts, "--rules", as_number, "-o", "json")
+    (report,) = json.loads(found.stdout)["items"]
+    assert (found.exit_code, report["affected"]) == (1, {"Unconvertible": 1})
+
+
+def test_bad_input_is_named(folder: Folder) -> None:
+    good = folder.file("good.yaml", OLD)
+    bad = crd(version(a={"type": 5}))
+    foreign = {**_rules(), "spec": {**_rules()["spec"], "resource": {"group": "x.y", "resource": "z"}}}
+    given = folder.file("objects.yaml", *objects(1))
+    cases: list[tuple[tuple[str, ...], str]] = [
+        (("-f", "nowhere.yaml"), "nowhere.yaml"),
+        (("-f", folder.file("pod.yaml", {"kind": "Pod"})), "no CustomResourceDefinition"),
+        (("-f", folder.file("bad.yaml", bad)), "spec.versions[0].schema.openAPIV3Schema.properties[spec]"),
+        (("-f", folder.file("nameless.yaml", {**OLD, "metadata": {}})), "metadata.name: must be set"),
+        (("-f", good, "--rules", folder.file("foreign.yaml", foreign)), "spec.resource: z.x.y is none of"),
+        (
+            ("-f", good, "--objects", given, "--rules", folder.file("r.yaml", _rules())),
+            "spec.spokes[0].version",
+        ),
+        (("-f", good, "--from", good), "--from goes with --objects"),
+        (("-f", good, "--objects", folder.file("other.yaml", {"kind": "Pod"})), "--objects: no object of"),
+        (("-f", good, "--objects", folder.file("text.yaml", "text")), "no Kubernetes object"),
+        (("-f", good, "--objects", given, "--from", "nowhere.yaml"), "nowhere.yaml"),
+        (
+            ("-f", good, "--objects", folder.file("m.yaml", widget({}, metadata="text"))),
+            "metadata: must be an",
+        ),
+        (("-f", good, "--objects", given, "--old-rules", given), "--old-rules needs --from"),
+        (("-f", good, "--kubeconfig", "nowhere"), "nowhere"),
+        ((), "--filename"),
+    ]
+    for args, said in cases:
+        found = run(*args)
+        assert found.exit_code == 2, (args, found.output)
+        assert said in found.stderr, (args, found.stderr)

@@ -1,0 +1,135 @@
+"""The shadow is made and removed whatever happens; see also tests/cluster/test_rehearse.py."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crdkeeper.cluster import shadow as module
+from crdkeeper.cluster.client import ApiError
+from crdkeeper.cluster.objects import Endpoint
+from crdkeeper.cluster.shadow import Shadow, ShadowFailed
+from crdkeeper.cluster.shadowsource import pages
+from tests.unit.cluster.localserver import Handler, client_of, failure, json, page
+from tests.unit.core.rehearsal.crds import TEXT, crd, version, widget
+
+DEFINITION = crd(version(a=TEXT))
+NONE = json({"items": [], "metadata": {}})
+MADE = json({})
+READY = json({"status": {"conditions": [{"type": "Established", "status": "True"}]}})
+TAKEN = json({"status": {"conditions": [{"type": "NamesAccepted", "status": "False", "message": "in use"}]}})
+LEFT: dict[str, Any] = {
+    "metadata": {"name": "left", "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "spec": {"names": {"kind": "Widget"}},
+}
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAUSE_SECONDS", 0.0)
+
+
+def methods(server: Any) -> list[str]:
+    return [method for method, _ in server.seen]
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([NONE, MADE, json({}), READY, MADE], ["GET", "POST", "GET", "GET", "DELETE"]),
+        # One that was left is removed first.
+        ([json({"items": [LEFT], "metadata": {}}), MADE, MADE, READY, MADE],
+            ["GET", "DELETE", "POST", "GET", "DELETE"]),
+        # Another rehearsal has taken the kind meanwhile.
+        ([NONE, MADE, TAKEN, MADE, MADE, READY, MADE],
+            ["GET", "POST", "GET", "DELETE", "POST", "GET", "DELETE"]),
+        # The removal is tried again.
+        ([NONE, MADE, READY, failure(500), failure(429), failure(404)],
+            ["GET", "POST", "GET", "DELETE", "DELETE", "DELETE"]),
+    ],
+)  # fmt: skip
+async def test_made_and_removed(tmp_path: Path, answers: list[Handler], expected: list[str]) -> None:
+    async with client_of(tmp_path, *answers) as (server, client):
+        async with Shadow(client, DEFINITION):
+            pass
+        assert methods(server) == expected
+        kinds = [body["spec"]["names"]["kind"] for body in server.bodies if body]
+        assert kinds[0] == "Widget"
+        assert len(set(kinds)) == len(kinds)
+
+
+async def test_what_was_never_made_is_not_removed(tmp_path: Path) -> None:
+    async with client_of(tmp_path, NONE, failure(403, "Forbidden", "no")) as (server, client):
+        with pytest.raises(ApiError, match="no"):
+            async with Shadow(client, DEFINITION):
+                pass
+        assert methods(server) == ["GET", "POST"]
+
+
+async def test_schemas_that_can_only_be_kept_are_rehearsed_offline(tmp_path: Path) -> None:
+    async with client_of(tmp_path, NONE, failure(422, "Invalid", "too costly")) as (server, client):
+        with pytest.raises(ShadowFailed, match=r"rehearse offline, with --objects and --from: too costly"):
+            async with Shadow(client, DEFINITION):
+                pass
+        assert methods(server) == ["GET", "POST"]
+
+
+async def test_what_cannot_be_removed_is_told_with_the_remedy(tmp_path: Path) -> None:
+    async with client_of(tmp_path, NONE, MADE, READY, failure(403, "Forbidden", "never")) as (_, client):
+        with pytest.raises(ShadowFailed, match=r"never\. .* kubectl delete crd r[0-9a-f]+\.rehearsal"):
+            async with Shadow(client, DEFINITION):
+                pass
+
+
+async def test_an_error_in_the_middle_removes_it(tmp_path: Path) -> None:
+    async with client_of(tmp_path, NONE, MADE, READY, MADE) as (server, client):
+        with pytest.raises(ZeroDivisionError):
+            async with Shadow(client, DEFINITION):
+                raise ZeroDivisionError
+        assert methods(server)[-1] == "DELETE"
+
+
+async def test_it_waits_as_the_server_asks_and_then_has_its_answer(tmp_path: Path) -> None:
+    causes = {"causes": [{"field": "spec.a", "message": "Required value"}]}
+    answers = [failure(429), page("404 page not found", 404), json({"metadata": {"uid": "1"}}), failure(503)]
+    last = failure(422, "Invalid", "is invalid", details=causes)
+    async with client_of(tmp_path, NONE, MADE, READY, *answers, last, MADE) as (server, client):
+        async with Shadow(client, DEFINITION) as shadow:
+            answer = await shadow.judge(widget({}))
+        assert answer is not None
+        assert (answer.code, answer.causes) == (422, [("spec.a", "Required value")])
+        sent = next(body for body in reversed(server.bodies) if body)
+        assert (sent["apiVersion"], sent["kind"]) == ("rehearsal.crdkeeper.dev/v1", "Widget")
+
+
+async def test_what_is_never_served_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SERVED_SECONDS", 0.0)
+    gone = [page("404 page not found", 404), json({"metadata": {"uid": "1"}}), MADE]
+    async with client_of(tmp_path, NONE, MADE, READY, *gone) as (_, client):
+        with pytest.raises(ShadowFailed, match="is not served after"):
+            async with Shadow(client, DEFINITION) as shadow:
+                await shadow.judge(widget({}))
+
+
+async def test_pages_of_objects_go_on_after_an_expired_token(tmp_path: Path) -> None:
+    def listed(*names: str, token: str = "") -> Handler:
+        items = [{"metadata": {"name": each}, "spec": {}} for each in names]
+        return json(
+            {
+                "apiVersion": "example.com/v1",
+                "kind": "WidgetList",
+                "metadata": {"continue": token},
+                "items": items,
+            }
+        )
+
+    expired = failure(410, "Expired", "too old", metadata={"continue": "b/"})
+    answers = [listed("x", token="a/"), expired, listed("y", token="c"), listed()]
+    async with client_of(tmp_path, *answers) as (server, client):
+        found = [
+            each async for page in pages(client, Endpoint("example.com", "v1", "widgets")) for each in page
+        ]
+    assert [(each["apiVersion"], each["kind"]) for each in found] == 2 * [("example.com/v1", "Widget")]
+    assert [each["metadata"]["name"] for each in found] == ["x", "y"]
+    tokens = [path.partition("&continue=")[2] for _, path in server.seen]
+    assert tokens == ["", "a%2F", "b%2F", "c"]
