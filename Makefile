@@ -27,6 +27,10 @@ controlplane: $(READY) ## Build etcd, kube-apiserver, kube-controller-manager an
 demo: controlplane ## Show a migration on a real API server, then clean up
 	$(BIN)/python -m demo
 
+.PHONY: demo-conversion
+demo-conversion: controlplane ## Show how rules convert between versions, then clean up
+	$(BIN)/python -m demo conversion
+
 .PHONY: test
 test: controlplane ## Run all tests
 	$(BIN)/pytest
@@ -38,7 +42,7 @@ test-unit: $(READY) ## Run the tests that need no control plane
 .PHONY: test-long
 test-long: controlplane ## Run all tests, with the long versions of the random ones
 	HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 CRDKEEPER_FLIPS=20 CRDKEEPER_VARIANTS=5000 CRDKEEPER_EXPRESSIONS=10000 CRDKEEPER_UPDATES=150 CRDKEEPER_OBJECTS=20000 \
-		CRDKEEPER_UPGRADES=1000 $(BIN)/pytest --timeout 1800
+		CRDKEEPER_UPGRADES=1000 CRDKEEPER_REHEARSALS=107 CRDKEEPER_FAULT_SECONDS=120 $(BIN)/pytest --timeout 1800
 
 .PHONY: lint
 lint: $(READY) ## Check style, types and the direction of imports
@@ -78,6 +82,10 @@ bench-schema: $(READY) ## Compare validations and CEL evaluations per second wit
 .PHONY: bench-migration
 bench-migration: controlplane ## Compare our rate with the API server's ceiling, the in-tree migrator and one at a time
 	$(BIN)/python -m tests.benchmark.migration --objects $(OBJECTS) --rounds $(ROUNDS)
+
+.PHONY: bench-conversion
+bench-conversion: controlplane ## Compare our conversion webhook with one written by hand in Go
+	$(BIN)/python -m tests.benchmark.conversion --rounds $(ROUNDS)
 
 DEFINITIONS ?= 2000
 

@@ -1,11 +1,11 @@
-"""`python -m demo`: plays the story, says how long it took, and leaves nothing behind."""
+"""`python -m demo [conversion]`: plays a story, says how long it took, and leaves nothing behind."""
 
 import signal
 import sys
 import time
 
+from demo import conversionstory, story
 from demo.stage import KUBECONFIG, Occupied, Stage, stage
-from demo.story import OBJECTS, play
 from demo.terminal import CommandFailed
 from tests.controlplane.binaries import BinariesMissing
 from tests.controlplane.build import BuildFailed
@@ -19,11 +19,17 @@ def main() -> int:
     """Returns the exit status: 0 if all went as the story says."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
     started = time.monotonic()
+    conversion = sys.argv[1:] == ["conversion"]
     try:
-        with stage() as set_up:
+        # The webhook runs on this machine, where the API servers of other clusters do not reach it.
+        with stage(own=conversion) as set_up:
             _introduce(set_up, time.monotonic() - started)
             try:
-                play(set_up)
+                if conversion:
+                    conversionstory.play(set_up)
+                else:
+                    set_up.terminal.comment(f"{story.OBJECTS:,} objects will be migrated.")
+                    story.play(set_up)
             except BaseException:
                 _last_words(set_up)
                 raise
@@ -53,7 +59,6 @@ def _introduce(stage: Stage, seconds: float) -> None:
             f"A real control plane (etcd, kube-apiserver, kube-controller-manager), up in {seconds:.1f} s."
         )
     terminal.run("kubectl version")
-    terminal.comment(f"{OBJECTS:,} objects will be migrated.")
 
 
 def _last_words(stage: Stage) -> None:

@@ -14,6 +14,7 @@ from demo.databases import GROUP, NAMESPACES, PLURAL
 from demo.terminal import ROOT, Terminal
 from tests.cluster.harness.installation import NAMESPACE
 from tests.cluster.harness.operator import Operator
+from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane import binaries
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.external import ExternalCluster
@@ -34,6 +35,7 @@ class Stage:
     cluster: Cluster
     terminal: Terminal
     operator: Operator | None = None
+    webhook: WebhookPod | None = None
 
     @property
     def plane(self) -> ControlPlane | None:
@@ -42,27 +44,35 @@ class Stage:
 
     def start_operator(self) -> Operator:
         """Starts it as a process of this machine, under the account that the manifests gave it."""
-        self.operator = Operator(self.cluster, identity="demo")
+        flags = {"webhook-url": self.webhook.url} if self.webhook is not None else None
+        self.operator = Operator(self.cluster, identity="demo", flags=flags)
         self.operator.start()
         return self.operator
 
-    def stop_operator(self) -> None:
-        """Ends it if it runs."""
+    def add_webhook(self) -> WebhookPod:
+        """A conversion webhook, which can start when the operator has made its certificate."""
+        self.webhook = WebhookPod(self.cluster, self.cluster.directory / "webhook")
+        return self.webhook
+
+    def stop(self) -> None:
+        """Ends what runs."""
+        if self.webhook is not None:
+            self.webhook.close()
         if self.operator is not None:
             self.operator.close()
 
 
 @contextmanager
-def stage() -> Iterator[Stage]:
-    """Sets the stage and clears it, however the demo ends."""
+def stage(*, own: bool = False) -> Iterator[Stage]:
+    """Sets the stage and clears it, however the demo ends. `own`: never on the user's cluster."""
     with tempfile.TemporaryDirectory(prefix="crdkeeper-demo-") as name:
         directory = Path(name)
-        external = os.environ.get(KUBECONFIG)
+        external = None if own else os.environ.get(KUBECONFIG)
         with _borrowed(Path(external), directory) if external else _own(directory) as set_up:
             try:
                 yield set_up
             finally:
-                set_up.stop_operator()
+                set_up.stop()
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 import json
 
 from demo.databases import GROUP, NAMESPACES, PLURAL
+from demo.installing import install
 from demo.stage import CRD, Stage
-from demo.terminal import CommandFailed, eventually
+from demo.terminal import CommandFailed
 
 OBJECTS = 2000
 _OLD, _NEW = f"{GROUP}/v1", f"{GROUP}/v2"
@@ -19,7 +20,7 @@ _GET_PROOF = (
 def play(stage: Stage) -> None:
     """All chapters. Raises CommandFailed where something is not as the story says."""
     for chapter in (
-        _install,
+        install,
         _say_what_is_wanted,
         _use_the_api,
         _change_the_storage_version,
@@ -28,23 +29,6 @@ def play(stage: Stage) -> None:
         _remove_the_old_version,
     ):
         chapter(stage)
-
-
-def _install(stage: Stage) -> None:
-    terminal = stage.terminal
-    terminal.heading("Install crdkeeper")
-    terminal.run("kubectl apply --server-side -k manifests")
-    terminal.run("kubectl wait --for=condition=Established crd -l app.kubernetes.io/name=crdkeeper")
-    if stage.plane is None:
-        terminal.comment("The demo needs no image: the operator runs on this machine instead of in pods.")
-        terminal.run("kubectl scale deployment crdkeeper-operator -n crdkeeper-system --replicas=0")
-    else:
-        terminal.comment("Here is no kubelet to start the Deployment's pods: the operator runs as a process.")
-    terminal.comment("It has a token of its ServiceAccount: its rights are those of the manifests.")
-    terminal.typed("crdkeeper run --kubeconfig operator.kubeconfig &")
-    operator = stage.start_operator()
-    eventually(operator.leading, "the operator leads")
-    terminal.show(operator.log_since().rstrip("\n"))
 
 
 def _say_what_is_wanted(stage: Stage) -> None:
