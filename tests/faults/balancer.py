@@ -1,0 +1,150 @@
+"""A TCP balancer that stands for a Service of webhook replicas, as kube-proxy makes one.
+
+A new connection goes to one of the replicas that are ready by /readyz, at random; one that is refused there
+is refused. Connections that are open stay where they are. Bytes are not looked at.
+"""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+_PIECE = 1 << 16
+_LONGEST_ALERT = 64
+"""Bytes. What is longer is a request, and no goodbye of TLS."""
+_PROBE_SECONDS = 0.05
+
+
+@dataclass
+class Backend:
+    """One replica, and what became of connections to it."""
+
+    port: int
+    probe_port: int
+    ready: bool = False
+    refused: int = 0
+    """Connections to it that could not be made."""
+    cut: int = 0
+    """Connections that it ended when the client had spoken last: a request was not answered."""
+
+
+@dataclass
+class Balancer:
+    """Listens on a loopback port, on the running event loop."""
+
+    port: int
+    backends: Sequence[Backend]
+    lag: float = 0.0
+    """Seconds from a change of readiness to its effect, as EndpointSlices and kube-proxy have."""
+    connections: int = 0
+    nowhere: int = 0
+    """Connections while no replica was ready."""
+    _random: Random = field(default_factory=lambda: Random(1))
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, backlog=1024)
+        for each in self.backends:
+            self._keep(self._probe(each))
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for each in list(self._tasks):
+            each.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _probe(self, backend: Backend) -> None:
+        while True:
+            ready = await _is_ready(backend.probe_port)
+            if ready is not None and ready != backend.ready:
+                await asyncio.sleep(self.lag)
+                backend.ready = ready
+            await asyncio.sleep(_PROBE_SECONDS)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        ready = [each for each in self.backends if each.ready]
+        if not ready:
+            self.nowhere += 1
+            writer.transport.abort()
+            return
+        backend = self._random.choice(ready)
+        try:
+            there = await asyncio.open_connection("127.0.0.1", backend.port)
+        except OSError:
+            backend.refused += 1
+            writer.transport.abort()
+            return
+        self._keep(_Pipe(backend, reader, writer, *there).run())
+
+
+@dataclass
+class _Pipe:
+    backend: Backend
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    there_reader: asyncio.StreamReader
+    there_writer: asyncio.StreamWriter
+    asked: bool = True
+    """Whether the client waits: it connected, or spoke last."""
+    client_left: bool = False
+
+    async def run(self) -> None:
+        tasks = [
+            asyncio.create_task(self._copy(self.reader, self.there_writer, asks=True)),
+            asyncio.create_task(self._copy(self.there_reader, self.writer, asks=False)),
+        ]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if self.asked and not self.client_left:
+                self.backend.cut += 1
+        finally:
+            for each in tasks:
+                each.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for writer in (self.writer, self.there_writer):
+                writer.close()
+
+    async def _copy(self, source: asyncio.StreamReader, to: asyncio.StreamWriter, *, asks: bool) -> None:
+        with suppress(OSError):
+            while piece := await source.read(_PIECE):
+                if len(piece) > _LONGEST_ALERT:
+                    self.asked = asks
+                to.write(piece)
+                await to.drain()
+            self.client_left |= asks
+
+
+async def _is_ready(port: int) -> bool | None:
+    """None if there was no answer in time, of which a kubelet makes nothing until it happens again."""
+    try:
+        async with asyncio.timeout(10):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                writer.write(b"GET /readyz HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n")
+                answer = await reader.readline()
+            finally:
+                writer.close()
+    except TimeoutError:
+        return None
+    except OSError:
+        return False
+    return answer.startswith(b"HTTP/1.1 200")
+
+
+async def until_ready(backends: Sequence[Backend], seconds: float = 30.0) -> None:
+    """Return once the balancer sends connections to all of them."""
+    deadline = time.monotonic() + seconds
+    while not all(each.ready for each in backends):
+        assert time.monotonic() < deadline, "not all replicas became ready"
+        await asyncio.sleep(0.02)

@@ -1,0 +1,122 @@
+"""Replicas of `crdkeeper webhook` that serve the CronTabs from files, as a kubelet mounts them."""
+
+import asyncio
+import base64
+import itertools
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from crdkeeper.cluster.client import ApiError, Client
+from tests.cluster.conversion import RULES, crontab_definition, rules_of
+from tests.controlplane.ports import Ports
+from tests.controlplane.probe import answers
+from tests.controlplane.processes import Process
+from tests.faults.balancer import Backend
+
+_SYNC_SECONDS: Final = 0.2
+GRACE: Final = 120.0
+
+
+class Volume:
+    """Files that change all at once, as a kubelet does it: a link to a new folder replaces the one before."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._numbers = itertools.count()
+        self._content: dict[str, bytes] = {}
+        directory.mkdir(parents=True)
+
+    def file(self, name: str) -> Path:
+        return self.directory / name
+
+    def write(self, content: Mapping[str, bytes]) -> None:
+        """Have these files there, and no others."""
+        if content == self._content:
+            return
+        self._content = dict(content)
+        folder = self.directory / f"..{next(self._numbers)}"
+        folder.mkdir()
+        for name, each in content.items():
+            (folder / name).write_bytes(each)
+        link = self.directory / "..new"
+        link.symlink_to(folder.name)
+        link.replace(self.directory / "..data")
+        for name in content:
+            if not self.file(name).is_symlink():
+                self.file(name).symlink_to(f"..data/{name}")
+
+    def write_secret(self, secret: Mapping[str, Any]) -> None:
+        """Have the data of that Secret there."""
+        self.write({name: base64.b64decode(each) for name, each in (secret.get("data") or {}).items()})
+
+
+class Replica:
+    """One replica, with ports of its own."""
+
+    def __init__(
+        self, name: str, directory: Path, source: Mapping[str, str], *, drain_seconds: float
+    ) -> None:
+        """`source` are the flags that say where the rules are."""
+        self._ports = Ports()
+        self._held = False
+        self.volume = Volume(directory / f"tls-{name}")
+        self.backend = Backend(self._ports.take(), self._ports.take())
+        self.process = Process(
+            f"webhook-{name}",
+            Path(sys.executable),
+            {
+                **source,
+                "tls-cert-file": str(self.volume.file("tls.crt")),
+                "tls-private-key-file": str(self.volume.file("tls.key")),
+                "listen": f"127.0.0.1:{self.backend.port}",
+                "probe-port": str(self.backend.probe_port),
+                "drain-seconds": str(drain_seconds),
+            },
+            arguments=("-m", "crdkeeper", "webhook"),
+            directory=directory,
+            ready=partial(answers, self.backend.probe_port, "/readyz"),
+        )
+
+    async def mount(self, client: Client, secret: str) -> None:
+        """Keep the volume as that Secret is, as a kubelet does, until cancelled."""
+        while True:
+            with suppress(ApiError):
+                found = await client.request("GET", secret)
+                if not self._held:
+                    self.volume.write_secret(found)
+            await asyncio.sleep(_SYNC_SECONDS)
+
+    async def hold(self, content: Mapping[str, bytes]) -> None:
+        """Have these files in the volume until `release`. On the event loop of `mount`."""
+        self._held = True
+        self.volume.write(content)
+
+    async def release(self) -> None:
+        """Follow the Secret again."""
+        self._held = False
+
+    def stop(self) -> None:
+        """SIGTERM, and the end is in good order: nothing had to be killed."""
+        self.process.stop(GRACE)
+        assert self.process.exit_status == 0, self.process.exit_status
+
+    def close(self) -> None:
+        if self.process.running:
+            self.process.kill()
+        self._ports.close()
+
+
+def write_rules(directory: Path, group: str) -> Path:
+    """A file of the rules and the CRD that they are about."""
+    definition = crontab_definition(group, storage="v1", client_config={"url": "https://example.com/"})
+    path = directory / "rules.yaml"
+    documents = json.loads(json.dumps([definition, rules_of(group, RULES)]))  # without YAML's anchors
+    path.write_text(yaml.safe_dump_all(documents))
+    return path
