@@ -58,9 +58,9 @@ class Join(_Strict):
 class Expressions(_Strict):
     """Expressions of CEL, one for each direction; in a direction without one the field is not set.
 
-    `self` is the value of the rule's field on the side that is read, and where that is not there nothing is
-    evaluated. `object` is the whole of that side: the object, or within `each` the item. A rule that names no
-    field of the side that is read has `object` alone. Of metadata only name and generateName are seen. The
+    `self` is the value of the rule's field on the side that is read; where that is not there or null, nothing
+    is evaluated. `object` is the whole of that side: the object, or within `each` the item. A rule that names
+    no field of the side that is read has `object` alone. Of metadata only name and generateName are seen. The
     result has the type of the field that is written; `optional.none()` leaves it unset.
     """
 

@@ -73,12 +73,16 @@ class Compute:
     """Where it is not there, neither is the target; None if the target depends on the object alone."""
     target: Steps
     evaluate: Callable[[Any, Any], Any]
-    """Of the object, and what is at `source`."""
+    """Of the object, and what is at `source`; null becomes null or nothing, without evaluation."""
+    nullable: bool
+    """Whether the target can be null."""
 
     def __call__(self, value: Any, made: dict[str, Any]) -> None:
         """Carry it out, from `value` to `made`."""
         found = ABSENT if self.source is None else get(value, self.source)
-        if found is ABSENT and self.source is not None:
+        if self.source is not None and (found is ABSENT or found is None):
+            if found is None and self.nullable:
+                put(made, self.target, None)
             return
         try:
             put(made, self.target, self.evaluate(value, found))

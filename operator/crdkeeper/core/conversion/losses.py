@@ -1,6 +1,7 @@
 """Which fields one version alone has, by choice of the rules, and what becomes of them."""
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from crdkeeper.api.versionconversion import ConversionLoss, ConversionRule, Spoke, VersionConversionSpec
 
@@ -23,14 +24,12 @@ def without_drops(spec: VersionConversionSpec) -> VersionConversionSpec | None:
 
 def _losses(version: str, rules: Sequence[ConversionRule], hub: str, spoke: str) -> Iterator[ConversionLoss]:
     for rule in rules:
-        if rule.aside or rule.drop:
-            treatment = "KeptAside" if rule.aside else "Dropped"
-            if rule.hub is not None:
-                yield ConversionLoss(version=version, side="Hub", path=hub + rule.hub, treatment=treatment)
-            else:
-                yield ConversionLoss(
-                    version=version, side="Spoke", path=f"{spoke}{rule.spoke}", treatment=treatment
-                )
+        treatment: Literal["KeptAside", "Dropped"] = "Dropped" if rule.drop else "KeptAside"
+        one_sided = bool(rule.aside or rule.drop)
+        if rule.hub is not None and (one_sided or (rule.cel is not None and rule.cel.to_spoke is None)):
+            yield ConversionLoss(version=version, side="Hub", path=hub + rule.hub, treatment=treatment)
+        if rule.spoke is not None and (one_sided or (rule.cel is not None and rule.cel.to_hub is None)):
+            yield ConversionLoss(version=version, side="Spoke", path=spoke + rule.spoke, treatment=treatment)
         if rule.each:
             yield from _losses(version, rule.each, f"{hub}{rule.hub}[*].", f"{spoke}{rule.spoke}[*].")
 

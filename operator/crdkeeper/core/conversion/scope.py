@@ -285,7 +285,8 @@ class Scope:
             except BadExpression as error:
                 self._error(at, str(error))
                 continue
-            self._act(side, Compute(steps, target[0], made), target[0])
+            nullable = bool(target[1].get("nullable"))
+            self._act(side, Compute(steps, target[0], made, nullable), target[0])
 
     def _add_join(self, rule: ConversionRule, where: str) -> None:
         join = rule.join

@@ -84,6 +84,15 @@ def test_what_leaves_a_field_unset() -> None:
     assert alone.convert(at("v1", {}), "v2") == at("v2", {"a": "a"})
 
 
+def test_null_is_not_evaluated() -> None:
+    null = {**STRING, "nullable": True}
+    for target, wanted in ((null, {"a": None}), (STRING, {})):
+        conversion = to_spoke(null, target, "self.upperAscii()")
+        made = conversion.convert(at("v1", {"a": None}), "v2")
+        assert made["spec"] == wanted
+        assert conversion.convert(made, "v1") == at("v1", {"a": None})
+
+
 def test_a_field_whose_way_back_nobody_wrote_is_kept_aside() -> None:
     conversion = to_spoke(STRING, STRING, "self + '!'")
     there = conversion.convert(at("v1", {"a": "x"}), "v2")

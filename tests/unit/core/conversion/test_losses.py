@@ -31,6 +31,11 @@ def test_losses_are_named_wherever_they_are() -> None:
     ]
 
 
+def test_an_expression_for_one_direction_alone() -> None:
+    found = losses(spec({"hub": "spec.a", "spoke": "spec.b", "cel": {"toHub": "self"}}))
+    assert [(each.side, each.path, each.treatment) for each in found] == [("Hub", "spec.a", "KeptAside")]
+
+
 def test_rules_without_drops() -> None:
     kept = without_drops(spec({"spoke": "spec.c", "drop": True}, NESTED))
     assert kept is not None
