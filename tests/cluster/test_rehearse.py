@@ -180,7 +180,7 @@ async def test_all_objects_are_counted_and_nothing_is_written(stage: Stage) -> N
     assert await stage.shadows() == []
 
 
-async def test_the_text_names_fields_messages_and_objects(stage: Stage) -> None:
+async def _text_names_fields_messages_and_objects(stage: Stage) -> None:
     new = stage.file(
         "new.yaml", crd(stage.group, with_spec(host={"type": "string", "maxLength": 5}, port=None))
     )
@@ -203,7 +203,7 @@ async def test_the_text_names_fields_messages_and_objects(stage: Stage) -> None:
     ]
 
 
-async def test_a_definition_that_is_refused_and_one_that_is_new(stage: Stage) -> None:
+async def _one_that_is_refused_and_one_that_is_new(stage: Stage) -> None:
     renamed = crd(stage.group)
     renamed["spec"]["versions"][0]["name"] = "v2"
     report = await stage.rehearse(renamed)
@@ -215,10 +215,9 @@ async def test_a_definition_that_is_refused_and_one_that_is_new(stage: Stage) ->
     assert (report["verdict"], report["isNew"]) == ("Safe", True)
     assert (await stage.rehearse(crd(other, {"type": "nonsense"})))["verdict"] == "Rejected"
     assert await get_definition_object(stage.client, f"widgets.{other}") is None
-    assert await stage.shadows() == []
 
 
-async def test_a_webhook_that_cannot_be_asked_leaves_it_open(stage: Stage) -> None:
+async def _a_webhook_that_cannot_be_asked_leaves_it_open(stage: Stage) -> None:
     new = crd(stage.group)
     new["spec"]["versions"].append(
         {**copy.deepcopy(new["spec"]["versions"][0]), "name": "v2", "storage": False}
@@ -251,6 +250,17 @@ async def test_a_webhook_that_cannot_be_asked_leaves_it_open(stage: Stage) -> No
     assert (report["verdict"], report["doubts"]) == ("Safe", [])
 
 
+async def test_what_is_told_of_definitions_of_all_kinds(stage: Stage) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        for tell in (
+            _text_names_fields_messages_and_objects,
+            _one_that_is_refused_and_one_that_is_new,
+            _a_webhook_that_cannot_be_asked_leaves_it_open,
+        ):
+            tasks.create_task(tell(stage))
+    assert await stage.shadows() == []
+
+
 async def test_objects_that_may_be_stored_in_another_version(stage: Stage) -> None:
     def two(storage: str, **first: Json) -> Json:
         found = crd(stage.group, with_spec(**first))
@@ -271,16 +281,21 @@ async def test_objects_that_may_be_stored_in_another_version(stage: Stage) -> No
     assert (report["verdict"], report["affected"]) == ("Safe", {})
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_told_to_stop_it_removes_the_shadow(stage: Stage, number: signal.Signals) -> None:
-    command = stage.shell.start("rehearse", "-f", stage.file("new.yaml", crd(stage.group)))
-    await eventually(stage.shadows)
-    command.signal(number)
+async def test_told_to_stop_it_removes_the_shadow(stage: Stage) -> None:
+    new = stage.file("new.yaml", crd(stage.group))
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    commands = [stage.shell.start("rehearse", "-f", new) for _ in numbers]
 
-    done = await command.done()
+    async def both() -> bool:
+        return len(await stage.shadows()) == len(commands)
 
-    assert done.exit_code == 128 + number
-    assert done.stderr == "Stopped; nothing is left behind.\n"
+    await eventually(both)
+    for command, number in zip(commands, numbers, strict=True):
+        command.signal(number)
+
+    done = [await each.done() for each in commands]
+    assert [each.exit_code for each in done] == [128 + number for number in numbers]
+    assert {each.stderr for each in done} == {"Stopped; nothing is left behind.\n"}
     assert await stage.shadows() == []
 
 
@@ -301,7 +316,8 @@ async def test_what_a_killed_rehearsal_left_is_removed_by_a_later_one(stage: Sta
     assert (report["verdict"], report["objects"]) == ("Safe", NUMBER)
     assert [each["metadata"]["name"] for each in await stage.shadows()] == [left[0]["metadata"]["name"]]
 
-    if len(await list_definition_objects(stage.client, LABEL)) > 1:
+    others = await list_definition_objects(stage.client, LABEL)
+    if len([each for each in others if "deletionTimestamp" not in each["metadata"]]) > 1:
         pytest.skip("somebody else rehearses in this cluster, whose shadow would be removed")
     definition = await get_definition_object(stage.client, stage.name)
     assert definition is not None
@@ -310,13 +326,16 @@ async def test_what_a_killed_rehearsal_left_is_removed_by_a_later_one(stage: Sta
     assert await stage.shadows() == []
 
 
-async def test_a_shadow_that_somebody_removes_ends_the_rehearsal(stage: Stage) -> None:
+async def test_a_namespace_that_is_gone_and_a_shadow_that_is_gone(stage: Stage) -> None:
     definition = await get_definition_object(stage.client, stage.name)
     assert definition is not None
     sent = widgets(stage.group)[1]
     async with Shadow(stage.client, definition) as shadow:
         answer = await shadow.judge(sent)
         assert answer is not None and answer.code == 201
+        gone = {**sent, "metadata": {"name": "w", "namespace": f"gone-{uuid.uuid4().hex[:8]}"}}
+        assert await shadow.judge(gone) is None
+
         await stage.client.request("DELETE", f"{CRDS}/{shadow.name}")
 
         async def refused() -> bool:
@@ -327,15 +346,6 @@ async def test_a_shadow_that_somebody_removes_ends_the_rehearsal(stage: Stage) -
             return False  # its removal takes a moment
 
         await eventually(refused)
-
-
-async def test_objects_of_a_namespace_that_is_gone_are_gone(stage: Stage) -> None:
-    definition = await get_definition_object(stage.client, stage.name)
-    assert definition is not None
-    sent = widgets(stage.group)[1]
-    sent["metadata"]["namespace"] = f"gone-{uuid.uuid4().hex[:8]}"
-    async with Shadow(stage.client, definition) as shadow:
-        assert await shadow.judge(sent) is None
 
 
 def rules_of(group: str) -> list[Json]:

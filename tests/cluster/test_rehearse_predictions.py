@@ -49,11 +49,11 @@ from tests.controlplane.cluster import Cluster
 Json = Any
 COUNT = int(os.environ.get("CRDKEEPER_REHEARSALS", "0"))
 SEED = int(os.environ.get("CRDKEEPER_SEED", "0"))
-OBJECTS = int(os.environ.get("CRDKEEPER_REHEARSAL_OBJECTS", "10"))
+OBJECTS = int(os.environ.get("CRDKEEPER_REHEARSAL_OBJECTS", "8"))
 PER_DEFINITION = 10
-AT_ONCE = 8
+AT_ONCE = 9
 _HAPPENS = ("Pruned", "Defaulted", "Refused", "WriteRefused", "LostOnWrite")
-DEALT = 2
+DEALT = 3
 """How often our own CRDs are there when the changes are dealt out."""
 SHOWN = 10
 TIMEOUT_SECONDS = 300 + 120 * COUNT

@@ -21,6 +21,7 @@ SCHEDULE: Final = {"v1": "schedule", "v1beta1": "cronSpec", "v1alpha1": "cronSpe
 VERSIONS: Final = tuple(SCHEDULE)
 _OBJECTS: Final = 3
 _PAUSE_SECONDS: Final = 0.004
+_MOST_TRIES: Final = 10
 
 
 class Background:
@@ -78,6 +79,8 @@ class Load:
     clients: int = 6
     seed: int = 1
     answered: int = 0
+    repeated: int = 0
+    """Requests that the API server wanted to be sent again."""
     failures: list[Failure] = field(default_factory=list)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -148,18 +151,28 @@ class Load:
     async def _send(
         self, method: str, path: str, body: dict[str, Any] | None = None
     ) -> dict[str, Any] | None:
-        """The answer; None for a failure, which is noted."""
+        """The answer; None for a failure, which is noted.
+
+        As kubectl and all that is built on client-go, it tries again where the server says when. After each
+        change of a CRD the API server does: it builds the storage anew, and requests that were slow to
+        begin get 503 "apiserver is shutting down" (crdHandler.tearDown). Failed conversions never say so.
+        """
         began = time.monotonic()
         content = None if body is None else orjson.dumps(body)
         kind = MERGE_PATCH if method == "PATCH" else "application/json"
-        try:
-            answer = await self.client.send(method, path, content=content, content_type=kind)
-        except Unreachable as error:
-            self.failures.append(Failure(began, f"{method} {path}", str(error)))
-            return None
-        if answer.code >= 400:
+        for _ in range(_MOST_TRIES):
+            try:
+                answer = await self.client.send(method, path, content=content, content_type=kind)
+            except Unreachable as error:
+                self.failures.append(Failure(began, f"{method} {path}", str(error)))
+                return None
+            if answer.code < 400:
+                self.answered += 1
+                return answer.json()
             said = f"{answer.code}: {answer.json().get('message')}"
-            self.failures.append(Failure(began, f"{method} {path}", said))
-            return None
-        self.answered += 1
-        return answer.json()
+            if answer.retry_after is None or "conversion webhook" in said:
+                break
+            self.repeated += 1
+            await asyncio.sleep(answer.retry_after)
+        self.failures.append(Failure(began, f"{method} {path}", said))
+        return None

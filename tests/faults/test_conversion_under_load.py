@@ -86,6 +86,7 @@ class Scene:
         """What came of the load."""
         return {
             "answered": self.load.answered,
+            "repeated": self.load.repeated,
             "failed": len(self.load.failures),
             "cut": sum(each.backend.cut for each in self.replicas),
             "refused": sum(each.backend.refused for each in self.replicas),
