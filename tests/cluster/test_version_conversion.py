@@ -1,11 +1,14 @@
 """From `kubectl apply` of a VersionConversion to versions that convert, and back to none."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.cluster.conversion import RULES, rules_of
+from tests.cluster.conversion import RULES, crontab_definition, rules_of
 from tests.cluster.conversionscene import V1, V1ALPHA1, Scene, until
 from tests.cluster.harness import NAMESPACE, Operator
 from tests.cluster.harness.webhookpod import WebhookPod
@@ -253,3 +256,25 @@ def test_rules_that_cannot_be_understood_are_told_so(scene: Scene) -> None:
     found = scene.wait("Ready", "False", "InvalidRules")
     (problem,) = found["status"]["problems"]
     assert problem["path"] == "spec.spokes.1.rules.0.each.0.each.0.each.0.wrong"
+
+
+def test_a_rehearsal_goes_by_the_rules_that_serve(scene: Scene, installed: Cluster) -> None:
+    scene.create("v1", "mine", V1)
+    scene.convert(RULES)
+    scene.ready()
+    definition = crontab_definition(scene.group, storage="v1", client_config={})
+    definition["spec"].pop("conversion")
+    same = rehearse(installed, definition)
+    assert same.returncode == 0, same.stdout + same.stderr
+    spec = definition["spec"]["versions"][2]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"]["extra"] = {"type": "string"}
+    changed = rehearse(installed, definition)
+    assert changed.returncode == 2
+    assert "the cluster's VersionConversion: spec.spokes[1].version: spec.extra" in changed.stderr
+
+
+def rehearse(plane: Cluster, definition: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "crdkeeper", "rehearse", "-f", "-", f"--kubeconfig={plane.kubeconfig}"]
+    return subprocess.run(
+        command, input=json.dumps(definition), capture_output=True, text=True, timeout=120, check=False
+    )

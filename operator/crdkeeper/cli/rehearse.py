@@ -36,8 +36,16 @@ _MANY = 500
     help="Rehearse offline, on these objects instead of the cluster's. [may be repeated]",
 )
 @click.option("--from", "old_file", metavar="FILE", help="With --objects: the CRD as it is now.")
-@click.option("--rules", metavar="FILE", help="The VersionConversion by which a webhook will convert.")
-@click.option("--old-rules", metavar="FILE", help="The VersionConversion by which one converts now.")
+@click.option(
+    "--rules",
+    metavar="FILE",
+    help="The VersionConversion by which a webhook will convert. [default: the cluster's]",
+)
+@click.option(
+    "--old-rules",
+    metavar="FILE",
+    help="The VersionConversion by which one converts now. [default: the cluster's]",
+)
 @click.option(
     "--output",
     "-o",

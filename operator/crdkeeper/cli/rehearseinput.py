@@ -1,7 +1,7 @@
 """What `crdkeeper rehearse` reads: new CRDs, rules of conversion, and objects from files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +13,8 @@ from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.core.schema.finding import Undecided
 from crdkeeper.core.schema.objectmeta import Malformed, object_meta
+
+_CLUSTER = "the cluster's VersionConversion"
 
 
 def read_definitions(names: Iterable[str]) -> list[dict[str, Any]]:
@@ -84,6 +86,17 @@ class Rules:
                 )
             specs.append(spec)
         return cls(specs[0], specs[1], (new or "", old or ""))
+
+    def completed(self, name: str, serving: VersionConversionSpec | None) -> Self:
+        """With the rules that convert a CRD in the cluster for what no file says of it."""
+        new, old = (
+            each if each is not None and str(each.resource) == name else None for each in (self.new, self.old)
+        )
+        files = (
+            self.files[0] if new is not None else _CLUSTER,
+            self.files[1] if old is not None else _CLUSTER,
+        )
+        return replace(self, new=new or serving, old=old or serving, files=files)
 
     def of(self, name: str, document: Mapping[str, Any]) -> Conversion | None:
         """The conversion of a CRD as it will be; None if there are no rules for it. Raises BadInput."""
