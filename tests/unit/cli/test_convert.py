@@ -1,6 +1,9 @@
 """`crdkeeper convert`, on the CronTab of Kubernetes' documentation."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +197,19 @@ def test_bad_objects_and_versions(folder: Path) -> None:
     other = convert(folder, "--to", "v1", stdin={**FULL, "apiVersion": "other.example.com/v1"})
     assert other.exit_code == 1
     assert "apiVersion: 'other.example.com/v1' is no version of stable.example.com" in other.stderr
+
+
+def test_every_process_converts_in_the_same_words() -> None:
+    demo = Path(__file__).parents[3] / "demo" / "conversion"
+    files = [f"--{option}={demo / name}" for option, name in FILES.items()]
+    command = [sys.executable, "-m", "crdkeeper", "convert", *files, "--to=v1beta1"]
+    made = {
+        subprocess.run(
+            command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3", "4")
+    }
+    assert len(made) == 1
+
+
+FILES = {"definition": "crd.yaml", "rules": "rules.yaml", "filename": "objects.yaml"}

@@ -60,7 +60,8 @@ def _compare(before: Any, after: Any, schema: Schema, at: tuple[Step, ...], foun
         return
     if isinstance(before, dict) and isinstance(after, dict):
         properties, values = schema.get("properties") or {}, schema.get("additionalProperties")
-        for key in before.keys() | after.keys():
+        # In one order in all processes: every replica must make the same annotation of an object.
+        for key in sorted(before.keys() | after.keys()):
             inner = properties.get(key) or (values if isinstance(values, dict) else {})
             _compare(before.get(key, ABSENT), after.get(key, ABSENT), inner, (*at, key), found)
         return
