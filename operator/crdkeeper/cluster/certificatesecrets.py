@@ -17,7 +17,7 @@ from typing import Any
 from cryptography import x509
 
 from crdkeeper.api.meta import FIELD_MANAGER, GROUP, format_time
-from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.cluster.client import Client, find
 from crdkeeper.cluster.issuing import (
     Pair,
     anchor_of,
@@ -113,12 +113,7 @@ class CertificateSecrets:
         await self._write(TLS_SECRET, seen.tls_secret, _TLS_TYPE, data, annotations)
 
     async def _get(self, name: str) -> dict[str, Any] | None:
-        try:
-            return await self._client.request("GET", f"{self._path}/{name}")
-        except ApiError as error:
-            if error.code == 404:
-                return None
-            raise
+        return await find(self._client, f"{self._path}/{name}")
 
     async def _write(
         self,

@@ -213,3 +213,13 @@ class Client:
             else:
                 await asyncio.sleep(answer.retry_after or 0.2 * 2**attempt)
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+async def find(client: Client, path: str, *, accept: str = "application/json") -> dict[str, Any] | None:
+    """What a GET answers; None where nothing is (404). Otherwise as `Client.request`."""
+    try:
+        return await client.request("GET", path, accept=accept)
+    except ApiError as error:
+        if error.code == 404:
+            return None
+        raise

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from crdkeeper.api.meta import FIELD_MANAGER
-from crdkeeper.cluster.client import MERGE_PATCH, METADATA_ONLY, ApiError, Client
+from crdkeeper.cluster.client import MERGE_PATCH, METADATA_ONLY, ApiError, Client, find
 from crdkeeper.core.definition.facts import DefinitionFacts, definition_facts
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -19,12 +19,7 @@ async def get_definition(client: Client, name: str) -> DefinitionFacts | None:
 
 async def get_definition_object(client: Client, name: str) -> dict[str, Any] | None:
     """The whole CRD named `plural.group`, by a consistent read; None if there is none."""
-    try:
-        return await client.request("GET", f"{_PATH}/{name}")
-    except ApiError as error:
-        if error.code == 404:
-            return None
-        raise
+    return await find(client, f"{_PATH}/{name}")
 
 
 async def read_definition(client: Client, name: str) -> bytes | None:
@@ -64,12 +59,9 @@ async def get_revision(client: Client, name: str) -> tuple[str, int] | None:
 
     None if it is gone or about to be: a deletion does not change the generation.
     """
-    try:
-        body = await client.request("GET", f"{_PATH}/{name}", accept=METADATA_ONLY)
-    except ApiError as error:
-        if error.code == 404:
-            return None
-        raise
+    body = await find(client, f"{_PATH}/{name}", accept=METADATA_ONLY)
+    if body is None:
+        return None
     metadata = body["metadata"]
     if "deletionTimestamp" in metadata:
         return None

@@ -1,7 +1,7 @@
 """What discovery says: of one resource that is no CRD's, and of the names of all."""
 
 from crdkeeper.api.storagemigration import GroupResource, MigrationTarget
-from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.cluster.client import ApiError, Client, find
 from crdkeeper.core.resourcenames import ServedResource
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
@@ -32,12 +32,9 @@ async def discover(client: Client, wanted: GroupResource) -> MigrationTarget | N
 async def _versions(client: Client, group: str) -> list[str]:
     if not group:
         return ["v1"]
-    try:
-        found = await client.request("GET", f"/apis/{group}")
-    except ApiError as error:
-        if error.code == 404:
-            return []
-        raise
+    found = await find(client, f"/apis/{group}")
+    if found is None:
+        return []
     preferred = found["preferredVersion"]["version"]
     others = [each["version"] for each in found["versions"] if each["version"] != preferred]
     return [preferred, *others]

@@ -11,7 +11,7 @@ from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import API_VERSION, FIELD_MANAGER, GROUP, VERSION
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionconversion import VersionConversion
-from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
+from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client, find
 
 Ours = StorageMigration | DefinitionPolicy | DefinitionReport | VersionConversion
 
@@ -26,35 +26,19 @@ REPORTS = _path(DefinitionReport.plural)
 
 async def list_migrations(client: Client) -> list[StorageMigration] | None:
     """All StorageMigrations; None where the kind is not installed."""
-    try:
-        body = await client.request("GET", _path(StorageMigration.plural))
-    except ApiError as error:
-        if error.code == 404:
-            return None
-        raise
-    return [StorageMigration.model_validate(each) for each in body["items"]]
+    body = await find(client, _path(StorageMigration.plural))
+    return [StorageMigration.model_validate(each) for each in body["items"]] if body is not None else None
 
 
 async def list_policies(client: Client) -> list[DefinitionPolicy] | None:
     """All DefinitionPolicies; None where the kind is not installed."""
-    try:
-        body = await client.request("GET", _path(DefinitionPolicy.plural))
-    except ApiError as error:
-        if error.code == 404:
-            return None
-        raise
-    return [DefinitionPolicy.model_validate(each) for each in body["items"]]
+    body = await find(client, _path(DefinitionPolicy.plural))
+    return [DefinitionPolicy.model_validate(each) for each in body["items"]] if body is not None else None
 
 
 async def installed(client: Client, plural: str) -> bool:
     """Whether the API server serves a kind of ours. Raises ApiError, 403 too."""
-    try:
-        await client.request("GET", f"{_path(plural)}?limit=1")
-    except ApiError as error:
-        if error.code == 404:
-            return False
-        raise
-    return True
+    return await find(client, f"{_path(plural)}?limit=1") is not None
 
 
 def parse_report(found: Mapping[str, Any]) -> DefinitionReport:
@@ -92,14 +76,8 @@ async def apply_report(client: Client, metadata: Mapping[str, Any]) -> Definitio
 
 async def get_migration(client: Client, name: str) -> StorageMigration | None:
     """One StorageMigration; None if there is none."""
-    try:
-        return StorageMigration.model_validate(
-            await client.request("GET", _path(StorageMigration.plural, name))
-        )
-    except ApiError as error:
-        if error.code == 404:
-            return None
-        raise
+    found = await find(client, _path(StorageMigration.plural, name))
+    return StorageMigration.model_validate(found) if found is not None else None
 
 
 async def create_migration(client: Client, migration: dict[str, Any]) -> StorageMigration:

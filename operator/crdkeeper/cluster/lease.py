@@ -10,7 +10,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.client import ApiError, Client, Unreachable, find
 
 _log = logging.getLogger(__name__)
 
@@ -126,9 +126,4 @@ class Lease:
         return time.monotonic() - self._seen[1] > float(lease["spec"].get("leaseDurationSeconds") or 0)
 
     async def _read(self) -> dict[str, Any] | None:
-        try:
-            return await self._client.request("GET", f"{self._path}/{self._name}")
-        except ApiError as error:
-            if error.code == 404:
-                return None
-            raise
+        return await find(self._client, f"{self._path}/{self._name}")

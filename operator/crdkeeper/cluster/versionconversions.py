@@ -6,7 +6,7 @@ from typing import Any
 
 from crdkeeper.api.meta import API_VERSION, GROUP, VERSION, ObjectMeta
 from crdkeeper.api.versionconversion import VersionConversion
-from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
+from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client, find
 from crdkeeper.core.conversion.bundle import digest
 from crdkeeper.core.conversion.target import WebhookAddress, wanted_conversion
 
@@ -24,12 +24,12 @@ _APPLY = f"?fieldManager={FIELD_MANAGER}&force=true"
 
 async def read_conversion(client: Client, name: str) -> dict[str, Any] | None:
     """The VersionConversion as it is stored; None if there is none."""
-    return await _get(client, f"{_OURS}/{name}")
+    return await find(client, f"{_OURS}/{name}")
 
 
 async def list_conversions(client: Client) -> list[dict[str, Any]]:
     """All VersionConversions; none where the kind is not installed."""
-    found = await _get(client, _OURS)
+    found = await find(client, _OURS)
     return list(found["items"]) if found is not None else []
 
 
@@ -63,7 +63,7 @@ def bundle_of(config_map: Mapping[str, Any]) -> bytes | None:
 
 async def read_bundle(client: Client, namespace: str, name: str) -> bytes | None:
     """The bundle that the webhook is given for a CRD; None if there is none."""
-    found = await _get(client, bundles_path(namespace, name))
+    found = await find(client, bundles_path(namespace, name))
     return bundle_of(found) if found is not None else None
 
 
@@ -134,12 +134,3 @@ async def _apply_definition(
         **({"spec": spec} if spec else {}),
     }
     await client.request("PATCH", f"{_DEFINITIONS}/{name}{_APPLY}", body, content_type=APPLY_PATCH)
-
-
-async def _get(client: Client, path: str) -> dict[str, Any] | None:
-    try:
-        return await client.request("GET", path)
-    except ApiError as error:
-        if error.code == 404:
-            return None
-        raise

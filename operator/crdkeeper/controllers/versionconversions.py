@@ -22,7 +22,7 @@ from crdkeeper.api.versionconversion import (
     VersionConversionStatus,
 )
 from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.definitions import get_definition_object
+from crdkeeper.cluster.definitions import get_definition, get_definition_object
 from crdkeeper.cluster.events import send_event
 from crdkeeper.cluster.kinds import apply_status
 from crdkeeper.cluster.looking import FirstObject, first_object
@@ -229,7 +229,7 @@ class VersionConversions:
         wanted: str,
         before: VersionConversionStatus,
     ) -> bool:
-        owner, definition = standing.owner, definition_facts(dict(crd))
+        owner, definition = standing.owner, definition_facts(crd)
         known = find_condition(owner.status.conditions, VERIFIED)
         # Objects that come later are judged by the webhook itself, as they are written at any version.
         if owner.status.verification.digest == wanted and known is not None and known.status == "True":
@@ -250,7 +250,7 @@ class VersionConversions:
         return standing.put(VERIFIED, step)
 
     async def _converting(self, standing: Standing, trial: Trial) -> Step:
-        definition = await self._definition(standing.owner)
+        definition = await get_definition(self._client, standing.owner.metadata.name)
         if definition is None:
             return Step("Unknown", "Changing", "The CRD is gone.")
         if not definition.served_versions:
@@ -261,10 +261,6 @@ class VersionConversions:
         if isinstance(found, Failure):
             return _unread(definition, found)
         return await read_through(self._client, definition, found, trial.conversion)
-
-    async def _definition(self, owner: VersionConversion) -> DefinitionFacts | None:
-        crd = await get_definition_object(self._client, owner.metadata.name)
-        return definition_facts(crd) if crd is not None else None
 
     # The end
 
