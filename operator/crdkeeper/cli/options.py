@@ -21,6 +21,14 @@ def connection_options(command: _F) -> _F:
     )(command)
 
 
+def listen_address(text: str) -> tuple[str, int]:
+    """Host and port of --listen; all addresses without a host. Raises BadParameter."""
+    host, _, port = text.rpartition(":")
+    if not port.isdigit():
+        raise click.BadParameter(f"{text!r} is not HOST:PORT", param_hint="--listen")
+    return host or "0.0.0.0", int(port)
+
+
 def run_async(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine to its end; trouble with the cluster becomes one line and exit code 1."""
     # Imported only here: not every command has to do with a cluster.

@@ -10,7 +10,7 @@ from uuid import uuid4
 import click
 import kopf
 
-from crdkeeper.cli.options import connection_options, run_async
+from crdkeeper.cli.options import connection_options, listen_address, run_async
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.process import Options, run_operator
@@ -100,9 +100,7 @@ def run(
     if not verbose:
         # Kopf logs a line for each event of each object.
         logging.getLogger("kopf.objects").setLevel(logging.WARNING)
-    host, _, port = listen.rpartition(":")
-    if not port.isdigit():
-        raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen")
+    host, port = listen_address(listen)
     if not lease_duration > renew_deadline > retry_period:
         raise click.UsageError("--lease-duration > --renew-deadline > --retry-period must hold")
     if webhook_url is not None and not _WEBHOOK_URL.fullmatch(webhook_url):
@@ -111,8 +109,8 @@ def run(
         Connection(kubeconfig, context),
         namespace=namespace,
         identity=identity or f"{socket.gethostname()}-{uuid4().hex[:8]}",
-        host=host or "0.0.0.0",
-        port=int(port),
+        host=host,
+        port=port,
         at_once=max_migrations,
         webhook=WebhookAddress(namespace, webhook_service, url=webhook_url or ""),
         lease_duration=lease_duration,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crdkeeper.cli.options import connection_options, run_async
+from crdkeeper.cli.options import connection_options, listen_address, run_async
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.webhook.clusterrules import ClusterRules
 from crdkeeper.webhook.rulebook import RuleBook
@@ -76,14 +76,12 @@ def webhook(
     the operator sets it.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    host, _, port = listen.rpartition(":")
-    if not port.isdigit():
-        raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen")
+    host, port = listen_address(listen)
     options = Options(
         tls_cert_file,
         tls_private_key_file,
-        host=host or "0.0.0.0",
-        port=int(port),
+        host=host,
+        port=port,
         probe_port=probe_port,
         max_bytes=max_request_bytes,
         drain_seconds=drain_seconds,
