@@ -126,7 +126,7 @@ class Source:
         made = compile_trial(spec, schemas)
         if isinstance(made, Trial):
             return Rules(spec, schemas, made)
-        raise BadInput("\n".join(f"{where}: {each.where}: {each.message}" for each in made))
+        raise BadInput("\n".join(f"{where}: {each}" for each in made))
 
     async def _live_rules(
         self, kind: tuple[str, str] | None, name: str | None

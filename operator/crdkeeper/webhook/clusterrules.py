@@ -146,7 +146,7 @@ def _compiled(content: bytes | None) -> Served:
         raise BadBundle("the ConfigMap holds no bundle")
     made = compile_conversion(*unpacked(content))
     if not isinstance(made, Conversion):
-        raise BadBundle("; ".join(f"{each.where}: {each.message}" for each in made))
+        raise BadBundle("; ".join(map(str, made)))
     return Served(made, digest(content))
 
 

@@ -113,7 +113,7 @@ class RuleBook:
         except UnreadableDefinition as error:
             return str(error)
         if not isinstance(made, Conversion):
-            return "; ".join(f"{each.where}: {each.message}" for each in made)
+            return "; ".join(map(str, made))
         digest = sha256(repr((rule.spec, sorted(definition.items()))).encode()).hexdigest()
         self.conversions[name] = Served(made, digest)
         _log.info("Converting %s between %s.", name, ", ".join(made.versions))

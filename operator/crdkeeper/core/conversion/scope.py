@@ -52,6 +52,9 @@ class RuleError:
     proposals: Sequence[str] = ()
     """Where a rule is missing, rules in YAML that could be added, the likeliest first."""
 
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}"
+
 
 class Scope:
     """Two versions of an object and the rules between them. Compiling never raises; look at `errors`."""
