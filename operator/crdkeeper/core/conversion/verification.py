@@ -62,10 +62,12 @@ class Trial:
         for way in ways:
             target = way[-1]
             try:
-                there = self._go(self.conversion, value, way[:1])
+                there = self.conversion.convert(value, way[0])
                 if PREFIX + source in ((there.get("metadata") or {}).get("annotations") or {}):
                     aside.add(way[0])
-                back = self._go(self._strict or self.conversion, value, [*way, source])
+                # Every object of a cluster comes by here: what went there already need not go again.
+                kept = there if self._strict is None else self._strict.convert(value, way[0])
+                back = self._go(self._strict or self.conversion, kept, [*way[1:], source])
                 changed = _differences(value, back)
                 if without_notes(value) is not value and len(way) == 1:
                     # What is kept aside must still be: it shows at the other version again.
