@@ -18,7 +18,7 @@ from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.kinds import installed
 from crdkeeper.cluster.lease import Lease, LeaseLost
-from crdkeeper.controllers.conversions import Conversions
+from crdkeeper.controllers.conversions import run_conversions
 from crdkeeper.controllers.definitionpolicies import DefinitionPolicies
 from crdkeeper.controllers.definitionreports import DefinitionReports
 from crdkeeper.controllers.liveprobes import live_probes
@@ -167,7 +167,9 @@ async def _work(
     policies = DefinitionPolicies(client, state, metrics, identity=options.identity)
     probes = live_probes(client)
     reports = DefinitionReports(client, state, metrics, identity=options.identity, probes=probes)
-    conversions = Conversions(
+    registry = kopf.OperatorRegistry()
+    ready = asyncio.Event()
+    conversions = run_conversions(
         client,
         state,
         metrics,
@@ -175,15 +177,13 @@ async def _work(
         namespace=options.namespace,
         address=options.webhook,
     )
-    registry = kopf.OperatorRegistry()
-    ready = asyncio.Event()
     queues = [
-        asyncio.create_task(each.run())
+        asyncio.create_task(each)
         for each in (
-            migrations.queue,
-            policies.definitions,
-            policies.policies,
-            reports,
+            migrations.queue.run(),
+            policies.definitions.run(),
+            policies.policies.run(),
+            reports.run(),
             conversions,
         )
     ]
