@@ -199,6 +199,8 @@ async def _work(
     register(registry, options.connection, state, on_exit=end)
     try:
         await kopf.operator(
+            # Kopf would look for the name of our user, and containers have none. Its type is not exported.
+            identity=options.identity,  # type: ignore[arg-type]
             registry=registry,
             settings=operator_settings(),
             clusterwide=True,

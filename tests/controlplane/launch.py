@@ -1,9 +1,10 @@
 """Becomes another program, after what must happen inside the new process: run as a script, not imported.
 
-Two things cannot be done from outside. An API server's identity Lease is named after the host, so each
-further server on this machine needs a UTS namespace with a host name of its own. And the programs must
-not outlive a test run that is killed hard, so they ask the kernel to be killed with their parent. As
-exec keeps the process id, the parent can signal the program itself.
+Three things cannot be done from outside. An API server's identity Lease is named after the host, so each
+further server on this machine needs a UTS namespace with a host name of its own. A container runs under a
+user that its image does not know: a user namespace gives a process such an id, and lets it read what we
+read. And the programs must not outlive a test run that is killed hard, so they ask the kernel to be killed
+with their parent. As exec keeps the process id, the parent can signal the program itself.
 """
 
 import argparse
@@ -20,17 +21,21 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Parses `[--hostname NAME] [--parent PID] -- PROGRAM [ARGUMENT…]` and becomes the program."""
+    """Parses `[--hostname NAME] [--user UID] [--parent PID] -- PROGRAM [ARGUMENT…]`; becomes the program."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--hostname")
+    parser.add_argument("--user", type=int)
     parser.add_argument("--parent", type=int)
     parser.add_argument("program", nargs="+")
     options = parser.parse_args()
     if options.hostname:
         take_hostname(options.hostname)
+    if options.user is not None:
+        take_user(options.user)
     if options.parent:  # after the namespaces, as a change of credentials clears it
         die_with(options.parent)
-    os.execv(options.program[0], options.program)
+    environment = dict(os.environ) if options.user is None else {}
+    os.execve(options.program[0], options.program, environment)
 
 
 def take_hostname(name: str) -> None:
@@ -41,9 +46,7 @@ def take_hostname(name: str) -> None:
             _call("unshare", CLONE_NEWUTS)
         else:
             _call("unshare", CLONE_NEWUSER | CLONE_NEWUTS)
-            Path("/proc/self/setgroups").write_text("deny")
-            Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
-            Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+            _map_ids(uid, uid, gid)
         socket.sethostname(name)
     except OSError as error:
         sys.exit(
@@ -52,11 +55,27 @@ def take_hostname(name: str) -> None:
         )
 
 
+def take_user(user: int) -> None:
+    """Has this user id from now on, in a user namespace where it stands for the present one."""
+    uid, gid = os.getuid(), os.getgid()
+    try:
+        _call("unshare", CLONE_NEWUSER)
+        _map_ids(user, uid, gid)
+    except OSError as error:
+        sys.exit(f"cannot be user {user} in a user namespace ({error})")
+
+
 def die_with(parent: int) -> None:
     """Has the kernel kill this process as soon as the thread that started it is gone."""
     _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before we could ask
         sys.exit("the parent is gone")
+
+
+def _map_ids(user: int, uid: int, gid: int) -> None:
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
 
 
 def _call(function: str, *arguments: int) -> None:

@@ -23,7 +23,8 @@ class Process:
     """A program with its log file and a file that holds its process id.
 
     Unless detached it dies with the thread that started it, however that ends: start it from a thread
-    that lives as long as the process shall (in pytest, the main thread).
+    that lives as long as the process shall (in pytest, the main thread). With a `user` it has that user id,
+    which need not exist, and no environment.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Process:
         ready: Callable[[], bool],
         arguments: Sequence[str] = (),
         hostname: str | None = None,
+        user: int | None = None,
         detached: bool = False,
     ) -> None:
         self.name = name
@@ -44,6 +46,7 @@ class Process:
         self._pid_file = directory / "pids" / f"{name}.json"
         self._ready = ready
         self._hostname = hostname
+        self._user = user
         self._detached = detached
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -133,6 +136,8 @@ class Process:
         command = [sys.executable, "-I", "-S", str(LAUNCH)]
         if self._hostname:
             command += ["--hostname", self._hostname]
+        if self._user is not None:
+            command += ["--user", str(self._user)]
         if not self._detached:
             command += ["--parent", str(os.getpid())]
         return [*command, "--", *self.command]

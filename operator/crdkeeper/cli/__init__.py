@@ -1,6 +1,8 @@
 """The command line `crdkeeper`, also as the kubectl plugin `kubectl crdkeeper`."""
 
+import os
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -40,8 +42,20 @@ class _Program(click.Group):
         module = _COMMANDS.get(cmd_name)
         if module is None:
             return None
+        _have_home()
         found: click.Command = getattr(import_module(f"crdkeeper.cli.{module}"), cmd_name.replace("-", "_"))
         return found
+
+
+def _have_home() -> None:
+    """Set HOME to what runc sets it to, where neither the environment nor /etc/passwd has a home directory.
+
+    The Kubernetes client looks for one when it is imported. A container's user id is often in no /etc/passwd.
+    """
+    try:
+        Path.home()
+    except RuntimeError:
+        os.environ["HOME"] = "/"
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -22,7 +22,8 @@ class Operator:
     """One replica, with its log in a file. It talks to the API server of index `server`.
 
     With the identity of a replica that was killed it takes the Lease over at once; with another one only
-    when the Lease has expired, 15 seconds later. `flags` are further ones of `crdkeeper run`.
+    when the Lease has expired, 15 seconds later. `flags` are further ones of `crdkeeper run`;
+    `user` is as of Process.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Operator:
         identity: str = "operator",
         server: int = 0,
         flags: Mapping[str, str] | None = None,
+        user: int | None = None,
     ) -> None:
         self.identity = identity
         self._ports = Ports()
@@ -49,6 +51,7 @@ class Operator:
             command_line,
             arguments=("-m", "crdkeeper", "run"),
             directory=cluster.directory / "operators",
+            user=user,
             ready=self.ready,
         )
         self.log = self._process.log

@@ -57,7 +57,7 @@ class SecretVolume:
 class WebhookPod:
     """One replica on a port of its own."""
 
-    def __init__(self, cluster: Cluster, directory: Path) -> None:
+    def __init__(self, cluster: Cluster, directory: Path, *, user: int | None = None) -> None:
         self._ports = Ports()
         self.port, self.probe_port = self._ports.take(), self._ports.take()
         self.url = f"https://127.0.0.1:{self.port}"
@@ -77,6 +77,7 @@ class WebhookPod:
             arguments=("-m", "crdkeeper", "webhook"),
             directory=directory,
             ready=self.ready,
+            user=user,
         )
 
     def start(self) -> None:
