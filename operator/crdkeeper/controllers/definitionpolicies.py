@@ -33,19 +33,16 @@ class DefinitionPolicies:
 
     def _saw(self, kind: str, name: str) -> None:
         if kind == "policies":
-            self.policies.add_after(name, _STATUS_DELAY)
+            self.policies.add_within(name, _STATUS_DELAY)
             for each in self._state.definitions:
                 self.definitions.add(each)
-            return
-        if kind == "migrations":
-            migration = self._state.migrations.get(name)
-            name = str(migration.spec.resource) if migration is not None else ""
-        if name in self._state.definitions:
-            self.definitions.add(name)
-        for policy in self._state.policies:
-            self.policies.add_after(policy, _STATUS_DELAY)
-        if kind == "definitions":
-            self._count()
+        elif kind in ("definitions", "migrated"):
+            if name in self._state.definitions:
+                self.definitions.add(name)
+            for policy in self._state.policies:
+                self.policies.add_within(policy, _STATUS_DELAY)
+            if kind == "definitions":
+                self._count()
 
     def _count(self) -> None:
         outdated = sum(bool(each.outdated_versions) for each in self._state.definitions.values())

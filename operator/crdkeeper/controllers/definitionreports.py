@@ -60,7 +60,6 @@ class DefinitionReports:
         self._counted: dict[str, tuple[Reason, ...]] = {}
         self._complain_after = 0.0
         self._groups: dict[str, set[str]] = {}
-        self._migrated: dict[str, str] = {}
         self._unverified: dict[str, None] = {}
         self._loaded = asyncio.Event()
         self._queue = WorkQueue(self._reconcile, workers=8)
@@ -120,14 +119,7 @@ class DefinitionReports:
     def _saw(self, kind: str, name: str) -> None:
         if kind == "definitions":
             self._saw_definition(name)
-        elif kind == "migrations":
-            migration = self._state.migrations.get(name)
-            if migration is not None:
-                self._migrated[name] = str(migration.spec.resource)
-            resource = self._migrated.get(name) if migration is not None else self._migrated.pop(name, None)
-            if resource in self._state.seen:
-                self._queue.add_within(resource, _GATHERING_SECONDS)
-        elif kind == "reports" and name in self._state.seen:
+        elif kind in ("migrated", "reports") and name in self._state.seen:
             self._queue.add_within(name, _GATHERING_SECONDS)
 
     def _saw_definition(self, name: str) -> None:

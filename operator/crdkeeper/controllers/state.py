@@ -28,7 +28,11 @@ class State:
     _listeners: list[Callable[[str, str], None]] = field(default_factory=list)
 
     def listen(self, listener: Callable[[str, str], None]) -> None:
-        """Have `listener(kind, name)` called on each change; kind is a plural of the dictionaries here."""
+        """Have `listener(kind, name)` called on each change.
+
+        `kind` is the name of a dictionary here, or "migrated" for a migration that was seen or is gone: then
+        `name` is the `plural.group` of its resource.
+        """
         self._listeners.append(listener)
 
     def saw_definition(self, name: str, seen: SeenDefinition | None) -> None:
@@ -41,7 +45,10 @@ class State:
 
     def saw_migration(self, name: str, migration: StorageMigration | None) -> None:
         """A StorageMigration was seen, or is gone (None)."""
+        concerned = migration or self.migrations.get(name)
         self._saw("migrations", self.migrations, name, migration)
+        if concerned is not None:
+            self._announce("migrated", str(concerned.spec.resource))
 
     def saw_policy(self, name: str, policy: DefinitionPolicy | None) -> None:
         """A DefinitionPolicy was seen, or is gone (None)."""
@@ -62,6 +69,9 @@ class State:
             known.pop(name, None)
         else:
             known[name] = seen
+        self._announce(kind, name)
+
+    def _announce(self, kind: str, name: str) -> None:
         for listener in self._listeners:
             listener(kind, name)
 

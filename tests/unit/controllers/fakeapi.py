@@ -1,0 +1,61 @@
+"""An API server for controllers' unit tests, at the client's `request`: objects by their path."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from crdkeeper.api.meta import GROUP, VERSION
+from crdkeeper.cluster.client import ApiError
+from tests.unit.builders import NOW
+
+OURS = f"/apis/{GROUP}/{VERSION}"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+@dataclass
+class FakeApi:
+    """Takes the place of a Client. It stores what is created and notes what is written."""
+
+    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What a GET answers, by path."""
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    """All writes, as method and path without its query."""
+
+    def now(self) -> datetime:
+        return NOW
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> dict[str, Any]:
+        """As `Client.request`: 404 for what is not there, 409 for what is and is created."""
+        path = path.partition("?")[0]
+        if method == "GET":
+            return self._read(path)
+        self.requests.append((method, path))
+        if method == "POST":
+            assert body is not None
+            name = f"{path}/{body['metadata']['name']}"
+            if name in self.objects:
+                raise ApiError(409, {"message": "exists"})
+            self.objects[name] = {**body, "metadata": {"uid": name, **body["metadata"]}}
+            return self.objects[name]
+        return {**(body or {})}
+
+    def writes(self, method: str, path: str) -> int:
+        """How many such requests there were; `path` is a prefix."""
+        return sum(each == method and to.startswith(path) for each, to in self.requests)
+
+    def _read(self, path: str) -> dict[str, Any]:
+        if path in self.objects:
+            return self.objects[path]
+        below = [found for name, found in self.objects.items() if name.rpartition("/")[0] == path]
+        if below or path.rpartition("/")[0] == OURS:
+            return {"metadata": {"resourceVersion": "1"}, "items": below}
+        raise ApiError(404, {"message": "not found"})
