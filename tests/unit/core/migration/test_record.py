@@ -248,6 +248,15 @@ class TestSweeps:
         assert condition_of(made, condition) == ("Unknown", reason)
         assert condition_of(made, "Succeeded") == ("Unknown", reason)
 
+    def test_a_full_pass_that_found_something_is_the_proof_all_the_same(self) -> None:
+        made = at_work("Verify")
+        made.spec.verify = "Full"
+        sweep = made.status.sweep
+        assert sweep is not None
+        sweep.unexpected = 3
+        Recorder(made).sweep_ended(10, 300, NOW)
+        assert condition_of(made, "Verified") == ("True", "AllPatched")
+
     def test_checkpoint_and_expired_list(self) -> None:
         made = at_work()
         record = Recorder(made)
