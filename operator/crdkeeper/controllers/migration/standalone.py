@@ -205,7 +205,9 @@ class Standalone:
             await asyncio.sleep(_POLL_SECONDS)
             try:
                 seen = await get_migration(self.client, name)
-            except Unreachable as error:
+            except (ApiError, Unreachable) as error:
+                if isinstance(error, ApiError) and error.code != 429 and error.code < 500:
+                    raise
                 self.say(f"The API server does not answer: {error}")
                 continue
             if seen is None or seen.metadata.uid != migration.metadata.uid:

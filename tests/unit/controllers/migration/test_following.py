@@ -1,0 +1,62 @@
+"""A command that follows somebody else's migration, while the API server has trouble; in virtual time."""
+
+from typing import Any, cast
+
+import pytest
+
+from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.controllers.migration.standalone import Standalone
+from crdkeeper.core.migration.request import Request
+from tests import virtualtime
+from tests.unit.builders import NAME, NOW, crd, migration, with_condition
+from tests.unit.controllers.fakeapi import DEFINITIONS, OURS, FakeApi
+
+PATH = f"{OURS}/storagemigrations/m"
+
+
+def done() -> StorageMigration:
+    made = with_condition(migration(), "Succeeded", "True", "Migrated")
+    made.status.completion_time = NOW
+    return made
+
+
+class Troubled(FakeApi):
+    """Fails to give out the migration for a while after it was listed; then it has ended."""
+
+    def __init__(self, *troubles: Exception) -> None:
+        super().__init__({f"{DEFINITIONS}/{NAME}": crd(), PATH: migration().to_object()})
+        self.troubles = list(troubles)
+
+    async def request(self, method: str, path: str, *arguments: Any, **more: Any) -> dict[str, Any]:
+        if path == PATH:
+            if self.troubles:
+                raise self.troubles.pop(0)
+            self.objects[PATH] = done().to_object()
+        return await super().request(method, path, *arguments, **more)
+
+
+def follow(api: FakeApi) -> tuple[StorageMigration | None, list[str]]:
+    said: list[str] = []
+    request = Request(migration().spec.resource, {})
+    follower = Standalone(cast(Client, api), request, lambda _: None, said.append)
+    virtualtime.run(follower.run())
+    assert follower.followed
+    return follower.migration, said
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [ApiError(503, {"message": "away"}), ApiError(429, {"message": "busy"}), Unreachable("refused")],
+    ids=["503", "429", "no answer"],
+)
+def test_an_api_server_in_trouble_is_waited_for(trouble: Exception) -> None:
+    seen, said = follow(Troubled(*[trouble] * 30))
+    assert seen is not None
+    assert seen.status.completion_time is not None
+    assert any("does not answer" in each for each in said)
+
+
+def test_what_is_no_trouble_ends_it() -> None:
+    with pytest.raises(ApiError, match="no rights"):
+        follow(Troubled(ApiError(403, {"message": "no rights"})))
