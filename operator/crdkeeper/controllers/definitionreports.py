@@ -85,16 +85,14 @@ class DefinitionReports:
             try:
                 version = await self._load()
                 self._loaded.set()
-                failures = 0
                 async for type_, found in watch(self._client, REPORTS, version):
+                    failures = 0
                     name = found["metadata"]["name"]
                     record = on_record(parse_report(found)) if type_ != "DELETED" else None
                     self._state.saw_report(name, record)
             except (ApiError, Unreachable) as error:
-                if isinstance(error, ApiError) and error.code == 410:
-                    continue
                 wait = backoff(failures, 0.5, 30.0)
-                _log.warning("DefinitionReports cannot be watched: %s; trying again in %.1f s", error, wait)
+                _log.warning("DefinitionReports cannot be watched: %s; listing in %.1f s", error, wait)
                 failures += 1
                 await asyncio.sleep(wait)
 

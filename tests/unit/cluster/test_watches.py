@@ -1,14 +1,18 @@
 """Watches: one event for each line, resumed where the stream ended, and told when that is not possible."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
 from aiohttp import web
 
+from crdkeeper.cluster import watches
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.watches import watch
+from tests import virtualtime
 from tests.unit.cluster.localserver import Handler, client_of, failure, hang_up
 
 PATH = "/apis/crdkeeper.dev/v1alpha1/definitionreports"
@@ -66,9 +70,47 @@ async def test_a_refusal_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [hang_up, stream(event("ADDED", 6), broken=True)], ids=["at once", "later"]
+    "trouble",
+    [
+        hang_up,
+        failure(503, "ServiceUnavailable", "away"),
+        failure(429, "TooManyRequests", "busy"),
+        stream({"type": "ERROR", "object": {"kind": "Status", "code": 500}}),
+        stream(),
+    ],
+    ids=["no answer", "503", "429", "an error in the stream", "an empty stream"],
 )
-async def test_a_broken_connection_is_an_error(tmp_path: Path, answer: Handler) -> None:
-    async with client_of(tmp_path, answer) as (_, client):
-        with pytest.raises(Unreachable):
-            await events_of(client, [])
+async def test_trouble_is_waited_out_where_it_was(
+    tmp_path: Path, trouble: Handler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watches, "_FIRST_PAUSE", 0.0)
+    end = stream(event("DELETED", 9), {"type": "ERROR", "object": {"kind": "Status", "code": 410}})
+    answers = (stream(event("ADDED", 6), broken=True), trouble, trouble, trouble, end)
+    seen: list[tuple[str, str]] = []
+    async with client_of(tmp_path, *answers) as (server, client):
+        with pytest.raises(ApiError) as error:
+            await events_of(client, seen)
+    assert error.value.code == 410
+    assert seen == [("ADDED", "6"), ("DELETED", "9")]
+    assert [each.query["resourceVersion"] for each in server.requests] == ["5", "6", "6", "6", "6"]
+
+
+def test_pauses_grow() -> None:
+    """A server that ends each watch at once is not asked thousands of times."""
+
+    class Broken:
+        asked = 0
+
+        async def lines(self, _: str) -> AsyncIterator[bytes]:
+            self.asked += 1
+            raise Unreachable("refused")
+            yield b""
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(600.0):
+                await events_of(cast(Client, broken), [])
+
+    broken = Broken()
+    virtualtime.run(main())
+    assert broken.asked < 30
