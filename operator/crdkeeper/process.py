@@ -27,6 +27,7 @@ from crdkeeper.controllers.state import State
 from crdkeeper.controllers.storagemigrations import StorageMigrations
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.handlers import operator_settings, register
+from crdkeeper.supervision import TaskEnded, supervise
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +67,8 @@ class Health:
     lease: Lease
     waiting_for: str = "leadership"
     leading: bool = False
+    broken: str = ""
+    """The task that ended, for which the process ends, too."""
     beat: float = field(default_factory=time.monotonic)
 
     async def beating(self) -> None:
@@ -81,12 +84,18 @@ class Health:
 
     def ready(self) -> tuple[bool, str]:
         """/readyz: a leader at work, or a standby that could take over now."""
+        if self.broken:
+            return False, self.broken
         silent = time.monotonic() - self.lease.contacted_at
         if silent > _OUT_OF_CONTACT_SECONDS:
             return False, f"no answer from the API server for {silent:.0f} s"
         if not self.leading:
             return True, "standby"
         return not self.waiting_for, f"waiting for {self.waiting_for}" if self.waiting_for else "leading"
+
+    def broke(self, what: str) -> None:
+        """A task ended that must not."""
+        self.broken = what
 
 
 async def run_operator(options: Options) -> int:
@@ -147,9 +156,13 @@ async def _lead(
     except LeaseLost as error:
         _log.error("Leadership is lost, exiting: %s", error)
         return 1
+    except TaskEnded as error:
+        _log.error("A task ended, exiting for a fresh start: %s", error, exc_info=error.__cause__)
+        await lease.release()
+        return 1
     except Exception as error:
         # Kopf has logged where it comes from: a watch was refused for good. A new process looks afresh.
-        _log.error("The watches ended, exiting to begin anew: %s", error)
+        _log.error("The watches ended, exiting for a fresh start: %s", error)
         await lease.release()
         return 1
     await lease.release()
@@ -177,28 +190,26 @@ async def _work(
         namespace=options.namespace,
         address=options.webhook,
     )
-    queues = [
-        asyncio.create_task(each)
-        for each in (
-            migrations.queue.run(),
-            policies.definitions.run(),
-            policies.policies.run(),
-            reports.run(),
-            conversions,
-        )
-    ]
+    tasks = {
+        "migrations": migrations.queue.run(),
+        "policies for CRDs": policies.definitions.run(),
+        "policies": policies.policies.run(),
+        "reports": reports.run(),
+        "conversions": conversions,
+    }
+    supervised = asyncio.create_task(supervise(tasks, health.broke))
     announcing = asyncio.create_task(_announce_ready(ready, health))
 
     async def end() -> None:
         stop.set()  # Kopf took the signal, but goes on waiting for this
-        for each in (*queues, announcing):
+        for each in (supervised, announcing):
             each.cancel()
         await migrations.stop()
-        await asyncio.gather(*queues, announcing, return_exceptions=True)
+        await asyncio.gather(supervised, announcing, return_exceptions=True)
 
     register(registry, options.connection, state, on_exit=end)
-    try:
-        await kopf.operator(
+    watching = asyncio.create_task(
+        kopf.operator(
             # Kopf would look for the name of our user, and containers have none. Its type is not exported.
             identity=options.identity,  # type: ignore[arg-type]
             registry=registry,
@@ -208,8 +219,20 @@ async def _work(
             ready_flag=ready,
             stop_flag=stop,
         )
+    )
+    try:
+        await asyncio.wait({watching, supervised}, return_when=asyncio.FIRST_COMPLETED)
+        if not watching.done():
+            stop.set()
+            await asyncio.wait({watching}, timeout=_SHUTDOWN_SECONDS)
+        if supervised.done() and not supervised.cancelled():
+            supervised.result()
+        if watching.done():
+            watching.result()
     finally:
+        watching.cancel()
         await end()
+        await asyncio.gather(watching, return_exceptions=True)
 
 
 async def _kinds_installed(client: Client, stop: asyncio.Event) -> bool:
