@@ -19,6 +19,9 @@ JSON: Final = b"Content-Type: application/json\r\n"
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _CLOSE: Final = b"Connection: close\r\n"
+_VERSIONS: Final = ("1.0", "1.1")
+_MOST_DIGITS: Final = 19
+"""Of a Content-Length: what 64 bits can hold."""
 _LATER: Final = b"Retry-After: 1\r\n"
 """With it an API server repeats a conversion that got 503, up to ten times (client-go's rest.Request)."""
 _STATUS_LINES: Final = {
@@ -105,7 +108,7 @@ class Connection(asyncio.Protocol):
         self._head_bytes = self._unended_bytes = 0
         self._url = b""
         self._hosts = 0
-        self._expects = self._chunked = False
+        self._expects = False
         self._method = self._path = ""
         self._body: Body = b""
 
@@ -149,7 +152,7 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             if isinstance(error, httptools.HttpParserCallbackError) and not self._ending:
-                raise
+                self._end(self._failed())
             if not self._ending:
                 self._refuse(400, f"no HTTP/1.1: {error}")
         # The parser keeps what it has of a header that is not over.
@@ -170,9 +173,7 @@ class Connection(asyncio.Protocol):
         self._grow_head(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header, or one after a body in chunks."""
-        if not self._in_head:
-            return  # after a body in chunks
+        """A header."""
         self._grow_head(len(name) + len(value))
         name = name.lower()
         if name == b"host":
@@ -180,9 +181,15 @@ class Connection(asyncio.Protocol):
         elif name == b"expect":
             self._expects = value.lower() == b"100-continue"
         elif name == b"transfer-encoding":
-            self._chunked = True
-        elif name == b"content-length" and int(value) > self._server.limits.body_bytes:
-            self._stop(413, "the body is too large")
+            # Chunks, their extensions and the headers after them would be bytes that no length bounds. API
+            # servers know how long their reviews are (client-go's rest.Request has them as bytes).
+            self._stop(411, "a request needs a Content-Length")
+        elif name == b"content-length":
+            # The parser has seen to it that these are digits; zeros before them would be without bound.
+            if len(value) > _MOST_DIGITS:
+                self._stop(400, "the Content-Length is no length")
+            if int(value) > self._server.limits.body_bytes:
+                self._stop(413, "the body is too large")
 
     def _grow_head(self, size: int) -> None:
         self._head_bytes += size
@@ -192,13 +199,11 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """The body begins, if the request is one that shall be read."""
         self._in_head = False
-        modern = self._parser.get_http_version() == "1.1"
-        if self._parser.should_upgrade():
+        version = self._parser.get_http_version()
+        if version not in _VERSIONS or self._parser.should_upgrade():
             self._stop(400, "no other protocol is spoken here")
-        if self._hosts > 1 or (modern and not self._hosts):
+        if self._hosts > 1 or (version == "1.1" and not self._hosts):
             self._stop(400, "one Host header is needed")
-        if self._chunked and not modern:
-            self._stop(400, "HTTP/1.0 has no Transfer-Encoding")
         self._method = self._parser.get_method().decode("latin-1")
         self._path = self._url.partition(b"?")[0].decode("latin-1")
         refusal = self._server.gate(self._method, self._path)
@@ -211,8 +216,6 @@ class Connection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
         server, size = self._server, len(body)
-        if len(self._body) + size > server.limits.body_bytes:
-            self._stop(413, "the body is too large")
         if server.held + size > server.limits.held_bytes:
             self._end(Answer(b"too many large requests at once\n", 503, TEXT + _LATER))
             raise _Ended

@@ -101,16 +101,9 @@ def sized(body: bytes, *headers: bytes) -> bytes:
     [
         [sized(b"hello")],
         [bytes([each]) for each in sized(b"hello")],
-        [POST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"],
-        [
-            POST + b"Transfer-Encoding: chunked\r\n\r\n",
-            b"2;a=b\r\nhe\r\n",
-            b"3\r\nllo\r\n",
-            b"0\r\nX: y\r\n\r\n",
-        ],
         [b"POST /echo?timeout=30s HTTP/1.1\r\nhost: here\r\ncontent-length: 5\r\n\r\n", b"hel", b"lo"],
     ],
-    ids=["one piece", "single bytes", "chunk", "chunks", "query"],
+    ids=["one piece", "single bytes", "query"],
 )
 async def test_a_request_in_any_pieces_and_the_next_on_the_same_connection(pieces: list[bytes]) -> None:
     async with serving() as made:
@@ -197,7 +190,8 @@ CHUNKS = b"\r\n2\r\nhi\r\n0\r\n\r\n"
 @pytest.mark.parametrize(
     ("raw", "status"),
     [
-        (POST + CHUNKED + b"Content-Length: 2\r\n" + CHUNKS, 400),
+        (POST + CHUNKED + CHUNKS, 411),
+        (POST + CHUNKED + b"Content-Length: 2\r\n" + CHUNKS, 411),
         (POST + b"Content-Length: 2\r\n" + CHUNKED + CHUNKS, 400),
         (POST + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\nhi", 400),
         (POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\nhi!", 400),
@@ -206,11 +200,14 @@ CHUNKS = b"\r\n2\r\nhi\r\n0\r\n\r\n"
         (POST + b"Content-Length: -2\r\n\r\nhi", 400),
         (POST + b"Content-Length: 2,2\r\n\r\nhi", 400),
         (POST + b"Content-Length: 99999999999999999999\r\n\r\nhi", 400),
-        (POST + b"Transfer-Encoding: xchunked\r\n" + CHUNKS, 400),
+        (POST + b"Content-Length: " + b"9" * 5001 + b"\r\n\r\nhi", 400),
+        (POST + b"Content-Length: " + b"0" * 5001 + b"\r\n\r\n", 400),
+        (POST + b"Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nhi", 411),
+        (POST + b"Transfer-Encoding: xchunked\r\n" + CHUNKS, 411),
         (POST + b"Transfer-Encoding: chunked, identity\r\n" + CHUNKS, 400),
-        (POST + CHUNKED + b"\r\nzz\r\nhi\r\n0\r\n\r\n", 400),
-        (POST + CHUNKED + b"\r\n2\nhi\r\n0\r\n\r\n", 400),
-        (b"POST /echo HTTP/1.0\r\n" + CHUNKED + CHUNKS, 400),
+        (POST + CHUNKED + b"\r\n0\r\n" + b"X: y\r\n" * 100_000, 411),
+        (b"POST /echo HTTP/1.0\r\n" + CHUNKED + CHUNKS, 411),
+        (b"POST /echo\r\n\r\n", 400),
         (POST + b"X: a\r\n b\r\nContent-Length: 2\r\n\r\nhi", 400),
         (b"POST /echo HTTP/1.1\nHost: here\nContent-Length: 2\n\nhi", 400),
         (b"POST /echo HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi", 400),
@@ -219,22 +216,18 @@ CHUNKS = b"\r\n2\r\nhi\r\n0\r\n\r\n"
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
         (b"hello\r\n\r\n", 400),
-        (POST + b"X: " + b"y" * 3000 + b"\r\n\r\n", 431),
-        (POST + b"X: y\r\n" * 500, 431),
-        (b"POST /" + b"y" * 3000, 431),
+        (POST + b"X: " + b"y" * 9000 + b"\r\n\r\n", 431),
+        (POST + b"X: y\r\n" * 1500, 431),
+        (b"POST /" + b"y" * 9000, 431),
         (b"POST /nowhere HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\r\nhi", 404),
         (POST + b"Content-Length: 1001\r\n\r\n", 413),
-        (POST + CHUNKED + b"\r\n3e8\r\n" + b"y" * 1000 + b"\r\n1\r\n", 413),
     ],
 )
 async def test_what_is_no_request_is_refused_and_nothing_after_it_is_read(raw: bytes, status: int) -> None:
-    limits = {"head_bytes": 2000, "body_bytes": 1000, "linger_seconds": 0.1}
+    limits = {"head_bytes": 8000, "body_bytes": 1000, "linger_seconds": 0.1}
     async with serving(**limits) as made:
         peer = await made.peer()
-        if status == 413 and raw.endswith(b"1\r\n"):
-            await peer.send(raw, b"yy")
-        else:
-            await peer.send(raw)
+        await peer.send(raw)
         answered, head, _ = await peer.answer()
         assert answered == status
         assert b"Connection: close" in head
