@@ -275,6 +275,18 @@ def test_a_rehearsal_goes_by_the_rules_that_serve(scene: Scene, installed: Clust
     assert "the cluster's VersionConversion: spec.spokes[1].version: spec.extra" in changed.stderr
 
 
+def test_a_rehearsal_passes_over_newer_rules_that_do_not_serve(scene: Scene, installed: Cluster) -> None:
+    scene.create("v1", "mine", V1)
+    scene.convert(RULES)
+    scene.ready()
+    scene.convert({**RULES, "v1alpha1": RULES["v1alpha1"][:1]})
+    scene.wait("Ready", "False", "InvalidRules")
+    definition = deepcopy(crontab_definition(scene.group, storage="v1", client_config={}))
+    definition["spec"].pop("conversion")
+    found = rehearse(installed, definition)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
 def rehearse(plane: Cluster, definition: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "crdkeeper", "rehearse", "-f", "-", f"--kubeconfig={plane.kubeconfig}"]
     return subprocess.run(

@@ -3,12 +3,15 @@
 import signal
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
+
+DEFAULT_NAMESPACE: Final = "crdkeeper-system"
+"""Where the manifests install crdkeeper."""
 
 
 def connection_options(command: _F) -> _F:

@@ -10,7 +10,7 @@ from uuid import uuid4
 import click
 import kopf
 
-from crdkeeper.cli.options import connection_options, listen_address, run_async
+from crdkeeper.cli.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.process import Options, run_operator
@@ -25,7 +25,7 @@ _FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
     "--namespace",
     "-n",
     envvar="POD_NAMESPACE",
-    default="crdkeeper-system",
+    default=DEFAULT_NAMESPACE,
     show_default=True,
     help="Where the Lease is.",
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crdkeeper.cli.options import connection_options, listen_address, run_async
+from crdkeeper.cli.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.webhook.clusterrules import ClusterRules
 from crdkeeper.webhook.rulebook import RuleBook
@@ -26,7 +26,7 @@ from crdkeeper.webhook.server import DRAIN_SECONDS, Options, run_webhook
     "--namespace",
     "-n",
     envvar="POD_NAMESPACE",
-    default="crdkeeper-system",
+    default=DEFAULT_NAMESPACE,
     show_default=True,
     help="Where the operator leaves the rules of the cluster's VersionConversions.",
 )

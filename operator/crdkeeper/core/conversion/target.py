@@ -99,7 +99,13 @@ def describe(crd: Mapping[str, Any]) -> str:
     return str(config.get("url") or f"Service {service.get('namespace')}/{service.get('name')}")
 
 
+def webhook_namespace(crd: Mapping[str, Any]) -> str:
+    """The namespace of the Service that converts a CRD; empty where none does."""
+    service = _client_config(crd).get("service") or {}
+    return str(service.get("namespace") or "")
+
+
 def _client_config(crd: Mapping[str, Any]) -> Mapping[str, Any]:
-    webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
+    webhook = ((crd.get("spec") or {}).get("conversion") or {}).get("webhook") or {}
     config: Mapping[str, Any] = webhook.get("clientConfig") or {}
     return config
