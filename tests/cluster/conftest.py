@@ -45,8 +45,10 @@ async def admin(installed: Cluster) -> AsyncIterator[Admin]:
     with TrimGuard(installed.etcd) as guard:
         async with Admin(installed, template=UNSETTLED, on_definition=guard.add) as admin:
             yield admin
-            guard.check()
-            await admin.clean_up()
+            try:
+                guard.check()
+            finally:
+                await admin.clean_up()
 
 
 @pytest.fixture(scope="module")

@@ -35,5 +35,7 @@ async def guarded(cluster: Cluster) -> AsyncIterator[Admin]:
     with TrimGuard(cluster.etcd) as guard:
         async with Admin(cluster, on_definition=guard.add) as admin:
             yield admin
-            guard.check()
-            await admin.clean_up()
+            try:
+                guard.check()
+            finally:
+                await admin.clean_up()
