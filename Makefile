@@ -100,7 +100,7 @@ COMPILE = CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet 
 requirements: $(READY) ## Pin the dependencies of pyproject.toml anew
 	$(BIN)/pip install --quiet pip-tools
 	$(COMPILE) --output-file requirements/runtime.txt pyproject.toml
-	$(COMPILE) --extra dev --constraint requirements/runtime.txt --output-file requirements/dev.txt pyproject.toml
+	$(COMPILE) --extra pykube --extra dev --constraint requirements/runtime.txt --output-file requirements/dev.txt pyproject.toml
 
 .PHONY: clean
 clean: ## Remove what was made in the tree; the cache of the control plane stays

@@ -1,0 +1,36 @@
+"""For people who script: crdkeeper's kinds as typed objects of pykube-ng, with conditions and waiting.
+
+It is a client like any other, so nothing of the operator imports it and it imports only the kinds. It is
+synchronous, as scripts are. docs/scripting.md shows how to use it.
+"""
+
+try:
+    import pykube as _pykube  # noqa: F401
+except ModuleNotFoundError as _error:
+    raise ModuleNotFoundError(
+        "crdkeeper.scripting needs pykube-ng: pip install 'crdkeeper[pykube]'", name=_error.name
+    ) from _error
+
+from crdkeeper.scripting.connecting import connect
+from crdkeeper.scripting.errors import ConditionFailed, ConnectError, Deleted, TimedOut, WaitError
+from crdkeeper.scripting.kinds import (
+    DefinitionPolicy,
+    DefinitionReport,
+    StorageMigration,
+    VersionConversion,
+    report_of,
+)
+
+__all__ = [
+    "ConditionFailed",
+    "ConnectError",
+    "DefinitionPolicy",
+    "DefinitionReport",
+    "Deleted",
+    "StorageMigration",
+    "TimedOut",
+    "VersionConversion",
+    "WaitError",
+    "connect",
+    "report_of",
+]

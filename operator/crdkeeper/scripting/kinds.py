@@ -1,0 +1,149 @@
+"""The four kinds for scripts: specs and statuses as typed models, and how objects are made and found."""
+
+from typing import Literal, Self, TypedDict, Unpack
+
+from pykube.http import HTTPClient
+
+from crdkeeper.api import definitionpolicy, definitionreport, storagemigration, versionconversion
+from crdkeeper.api.definitionpolicy import DefinitionPolicySpec, DefinitionPolicyStatus
+from crdkeeper.api.definitionreport import DefinitionReportStatus
+from crdkeeper.api.storagemigration import StorageMigrationSpec, StorageMigrationStatus
+from crdkeeper.api.versionconversion import VersionConversionSpec, VersionConversionStatus
+from crdkeeper.core.resourcenames import parse_resource
+from crdkeeper.scripting.objects import WAIT_SECONDS, CrdkeeperObject
+
+
+class Limits(TypedDict, total=False):
+    """The fields of `crdkeeper.api.storagemigration.MigrationLimits`."""
+
+    max_concurrency: int
+    max_objects_per_second: int
+    max_bytes_per_second: int
+
+
+class Retry(TypedDict, total=False):
+    """The fields of `crdkeeper.api.storagemigration.MigrationRetry`."""
+
+    limit: int
+    backoff_seconds: int
+    max_backoff_seconds: int
+
+
+class MigrationOptions(TypedDict, total=False):
+    """The fields of `crdkeeper.api.storagemigration.StorageMigrationSpec` that a script may want to set."""
+
+    mode: Literal["Execute", "Plan"]
+    suspend: bool
+    limits: Limits
+    retry: Retry
+    trim: bool
+    managed_fields: Literal["Keep", "Retarget"]
+    verify: Literal["Remaining", "Full"]
+    settle_seconds: int
+    api_server_leases: Literal["Require", "Ignore"]
+    ttl_seconds_after_finished: int
+
+
+class StorageMigration(CrdkeeperObject):
+    """A migration of all objects of one resource."""
+
+    endpoint = storagemigration.StorageMigration.plural
+    kind = "StorageMigration"
+    summary = "Succeeded"
+
+    @classmethod
+    def for_(
+        cls,
+        resource: str,
+        *,
+        name: str | None = None,
+        api: HTTPClient | None = None,
+        **options: Unpack[MigrationOptions],
+    ) -> Self:
+        """A migration of `plural.group`, or of a `plural` of the core group; `create()` has it begin.
+
+        It is called like the resource unless `name` says otherwise. Raises ValueError for what the API server
+        would not take, and for options that do not exist.
+        """
+        target = parse_resource(resource)
+        spec = StorageMigrationSpec.model_validate(
+            {"resource": target.model_dump(), **options}, extra="forbid", by_name=True, by_alias=False
+        )
+        migration = cls.named(name or str(target), api=api)
+        migration.obj["spec"] = spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return migration
+
+    @property
+    def spec(self) -> StorageMigrationSpec:
+        """What is wanted, as last read, with defaults."""
+        return StorageMigrationSpec.model_validate(self.obj["spec"])
+
+    @property
+    def status(self) -> StorageMigrationStatus:
+        """What has been done, as last read."""
+        return StorageMigrationStatus.model_validate(self.obj.get("status", {}))
+
+    def _ended(self) -> bool:
+        status = self.status
+        return (
+            status.completion_time is not None
+            and status.observed_generation >= self.obj["metadata"]["generation"]
+        )
+
+
+class DefinitionPolicy(CrdkeeperObject):
+    """A policy on which CRDs are looked after."""
+
+    endpoint = definitionpolicy.DefinitionPolicy.plural
+    kind = "DefinitionPolicy"
+
+    @property
+    def spec(self) -> DefinitionPolicySpec:
+        """What is wanted, as last read, with defaults."""
+        return DefinitionPolicySpec.model_validate(self.obj.get("spec", {}))
+
+    @property
+    def status(self) -> DefinitionPolicyStatus:
+        """What it selects, as last read."""
+        return DefinitionPolicyStatus.model_validate(self.obj.get("status", {}))
+
+
+class VersionConversion(CrdkeeperObject):
+    """The rules between the versions of a CRD."""
+
+    endpoint = versionconversion.VersionConversion.plural
+    kind = "VersionConversion"
+    hopeless = frozenset({"InvalidRules", "Lossy", "ObjectsFail", "OtherWebhook", "PlanOnly"})
+
+    @property
+    def spec(self) -> VersionConversionSpec:
+        """What is wanted, as last read, with defaults."""
+        return VersionConversionSpec.model_validate(self.obj["spec"])
+
+    @property
+    def status(self) -> VersionConversionStatus:
+        """What was proved and what serves, as last read."""
+        return VersionConversionStatus.model_validate(self.obj.get("status", {}))
+
+
+class DefinitionReport(CrdkeeperObject):
+    """What the operator reports of a CRD; its conditions tell of the CRD's generation, not of its own."""
+
+    endpoint = definitionreport.DefinitionReport.plural
+    kind = "DefinitionReport"
+
+    @property
+    def status(self) -> DefinitionReportStatus:
+        """What is the case, as last read."""
+        return DefinitionReportStatus.model_validate(self.obj.get("status", {}))
+
+
+def report_of(
+    crd: str, *, api: HTTPClient | None = None, generation: int = 1, timeout: float = WAIT_SECONDS
+) -> DefinitionReport:
+    """The report on a CRD, as soon as there is one of that `metadata.generation` of the CRD or a later one.
+
+    `timeout` is in seconds. Raises TimedOut, Deleted, and HTTPError of pykube.
+    """
+    report = DefinitionReport.named(crd, api=api)
+    return report.wait_until(lambda found: found.status.observed_generation >= generation, timeout=timeout)

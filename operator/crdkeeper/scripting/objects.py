@@ -1,0 +1,157 @@
+"""What the kinds have in common as objects of pykube-ng: typed conditions, and waiting for them.
+
+`obj`, `create()`, `patch()`, `delete()`, `reload()` and `objects(api)` are pykube-ng's own
+(https://pykube.readthedocs.io/); they raise its HTTPError.
+"""
+
+from collections.abc import Callable, Collection
+from contextlib import closing
+from typing import ClassVar, Final, Self
+
+from pykube.http import HTTPClient
+from pykube.objects import APIObject
+
+from crdkeeper.api.meta import API_VERSION, Condition, ConditionStatus, find_condition
+from crdkeeper.scripting.connecting import connect
+from crdkeeper.scripting.errors import ConditionFailed, Deleted, TimedOut
+from crdkeeper.scripting.following import Deadline, Following
+
+WAIT_SECONDS: Final = 600.0
+
+
+class CrdkeeperObject(APIObject):
+    """What the kinds have in common."""
+
+    version = API_VERSION
+    endpoint: ClassVar[str]
+    kind: ClassVar[str]
+    summary: ClassVar[str] = "Ready"
+    """The condition that sums up the others."""
+    hopeless: ClassVar[frozenset[str]] = frozenset()
+    """Reasons of the summary that stay until somebody changes something."""
+
+    @classmethod
+    def named(cls, name: str, *, api: HTTPClient | None = None) -> Self:
+        """The object of that name, which may not exist yet. Asks nothing of the API server."""
+        return cls(
+            api or connect(), {"apiVersion": cls.version, "kind": cls.kind, "metadata": {"name": name}}
+        )
+
+    def create(self) -> Self:
+        """Create it in the cluster, and return it. Raises HTTPError of pykube, with 409 if it exists."""
+        APIObject.create(self)
+        return self
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """As last read."""
+        found = self.obj.get("status", {}).get("conditions") or []
+        return [Condition.model_validate(each) for each in found]
+
+    def condition(self, type_: str) -> Condition | None:
+        """One of them; None if the object has none of that type."""
+        return find_condition(self.conditions, type_)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the summary is True of the object as it is now specified, as last read."""
+        found = self._current(self.summary, None)
+        return found is not None and found.status == "True"
+
+    def wait(
+        self,
+        condition: str | None = None,
+        status: ConditionStatus = "True",
+        *,
+        timeout: float = WAIT_SECONDS,
+        generation: int | None = None,
+        give_up_on: Collection[str] | None = None,
+    ) -> Self:
+        """Wait until a condition has a status; the object is then as it was at that moment. Returns itself.
+
+        `condition` is the summary by default. `timeout` is in seconds. A condition counts if it was derived
+        from the object's present spec, or from `generation` or later. An object that does not exist yet is
+        waited for. `give_up_on` names reasons that are not worth waiting for; by default `hopeless`.
+
+        Raises ConditionFailed if that will not come by itself: the object has the condition Stalled, or its
+        work has ended, or the condition or the summary is False with a reason to give up on. Raises TimedOut,
+        Deleted, and HTTPError of pykube if the API server refuses, as with 403.
+        """
+        wanted = condition or self.summary
+        futile = self.hopeless if give_up_on is None else give_up_on
+
+        def holds(_: Self) -> bool:
+            found = self._current(wanted, generation)
+            if found is not None and found.status == status:
+                return True
+            self._give_up(wanted, status, generation, futile)
+            return False
+
+        return self._follow(holds, f"{wanted} is not {status}", wanted, timeout)
+
+    def wait_until(self, holds: Callable[[Self], bool], *, timeout: float = WAIT_SECONDS) -> Self:
+        """Wait until `holds` says so of the object, which is asked at each change. Returns the object.
+
+        Otherwise like `wait`, but it gives up for no reason of its own.
+        """
+        return self._follow(holds, "not as wanted", self.summary, timeout)
+
+    def _follow(self, holds: Callable[[Self], bool], wanting: str, about: str, timeout: float) -> Self:
+        uid = self.obj["metadata"].get("uid")
+        following = Following(self.api, self.version, self.endpoint, self.name, Deadline(timeout))
+        with closing(following.states()) as states:
+            for state in states:
+                if state.object is not None:
+                    if uid not in (None, state.object["metadata"]["uid"]):
+                        raise Deleted(f"{self._called} was replaced by another one of its name.")
+                    uid = state.object["metadata"]["uid"]
+                    self.set_obj(state.object)
+                    if holds(self):
+                        return self
+                if state.gone and uid is not None:
+                    raise Deleted(f"{self._called} was deleted.", self.condition(about))
+        text = f"{self._called}: after {timeout:g} s {wanting}. {self._seen(about)}"
+        if following.trouble:
+            text += f" The API server cannot be asked at present: {following.trouble}."
+        raise TimedOut(text, self.condition(about))
+
+    @property
+    def _called(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    def _ended(self) -> bool:
+        """Whether nothing happens any more by itself."""
+        return False
+
+    def _current(self, type_: str, generation: int | None) -> Condition | None:
+        """A condition unless it is about an older spec."""
+        found = self.condition(type_)
+        least = self.obj["metadata"].get("generation", 0) if generation is None else generation
+        return found if found is not None and found.observed_generation >= least else None
+
+    def _give_up(
+        self, wanted: str, status: ConditionStatus, generation: int | None, futile: Collection[str]
+    ) -> None:
+        found = self._current(wanted, generation)
+        stalled = self._current("Stalled", generation)
+        if stalled is not None and stalled.status == "True":
+            raise ConditionFailed(f"{self._called} is stalled: {_told(stalled)}", stalled)
+        for each in (found, self._current(self.summary, generation)):
+            if each is not None and each.status == "False" and each.reason in futile:
+                raise ConditionFailed(f"{self._called}: {each.type} is False: {_told(each)}", each)
+        if self._ended():
+            text = f"{self._called} has ended, and {wanted} is not {status}. {self._seen(wanted)}"
+            raise ConditionFailed(text, found)
+
+    def _seen(self, wanted: str) -> str:
+        found = self.condition(wanted)
+        if found is not None:
+            stale = found if self._current(wanted, None) is None else None
+            return f"It is {found.status}{' of an older spec' if stale else ''}: {_told(found)}"
+        if "uid" not in self.obj["metadata"]:
+            return "There is no such object."
+        return f"It has the conditions {', '.join(each.type for each in self.conditions) or '(none)'}."
+
+
+def _told(condition: Condition) -> str:
+    return f"{condition.reason}: {condition.message}"

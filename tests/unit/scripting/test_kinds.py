@@ -1,0 +1,144 @@
+"""The kinds as objects for scripts: how they are made, and what of them is typed."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from pykube.config import KubeConfig
+from pykube.exceptions import HTTPError
+from pykube.http import HTTPClient
+
+from crdkeeper.api import crdgen
+from crdkeeper.api.storagemigration import MigrationLimits, MigrationRetry, StorageMigrationSpec
+from crdkeeper.scripting import (
+    DefinitionPolicy,
+    DefinitionReport,
+    StorageMigration,
+    TimedOut,
+    VersionConversion,
+    kinds,
+    report_of,
+)
+from tests.unit.scripting.apiserver import answer, event, listing, refusal, serving, watch
+from tests.unit.scripting.objects import DONE, NAME, RUNNING, condition, migration
+
+
+@pytest.fixture
+def nowhere() -> HTTPClient:
+    """A client that nothing is asked of."""
+    return HTTPClient(KubeConfig.from_url("http://127.0.0.1:1"))
+
+
+def test_each_kind_is_there() -> None:
+    ours = (StorageMigration, DefinitionPolicy, DefinitionReport, VersionConversion)
+    assert {(each.kind, each.endpoint) for each in ours} == {
+        (each.__name__, each.plural) for each in crdgen.KINDS
+    }
+
+
+def test_a_migration_is_made_of_a_resources_name(nowhere: HTTPClient) -> None:
+    made = StorageMigration.for_(
+        "databases.example.com",
+        api=nowhere,
+        mode="Plan",
+        limits={"max_objects_per_second": 50},
+        ttl_seconds_after_finished=60,
+    )
+    assert made.obj == {
+        "apiVersion": "crdkeeper.dev/v1alpha1",
+        "kind": "StorageMigration",
+        "metadata": {"name": "databases.example.com"},
+        "spec": {
+            "resource": {"group": "example.com", "resource": "databases"},
+            "mode": "Plan",
+            "limits": {"maxObjectsPerSecond": 50},
+            "ttlSecondsAfterFinished": 60,
+        },
+    }
+    assert (made.spec.limits.max_objects_per_second, made.spec.trim) == (50, True)
+    assert made.status.progress.total == 0
+    assert not made.ready
+
+
+def test_resources_of_the_core_group_have_no_dot(nowhere: HTTPClient) -> None:
+    made = StorageMigration.for_("secrets", api=nowhere, name="new-keys")
+    assert made.name == "new-keys"
+    assert made.obj["spec"] == {"resource": {"group": "", "resource": "secrets"}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "options"),
+    [
+        ("Data bases", {}),
+        (NAME, {"tirm": False}),
+        (NAME, {"mode": "Excute"}),
+        (NAME, {"limits": {"max_concurency": 3}}),
+        (NAME, {"limits": {"max_concurrency": 0}}),
+    ],
+)
+def test_what_the_api_server_would_refuse_or_drop_is_no_migration(
+    resource: str, options: Any, nowhere: HTTPClient
+) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        StorageMigration.for_(resource, api=nowhere, **options)
+
+
+def test_all_options_are_fields_and_all_fields_are_options() -> None:
+    fields = set(StorageMigrationSpec.model_fields) - {"resource", "managed_by"}
+    assert set(kinds.MigrationOptions.__annotations__) == fields
+    assert set(kinds.Limits.__annotations__) == set(MigrationLimits.model_fields)
+    assert set(kinds.Retry.__annotations__) == set(MigrationRetry.model_fields)
+
+
+def test_a_migration_is_created_once() -> None:
+    with serving(answer(migration(RUNNING), 201), refusal(409, "already exists")) as server:
+        made = StorageMigration.for_(NAME, api=HTTPClient(KubeConfig.from_url(server.url)))
+        body = made.obj
+        assert made.create() is made
+        with pytest.raises(HTTPError, match="already exists"):
+            made.create()
+    (request, _) = server.requests
+    assert (request.method, request.path) == ("POST", "/apis/crdkeeper.dev/v1alpha1/storagemigrations")
+    assert request.body == body
+    assert made.obj == migration(RUNNING)
+
+
+def test_conditions_are_typed(nowhere: HTTPClient) -> None:
+    found = StorageMigration(nowhere, migration(DONE, condition("Trimmed", "False", "NotRequested")))
+    assert [each.type for each in found.conditions] == ["Succeeded", "Trimmed"]
+    trimmed = found.condition("Trimmed")
+    assert trimmed is not None
+    assert (trimmed.status, trimmed.reason, trimmed.observed_generation) == ("False", "NotRequested", 1)
+    assert found.condition("Ready") is None
+    assert found.ready
+
+
+def test_a_report_is_waited_for_until_it_is_about_that_generation() -> None:
+    def report(seen: int) -> dict[str, Any]:
+        return {
+            **migration(condition("Ready", "True")),
+            "kind": "DefinitionReport",
+            "status": {"observedGeneration": seen, "findingCounts": {"total": 3}},
+        }
+
+    later = watch(event("ADDED", report(4)), event("MODIFIED", report(5)))
+    with serving(listing(), later) as server:
+        api = HTTPClient(KubeConfig.from_url(server.url))
+        found = report_of(NAME, api=api, generation=5)
+    assert (found.status.observed_generation, found.status.finding_counts.total) == (5, 3)
+    assert server.requests[0].path == "/apis/crdkeeper.dev/v1alpha1/definitionreports"
+
+
+def test_no_report_is_a_timeout() -> None:
+    with serving(listing(), watch(stays=True)) as server, pytest.raises(TimedOut, match="no such object"):
+        report_of(NAME, api=HTTPClient(KubeConfig.from_url(server.url)), timeout=0.3)
+
+
+def test_without_pykube_the_error_says_what_to_install() -> None:
+    code = "import sys; sys.modules['pykube'] = None; import crdkeeper.scripting"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: crdkeeper.scripting needs pykube-ng: pip install 'crdkeeper[pykube]'"
+    )

@@ -1,0 +1,301 @@
+"""Waiting for a condition: what counts, what ends it early, and what an API server may do meanwhile."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from pykube.config import KubeConfig
+from pykube.exceptions import HTTPError
+from pykube.http import HTTPClient
+
+from crdkeeper.scripting import ConditionFailed, Deleted, StorageMigration, TimedOut, VersionConversion
+from crdkeeper.scripting import following as following_module
+from tests.unit.scripting.apiserver import (
+    Answer,
+    ApiServer,
+    answer,
+    bookmark,
+    event,
+    hang,
+    hang_up,
+    listing,
+    refusal,
+    serving,
+    watch,
+)
+from tests.unit.scripting.objects import DONE, EXHAUSTED, FORBIDDEN, NAME, RUNNING, condition, migration
+
+PLENTY = 30.0
+"""Seconds that no test takes."""
+SHORT = 0.3
+"""Seconds after which a wait in vain ends."""
+GONE = {"kind": "Status", "code": 410, "message": "too old resource version"}
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following_module, "_FIRST_PAUSE", 0.01)
+
+
+@contextmanager
+def waited_for(*answers: Answer) -> Iterator[tuple[ApiServer, StorageMigration]]:
+    """A migration of an API server with these answers."""
+    with serving(*answers) as server:
+        yield server, StorageMigration.named(NAME, api=HTTPClient(KubeConfig.from_url(server.url)))
+
+
+def test_what_is_so_already_needs_no_watch() -> None:
+    with waited_for(listing(migration(DONE))) as (server, found):
+        assert found.wait("Succeeded", timeout=PLENTY) is found
+    (request,) = server.requests
+    assert request.path == "/apis/crdkeeper.dev/v1alpha1/storagemigrations"
+    assert request.query == {"fieldSelector": f"metadata.name={NAME}"}
+    assert found.obj == migration(DONE)
+
+
+def test_changes_are_watched_from_the_list_on() -> None:
+    changes = (
+        event("MODIFIED", migration(RUNNING, version=101)),
+        event("MODIFIED", migration(DONE, version=102)),
+    )
+    with waited_for(listing(migration(RUNNING)), watch(*changes, stays=True)) as (server, found):
+        found.wait(timeout=PLENTY)
+    assert found.obj["metadata"]["resourceVersion"] == "102"
+    watched = server.requests[1].query
+    assert (watched["watch"], watched["resourceVersion"]) == ("true", "100")
+    assert watched["fieldSelector"] == f"metadata.name={NAME}"
+    assert int(watched["timeoutSeconds"]) <= PLENTY
+
+
+def test_a_watch_that_ends_goes_on_where_it_was() -> None:
+    with waited_for(
+        listing(migration(RUNNING)),
+        watch(event("MODIFIED", migration(RUNNING, version=101))),
+        watch(bookmark("150")),
+        watch(event("MODIFIED", migration(DONE, version=151))),
+    ) as (server, found):
+        found.wait(timeout=PLENTY)
+    assert server.watched_from == [None, "100", "101", "150"]
+
+
+@pytest.mark.parametrize(
+    "expired",
+    [refusal(410, "too old resource version"), watch(event("ERROR", GONE))],
+    ids=["answer", "event"],
+)
+def test_where_the_past_is_forgotten_it_lists_again(expired: Answer) -> None:
+    with waited_for(
+        listing(migration(RUNNING)),
+        expired,
+        listing(migration(RUNNING), version="200"),
+        watch(event("MODIFIED", migration(DONE, version=201))),
+    ) as (server, found):
+        found.wait(timeout=PLENTY)
+    assert server.watched_from == [None, "100", None, "200"]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        hang_up,
+        refusal(503, "apiserver not ready"),
+        refusal(429, "storage is (re)initializing", **{"Retry-After": "0"}),
+        watch(breaks_off=True),
+        watch(b'{"type": "MODIF', breaks_off=True),
+        watch(b'{"type": "MODIF\n'),
+        watch(b'{"type": "MODIFIED"}\n'),
+        watch(event("ERROR", {"code": 500, "message": "etcdserver: leader changed"})),
+        watch(),
+    ],
+    ids=["closed", "503", "429", "broken", "half an event", "no JSON", "no event", "error", "empty"],
+)
+def test_trouble_is_waited_out(trouble: Answer) -> None:
+    done = watch(event("MODIFIED", migration(DONE, version=101)))
+    with waited_for(listing(migration(RUNNING)), trouble, done) as (server, found):
+        found.wait(timeout=PLENTY)
+    assert server.watched_from == [None, "100", "100"]
+
+
+def test_trouble_at_the_list_is_waited_out() -> None:
+    page = answer("<html>", 200)
+    with waited_for(hang_up, refusal(502), page, listing(migration(DONE))) as (server, found):
+        found.wait(timeout=PLENTY)
+    assert len(server.requests) == 4
+
+
+def test_a_silent_watch_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following_module, "_QUIET_SECONDS", 0.2)
+    done = watch(event("MODIFIED", migration(DONE, version=102)))
+    silent = watch(bookmark("101"), stays=True)
+    with waited_for(listing(migration(RUNNING)), silent, done) as (server, found):
+        found.wait(timeout=PLENTY)
+    assert server.watched_from == [None, "100", "101"]
+
+
+@pytest.mark.parametrize("code", [401, 403, 404])
+def test_refusals_are_raised(code: int) -> None:
+    with waited_for(refusal(code, "who are you?")) as (_, found), pytest.raises(HTTPError) as raised:
+        found.wait(timeout=PLENTY)
+    assert (raised.value.code, str(raised.value)) == (code, "who are you?")
+
+
+def test_a_server_that_fails_at_once_is_asked_ever_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following_module, "_FIRST_PAUSE", 0.2)
+    with waited_for(listing(migration(RUNNING)), watch()) as (server, found), pytest.raises(TimedOut):
+        found.wait(timeout=1)
+    # A list, then watches 0.2, 0.6 and 1.4 seconds after the first one, of which the last is too late.
+    assert len(server.requests) <= 4
+
+
+@pytest.mark.parametrize(
+    "stuck",
+    [(hang,), (listing(migration(RUNNING)), hang), (listing(migration(RUNNING)), watch(stays=True))],
+    ids=["list", "watch", "events"],
+)
+def test_a_server_that_hangs_does_not_outlast_the_time(
+    stuck: tuple[Answer, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for patience in ("_QUIET_SECONDS", "_ANSWER_SECONDS"):
+        monkeypatch.setattr(following_module, patience, 10_000.0)
+    with waited_for(*stuck) as (_, found), pytest.raises(TimedOut):
+        found.wait(timeout=SHORT)
+
+
+def test_when_the_time_is_over_the_error_says_what_held_it_up() -> None:
+    with (
+        waited_for(listing(migration(FORBIDDEN)), watch(stays=True)) as (_, found),
+        pytest.raises(TimedOut) as raised,
+    ):
+        found.wait(timeout=SHORT)
+    assert isinstance(raised.value, TimeoutError)
+    assert (raised.value.reason, raised.value.message) == ("Forbidden", FORBIDDEN["message"])
+    assert str(raised.value) == (
+        f"StorageMigration {NAME}: after 0.3 s Succeeded is not True. It is False: Forbidden: "
+        "Not permitted: patch databases.example.com."
+    )
+
+
+def test_a_condition_that_is_not_there_is_named_with_those_that_are() -> None:
+    with (
+        waited_for(listing(migration(RUNNING)), watch(stays=True)) as (_, found),
+        pytest.raises(TimedOut, match="It has the conditions Succeeded"),
+    ):
+        found.wait("Reday", timeout=SHORT)
+
+
+def test_what_cannot_be_reached_is_said() -> None:
+    with (
+        waited_for(refusal(503, "no leader")) as (_, found),
+        pytest.raises(TimedOut, match=r"There is no such object.*cannot be asked.*503: no leader"),
+    ):
+        found.wait(timeout=SHORT)
+
+
+@pytest.mark.parametrize("wanted", ["Succeeded", "Trimmed", "Ready"])
+def test_an_end_without_it_is_a_failure(wanted: str) -> None:
+    end = migration(EXHAUSTED, condition("Trimmed", "Unknown", "Pending", "Not yet."), ended=True)
+    with (
+        waited_for(listing(migration(RUNNING)), watch(event("MODIFIED", end))) as (_, found),
+        pytest.raises(ConditionFailed, match=f"has ended, and {wanted} is not True") as raised,
+    ):
+        found.wait(wanted, timeout=PLENTY)
+    reasons = {"Succeeded": "RetriesExhausted", "Trimmed": "Pending", "Ready": ""}
+    assert raised.value.reason == reasons[wanted]
+
+
+def test_the_end_of_an_older_spec_is_none() -> None:
+    old = migration(EXHAUSTED, ended=True, generation=2)
+    new = migration({**DONE, "observedGeneration": 2}, generation=2, version=101)
+    with waited_for(listing(old), watch(event("MODIFIED", new))) as (_, found):
+        found.wait(timeout=PLENTY)
+    assert found.ready
+
+
+def test_a_condition_of_an_older_spec_does_not_count() -> None:
+    with (
+        waited_for(listing(migration(DONE, generation=2)), watch(stays=True)) as (_, found),
+        pytest.raises(TimedOut, match="It is True of an older spec: Migrated"),
+    ):
+        found.wait(timeout=SHORT)
+    assert not found.ready
+
+
+def test_a_generation_can_be_asked_for() -> None:
+    new = migration({**DONE, "observedGeneration": 7}, version=101)
+    with waited_for(listing(migration(DONE)), watch(event("MODIFIED", new))) as (server, found):
+        found.wait(generation=7, timeout=PLENTY)
+    assert len(server.requests) == 2
+
+
+def test_a_setback_that_can_pass_is_waited_out() -> None:
+    with waited_for(
+        listing(migration(FORBIDDEN)), watch(event("MODIFIED", migration(DONE, version=101)))
+    ) as (_, found):
+        found.wait(timeout=PLENTY)
+
+
+def test_reasons_to_give_up_on_can_be_named() -> None:
+    with (
+        waited_for(listing(migration(FORBIDDEN))) as (_, found),
+        pytest.raises(ConditionFailed, match="Not permitted: patch") as raised,
+    ):
+        found.wait(timeout=PLENTY, give_up_on={"Forbidden"})
+    assert raised.value.condition == found.condition("Succeeded")
+
+
+def test_stalled_is_a_failure() -> None:
+    stalled = migration(RUNNING, condition("Stalled", "True", "Broken", "Mend it."))
+    with (
+        waited_for(listing(stalled)) as (_, found),
+        pytest.raises(ConditionFailed, match=r"is stalled: Broken: Mend it\."),
+    ):
+        found.wait(timeout=PLENTY)
+
+
+def test_rules_that_are_wrong_are_a_failure_unless_that_is_wanted() -> None:
+    wrong = condition("Ready", "False", "InvalidRules", "spec.spokes[0]: no rule for spec.host.")
+    conversion = {**migration(wrong, condition("Compiled", "False", "InvalidRules"))}
+    with serving(listing(conversion)) as server:
+        found = VersionConversion.named(NAME, api=HTTPClient(KubeConfig.from_url(server.url)))
+        with pytest.raises(ConditionFailed, match="Ready is False: InvalidRules"):
+            found.wait("Serving", timeout=PLENTY)
+        found.wait("Compiled", "False", timeout=PLENTY)
+
+
+def test_what_does_not_exist_yet_is_waited_for() -> None:
+    with waited_for(listing(), watch(event("ADDED", migration(DONE, version=101)))) as (_, found):
+        found.wait(timeout=PLENTY)
+
+
+@pytest.mark.parametrize("later", [listing(), listing(migration(DONE, uid="u2"))], ids=["gone", "replaced"])
+def test_an_object_that_is_gone_is_not_waited_for(later: Answer) -> None:
+    with (
+        waited_for(listing(migration(RUNNING)), refusal(410), later) as (_, found),
+        pytest.raises(Deleted, match=f"{NAME} was"),
+    ):
+        found.wait(timeout=PLENTY)
+
+
+def test_a_deletion_ends_the_wait() -> None:
+    deleted = event("DELETED", migration(RUNNING, version=101))
+    with (
+        waited_for(listing(migration(RUNNING)), watch(deleted)) as (_, found),
+        pytest.raises(Deleted) as raised,
+    ):
+        found.wait(timeout=PLENTY)
+    assert raised.value.reason == "Rewriting"
+
+
+def test_what_was_reached_before_the_deletion_counts() -> None:
+    deleted = event("DELETED", migration(DONE, version=101))
+    with waited_for(listing(migration(RUNNING)), watch(deleted)) as (_, found):
+        found.wait(timeout=PLENTY)
+
+
+def test_anything_can_be_waited_for() -> None:
+    with waited_for(
+        listing(migration(RUNNING)),
+        watch(event("MODIFIED", migration(RUNNING, EXHAUSTED, version=101)), stays=True),
+    ) as (_, found):
+        found.wait_until(lambda each: len(each.conditions) == 2, timeout=PLENTY)
+        assert found.obj["metadata"]["resourceVersion"] == "101"
