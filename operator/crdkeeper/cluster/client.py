@@ -19,8 +19,10 @@ import orjson
 from yarl import URL
 
 from crdkeeper import __version__
+from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.cluster.connection import CONNECT_SECONDS, Connection
 from crdkeeper.cluster.http1 import Disconnected, Http1Pool
+from crdkeeper.core.servermessages import message_of
 
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -32,13 +34,16 @@ _TOKEN_SECONDS = 30.0
 
 
 class ApiError(Exception):
-    """The API server answered with an error (metav1.Status)."""
+    """The API server answered with an error (metav1.Status).
+
+    `message` shows no values of objects and is cut to a bound: it goes into status, Events and logs.
+    """
 
     def __init__(self, code: int, body: Mapping[str, Any]) -> None:
         self.code = code
         self.body = body
-        self.reason = str(body.get("reason") or "")
-        self.message = str(body.get("message") or f"HTTP {code}")
+        self.reason = bounded(str(body.get("reason") or ""), LINE_BYTES)
+        self.message = message_of(body, f"HTTP {code}")
         super().__init__(f"{code} {self.reason}: {self.message}")
 
 
