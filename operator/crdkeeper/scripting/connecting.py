@@ -1,113 +1,136 @@
-"""The way into the cluster: pykube-ng's client, with credentials handled as kubectl handles them.
+"""The way into the cluster: pykube-ng's client, configured as kubectl and the operator are.
 
-pykube-ng by itself writes certificates and private keys of a kubeconfig to predictable names in the shared
-temporary directory, trusts what it finds there, and keeps the first token of a pod's ServiceAccount although
-the kubelet renews it. Python 3.13 besides refuses certificates that kubectl accepts. Not so here.
+pykube-ng's own reader leaves private keys under predictable names in the shared temporary directory, trusts
+the authorities that it finds there, keeps a pod's first token although the kubelet renews it, and does not
+know the present exec plugins. So `kubernetes.config` reads, and pykube-ng gets an address and a session.
 """
 
 import os
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import yaml
-from pykube.config import BytesOrFile, KubeConfig
-from pykube.exceptions import PyKubeError
-from pykube.http import HTTPClient, KubernetesHTTPAdapter
+from kubernetes import config as kubernetes_config
+from kubernetes.client import Configuration
+from pykube.config import KubeConfig
+from pykube.http import HTTPClient
 from requests import PreparedRequest
+from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
 from crdkeeper.scripting.errors import ConnectError
 
-SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where the kubelet puts a pod's credentials
+NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+"""Where the kubelet says in which namespace a pod runs
 (https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/)."""
 _DEFAULT_KUBECONFIG: Final = Path("~/.kube/config")
 _REQUEST_SECONDS: Final = 65.0
-"""As long as the API server itself works on a request by default."""
+"""Longer than the API server itself works on a request, by default a minute."""
 
 
 def connect(kubeconfig: str | Path | None = None, *, context: str | None = None) -> HTTPClient:
     """A client of the cluster that a kubeconfig file names, with the rights of its user.
 
-    Without one it is the file of the environment variable KUBECONFIG, else in a pod its own cluster with its
-    ServiceAccount, else ~/.kube/config. `context` is another one than the file's current one.
+    Without one it is that of the environment variable KUBECONFIG, which may be a list as for kubectl, else in
+    a pod its own cluster with its ServiceAccount, else ~/.kube/config. `context` is another one than the
+    file's current one.
 
     Raises ConnectError.
     """
     chosen = kubeconfig or os.environ.get("KUBECONFIG")
-    in_cluster = not chosen and not context and "KUBERNETES_SERVICE_HOST" in os.environ
-    path = SERVICE_ACCOUNT if in_cluster else Path(chosen or _DEFAULT_KUBECONFIG).expanduser()
+    in_pod = not chosen and not context and "KUBERNETES_SERVICE_HOST" in os.environ
+    files = str(chosen or _DEFAULT_KUBECONFIG.expanduser())
+    loaded = Configuration()
     try:
-        if in_cluster:
-            return _client(KubeConfig.from_service_account(str(path)), path / "token")
-        return _client(KubeConfig.from_file(str(path), current_context=context))
-    except (PyKubeError, OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise ConnectError(f"{path} does not lead to a cluster: {what}") from error
-
-
-def _client(config: KubeConfig, token_file: Path | None = None) -> HTTPClient:
-    client = HTTPClient(config, timeout=_REQUEST_SECONDS, http_adapter=_Adapter(config))
-    if token_file is not None:
-        client.session.auth = _TokenFile(token_file)
+        with TemporaryDirectory(prefix="crdkeeper-") as directory:  # of certificates and keys given as data
+            if in_pod:
+                kubernetes_config.load_incluster_config(client_configuration=loaded)
+                namespace = NAMESPACE_FILE.read_text(encoding="utf-8").strip()
+            else:
+                kubernetes_config.load_kube_config(
+                    config_file=files,
+                    context=context,
+                    client_configuration=loaded,
+                    persist_config=False,
+                    temp_file_path=directory,
+                )
+                namespace = _namespace(files, context)
+            adapter = _Adapter(_tls(loaded), loaded.tls_server_name)
+    except (kubernetes_config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
+        where = "This pod's ServiceAccount" if in_pod else files
+        raise ConnectError(f"{where} does not lead to a cluster: {error}") from error
+    client = HTTPClient(_address(loaded, namespace), timeout=_REQUEST_SECONDS, http_adapter=adapter)
+    client.session.auth = _Token(loaded)
+    if loaded.proxy:
+        client.session.proxies = {"http": loaded.proxy, "https": loaded.proxy}
     return client
 
 
-class _TokenFile(AuthBase):
-    """The token as the kubelet has last written it: it renews a pod's token before it expires."""
+def _namespace(files: str, context: str | None) -> str:
+    """The namespace that kubectl would look into, for objects that are in one."""
+    contexts, current = kubernetes_config.list_kube_config_contexts(config_file=files)
+    found: Mapping[str, Any] = next((each for each in contexts if each["name"] == context), current)
+    return str(found["context"].get("namespace") or "default")
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+
+def _address(loaded: Configuration, namespace: str) -> KubeConfig:
+    return KubeConfig(
+        {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "namespace": namespace}}],
+            "clusters": [{"name": "c", "cluster": {"server": loaded.host.rstrip("/")}}],
+        }
+    )
+
+
+class _Token(AuthBase):
+    """The token that is good at present: it is read again from its file or plugin before it expires."""
+
+    def __init__(self, loaded: Configuration) -> None:
+        self._loaded = loaded
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        request.headers["Authorization"] = f"Bearer {self._path.read_text(encoding='utf-8').strip()}"
+        token = self._loaded.get_api_key_with_prefix("BearerToken", alias="authorization")
+        if token:
+            request.headers["Authorization"] = token.strip()
         return request
 
 
-class _Adapter(KubernetesHTTPAdapter):
-    """Uses one TLS context for all connections, so that no key or certificate is left in a file."""
+class _Adapter(HTTPAdapter):
+    """Uses one TLS context for all connections. The server's certificate is for `server_name` if given."""
 
-    def __init__(self, config: KubeConfig) -> None:
-        self._verifies = not config.cluster.get("insecure-skip-tls-verify", False)
-        self._tls = _tls(config, verifies=self._verifies)
-        super().__init__(config)
+    def __init__(self, tls: ssl.SSLContext, server_name: str | None) -> None:
+        self._tls = {"ssl_context": tls, "server_hostname": server_name}
+        self._verifies = tls.verify_mode != ssl.CERT_NONE
+        super().__init__()
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, **kwargs, ssl_context=self._tls)
+        """Called by requests when the adapter is made."""
+        super().init_poolmanager(*args, **{**kwargs, **self._tls})
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        return super().proxy_manager_for(proxy, **kwargs, ssl_context=self._tls)
+        """Called by requests where a proxy stands between."""
+        return super().proxy_manager_for(proxy, **{**kwargs, **self._tls})
+
+    def send(self, request: PreparedRequest, *args: Any, **kwargs: Any) -> Any:
+        """Called by requests, with what the environment says of authorities; the kubeconfig alone counts."""
+        return super().send(request, *args, **{**kwargs, "verify": self._verifies})
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """Nothing to add: requests would have its own bundle of public CAs trusted besides."""
-
-    def _setup_request_certificates(self, config: Any, request: Any, kwargs: dict[str, Any]) -> None:
-        kwargs["verify"] = self._verifies
-        if self.cert and self.key:  # from an exec plugin, in files that only we can read
-            kwargs["cert"] = (self.cert.name, self.key.name)
+        """Nothing to add: requests would have public authorities trusted besides the cluster's own."""
 
 
-def _tls(config: KubeConfig, *, verifies: bool) -> ssl.SSLContext:
-    """Hostname and chain are verified as kubectl does: by the kubeconfig's CA, or those of the system."""
-    authority = _content(config.cluster, "certificate-authority")
-    context = ssl.create_default_context(cadata=authority.decode() if authority is not None else None)
+def _tls(loaded: Configuration) -> ssl.SSLContext:
+    """Hostname and chain are verified as kubectl does: by the kubeconfig's CA, or by those of the system."""
+    context = ssl.create_default_context(cafile=loaded.ssl_ca_cert)
     # Since Python 3.13 this refuses CAs without key identifiers; Go, and with it kubectl, accepts them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if not verifies:
+    if not loaded.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    certificate, key = (_content(config.user, f"client-{each}") for each in ("certificate", "key"))
-    if certificate is not None and key is not None:
-        with TemporaryDirectory(prefix="crdkeeper-") as directory:  # OpenSSL reads them from files only
-            files = Path(directory, "tls.crt"), Path(directory, "tls.key")
-            for file, content in zip(files, (certificate, key), strict=True):
-                file.write_bytes(content)
-            context.load_cert_chain(*files)
+    if loaded.cert_file:
+        context.load_cert_chain(loaded.cert_file, loaded.key_file)
     return context
-
-
-def _content(section: dict[str, Any], name: str) -> bytes | None:
-    found: BytesOrFile | None = section.get(name)
-    return found.bytes() if found is not None else None

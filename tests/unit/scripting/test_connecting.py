@@ -1,15 +1,19 @@
 """Which cluster a script talks to, as whom, and that no credentials are left behind."""
 
 import base64
+import json
 import ssl
 import tempfile
 from collections.abc import Mapping
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Self
 
 import pytest
 import requests
 import yaml
+from kubernetes.config import incluster_config
 from urllib3.exceptions import InsecureRequestWarning
 
 from crdkeeper.scripting import ConnectError, DefinitionReport, connect, connecting
@@ -23,7 +27,10 @@ def kubeconfig(
     """A kubeconfig with two contexts, of which the other one leads nowhere."""
     document = {
         "current-context": "this",
-        "contexts": [{"name": each, "context": {"cluster": each, "user": "u"}} for each in ("this", "other")],
+        "contexts": [
+            {"name": "this", "context": {"cluster": "this", "user": "u"}},
+            {"name": "other", "context": {"cluster": "other", "user": "u", "namespace": "elsewhere"}},
+        ],
         "clusters": [
             {"name": "this", "cluster": {"server": url, **(cluster or {})}},
             {"name": "other", "cluster": {"server": "http://other.example.com"}},
@@ -38,15 +45,16 @@ def encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def server_side(authority: Authority, issued: Issued, directory: Path) -> ssl.SSLContext:
-    """The API server's side, which wants a client certificate of the same authority."""
+def server_side(issued: Issued, directory: Path, clients: Authority | None = None) -> ssl.SSLContext:
+    """The API server's side; it wants a certificate of its clients if an authority for them is given."""
     names = directory / "tls.crt", directory / "tls.key"
     for name, content in zip(names, (issued.certificate, issued.key), strict=True):
         name.write_bytes(content)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*names)
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(cadata=authority.pem.decode())
+    if clients is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(cadata=clients.pem.decode())
     return context
 
 
@@ -55,7 +63,9 @@ def ask(client: Any) -> None:
 
 
 def token(request: Request) -> str:
-    return request.headers["Authorization"].removeprefix("Bearer ")
+    scheme, _, found = request.headers["Authorization"].partition(" ")
+    assert scheme.lower() == "bearer"
+    return found
 
 
 def test_the_kubeconfig_of_the_environment_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,28 +86,52 @@ def test_what_leads_nowhere_is_said(text: str | None, tmp_path: Path) -> None:
         connect(path)
 
 
+def test_objects_are_looked_for_in_the_namespace_of_the_context(tmp_path: Path) -> None:
+    config = kubeconfig(tmp_path / "config", "http://127.0.0.1:1")
+    assert connect(config).config.namespace == "default"
+    assert connect(config, context="other").config.namespace == "elsewhere"
+
+
 def test_in_a_pod_the_token_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     authority = Authority()
-    issued = authority.issue()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    names = tmp_path / "tls.crt", tmp_path / "tls.key"
-    names[0].write_bytes(issued.certificate)
-    names[1].write_bytes(issued.key)
-    context.load_cert_chain(*names)
-    (tmp_path / "ca.crt").write_bytes(authority.pem)
-    (tmp_path / "namespace").write_text("default", encoding="utf-8")
-    (tmp_path / "token").write_text("first\n", encoding="utf-8")
-    monkeypatch.setattr(connecting, "SERVICE_ACCOUNT", tmp_path)
+    for name, content in (("ca.crt", authority.pem), ("namespace", b"mine"), ("token", b"first\n")):
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.setattr(connecting, "NAMESPACE_FILE", tmp_path / "namespace")
     monkeypatch.delenv("KUBECONFIG", raising=False)
-    with serving(refusal(404), tls=context) as server:
+    with serving(refusal(404), tls=server_side(authority.issue(), tmp_path)) as server:
         host, port = server.url.removeprefix("https://").split(":")
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
         client = connect()
         ask(client)
         (tmp_path / "token").write_text("second\n", encoding="utf-8")
+        time_goes_by(monkeypatch, timedelta(hours=1))
         ask(client)
     assert [token(each) for each in server.requests] == ["first", "second"]
+    assert client.config.namespace == "mine"
+
+
+def time_goes_by(monkeypatch: pytest.MonkeyPatch, span: timedelta) -> None:
+    """Has the reader of a pod's token think that so much time has passed."""
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return super().now(tz) + span
+
+    clock = SimpleNamespace(datetime=Later, timedelta=timedelta)
+    monkeypatch.setattr(incluster_config, "datetime", clock)
+
+
+def test_a_plugin_that_gives_a_token_is_run(tmp_path: Path) -> None:
+    version = "client.authentication.k8s.io/v1"
+    credential = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": "from-plugin"}}
+    plugin = {"apiVersion": version, "command": "echo", "args": [json.dumps(credential)]}
+    with serving(refusal(404)) as server:
+        ask(connect(kubeconfig(tmp_path / "config", server.url, {"exec": plugin})))
+    assert [token(each) for each in server.requests] == ["from-plugin"]
 
 
 def test_certificates_and_keys_are_left_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +140,7 @@ def test_certificates_and_keys_are_left_in_no_file(tmp_path: Path, monkeypatch: 
     shared = tmp_path / "tmp"
     shared.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(shared))
-    with serving(answer({"metadata": {"name": "x"}}), tls=server_side(authority, theirs, tmp_path)) as server:
+    with serving(answer({"metadata": {"name": "x"}}), tls=server_side(theirs, tmp_path, authority)) as server:
         config = kubeconfig(
             tmp_path / "config",
             server.url,
@@ -125,12 +159,7 @@ def test_only_the_clusters_own_authority_is_trusted(tmp_path: Path, monkeypatch:
     # Where requests would look for public authorities.
     monkeypatch.setattr(requests.adapters, "DEFAULT_CA_BUNDLE_PATH", str(bundle))
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    issued = public.issue()
-    (tmp_path / "tls.crt").write_bytes(issued.certificate)
-    (tmp_path / "tls.key").write_bytes(issued.key)
-    context.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
-    with serving(refusal(404), tls=context) as server:
+    with serving(refusal(404), tls=server_side(public.issue(), tmp_path)) as server:
         cluster = {"certificate-authority-data": encoded(ours.pem)}
         config = kubeconfig(tmp_path / "config", server.url, cluster=cluster)
         report = DefinitionReport.named("x", api=connect(config))
@@ -138,4 +167,17 @@ def test_only_the_clusters_own_authority_is_trusted(tmp_path: Path, monkeypatch:
             report.wait(timeout=30)
         with pytest.warns(InsecureRequestWarning):
             ask(connect(kubeconfig(config, server.url, cluster={"insecure-skip-tls-verify": True})))
+        assert len(server.requests) == 1
+
+
+def test_the_certificate_is_for_the_server_name(tmp_path: Path) -> None:
+    authority = Authority()
+    issued = authority.issue(["kubernetes.example.com"])
+    with serving(refusal(404), tls=server_side(issued, tmp_path)) as server:
+        cluster = {"certificate-authority-data": encoded(authority.pem)}
+        config = kubeconfig(tmp_path / "config", server.url, cluster=cluster)
+        with pytest.raises(requests.exceptions.SSLError, match=r"mismatch|doesn't match"):
+            ask(connect(config))
+        cluster |= {"tls-server-name": "kubernetes.example.com"}
+        ask(connect(kubeconfig(config, server.url, cluster=cluster)))
         assert len(server.requests) == 1
