@@ -17,7 +17,7 @@ PROGRAMS: Final = ("webhook", "load")
 
 def build() -> Path:
     """The directory with the programs. Raises BuildFailed, also if there is no Go."""
-    target = cache_directory().with_name("gowebhook") / _key()
+    target = cache_directory("gowebhook") / _key()
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,16 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.controlplane.build import build
+from tests.controlplane.build import Module, build
+
+CONTROL_PLANE = Module(
+    name="controlplane",
+    directory=Path(__file__).parent / "module",
+    programs=("etcd", "kube-apiserver", "kube-controller-manager", "kubectl"),
+    renamed={"server": "etcd"},
+    kubernetes=True,
+    otherwise=", or set KUBEBUILDER_ASSETS to a directory with envtest's programs",
+)
 
 
 class BinariesMissing(RuntimeError):
@@ -25,7 +34,7 @@ class Binaries:
 def find() -> Binaries:
     """The programs in KUBEBUILDER_ASSETS if that is set, else those built from `module/` (once: cached)."""
     assets = os.environ.get("KUBEBUILDER_ASSETS")
-    return _from_assets(Path(assets)) if assets else _in(build())
+    return _from_assets(Path(assets)) if assets else _in(build(CONTROL_PLANE))
 
 
 def _from_assets(directory: Path) -> Binaries:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import Cluster, ControlPlane, Etcd, KubectlError, etcd, pids
-from tests.controlplane.build import MODULE
+from tests.controlplane.binaries import CONTROL_PLANE
 from tests.controlplane.pids import ProcessId
 
 ROOT = Path(__file__).parents[2]
@@ -106,7 +106,9 @@ def namespace(plane: Cluster) -> Iterator[str]:
 @pytest.mark.skipif("KUBEBUILDER_ASSETS" in os.environ, reason="the version is up to KUBEBUILDER_ASSETS")
 @pytest.mark.usefixtures("stored")  # only of our own plane we know the version
 def test_servers_report_the_version_that_the_module_names(plane: Cluster) -> None:
-    named = re.search(r"^\tk8s\.io/kubernetes (\S+)", (MODULE / "go.mod").read_text(), re.MULTILINE)
+    named = re.search(
+        r"^\tk8s\.io/kubernetes (\S+)", (CONTROL_PLANE.directory / "go.mod").read_text(), re.MULTILINE
+    )
     assert named
     reported = json.loads(plane.kubectl("get", "--raw", "/version"))
     assert (reported["gitVersion"], reported["gitTreeState"]) == (named[1], "archive")
