@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.controlplane.pki import Pki
+from tests.controlplane.pki import LOOPBACK, Pki
 
 Flags = dict[str, str]
-
-LOOPBACK = "127.0.0.1"
+SERVICES = "10.0.0.0/24"
 
 
 def etcd(data: Path, *, client_port: int, peer_port: int) -> Flags:
@@ -31,27 +30,31 @@ def etcd(data: Path, *, client_port: int, peer_port: int) -> Flags:
 
 
 def kube_apiserver(
-    pki: Pki, directory: Path, *, etcd_url: str, port: int, emulated_version: str | None
+    pki: Pki, directory: Path, *, etcd_url: str, address: str, port: int, emulated_version: str | None
 ) -> Flags:
     """As in production where that matters to a client: RBAC, watch cache, priority and fairness."""
     return {
         "etcd-servers": etcd_url,
-        "bind-address": LOOPBACK,
-        "advertise-address": LOOPBACK,
+        "bind-address": address,
+        "advertise-address": address,
         "secure-port": str(port),
         "cert-dir": str(directory),
         "tls-cert-file": str(pki.serving_certificate),
         "tls-private-key-file": str(pki.serving_key),
         "client-ca-file": str(pki.ca_file),
+        "kubelet-client-certificate": str(pki.kubelet_client_certificate),
+        "kubelet-client-key": str(pki.kubelet_client_key),
+        "kubelet-certificate-authority": str(pki.ca_file),
+        "kubelet-preferred-address-types": "InternalIP",
         "authorization-mode": "RBAC",
         "token-auth-file": str(pki.token_file),
         "service-account-issuer": "https://kubernetes.default.svc",
         "service-account-key-file": str(pki.service_account_public_key),
         "service-account-signing-key-file": str(pki.service_account_key),
-        "service-cluster-ip-range": "10.0.0.0/24",
+        "service-cluster-ip-range": SERVICES,
         "allow-privileged": "true",
         # Nobody reaches a loopback address through the `kubernetes` Service.
-        "endpoint-reconciler-type": "none",
+        **({"endpoint-reconciler-type": "none"} if address == LOOPBACK else {}),
         "shutdown-delay-duration": "0s",
         **_emulated(emulated_version),
     }

@@ -21,13 +21,8 @@ class Kubectl:
         self, *args: str, input: str | None = None, check: bool = True, kubeconfig: Path | None = None
     ) -> str:
         """What kubectl prints. Without `check` a failure doesn't raise; its error text is returned too."""
-        command = [
-            str(self._program),
-            f"--kubeconfig={kubeconfig or self._kubeconfig}",
-            f"--cache-dir={self._cache}",
-        ]
         done = subprocess.run(
-            [*command, *args],
+            [*self._as(kubeconfig or self._kubeconfig), *args],
             check=False,
             input=input,
             stdin=subprocess.DEVNULL if input is None else None,
@@ -38,3 +33,11 @@ class Kubectl:
         if check and done.returncode:
             raise KubectlError(f"kubectl {' '.join(args)}: status {done.returncode}\n{done.stderr.strip()}")
         return done.stdout if check else done.stdout + done.stderr
+
+    @property
+    def command(self) -> list[str]:
+        """The words that a command line of this user begins with."""
+        return self._as(self._kubeconfig)
+
+    def _as(self, kubeconfig: Path) -> list[str]:
+        return [str(self._program), f"--kubeconfig={kubeconfig}", f"--cache-dir={self._cache}"]

@@ -5,6 +5,9 @@ further server on this machine needs a UTS namespace with a host name of its own
 user that its image does not know: a user namespace gives a process such an id, and lets it read what we
 read. And the programs must not outlive a test run that is killed hard, so they ask the kernel to be killed
 with their parent. As exec keeps the process id, the parent can signal the program itself.
+
+A program inside a machine of tests/node is a child of this process instead, as its process table is another
+one. This process then passes SIGTERM on, and takes the program along when it is killed.
 """
 
 import argparse
@@ -15,25 +18,32 @@ import socket
 import sys
 from pathlib import Path
 
+NAMESPACES = ("net", "uts", "ipc", "mnt", "pid_for_children")
 CLONE_NEWUTS = 0x04000000
 CLONE_NEWUSER = 0x10000000
 PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Parses `[--hostname NAME] [--user UID] [--parent PID] -- PROGRAM [ARGUMENT…]`; becomes the program."""
+    """Parses the options and `-- PROGRAM [ARGUMENT…]`, and becomes that program."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--hostname")
     parser.add_argument("--user", type=int)
+    parser.add_argument("--cgroup", type=Path)
+    parser.add_argument("--machine", type=int)
     parser.add_argument("--parent", type=int)
     parser.add_argument("program", nargs="+")
     options = parser.parse_args()
+    if options.cgroup:
+        (options.cgroup / "cgroup.procs").write_text(str(os.getpid()))
     if options.hostname:
         take_hostname(options.hostname)
     if options.user is not None:
         take_user(options.user)
     if options.parent:  # after the namespaces, as a change of credentials clears it
         die_with(options.parent)
+    if options.machine:
+        enter(options.machine)
     environment = dict(os.environ) if options.user is None else {}
     os.execve(options.program[0], options.program, environment)
 
@@ -63,6 +73,21 @@ def take_user(user: int) -> None:
         _map_ids(user, uid, gid)
     except OSError as error:
         sys.exit(f"cannot be user {user} in a user namespace ({error})")
+
+
+def enter(machine: int) -> None:
+    """Returns in a child of this process that is inside the machine; this process stays outside and waits."""
+    descriptors = [os.open(f"/proc/{machine}/ns/{each}", os.O_RDONLY) for each in NAMESPACES]
+    for each in descriptors:
+        _call("setns", each, 0)
+        os.close(each)
+    child = os.fork()
+    if child == 0:
+        os.chdir("/")
+        die_with(0)  # that is how a parent outside is seen from inside
+        return
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
 
 
 def die_with(parent: int) -> None:

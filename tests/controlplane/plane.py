@@ -10,7 +10,8 @@ from typing import Self
 from tests.controlplane import binaries, flags, kubeconfig, pki
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.etcd import Etcd
-from tests.controlplane.flags import LOOPBACK, Flags
+from tests.controlplane.flags import Flags
+from tests.controlplane.pki import LOOPBACK
 from tests.controlplane.ports import Ports
 from tests.controlplane.probe import answers
 from tests.controlplane.processes import GRACE, Process
@@ -46,8 +47,8 @@ class ApiServer(Process):
         hostname: str | None,
         detached: bool,
     ) -> None:
-        port = int(server_flags["secure-port"])
-        ask = partial(answers, port, ca_file=secrets.ca_file, token=secrets.admin_token)
+        address, port = server_flags["bind-address"], int(server_flags["secure-port"])
+        ask = partial(answers, port, host=address, ca_file=secrets.ca_file, token=secrets.admin_token)
         super().__init__(
             name,
             program,
@@ -58,7 +59,7 @@ class ApiServer(Process):
             hostname=hostname,
             detached=detached,
         )
-        self.url = f"https://{LOOPBACK}:{port}"
+        self.url = f"https://{address}:{port}"
         self.kubeconfig = kubeconfig.write(
             directory / "kubeconfigs" / f"{name}.kubeconfig",
             url=self.url,
@@ -71,8 +72,10 @@ class ControlPlane(Cluster):
     """A control plane in a directory of its own; gone with the process that made it, unless detached.
 
     `api_servers` beyond the first run under other host names, as each server's identity Lease is named
-    after its host. `emulated_version` ("1.34") makes all programs behave as that minor version. The extra
-    flags are by name without dashes and override ours. `controllers=()` runs no controller manager.
+    after its host. They listen at `address`; their certificate is good for `more_addresses` besides, and
+    `users`, each with his groups, get tokens (`pki.tokens`). `emulated_version` ("1.34") makes all programs
+    behave as that minor version. The extra flags are by name without dashes and override ours.
+    `controllers=()` runs no controller manager.
     """
 
     def __init__(
@@ -80,6 +83,9 @@ class ControlPlane(Cluster):
         directory: Path,
         *,
         api_servers: int = 1,
+        address: str = LOOPBACK,
+        more_addresses: Sequence[str] = (),
+        users: Mapping[str, Sequence[str]] | None = None,
         controllers: Sequence[str] = CONTROLLERS,
         emulated_version: str | None = None,
         extra_apiserver_flags: Mapping[str, str] | None = None,
@@ -91,7 +97,8 @@ class ControlPlane(Cluster):
         self._detached = detached
         self._emulated_version = emulated_version
         self._ports = Ports()
-        self._pki = pki.create(self.directory / "pki")
+        self._address = address
+        self.pki = pki.create(self.directory / "pki", addresses=(address, *more_addresses), users=users)
         self._etcd_port = self._ports.take()
         self.etcd_process = self._make_etcd()
         self._api_servers = [
@@ -109,7 +116,7 @@ class ControlPlane(Cluster):
 
     @property
     def ca_file(self) -> Path:
-        return self._pki.ca_file
+        return self.pki.ca_file
 
     @property
     def kubeconfig(self) -> Path:
@@ -131,6 +138,10 @@ class ControlPlane(Cluster):
     def logs(self) -> Path:
         """The directory with each program's log."""
         return self.directory / "logs"
+
+    def take_port(self) -> int:
+        """A free port for a program beside these, reserved until the plane's end."""
+        return self._ports.take()
 
     def start(self) -> Self:
         """Starts all programs and returns when they serve; stops all if one fails."""
@@ -183,9 +194,10 @@ class ControlPlane(Cluster):
     def _make_api_server(self, index: int, extra: Mapping[str, str]) -> ApiServer:
         name = f"kube-apiserver-{index}"
         own_flags = flags.kube_apiserver(
-            self._pki,
+            self.pki,
             self.directory / name,
             etcd_url=f"http://{LOOPBACK}:{self._etcd_port}",
+            address=self._address,
             port=self._ports.take(),
             emulated_version=self._emulated_version,
         )
@@ -193,7 +205,7 @@ class ControlPlane(Cluster):
             name,
             self._binaries.kube_apiserver,
             {**own_flags, **extra},
-            secrets=self._pki,
+            secrets=self.pki,
             directory=self.directory,
             hostname=name if index else None,
             detached=self._detached,
@@ -212,9 +224,9 @@ class ControlPlane(Cluster):
             return None
         name, port = "kube-controller-manager", self._ports.take()
         own_flags = flags.kube_controller_manager(
-            self._pki,
+            self.pki,
             self.directory / name,
-            kubeconfig=self.kubeconfig_for(name, token=self._pki.controller_manager_token),
+            kubeconfig=self.kubeconfig_for(name, token=self.pki.controller_manager_token),
             port=port,
             controllers=controllers,
             emulated_version=self._emulated_version,

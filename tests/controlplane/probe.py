@@ -5,13 +5,15 @@ import ssl
 from pathlib import Path
 
 
-def answers(port: int, path: str, *, ca_file: Path | None = None, token: str | None = None) -> bool:
-    """Whether a GET on the loopback port is answered with 200; by TLS if a CA is given."""
+def answers(
+    port: int, path: str, *, host: str = "127.0.0.1", ca_file: Path | None = None, token: str | None = None
+) -> bool:
+    """Whether a GET on the port is answered with 200; by TLS if a CA is given."""
     if ca_file is None:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection = http.client.HTTPConnection(host, port, timeout=5)
     else:
         context = ssl.create_default_context(cafile=ca_file)
-        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)
+        connection = http.client.HTTPSConnection(host, port, timeout=5, context=context)
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
         return connection.getresponse().status == http.HTTPStatus.OK

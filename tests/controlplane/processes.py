@@ -24,7 +24,8 @@ class Process:
 
     Unless detached it dies with the thread that started it, however that ends: start it from a thread
     that lives as long as the process shall (in pytest, the main thread). With a `user` it has that user id,
-    which need not exist, and no environment.
+    which need not exist, and no environment. With a `machine`, the process id of one (tests/node), it runs in
+    there, and can be ended but not paused.
     """
 
     def __init__(
@@ -38,6 +39,8 @@ class Process:
         arguments: Sequence[str] = (),
         hostname: str | None = None,
         user: int | None = None,
+        cgroup: Path | None = None,
+        machine: int | None = None,
         detached: bool = False,
     ) -> None:
         self.name = name
@@ -47,6 +50,8 @@ class Process:
         self._ready = ready
         self._hostname = hostname
         self._user = user
+        self._cgroup = cgroup
+        self._machine = machine
         self._detached = detached
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -95,6 +100,8 @@ class Process:
 
     def pause(self) -> None:
         """Stops all of its threads where they are (SIGSTOP): to the others it is slow, not gone."""
+        if self._machine:
+            raise RuntimeError(f"{self.name} runs in a machine: it cannot be paused from here")
         self._started().send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -138,6 +145,10 @@ class Process:
             command += ["--hostname", self._hostname]
         if self._user is not None:
             command += ["--user", str(self._user)]
+        if self._cgroup:
+            command += ["--cgroup", str(self._cgroup)]
+        if self._machine:
+            command += ["--machine", str(self._machine)]
         if not self._detached:
             command += ["--parent", str(os.getpid())]
         return [*command, "--", *self.command]
