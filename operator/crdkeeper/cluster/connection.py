@@ -17,6 +17,7 @@ from kubernetes.aio import config as kubernetes_config
 from kubernetes.aio.client import Configuration
 from yarl import URL
 
+from crdkeeper.cluster.connector import InStepConnector
 from crdkeeper.cluster.http1 import Http1Pool
 
 CONNECT_SECONDS = 10.0
@@ -95,9 +96,7 @@ class Connection:
 
     def session(self, maximum: int = 0) -> aiohttp.ClientSession:
         """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: any)."""
-        connector = aiohttp.TCPConnector(
-            limit=maximum, ssl=self._tls(), ttl_dns_cache=60, keepalive_timeout=60
-        )
+        connector = InStepConnector(limit=maximum, ssl=self._tls(), ttl_dns_cache=60, keepalive_timeout=60)
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
         return aiohttp.ClientSession(
             connector=connector,

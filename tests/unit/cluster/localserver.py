@@ -25,9 +25,13 @@ class LocalServer:
     requests: list[web.Request] = field(default_factory=list)
     bodies: list[Any] = field(default_factory=list)
     url: str = ""
+    connections: set[int] = field(default_factory=set)
+    """The clients' ports."""
 
     async def handle(self, request: web.Request) -> web.Response:
         self.requests.append(request)
+        if request.transport is not None:
+            self.connections.add(request.transport.get_extra_info("peername")[1])
         body = await request.read()
         self.bodies.append(orjson.loads(body) if body else None)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

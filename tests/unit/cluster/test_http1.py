@@ -19,6 +19,13 @@ class Server:
         self._answer = answer
         self.requests: list[bytes] = []
         self.connections = 0
+        self.ended = asyncio.Event()
+
+    @property
+    def ids(self) -> list[str]:
+        """The Audit-ID of each request."""
+        heads = (each.partition(b"\r\n\r\n")[0].decode() for each in self.requests)
+        return [head.partition("\r\nAudit-ID: ")[2].partition("\r\n")[0] for head in heads]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -32,6 +39,7 @@ class Server:
         except (asyncio.IncompleteReadError, ConnectionError):
             return
         finally:
+            self.ended.set()
             writer.close()
 
 
@@ -58,7 +66,7 @@ def answering(raw: bytes, *, stay: bool = True) -> Answer:
 
 
 async def patch(pool: Http1Pool) -> tuple[int, bytes, str]:
-    return await pool.send("PATCH", "/x?y=1", "Accept: application/json\r\n", b"{}")
+    return (await pool.send("PATCH", "/x?y=1", "Accept: application/json\r\n", b"{}"))[:3]
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"
