@@ -5,7 +5,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from crdkeeper.api.meta import OPERATOR, ApiModel, Column, Condition, Kind, Time, immutable
-from crdkeeper.api.texts import Line
 
 _INT64: dict[str, Any] = {"format": "int64"}
 _MAP_BY_TYPE: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
@@ -153,13 +152,13 @@ class RefusedObject(ApiModel):
     name: str
     code: int
     """HTTP status code of the answer."""
-    reason: Line
+    reason: str
     """The API server's reason, such as Invalid or Forbidden."""
-    denied_by: Line = ""
+    denied_by: str = ""
     """The webhook or policy that denied the write, where the answer names one."""
-    field: Line = ""
+    field: str = ""
     """The field at fault, where the answer names one."""
-    message: Line
+    message: str
 
 
 class MigrationQuarantine(ApiModel):

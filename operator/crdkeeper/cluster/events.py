@@ -6,11 +6,11 @@ from secrets import token_hex
 from typing import Literal
 
 from crdkeeper.api.meta import API_VERSION
-from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.kinds import Ours
 
 _log = logging.getLogger(__name__)
+_NOTE_LIMIT = 1024
 
 
 async def send_event(
@@ -28,7 +28,7 @@ async def send_event(
         "action": reason,
         "reason": reason[:128],
         "type": type_,
-        "note": bounded(note, LINE_BYTES),
+        "note": note[:_NOTE_LIMIT],
         "regarding": {
             "apiVersion": API_VERSION,
             "kind": about.kind,

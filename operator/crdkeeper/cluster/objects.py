@@ -15,8 +15,9 @@ from crdkeeper.cluster.client import (
     Answer,
     ApiError,
     Client,
+    Unreachable,
 )
-from crdkeeper.core.migration.evidence import ObjectRef
+from crdkeeper.core.migration.evidence import ObjectRef, concerns
 
 PAGE = 500
 
@@ -40,18 +41,13 @@ class Endpoint:
     resource: str
 
     @property
-    def secret(self) -> bool:
-        """Whether its objects are Secrets."""
-        return not self.group and self.resource == "secrets"
-
-    @property
     def base(self) -> str:
         """The path of the group and version."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def path(self, namespace: str, name: str) -> str:
         """The path of one object, encoded."""
-        space = f"/namespaces/{namespace}" if namespace else ""
+        space = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
         return f"{self.base}{space}/{self.resource}/{quote(name, safe='')}"
 
     async def page(self, client: Client, token: str | None, limit: int = PAGE) -> Page:
@@ -88,28 +84,40 @@ class Endpoint:
         )
 
     async def rewrite(self, client: Client, ref: ObjectRef, *, dry_run: bool = False) -> Answer:
-        """The merge patch that changes nothing but makes the server encode the object anew."""
+        """The merge patch that changes nothing but makes the server encode the object anew.
+
+        Raises Unreachable; also if a success is not about the object.
+        """
         metadata: dict[str, Any] = {"resourceVersion": ref.resource_version}
         if ref.managed_fields is not None:
             metadata["managedFields"] = ref.managed_fields
         query = f"?fieldManager={FIELD_MANAGER}" + ("&dryRun=All" if dry_run else "")
-        return await client.send_lean(
+        path = self.path(ref.namespace, ref.name)
+        answer = await client.send_lean(
             "PATCH",
-            self.path(ref.namespace, ref.name) + query,
+            path + query,
             content=orjson.dumps({"metadata": metadata}),
             content_type=MERGE_PATCH,
             accept=METADATA_ONLY,
         )
+        if answer.code < 300 and not concerns(answer.json(), ref.namespace, ref.name, ref.uid):
+            client.distrust()
+            raise Unreachable(f"PATCH {path}: the answer is not about that object")
+        return answer
 
     async def metadata(self, client: Client, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """An object's metadata as it is now; None if it is gone."""
+        """An object's metadata as it is now; None if it is gone. Raises ApiError or Unreachable."""
+        path = self.path(namespace, name)
         try:
-            body = await client.request("GET", self.path(namespace, name), accept=METADATA_ONLY)
+            body = await client.request("GET", path, accept=METADATA_ONLY)
         except ApiError as error:
             # Without its name in the answer it is the resource that is not there, or not there yet.
             if error.code == 404 and (error.body.get("details") or {}).get("name") == name:
                 return None
             raise
+        if not concerns(body, namespace, name):
+            client.distrust()
+            raise Unreachable(f"GET {path}: the answer is not about that object")
         found: Mapping[str, Any] = body["metadata"]
         return found
 

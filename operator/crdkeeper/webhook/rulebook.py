@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import yaml
 from pydantic import ValidationError
 
-from crdkeeper.api.texts import described
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
@@ -92,9 +91,7 @@ class RuleBook:
             try:
                 for document in _documents(content):
                     _sort_in(document, definitions, rules)
-            except ValidationError as error:
-                problems[file] = described(error)
-            except (yaml.YAMLError, UnicodeDecodeError) as error:
+            except (yaml.YAMLError, UnicodeDecodeError, ValidationError) as error:
                 problems[file] = " ".join(str(error).split())
         for name, rule in rules.items():
             problem = self._add(name, rule, definitions.get(name))

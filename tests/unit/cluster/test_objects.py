@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.client import MERGE_PATCH, METADATA_ONLY, METADATA_ONLY_LIST, ApiError
+from crdkeeper.cluster.client import MERGE_PATCH, METADATA_ONLY, METADATA_ONLY_LIST, ApiError, Unreachable
 from crdkeeper.cluster.objects import Endpoint
 from crdkeeper.core.migration.evidence import ObjectRef
 from tests.unit.cluster.localserver import client_of, failure, json, page
@@ -25,6 +25,12 @@ def listed(*names: str, continue_: str = "", remaining: int = 0) -> Any:
 def expired(**metadata: str) -> Any:
     message = "The provided continue parameter is too old to display a consistent list result."
     return failure(410, "Expired", message, metadata=metadata)
+
+
+def partial(**metadata: str) -> dict[str, Any]:
+    """The metadata of a/w1 as the API server sends it."""
+    known = {"namespace": "a", "name": "w1", "uid": "u1"}
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": known | metadata}
 
 
 @pytest.mark.parametrize(
@@ -104,9 +110,10 @@ async def test_another_error_is_no_expired_list(tmp_path: Path) -> None:
 )
 async def test_a_rewriting_patch(tmp_path: Path, fields: list[dict[str, Any]] | None, dry_run: bool) -> None:
     ref = ObjectRef("a", "w1", "100", fields)
-    async with client_of(tmp_path, json({"metadata": {"resourceVersion": "101"}})) as (server, client):
+    rewritten = partial(resourceVersion="101")
+    async with client_of(tmp_path, json(rewritten)) as (server, client):
         answer = await WIDGETS.rewrite(client, ref, dry_run=dry_run)
-    assert answer.json() == {"metadata": {"resourceVersion": "101"}}
+    assert answer.json() == rewritten
     (request,) = server.requests
     assert (request.method, request.path) == ("PATCH", WIDGETS.path("a", "w1"))
     assert request.headers["Content-Type"] == MERGE_PATCH
@@ -129,8 +136,8 @@ async def test_a_rewriting_patch_is_sent_once(tmp_path: Path) -> None:
 
 
 async def test_a_look_at_one_object(tmp_path: Path) -> None:
-    async with client_of(tmp_path, json({"metadata": {"name": "w1"}})) as (server, client):
-        assert await WIDGETS.metadata(client, "a", "w1") == {"name": "w1"}
+    async with client_of(tmp_path, json(partial())) as (server, client):
+        assert await WIDGETS.metadata(client, "a", "w1") == partial()["metadata"]
     assert server.requests[0].headers["Accept"] == METADATA_ONLY
 
 
@@ -154,3 +161,45 @@ async def test_an_object_of_a_resource_that_is_not_served_is_not_gone(tmp_path: 
 async def test_the_size_of_an_object(tmp_path: Path, answer: Any, size: int) -> None:
     async with client_of(tmp_path, answer) as (_, client):
         assert await WIDGETS.size(client, "a", "w1") == size
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        partial(name="w2"),
+        partial(namespace="b"),
+        partial(namespace=""),
+        partial(uid="u2"),
+        partial() | {"kind": "Status"},
+        partial() | {"metadata": None},
+        {"message": "hello"},
+    ],
+    ids=["name", "namespace", "no namespace", "uid", "kind", "no metadata", "something else"],
+)
+async def test_an_answer_about_another_object_proves_nothing(tmp_path: Path, other: dict[str, Any]) -> None:
+    answers = [json(partial()), json(other), json(partial())]
+    async with client_of(tmp_path, *answers) as (server, client):
+        ref = ObjectRef("a", "w1", "100", uid="u1")
+        await WIDGETS.rewrite(client, ref)
+        with pytest.raises(Unreachable, match="not about that object"):
+            await WIDGETS.rewrite(client, ref)
+        await WIDGETS.rewrite(client, ref)
+    assert len(server.connections) == 2
+
+
+async def test_an_object_whose_uid_is_not_known_may_have_any(tmp_path: Path) -> None:
+    async with client_of(tmp_path, json(partial(uid="u2"))) as (_, client):
+        assert (await WIDGETS.rewrite(client, ObjectRef("a", "w1", "100"))).code == 200
+
+
+@pytest.mark.parametrize("other", [partial(name="w2"), partial(namespace="b"), {"metadata": {"name": "w1"}}])
+async def test_a_look_at_another_object_shows_nothing(tmp_path: Path, other: dict[str, Any]) -> None:
+    async with client_of(tmp_path, json(other)) as (_, client):
+        with pytest.raises(Unreachable, match="not about that object"):
+            await WIDGETS.metadata(client, "a", "w1")
+
+
+async def test_a_namespace_cannot_change_the_path() -> None:
+    assert WIDGETS.path("a/../b\r\nX: y", "w1") == (
+        "/apis/example.com/v2/namespaces/a%2F..%2Fb%0D%0AX%3A%20y/widgets/w1"
+    )

@@ -1,11 +1,10 @@
 """How a VersionConversion stands: its steps as conditions, in their order, and Ready as what they come to."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from crdkeeper.api.meta import ConditionStatus, find_condition, set_condition
-from crdkeeper.api.texts import bounded
 from crdkeeper.api.versionconversion import VersionConversion
 
 COMPILED: Final = "Compiled"
@@ -42,7 +41,6 @@ class Standing:
 
     def put(self, condition: str, step: Step) -> bool:
         """Set a condition. Returns whether the next step may be taken."""
-        step = replace(step, message=bounded(step.message))
         generation = self.owner.metadata.generation
         if set_condition(
             self.owner.status.conditions,

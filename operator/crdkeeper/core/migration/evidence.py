@@ -12,7 +12,6 @@ from enum import Enum
 from typing import Any
 
 from crdkeeper.api.storagemigration import RefusedObject
-from crdkeeper.core.servermessages import of_a_secret, without_values
 
 
 class Outcome(Enum):
@@ -44,9 +43,23 @@ class ObjectRef:
     resource_version: str
     managed_fields: list[dict[str, Any]] | None = None
     """The retargeted metadata.managedFields to write along, if any entry needs it."""
+    uid: str = ""
+    """Empty if it is not known."""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def concerns(body: Mapping[str, Any], namespace: str, name: str, uid: str = "") -> bool:
+    """Whether a metadata-only body is about this object (of this uid, unless that is empty).
+
+    An answer about another one proves nothing, however it came here.
+    """
+    metadata = body.get("metadata")
+    if body.get("kind") != "PartialObjectMetadata" or not isinstance(metadata, Mapping):
+        return False
+    same = metadata.get("name") == name and (metadata.get("namespace") or "") == namespace
+    return same and (not uid or metadata.get("uid") == uid)
 
 
 _WEBHOOK = re.compile(r'(?:admission webhook|failed calling webhook|conversion webhook for) "?([^"\s:]+)"?')
@@ -100,12 +113,9 @@ def is_webhook_outage(refused: RefusedObject) -> bool:
     return refused.code >= 500 and bool(refused.denied_by)
 
 
-def refusal(ref: ObjectRef, code: int, body: Mapping[str, Any], *, secret: bool = False) -> RefusedObject:
-    """Put a refusal into words: who denied it, which field, the server's message without values.
-
-    Of a Secret (`secret`) it is also without what a webhook or a policy says.
-    """
-    message = str(body.get("message") or f"HTTP {code} without a message")
+def refusal(ref: ObjectRef, code: int, body: Mapping[str, Any]) -> RefusedObject:
+    """Put a refusal into words: who denied it, which field, the server's message (at most 1 KiB of it)."""
+    message = str(body.get("message") or body or f"HTTP {code} without a message")
     causes = (body.get("details") or {}).get("causes") or ()
     field = next((str(each["field"]) for each in causes if each.get("field")), "")
     return RefusedObject(
@@ -115,7 +125,7 @@ def refusal(ref: ObjectRef, code: int, body: Mapping[str, Any], *, secret: bool 
         reason=str(body.get("reason") or "Unknown"),
         denied_by=denied_by(message),
         field=field.removeprefix("<nil>"),
-        message=of_a_secret(message) if secret else without_values(message),
+        message=message[:1024],
     )
 
 

@@ -17,7 +17,6 @@ from crdkeeper.api.storagemigration import (
     StorageMigration,
     StorageMigrationStatus,
 )
-from crdkeeper.api.texts import bounded
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.migration.protocol import Finish, Hold, Pin
 from crdkeeper.core.text import count
@@ -98,7 +97,7 @@ class Recorder:
         *,
         warning: bool = False,
     ) -> None:
-        owner, message = self.migration, bounded(message)
+        owner = self.migration
         if set_condition(
             owner.status.conditions,
             type_,
