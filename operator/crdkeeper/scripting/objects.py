@@ -42,6 +42,11 @@ class CrdkeeperObject(APIObject):
         APIObject.create(self)
         return self
 
+    def reload(self) -> Self:
+        """Read it again, and return it. Raises HTTPError of pykube, with 404 if there is none."""
+        APIObject.reload(self)
+        return self
+
     @property
     def conditions(self) -> list[Condition]:
         """As last read."""

@@ -104,6 +104,17 @@ def test_a_migration_is_created_once() -> None:
     assert made.obj == migration(RUNNING)
 
 
+def test_an_object_is_read_by_its_name() -> None:
+    with serving(answer(migration(DONE)), refusal(404, "not found")) as server:
+        found = StorageMigration.named(NAME, api=HTTPClient(KubeConfig.from_url(server.url)))
+        assert found.reload() is found
+        assert found.obj == migration(DONE)
+        with pytest.raises(HTTPError, match="not found") as raised:
+            found.reload()
+    assert raised.value.code == 404
+    assert server.requests[0].path == f"/apis/crdkeeper.dev/v1alpha1/storagemigrations/{NAME}"
+
+
 def test_conditions_are_typed(nowhere: HTTPClient) -> None:
     found = StorageMigration(nowhere, migration(DONE, condition("Trimmed", "False", "NotRequested")))
     assert [each.type for each in found.conditions] == ["Succeeded", "Trimmed"]
