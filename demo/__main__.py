@@ -4,6 +4,7 @@ import signal
 import sys
 import time
 
+from crdkeeper.scripting import ConnectError, WaitError
 from demo import conversionstory, story
 from demo.stage import KUBECONFIG, Occupied, Stage, stage
 from demo.terminal import CommandFailed
@@ -40,9 +41,11 @@ def main() -> int:
         BinariesMissing,
         BuildFailed,
         CommandFailed,
+        ConnectError,
         KubectlError,
         Occupied,
         ProcessFailed,
+        WaitError,
     ) as error:
         print(f"\nThe demo failed: {error}", file=sys.stderr)
         return 1

@@ -2,6 +2,7 @@
 
 import json
 
+from crdkeeper.scripting import VersionConversion
 from demo.installing import install
 from demo.stage import Stage
 from demo.terminal import CommandFailed
@@ -65,6 +66,8 @@ def _apply(stage: Stage) -> None:
         f"kubectl get vconv {_NAME} "
         "-o jsonpath='{range .status.conditions[*]}{.type}={.status}: {.message}{\"\\n\"}{end}'"
     )
+    if _conversion(stage).status.verification.objects == 0:
+        raise CommandFailed("the rules were not verified on the objects that exist")
 
 
 def _use_both_versions(stage: Stage) -> None:
@@ -87,7 +90,11 @@ def _spoil_the_rules(stage: Stage) -> None:
     terminal.run(f"kubectl apply --server-side -f {_FILES}/begin.yaml")
     terminal.run(f"kubectl wait --for=condition=Compiled=False vconv/{_NAME} --timeout=30s")
     terminal.run(f"kubectl get {_OLD} nightly -o jsonpath='{{.spec.hostPort}}'")
+    conversion = _conversion(stage)
+    if conversion.status.served_generation != conversion.metadata["generation"] - 1:
+        raise CommandFailed("the webhook was not left with the good rules")
     terminal.run(f"kubectl apply --server-side -f {_FILES}/rules.yaml")
+    conversion.wait("Ready", timeout=60)
 
 
 def _change_the_schema(stage: Stage) -> None:
@@ -98,6 +105,10 @@ def _change_the_schema(stage: Stage) -> None:
         f"{_FILES}/rules.yaml",
         fails=True,
     )
+
+
+def _conversion(stage: Stage) -> VersionConversion:
+    return VersionConversion.named(_NAME, api=stage.api).reload()
 
 
 def _test(rules: str) -> str:

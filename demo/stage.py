@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pykube.http import HTTPClient
+
 from crdkeeper.api.meta import GROUP as OUR_GROUP
+from crdkeeper.scripting import connect
 from demo.databases import GROUP, NAMESPACES, PLURAL
 from demo.terminal import ROOT, Terminal
 from tests.cluster.harness.installation import NAMESPACE
@@ -30,10 +33,11 @@ class Occupied(Exception):
 
 @dataclass(slots=True)
 class Stage:
-    """The cluster, a terminal whose kubectl talks to it, and the operator once it runs."""
+    """The cluster, a terminal whose kubectl talks to it, a client of it, and the operator once it runs."""
 
     cluster: Cluster
     terminal: Terminal
+    api: HTTPClient
     operator: Operator | None = None
     webhook: WebhookPod | None = None
 
@@ -60,6 +64,7 @@ class Stage:
             self.webhook.close()
         if self.operator is not None:
             self.operator.close()
+        self.api.session.close()
 
 
 @contextmanager
@@ -79,7 +84,7 @@ def stage(*, own: bool = False) -> Iterator[Stage]:
 def _own(directory: Path) -> Iterator[Stage]:
     kubectl = binaries.find().kubectl
     with ControlPlane(directory) as plane:
-        yield Stage(plane, _terminal(plane, kubectl.parent))
+        yield Stage(plane, _terminal(plane, kubectl.parent), connect(plane.kubeconfig))
 
 
 @contextmanager
@@ -87,7 +92,7 @@ def _borrowed(kubeconfig: Path, directory: Path) -> Iterator[Stage]:
     cluster = ExternalCluster(kubeconfig, directory)
     _refuse_to_disturb(cluster)
     try:
-        yield Stage(cluster, _terminal(cluster))
+        yield Stage(cluster, _terminal(cluster), connect(cluster.kubeconfig))
     finally:
         _tidy(cluster)
 

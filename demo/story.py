@@ -2,12 +2,14 @@
 
 import json
 
+from crdkeeper.scripting import StorageMigration, report_of
 from demo.databases import GROUP, NAMESPACES, PLURAL
 from demo.installing import install
 from demo.stage import CRD, Stage
 from demo.terminal import CommandFailed
 
 OBJECTS = 2000
+_SECONDS = 120.0
 _OLD, _NEW = f"{GROUP}/v1", f"{GROUP}/v2"
 
 _GET_STORED_VERSIONS = f"kubectl get crd {CRD} -o jsonpath='{{.status.storedVersions}}'"
@@ -69,7 +71,18 @@ def _change_the_storage_version(stage: Stage) -> None:
 def _look_on(stage: Stage) -> None:
     terminal = stage.terminal
     terminal.heading("crdkeeper migrates by itself: look on")
-    terminal.watch("kubectl get storagemigrations --watch", until=_says_succeeded)
+    terminal.watch("kubectl get storagemigrations --watch", until=lambda: _wait_until_migrated(stage))
+
+
+def _wait_until_migrated(stage: Stage) -> None:
+    """The operator makes the migration, so the report tells of its end before anybody knows its name."""
+    report_of(CRD, api=stage.api).wait_until(
+        lambda report: report.status.stored_versions == ["v2"], timeout=_SECONDS
+    )
+    (migration,) = StorageMigration.objects(stage.api)
+    progress = migration.wait("Succeeded", timeout=_SECONDS).status.progress
+    if progress.rewritten != OBJECTS:
+        raise CommandFailed(f"{progress.rewritten:,} instead of {OBJECTS:,} objects were rewritten")
 
 
 def _look_at_the_proof(stage: Stage) -> None:
@@ -89,10 +102,6 @@ def _remove_the_old_version(stage: Stage) -> None:
     terminal.run(f"kubectl get {PLURAL} -A | head -4")
     if int(terminal.run(f"kubectl get {PLURAL} -A --no-headers | wc -l")) != OBJECTS:
         raise CommandFailed("objects were lost")
-
-
-def _says_succeeded(row: str) -> bool:
-    return row.split()[1:2] == ["True"]
 
 
 def _count_in_etcd(stage: Stage, *, expected: str) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 _TIMEOUT = 120.0
+_LAST_WORDS = 1.0
 _COLOURS = {"heading": "\033[1;36m", "command": "\033[1m", "comment": "\033[2m"}
 
 
@@ -62,22 +63,30 @@ class Terminal:
             raise CommandFailed(f"status {process.returncode} of: {command}")
         return output
 
-    def watch(self, command: str, until: Callable[[str], bool]) -> None:
-        """Runs a command without an end, and shows its lines as they come, up to the one looked for."""
+    def watch(self, command: str, until: Callable[[], None]) -> None:
+        """Runs a command without an end, and shows its lines as they come, until `until` returns.
+
+        The command may have heard less than that by then, so it is let finish what it has to say.
+        """
         self.typed(command)
         process = self._start(command)
-        alarm = threading.Timer(_TIMEOUT, _end, [process])
-        alarm.start()
-        try:
+        said = threading.Event()
+
+        def show() -> None:
             assert process.stdout is not None
             for line in process.stdout:
                 self.show(line.rstrip("\n"))
-                if until(line):
-                    return
+                said.set()
+
+        reader = threading.Thread(target=show)
+        reader.start()
+        try:
+            until()
+            while said.wait(_LAST_WORDS):
+                said.clear()
         finally:
-            alarm.cancel()
             _end(process)
-        raise CommandFailed(f"after {_TIMEOUT:.0f} s not as expected: {command}")
+            reader.join()
 
     def _start(self, command: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
