@@ -128,6 +128,9 @@ class Scene:
 
     def remove(self) -> None:
         self.plane.kubectl("delete", "crd", self.name, "--timeout=30s", check=False)
+        # Without an operator nobody would tell that it is not in use any more.
+        status = ("--subresource=status", "--type=merge", '--patch={"status":{"conditions":[]}}')
+        self.plane.kubectl("patch", "vconv", self.name, *status, check=False)
         self.plane.kubectl("delete", "vconv", self.name, "--timeout=30s", "--ignore-not-found", check=False)
         roles = [f"{each}-{self.group}" for each in ("read", "rewrite")]
         self.plane.kubectl("delete", "clusterrole", *roles, "--ignore-not-found", check=False)

@@ -159,7 +159,7 @@ EVERYWHERE = grants(
         "events.events.k8s.io": "create",
     }
 )
-BUNDLES = grants({"configmaps": "get create patch"})
+BUNDLES = grants({"configmaps": "get list create patch delete"})
 CERTIFICATES = (
     grants({"secrets": "create"})
     | grants({"secrets": "get update"}, name="crdkeeper-webhook-ca")

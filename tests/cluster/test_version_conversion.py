@@ -48,7 +48,7 @@ def test_rules_become_a_conversion_that_serves(scene: Scene) -> None:
     assert scene.spec("v1alpha1", "mine") == V1ALPHA1
     status = found["status"]
     assert {each["type"]: each["status"] for each in status["conditions"]} == dict.fromkeys(
-        ("Compiled", "Verified", "Serving", "Configured", "Converting", "Ready"), "True"
+        ("Compiled", "Verified", "Serving", "Configured", "Converting", "InUse", "Ready"), "True"
     )
     assert status["verification"]["objects"] == 1
     assert status["verification"]["keptAside"] == 1
@@ -108,7 +108,6 @@ def test_a_plan_changes_nothing(scene: Scene) -> None:
     scene.convert(RULES, mode="Plan")
     found = scene.wait("Ready", "False", "PlanOnly")
     assert found["status"]["verification"]["objects"] == 1
-    assert "finalizers" not in found["metadata"]
     assert scene.conversion() == {"strategy": "None"}
     scene.convert(RULES, mode="Execute")
     scene.ready()
@@ -132,19 +131,6 @@ def test_another_webhook_is_replaced_on_request_only(scene: Scene) -> None:
     assert scene.spec("v1alpha1", "mine") == V1ALPHA1
 
 
-def test_it_cannot_be_deleted_while_it_is_needed(scene: Scene) -> None:
-    scene.create("v1", "mine", V1)
-    scene.convert(RULES)
-    scene.ready()
-    scene.plane.kubectl("delete", "vconv", scene.name, "--wait=false")
-    message = scene.wait("Ready", "False", "StillNeeded")["message"]
-    assert "v1beta1, v1alpha1" in message
-    assert scene.spec("v1alpha1", "mine") == V1ALPHA1
-    scene.plane.kubectl("delete", f"crontabs.v1.{scene.group}", "mine")
-    until(lambda: not _exists(scene))
-    assert scene.conversion() == {"strategy": "None"}
-
-
 def test_names_and_words_that_are_not_known_are_refused(scene: Scene) -> None:
     document = rules_of(scene.group, RULES)
     document["metadata"]["name"] = "other"
@@ -155,11 +141,6 @@ def test_names_and_words_that_are_not_known_are_refused(scene: Scene) -> None:
 def _created(scene: Scene, version: str, name: str, spec: dict[str, Any]) -> bool:
     scene.create(version, name, spec)
     return True
-
-
-def _exists(scene: Scene) -> bool:
-    found = scene.plane.kubectl("get", "vconv", scene.name, "--ignore-not-found", "-o", "name")
-    return bool(found.strip())
 
 
 def test_what_others_take_away_is_put_back(scene: Scene, installed: Cluster) -> None:

@@ -101,6 +101,12 @@ async def first_object(client: Client, definition: DefinitionFacts) -> FirstObje
     return failure or Failure(Trouble.NOT_FOUND, 404, f"no version of {definition.name} is served")
 
 
+async def has_objects(client: Client, definition: DefinitionFacts) -> bool | None:
+    """Whether a CRD has any object; None if nobody could find out."""
+    found = await first_object(client, definition)
+    return None if isinstance(found, Failure) else found is not None
+
+
 def _first(body: Mapping[str, Any]) -> FirstObject | None:
     for each in body.get("items") or ():
         metadata = each["metadata"]

@@ -6,13 +6,22 @@ from typing import Any
 
 from crdkeeper.api.meta import API_VERSION, GROUP, VERSION, ObjectMeta
 from crdkeeper.api.versionconversion import VersionConversion
-from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client, find
+from crdkeeper.cluster.client import (
+    APPLY_PATCH,
+    MERGE_PATCH,
+    METADATA_ONLY,
+    METADATA_ONLY_LIST,
+    ApiError,
+    Client,
+    find,
+)
 from crdkeeper.core.conversion.bundle import digest
 from crdkeeper.core.conversion.target import WebhookAddress, wanted_conversion
 
 FIELD_MANAGER = "crdkeeper-conversion"
 """Of its own, as server-side apply takes away what a manager does not name any more."""
 FINALIZER = f"{GROUP}/conversion"
+"""Of a former release. An admission policy has taken its place: see docs/decisions.md."""
 BUNDLE_LABEL = f"{GROUP}/bundle"
 BUNDLE_SELECTOR = f"{BUNDLE_LABEL}=conversion"
 BUNDLE_KEY = "conversion.json.gz"
@@ -33,12 +42,12 @@ async def list_conversions(client: Client) -> list[dict[str, Any]]:
     return list(found["items"]) if found is not None else []
 
 
-async def hold_deletion(client: Client, metadata: ObjectMeta, *, hold: bool) -> None:
-    """Put our finalizer on a VersionConversion, or take it off. Does nothing if that very object is gone."""
+async def drop_finalizer(client: Client, metadata: ObjectMeta) -> None:
+    """Take our finalizer off a VersionConversion. Does nothing if that very object is gone."""
     body = {
         "apiVersion": API_VERSION,
         "kind": VersionConversion.__name__,
-        "metadata": {"name": metadata.name, "uid": metadata.uid, "finalizers": [FINALIZER] if hold else []},
+        "metadata": {"name": metadata.name, "uid": metadata.uid},
     }
     try:
         await client.request("PATCH", f"{_OURS}/{metadata.name}{_APPLY}", body, content_type=APPLY_PATCH)
@@ -67,8 +76,40 @@ async def read_bundle(client: Client, namespace: str, name: str) -> bytes | None
     return bundle_of(found) if found is not None else None
 
 
+async def bundle_names(client: Client, namespace: str) -> list[str]:
+    """The CRDs that there are bundles for. Raises ApiError or Unreachable."""
+    path = f"{bundles_path(namespace)}?labelSelector={BUNDLE_SELECTOR}"
+    found = await client.request("GET", path, accept=METADATA_ONLY_LIST)
+    return [each["metadata"]["name"] for each in found["items"] or ()]
+
+
+async def keep_bundle(client: Client, namespace: str, name: str) -> None:
+    """Have a CRD's bundle stay when its VersionConversion goes; a former release had made it go, too."""
+    body = {"metadata": {"ownerReferences": None}}
+    path = f"{bundles_path(namespace, name)}?fieldManager={FIELD_MANAGER}"
+    try:
+        await client.request("PATCH", path, body, content_type=MERGE_PATCH)
+    except ApiError as error:
+        if error.code != 404:
+            raise
+
+
+async def delete_bundle(client: Client, namespace: str, name: str) -> bool:
+    """Delete a CRD's bundle; whether there was one. A ConfigMap that is no bundle is left."""
+    path = bundles_path(namespace, name)
+    found = await find(client, path, accept=METADATA_ONLY)
+    if found is None or BUNDLE_LABEL not in (found["metadata"].get("labels") or {}):
+        return False
+    try:
+        await client.request("DELETE", path, {"preconditions": {"uid": found["metadata"]["uid"]}})
+    except ApiError as error:
+        if error.code not in (404, 409):
+            raise
+    return True
+
+
 async def apply_bundle(client: Client, namespace: str, owner: ObjectMeta, content: bytes) -> None:
-    """Give the webhook this bundle. It goes with the VersionConversion, by garbage collection."""
+    """Give the webhook this bundle. It stays until `delete_bundle`, whatever becomes of its owner."""
     body = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -79,14 +120,6 @@ async def apply_bundle(client: Client, namespace: str, owner: ObjectMeta, conten
                 f"{GROUP}/digest": digest(content),
                 f"{GROUP}/generation": str(owner.generation),
             },
-            "ownerReferences": [
-                {
-                    "apiVersion": API_VERSION,
-                    "kind": VersionConversion.__name__,
-                    "name": owner.name,
-                    "uid": owner.uid,
-                }
-            ],
         },
         "binaryData": {BUNDLE_KEY: base64.b64encode(content).decode()},
     }

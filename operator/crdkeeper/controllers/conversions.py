@@ -1,11 +1,15 @@
-"""Starts what VersionConversions need with the first of them: 10 MiB that many clusters can do without."""
+"""Starts what VersionConversions need when there is or was one: 10 MiB that many clusters can do without."""
 
 import asyncio
+import logging
 
-from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.versionconversions import bundle_names
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
 from crdkeeper.core.conversion.target import WebhookAddress
+
+_log = logging.getLogger(__name__)
 
 
 async def run_conversions(
@@ -13,9 +17,14 @@ async def run_conversions(
 ) -> None:
     """Look after VersionConversions and the certificate of the webhook at `address`, until cancelled."""
     wanted = asyncio.Event()
-    state.listen(lambda kind, _: wanted.set() if kind == "conversions" else None)
-    while not state.conversions:
-        wanted.clear()
+
+    def saw(kind: str, name: str) -> None:
+        if kind == "conversions" or (kind == "definitions" and state.is_converted(name, address)):
+            wanted.set()
+
+    state.listen(saw)
+    left = await _bundles(client, namespace)
+    if not left:
         await wanted.wait()
     from crdkeeper.controllers.servingcertificate import ServingCertificate
     from crdkeeper.controllers.versionconversions import VersionConversions
@@ -38,6 +47,17 @@ async def run_conversions(
     )
     conversions.on_trust = certificate.wake
     conversions.renew()
+    for name in left:
+        conversions.queue.add(name)
     async with asyncio.TaskGroup() as group:
         group.create_task(conversions.queue.run())
         group.create_task(certificate.run())
+
+
+async def _bundles(client: Client, namespace: str) -> list[str]:
+    """The CRDs of which there are rules: their VersionConversions may have been deleted meanwhile."""
+    try:
+        return await bundle_names(client, namespace)
+    except (ApiError, Unreachable) as error:
+        _log.info("The rules of conversions cannot be listed: %s", error)
+        return []

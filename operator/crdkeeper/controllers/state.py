@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.facts import SeenDefinition
 from crdkeeper.core.diagnosis.report import OnRecord
@@ -74,6 +75,11 @@ class State:
     def _announce(self, kind: str, name: str) -> None:
         for listener in self._listeners:
             listener(kind, name)
+
+    def is_converted(self, name: str, address: WebhookAddress) -> bool:
+        """Whether the webhook at that address converts a CRD."""
+        seen = self.seen.get(name)
+        return seen is not None and seen.webhook is not None and address.serves(seen.webhook)
 
     def migrations_by_definition(self) -> Mapping[str, list[StorageMigration]]:
         """The migrations of each resource, by `plural.group`."""

@@ -2,7 +2,7 @@
 
 Compile, verify on objects made up from the schemas and on every live one, hand the rules to the webhook, see
 that it answers by them, point the CRD to it, and read through it. Rules that fail a step change nothing:
-those that serve go on serving.
+those that serve go on serving, also when the VersionConversion is deleted (conversion/leftovers.py).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from crdkeeper.api.meta import Condition, ObjectMeta, find_condition
+from crdkeeper.api.meta import ObjectMeta, find_condition
 from crdkeeper.api.versionconversion import (
     SHOWN,
     ConversionVerification,
@@ -25,13 +25,16 @@ from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.definitions import get_definition, get_definition_object
 from crdkeeper.cluster.events import send_event
 from crdkeeper.cluster.kinds import apply_status
-from crdkeeper.cluster.looking import FirstObject, first_object
+from crdkeeper.cluster.looking import first_object, has_objects
 from crdkeeper.cluster.versionconversions import (
     FINALIZER,
-    hold_deletion,
+    drop_finalizer,
+    keep_bundle,
     read_conversion,
-    release_conversion,
+    set_conversion,
 )
+from crdkeeper.controllers.conversion import leftovers
+from crdkeeper.controllers.conversion.leftovers import Leftovers
 from crdkeeper.controllers.conversion.reading import read_through
 from crdkeeper.controllers.conversion.serving import Webhook
 from crdkeeper.controllers.conversion.verification import try_generated, try_live
@@ -40,18 +43,19 @@ from crdkeeper.controllers.state import State
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.conversion.bundle import BadBundle, digest, packed
 from crdkeeper.core.conversion.losses import losses
-from crdkeeper.core.conversion.retirement import still_needed
+from crdkeeper.core.conversion.retirement import use
 from crdkeeper.core.conversion.standing import (
     COMPILED,
     CONFIGURED,
     CONVERTING,
+    IN_USE,
     READY,
     SERVING,
     VERIFIED,
     Standing,
     Step,
 )
-from crdkeeper.core.conversion.target import Holder, WebhookAddress, holder
+from crdkeeper.core.conversion.target import Holder, WebhookAddress, holder, trusts
 from crdkeeper.core.conversion.verification import Trial, compile_trial
 from crdkeeper.core.definition.facts import DefinitionFacts, definition_facts
 from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
@@ -64,8 +68,6 @@ _SOON = 2.0
 _SETTLED = 60.0
 """How often what serves is looked at again."""
 _WAITING = 30.0
-_RETIRING = 5.0
-"""For the last object to go: nothing tells."""
 _MANY = 10_000
 """From so many objects on a verification that failed is repeated less often."""
 
@@ -94,6 +96,9 @@ class VersionConversions:
         self._namespace = namespace
         self._address = address
         self._certificate = certificate
+        self._leftovers = Leftovers(
+            client, namespace, address, identity=identity, bundle=lambda: certificate()[0]
+        )
         self.on_trust: Callable[[], None] = lambda: None
         """Called when a CRD that our webhook converts was seen or is gone: `trusted` may answer otherwise."""
         self.queue = WorkQueue(self._reconcile)
@@ -113,43 +118,56 @@ class VersionConversions:
         """The certificates changed."""
         for name in self._state.conversions:
             self.queue.add(name)
+        for name in self._state.seen:
+            if self._state.is_converted(name, self._address):
+                self.queue.add(name)
 
     def _saw(self, kind: str, name: str) -> None:
-        if kind == "conversions" and name not in self._state.conversions:
-            self._count(name, None)
-        if kind == "conversions" or (kind == "definitions" and name in self._state.conversions):
-            self.queue.add(name)
         if kind == "definitions":
-            seen = self._state.seen.get(name)
-            if seen is None or (seen.webhook is not None and self._address.serves(seen.webhook)):
+            ours = self._state.is_converted(name, self._address)
+            if ours or name in self._state.conversions or name in self._leftovers:
+                self.queue.add(name)
+            if ours or name not in self._state.seen:
                 self.on_trust()
+        elif kind == "conversions":
+            self.queue.add(name)
 
     async def _reconcile(self, name: str) -> None:
         found = await read_conversion(self._client, name)
         if found is None:
-            return
-        owner, problems = _parse(found)
-        standing = Standing(owner, self._client.now())
-        before = owner.status.model_copy(deep=True)
-        if found["metadata"].get("deletionTimestamp"):
-            wait = await self._retire(standing)
+            wait = await self._leftovers.look_after(name, asyncio.get_running_loop().time())
+            self._count(name, ("False", leftovers.REASON) if name in self._leftovers else None)
         else:
-            wait = await self._advance(standing, problems, before)
-        if owner.status != before:
-            await apply_status(self._client, owner)
-            await self._announce(standing)
-        if name in self._state.conversions:
-            self._count(name, find_condition(owner.status.conditions, READY))
+            self._leftovers.forget(name)
+            wait = await self._follow(found)
         if wait is not None:
             self.queue.add_after(name, wait)
 
-    def _count(self, name: str, ready: Condition | None) -> None:
+    async def _follow(self, found: Mapping[str, Any]) -> float | None:
+        owner, problems = _parse(found)
+        if FINALIZER in owner.metadata.finalizers:
+            await keep_bundle(self._client, self._namespace, owner.metadata.name)
+            await drop_finalizer(self._client, owner.metadata)
+        if found["metadata"].get("deletionTimestamp"):
+            return None
+        standing = Standing(owner, self._client.now())
+        before = owner.status.model_copy(deep=True)
+        wait = await self._advance(standing, problems, before)
+        await self._put_use(standing)
+        if owner.status != before:
+            await apply_status(self._client, owner)
+            await self._announce(standing)
+        ready = find_condition(owner.status.conditions, READY)
+        self._count(owner.metadata.name, None if ready is None else (ready.status, ready.reason))
+        return wait
+
+    def _count(self, name: str, told: tuple[str, str] | None) -> None:
         before = self._counted.pop(name, None)
         if before is not None:
             self._metrics.conversions.labels(*before).dec()
-        if ready is not None:
-            self._counted[name] = ready.status, ready.reason
-            self._metrics.conversions.labels(ready.status, ready.reason).inc()
+        if told is not None:
+            self._counted[name] = told
+            self._metrics.conversions.labels(*told).inc()
 
     # The steps
 
@@ -262,36 +280,29 @@ class VersionConversions:
             return _unread(definition, found)
         return await read_through(self._client, definition, found, trial.conversion)
 
-    # The end
+    # Once rules serve, whatever becomes of those that shall follow them
 
-    async def _retire(self, standing: Standing) -> float | None:
-        """Let a VersionConversion go that nobody needs any more; else say who needs it."""
-        owner = standing.owner
-        if FINALIZER not in owner.metadata.finalizers:
-            return None
-        crd = await get_definition_object(self._client, owner.metadata.name)
-        if crd is not None and holder(crd, self._address) is Holder.OURS:
-            definition = definition_facts(crd)
-            why = still_needed(definition, await self._has_objects(definition))
-            if why:
-                message = f"It cannot be deleted yet. {why}"
-                standing.conclude(Step("False", "StillNeeded", message))
-                return _RETIRING
-            try:
-                await release_conversion(self._client, crd)
-            except ApiError as error:
-                if error.code != 409:
-                    raise
-            return _SOON
-        await hold_deletion(self._client, owner.metadata, hold=False)
-        _log.info("VersionConversion %s is not needed any more and goes.", owner.metadata.name)
-        return None
+    async def _put_use(self, standing: Standing) -> None:
+        """Tell whether the conversion is needed; have the CRD trust the webhook's present certificates."""
+        crd = await get_definition_object(self._client, standing.owner.metadata.name)
+        held = Holder.NOBODY if crd is None else holder(crd, self._address)
+        definition = None if crd is None else definition_facts(crd)
+        objects = None
+        if crd is not None and definition is not None and held is Holder.OURS:
+            objects = await has_objects(self._client, definition)
+            await self._renew_trust(crd)
+        standing.put(IN_USE, use(definition, held, objects))
 
-    async def _has_objects(self, definition: DefinitionFacts) -> bool | None:
-        found = await first_object(self._client, definition)
-        if isinstance(found, Failure):
-            return None
-        return isinstance(found, FirstObject)
+    async def _renew_trust(self, crd: Mapping[str, Any]) -> None:
+        bundle, _ = self._certificate()
+        if bundle is None or trusts(crd, bundle):
+            return
+        try:
+            await set_conversion(self._client, crd, self._address, bundle, replace=False)
+        except ApiError as error:
+            if error.code not in (403, 409, 422):
+                raise
+            _log.warning("%s cannot be given the new certificates: %s", crd["metadata"]["name"], error)
 
     async def _announce(self, standing: Standing) -> None:
         name = standing.owner.metadata.name

@@ -8,9 +8,7 @@ from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.conversionwebhook import ask_webhook
 from crdkeeper.cluster.versionconversions import (
-    FINALIZER,
     apply_bundle,
-    hold_deletion,
     read_bundle,
     set_conversion,
 )
@@ -39,8 +37,6 @@ class Webhook:
         self, owner: VersionConversion, trial: Trial, schemas: Mapping[str, Schema], content: bytes
     ) -> Step:
         """Give it the bundle `content` of rules, and have it convert something."""
-        if FINALIZER not in owner.metadata.finalizers:
-            await hold_deletion(self.client, owner.metadata, hold=True)
         name, namespace = owner.metadata.name, self.namespace
         try:
             if await read_bundle(self.client, namespace, name) != content:

@@ -13,6 +13,8 @@ SERVING: Final = "Serving"
 CONFIGURED: Final = "Configured"
 CONVERTING: Final = "Converting"
 READY: Final = "Ready"
+IN_USE: Final = "InUse"
+"""No step: whether the rules could go without harm. The manifests' admission policy reads it by this name."""
 STEPS: Final = (COMPILED, VERIFIED, SERVING, CONFIGURED, CONVERTING)
 
 

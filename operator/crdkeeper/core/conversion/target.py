@@ -83,6 +83,16 @@ def holder(crd: Mapping[str, Any], address: WebhookAddress) -> Holder:
     return Holder.OURS if {"port": 443, **service} == wanted["service"] else Holder.OTHER
 
 
+def configured_by(crd: Mapping[str, Any], manager: str) -> bool:
+    """Whether that field manager has applied spec.conversion."""
+    return any(
+        each.get("manager") == manager
+        and each.get("operation") == "Apply"
+        and "f:conversion" in ((each.get("fieldsV1") or {}).get("f:spec") or {})
+        for each in crd["metadata"].get("managedFields") or ()
+    )
+
+
 def trusts(crd: Mapping[str, Any], bundle: str) -> bool:
     """Whether a CRD has just this PEM bundle."""
     try:

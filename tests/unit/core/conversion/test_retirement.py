@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.conversion.retirement import still_needed
+from crdkeeper.core.conversion.retirement import still_needed, use
+from crdkeeper.core.conversion.target import Holder, configured_by
 from crdkeeper.core.definition.facts import DefinitionFacts, VersionFacts
 
 
@@ -32,3 +33,40 @@ def definition(stored: tuple[str, ...], *, served: tuple[str, ...]) -> Definitio
 def test_who_needs_it(stored: Any, served: Any, objects: bool | None, words: str) -> None:
     found = still_needed(definition(stored, served=served), objects)
     assert (words in found) if words else not found
+
+
+@pytest.mark.parametrize(
+    ("held", "served", "objects", "told"),
+    [
+        (Holder.OURS, ("v1", "v2"), True, ("True", "Needed")),
+        (Holder.OURS, ("v1", "v2"), None, ("True", "Needed")),
+        (Holder.OURS, ("v1", "v2"), False, ("False", "NotNeeded")),
+        (Holder.OURS, ("v2",), True, ("False", "NotNeeded")),
+        (Holder.OTHER, ("v1", "v2"), True, ("False", "NotConfigured")),
+        (Holder.NOBODY, ("v1", "v2"), True, ("False", "NotConfigured")),
+    ],
+)
+def test_what_is_in_use(held: Holder, served: Any, objects: bool | None, told: tuple[str, str]) -> None:
+    found = use(definition(("v2",), served=served), held, objects)
+    assert (found.status, found.reason) == told
+
+
+def test_nothing_is_in_use_without_the_crd() -> None:
+    assert use(None, Holder.NOBODY, None).reason == "NoDefinition"
+
+
+@pytest.mark.parametrize(
+    ("manager", "operation", "fields", "ours"),
+    [
+        ("us", "Apply", {"f:spec": {"f:conversion": {}}}, True),
+        ("them", "Apply", {"f:spec": {"f:conversion": {}}}, False),
+        ("us", "Update", {"f:spec": {"f:conversion": {}}}, False),
+        ("us", "Apply", {"f:spec": {"f:versions": {}}}, False),
+        ("us", "Apply", {}, False),
+        ("us", "Apply", None, False),
+    ],
+)
+def test_whose_the_conversion_of_a_crd_is(manager: str, operation: str, fields: Any, ours: bool) -> None:
+    entry = {"manager": manager, "operation": operation, "fieldsV1": fields}
+    assert configured_by({"metadata": {"managedFields": [entry]}}, "us") is ours
+    assert not configured_by({"metadata": {}}, "us")

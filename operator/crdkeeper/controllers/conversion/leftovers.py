@@ -1,0 +1,117 @@
+"""What a VersionConversion leaves when it is deleted: a CRD that our webhook converts, and a bundle of rules.
+
+Both stay for as long as anybody needs them to read what is stored, whoever deleted the VersionConversion and
+however. After that the CRD gets its strategy None back, and the bundle goes. What there is to do is seen from
+the CRD and the bundle alone, so that a deletion that nobody watched is dealt with like any other.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.cluster.definitions import get_definition_object
+from crdkeeper.cluster.events import send_definition_event
+from crdkeeper.cluster.looking import has_objects
+from crdkeeper.cluster.versionconversions import (
+    FIELD_MANAGER,
+    delete_bundle,
+    release_conversion,
+    set_conversion,
+)
+from crdkeeper.core.conversion.retirement import still_needed
+from crdkeeper.core.conversion.target import Holder, WebhookAddress, configured_by, holder, trusts
+from crdkeeper.core.definition.facts import definition_facts
+
+_log = logging.getLogger(__name__)
+
+REASON = "DeletedInUse"
+_SOON = 2.0
+_WAITING = 30.0
+_FOLLOWED = 10.0
+"""For API servers to see that the CRD is released, before a webhook that starts anew lacks its rules."""
+
+
+class Leftovers:
+    """Looks after CRDs whose VersionConversion is gone."""
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        address: WebhookAddress,
+        *,
+        identity: str,
+        bundle: Callable[[], str | None],
+    ) -> None:
+        """`bundle` gives the certificates to trust the webhook by, as PEM."""
+        self._client = client
+        self._namespace = namespace
+        self._address = address
+        self._identity = identity
+        self._bundle = bundle
+        self._told: dict[str, str] = {}
+        self._released: dict[str, float] = {}
+
+    def __contains__(self, name: object) -> bool:
+        """Whether that CRD still needs what its VersionConversion has left."""
+        return name in self._told
+
+    def forget(self, name: str) -> None:
+        """There is a VersionConversion for that CRD again."""
+        self._told.pop(name, None)
+        self._released.pop(name, None)
+
+    async def look_after(self, name: str, now: float) -> float | None:
+        """Take the next step with one CRD that has no VersionConversion; the seconds until the one after.
+
+        `now` is of a clock that never goes back. Raises ApiError or Unreachable.
+        """
+        crd = await get_definition_object(self._client, name)
+        if crd is None or holder(crd, self._address) is not Holder.OURS:
+            return await self._discard(name, now)
+        if not configured_by(crd, FIELD_MANAGER):
+            # Somebody else points the CRD here, to rules of their own or to what we left.
+            self.forget(name)
+            return None
+        definition = definition_facts(crd)
+        why = still_needed(definition, await has_objects(self._client, definition))
+        try:
+            if not why:
+                await release_conversion(self._client, crd)
+                _log.info("%s is not converted any more: its VersionConversion was deleted.", name)
+                return _SOON
+            bundle = self._bundle()
+            if bundle is not None and not trusts(crd, bundle):
+                await set_conversion(self._client, crd, self._address, bundle, replace=False)
+        except ApiError as error:
+            if error.code == 409:
+                return _SOON
+            if error.code not in (403, 422):
+                raise
+            why = f"spec.conversion cannot be written: {error.message.rstrip('.')}. {why}".rstrip()
+        await self._tell(crd, why)
+        return _WAITING
+
+    async def _discard(self, name: str, now: float) -> float | None:
+        since = self._released.setdefault(name, now)
+        if now - since < _FOLLOWED:
+            return since + _FOLLOWED - now
+        self.forget(name)
+        try:
+            if await delete_bundle(self._client, self._namespace, name):
+                _log.info("The rules of %s are deleted: its VersionConversion is gone.", name)
+        except ApiError as error:
+            if error.code != 403:
+                raise
+            _log.warning("The rules of %s cannot be deleted: %s", name, error.message)
+        return None
+
+    async def _tell(self, crd: Mapping[str, Any], why: str) -> None:
+        name = crd["metadata"]["name"]
+        if self._told.get(name) == why:
+            return
+        self._told[name] = why
+        note = f"The VersionConversion is gone, and its last rules go on serving. {why}"
+        _log.warning("%s: %s", name, note)
+        await send_definition_event(self._client, crd, "Warning", REASON, note, instance=self._identity)
