@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from urllib.parse import urlencode
 
 import requests
@@ -178,7 +178,8 @@ def _events(response: requests.Response) -> Iterator[dict[str, Any]]:
         yield event
 
 
-def _refused(code: int, message: str, retry_after: str | None = None) -> None:
+def _refused(code: int, message: str, retry_after: str | None = None) -> NoReturn:
+    """Raises what an answer other than success means: list again, try again, or give up."""
     if code == requests.codes.gone:
         raise _Expired(f"{code}: {message}")
     if code in _TRANSIENT:

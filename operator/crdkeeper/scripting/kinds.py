@@ -7,6 +7,7 @@ from pykube.http import HTTPClient
 from crdkeeper.api import definitionpolicy, definitionreport, storagemigration, versionconversion
 from crdkeeper.api.definitionpolicy import DefinitionPolicySpec, DefinitionPolicyStatus
 from crdkeeper.api.definitionreport import DefinitionReportStatus
+from crdkeeper.api.meta import Condition
 from crdkeeper.api.storagemigration import StorageMigrationSpec, StorageMigrationStatus
 from crdkeeper.api.versionconversion import VersionConversionSpec, VersionConversionStatus
 from crdkeeper.core.resourcenames import parse_resource
@@ -136,6 +137,10 @@ class DefinitionReport(CrdkeeperObject):
     def status(self) -> DefinitionReportStatus:
         """What is the case, as last read."""
         return DefinitionReportStatus.model_validate(self.obj.get("status", {}))
+
+    def _stalled(self, generation: int | None) -> Condition | None:
+        """Nothing: a report is no work that could stall, and its CRD may be mended at any time."""
+        return None
 
 
 def report_of(

@@ -76,20 +76,20 @@ class CrdkeeperObject(APIObject):
 
         `condition` is the summary by default. `timeout` is in seconds. A condition counts if it was derived
         from the object's present spec, or from `generation` or later. An object that does not exist yet is
-        waited for. `give_up_on` names reasons that are not worth waiting for; by default `hopeless`.
+        waited for. `give_up_on` names the reasons that are not worth waiting for, instead of those that are
+        not by default: `hopeless`, and whatever has the object Stalled.
 
-        Raises ConditionFailed if that will not come by itself: the object has the condition Stalled, or its
-        work has ended, or the condition or the summary is False with a reason to give up on. Raises TimedOut,
-        Deleted, and HTTPError of pykube if the API server refuses, as with 403.
+        Raises ConditionFailed if that will not come by itself: the object's work has ended, or the condition
+        or the summary is False with a reason to give up on. Raises TimedOut, Deleted, and HTTPError of pykube
+        if the API server refuses, as with 403.
         """
         wanted = condition or self.summary
-        futile = self.hopeless if give_up_on is None else give_up_on
 
         def holds(_: Self) -> bool:
             found = self._current(wanted, generation)
             if found is not None and found.status == status:
                 return True
-            self._give_up(wanted, status, generation, futile)
+            self._give_up(wanted, status, generation, give_up_on)
             return False
 
         return self._follow(holds, f"{wanted} is not {status}", wanted, timeout)
@@ -134,14 +134,25 @@ class CrdkeeperObject(APIObject):
         least = self.obj["metadata"].get("generation", 0) if generation is None else generation
         return found if found is not None and found.observed_generation >= least else None
 
+    def _stalled(self, generation: int | None) -> Condition | None:
+        """The condition that says that somebody must do something first, if it is so."""
+        found = self._current("Stalled", generation)
+        return found if found is not None and found.status == "True" else None
+
     def _give_up(
-        self, wanted: str, status: ConditionStatus, generation: int | None, futile: Collection[str]
+        self,
+        wanted: str,
+        status: ConditionStatus,
+        generation: int | None,
+        reasons: Collection[str] | None,
     ) -> None:
+        """Raises ConditionFailed if there is no point in waiting any longer."""
         found = self._current(wanted, generation)
-        stalled = self._current("Stalled", generation)
-        if stalled is not None and stalled.status == "True":
+        stalled = self._stalled(generation)
+        if stalled is not None and reasons is None:
             raise ConditionFailed(f"{self._called} is stalled: {_told(stalled)}", stalled)
         for each in (found, self._current(self.summary, generation)):
+            futile = self.hopeless if reasons is None else reasons
             if each is not None and each.status == "False" and each.reason in futile:
                 raise ConditionFailed(f"{self._called}: {each.type} is False: {_told(each)}", each)
         if self._ended():

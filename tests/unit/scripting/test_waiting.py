@@ -8,7 +8,14 @@ from pykube.config import KubeConfig
 from pykube.exceptions import HTTPError
 from pykube.http import HTTPClient
 
-from crdkeeper.scripting import ConditionFailed, Deleted, StorageMigration, TimedOut, VersionConversion
+from crdkeeper.scripting import (
+    ConditionFailed,
+    DefinitionReport,
+    Deleted,
+    StorageMigration,
+    TimedOut,
+    VersionConversion,
+)
 from crdkeeper.scripting import following as following_module
 from tests.unit.scripting.apiserver import (
     Answer,
@@ -243,12 +250,28 @@ def test_reasons_to_give_up_on_can_be_named() -> None:
     assert raised.value.condition == found.condition("Succeeded")
 
 
+STALLED = condition("Stalled", "True", "Broken", "Mend it.")
+
+
 def test_stalled_is_a_failure() -> None:
-    stalled = migration(RUNNING, condition("Stalled", "True", "Broken", "Mend it."))
     with (
-        waited_for(listing(stalled)) as (_, found),
+        waited_for(listing(migration(RUNNING, STALLED))) as (_, found),
         pytest.raises(ConditionFailed, match=r"is stalled: Broken: Mend it\."),
     ):
+        found.wait(timeout=PLENTY)
+
+
+def test_what_is_stalled_is_waited_for_on_request() -> None:
+    done = watch(event("MODIFIED", migration(DONE, version=101)))
+    with waited_for(listing(migration(RUNNING, STALLED)), done) as (_, found):
+        found.wait(timeout=PLENTY, give_up_on=())
+
+
+def test_a_report_does_not_stall() -> None:
+    bad, good = condition("Ready", "False", "Unhealthy"), condition("Ready", "True", "Healthy")
+    later = watch(event("MODIFIED", migration(good, version=101)))
+    with serving(listing(migration(bad, STALLED)), later) as server:
+        found = DefinitionReport.named(NAME, api=HTTPClient(KubeConfig.from_url(server.url)))
         found.wait(timeout=PLENTY)
 
 
