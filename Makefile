@@ -64,6 +64,18 @@ generate: $(READY) ## Generate crds/ and the pages of docs/ that come from the c
 	$(BIN)/python -m crdkeeper.cli.diffdocs > docs/diff.md
 	$(BIN)/python -m crdkeeper.cli.upgradedocs > docs/upgrade-manifest.md
 
+PYTHON_IMAGE ?=
+IMAGE := $(BIN)/python -m image $(if $(PYTHON_IMAGE),--python-image $(PYTHON_IMAGE))
+
+.PHONY: image
+image: $(READY) ## Build the container image without Docker, to .run/image/, with an SBOM (as root, with buildah)
+	$(IMAGE) build
+
+.PHONY: image-check
+image-check: $(READY) ## Build it twice, which must give the same bytes; run it as a cluster does
+	$(IMAGE) check
+	$(BIN)/pytest tests/image
+
 .PHONY: cluster
 cluster: controlplane ## Start a control plane to play with; prints how to use it
 	$(BIN)/python -m tests.controlplane up
@@ -101,6 +113,7 @@ requirements: $(READY) ## Pin the dependencies of pyproject.toml anew
 	$(BIN)/pip install --quiet pip-tools
 	$(COMPILE) --output-file requirements/runtime.txt pyproject.toml
 	$(COMPILE) --extra pykube --extra dev --constraint requirements/runtime.txt --output-file requirements/dev.txt pyproject.toml
+	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/build.txt requirements/build.in
 
 .PHONY: clean
 clean: ## Remove what was made in the tree; the cache of the control plane stays
