@@ -9,10 +9,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import kopf
+from pydantic import ValidationError
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.texts import described
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.controllers.state import State
@@ -88,6 +90,7 @@ def _seen(
     try:
         parsed = parse(event["object"])
     except (ValueError, KeyError, StopIteration) as error:
-        _log.error("%s %s cannot be read and is ignored: %s", event["object"].get("kind"), name, error)
+        problem = described(error) if isinstance(error, ValidationError) else type(error).__name__
+        _log.error("%s %s cannot be read and is ignored: %s", event["object"].get("kind"), name, problem)
         return
     tell(name, parsed)

@@ -4,7 +4,7 @@ from typing import Any
 
 from crdkeeper.api.storagemigration import QUARANTINE_SHOWN, RefusedObject, StorageMigration
 from tests.cluster.harness import Admin, CustomKind, Operator, condition, outdated
-from tests.cluster.harness.admission import allow_updates, deny_updates
+from tests.cluster.harness.admission import BINDINGS, POLICIES, allow_updates, deny_secret, deny_updates
 from tests.cluster.harness.customkind import SPEC
 
 # Rules that compare with the object as it was are checked on every write, also of unchanged objects.
@@ -239,3 +239,27 @@ async def test_retries_can_be_bounded_and_extended(admin: Admin, operator: Opera
     await admin.wait_for_condition(group, "Succeeded", "True")
     assert operator.requests(kind.name) == 5 + 2
     assert admin.stored(kind) == {"v2": 5}
+
+
+async def test_of_a_secret_that_is_refused_nothing_is_shown(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    name = f"secret-{group}"
+    secrets = "/api/v1/namespaces/default/secrets"
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
+    await admin.create(secrets, {**secret, "stringData": {"password": "hunter2"}})
+    await deny_secret(admin, name)
+    await admin.opt_in("", "secrets")
+    begin = operator.log_size()
+    await admin.create_migration(group, ("", "secrets"))
+
+    migration = await wait_until_refused(admin, group, 1)
+
+    (refused,) = migration.status.quarantine.objects
+    assert (refused.name, refused.denied_by) == (name, f"ValidatingAdmissionPolicy {name}")
+    assert refused.message.endswith("denied request: (not shown)")
+    shown = [migration.model_dump_json(), operator.log_since(begin), str(await admin.events(group))]
+    assert not [each for each in shown if "hunter2" in each or "aHVudGVyMg" in each]
+    await admin.delete(f"{POLICIES}/{name}")
+    await admin.delete(f"{BINDINGS}/{name}")
+    await admin.delete(f"{secrets}/{name}")

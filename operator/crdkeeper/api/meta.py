@@ -11,6 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
+from crdkeeper.api.texts import Message
+
 GROUP = "crdkeeper.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -65,7 +67,7 @@ class Condition(ApiModel):
         str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
     ]
     """CamelCase word for the cause, fit for scripts."""
-    message: Annotated[str, Field(max_length=32768)]
+    message: Annotated[Message, Field(max_length=32768)]
     """One or more full sentences for a person: what is the case, and what to do about it."""
 
 
@@ -96,7 +98,7 @@ def set_condition(
         observed_generation=generation,
         last_transition_time=since,
         reason=reason,
-        message=message[:32768],
+        message=message,
     )
     if old is None:
         conditions.append(new)

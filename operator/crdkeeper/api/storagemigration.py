@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from crdkeeper.api.meta import OPERATOR, ApiModel, Column, Condition, Kind, Time, immutable
+from crdkeeper.api.texts import Line
 
 _INT64: dict[str, Any] = {"format": "int64"}
 _MAP_BY_TYPE: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
@@ -152,13 +153,13 @@ class RefusedObject(ApiModel):
     name: str
     code: int
     """HTTP status code of the answer."""
-    reason: str
+    reason: Line
     """The API server's reason, such as Invalid or Forbidden."""
-    denied_by: str = ""
+    denied_by: Line = ""
     """The webhook or policy that denied the write, where the answer names one."""
-    field: str = ""
+    field: Line = ""
     """The field at fault, where the answer names one."""
-    message: str
+    message: Line
 
 
 class MigrationQuarantine(ApiModel):

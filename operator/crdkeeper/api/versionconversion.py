@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from crdkeeper.api.meta import ApiModel, Column, Condition, Kind, Time, immutable
 from crdkeeper.api.storagemigration import GroupResource
+from crdkeeper.api.texts import Line
 
 _INT64: dict[str, Any] = {"format": "int64"}
 _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
@@ -143,9 +144,9 @@ class VersionConversionSpec(_Strict):
 class RuleProblem(ApiModel):
     """What is wrong with a rule, or a field that no rule covers."""
 
-    path: str
+    path: Line
     """The rule's field, such as spec.spokes[0].rules[2].hub, or the spoke that lacks a rule."""
-    message: str
+    message: Line
 
 
 class ConversionLoss(ApiModel):
@@ -155,7 +156,7 @@ class ConversionLoss(ApiModel):
     """The spoke whose rules say so."""
     side: Literal["Hub", "Spoke"]
     """Which of the two versions has the field."""
-    path: str
+    path: Line
     treatment: Literal["KeptAside", "Dropped"]
     """KeptAside comes back with the way back; Dropped is lost."""
 
@@ -167,7 +168,7 @@ class ConversionFailure(ApiModel):
     name: str
     from_version: str
     to_version: str
-    message: str
+    message: Line
     """Names the field."""
 
 
@@ -178,7 +179,7 @@ class ConversionVerification(ApiModel):
     """Of the rules and schemas that were verified."""
     generated: int = 0
     """Objects made up from the schemas."""
-    unconvertible: Annotated[list[str], Field(default_factory=list, json_schema_extra=_ATOMIC)]
+    unconvertible: Annotated[list[Line], Field(default_factory=list, json_schema_extra=_ATOMIC)]
     """Why some values that the schemas allow cannot be converted; the first of them."""
     objects: Annotated[int, Field(json_schema_extra=_INT64)] = 0
     """Live objects."""

@@ -20,10 +20,12 @@ import orjson
 from yarl import URL
 
 from crdkeeper import __version__
+from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.cluster.connection import CONNECT_SECONDS, REQUEST_SECONDS, Connection
 from crdkeeper.cluster.connector import InStepConnector
 from crdkeeper.cluster.http1 import Disconnected, Http1Pool
 from crdkeeper.cluster.requestids import AUDIT_ID, RequestIds
+from crdkeeper.core.servermessages import message_of
 
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -34,20 +36,23 @@ _READ_ATTEMPTS = 4
 _TOKEN_SECONDS = 30.0
 _ANSWER_BYTES = 256 << 20
 """Of one answer, unpacked. A page of 500 objects' metadata or of 100 CRDs has some MiB."""
-_LINE_BYTES = 16 << 20
+_EVENT_BYTES = 16 << 20
 """Of one event of a watch: one object."""
 _LONGEST_WAIT = 300.0
 """Seconds: more than this is no throttling, and nobody shall stop us for ever."""
 
 
 class ApiError(Exception):
-    """The API server answered with an error (metav1.Status)."""
+    """The API server answered with an error (metav1.Status).
+
+    `message` shows no values of objects and is cut to a bound: it goes into status, Events and logs.
+    """
 
     def __init__(self, code: int, body: Mapping[str, Any]) -> None:
         self.code = code
         self.body = body
-        self.reason = str(body.get("reason") or "")
-        self.message = str(body.get("message") or f"HTTP {code}")
+        self.reason = bounded(str(body.get("reason") or ""), LINE_BYTES)
+        self.message = message_of(body, f"HTTP {code}")
         super().__init__(f"{code} {self.reason}: {self.message}")
 
 
@@ -321,5 +326,5 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
             pending, size = [], 0
         pending.append(rest)
         size += len(rest)
-        if size > _LINE_BYTES:
-            raise aiohttp.ClientPayloadError(f"an event is larger than {_LINE_BYTES >> 20} MiB")
+        if size > _EVENT_BYTES:
+            raise aiohttp.ClientPayloadError(f"an event is larger than {_EVENT_BYTES >> 20} MiB")

@@ -7,11 +7,11 @@ from secrets import token_hex
 from typing import Any, Literal
 
 from crdkeeper.api.meta import API_VERSION
+from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.kinds import Ours
 
 _log = logging.getLogger(__name__)
-_NOTE_LIMIT = 1024
 
 
 async def send_event(
@@ -60,7 +60,7 @@ async def _send(
         "action": reason,
         "reason": reason[:128],
         "type": type_,
-        "note": note[:_NOTE_LIMIT],
+        "note": bounded(note, LINE_BYTES),
         "regarding": regarding,
     }
     try:

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.cluster.client import METADATA_ONLY_LIST, Answer, Client, Unreachable
 from crdkeeper.cluster.objects import Endpoint
 from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.servermessages import without_values
 
 SECONDS = 10.0
 """Shorter than the 30 seconds that the API server gives a conversion webhook: slower is not ready."""
 
-_MESSAGE_LIMIT = 1024
 _FOLLOWED = timedelta(seconds=10)
 _RETRY_SECONDS = 0.5
 _TROUBLES = {
@@ -32,7 +33,7 @@ _AGAIN = frozenset((429, 503))
 
 def failure_of(code: int, message: str) -> Failure:
     """What an HTTP error of the API server means to a diagnosis."""
-    return Failure(_TROUBLES.get(code, Trouble.FAILED), code, message[:_MESSAGE_LIMIT])
+    return Failure(_TROUBLES.get(code, Trouble.FAILED), code, bounded(without_values(message), LINE_BYTES))
 
 
 async def look(
@@ -54,7 +55,7 @@ async def look(
     except TimeoutError:
         return last or silence(seconds)
     except Unreachable as error:
-        return Failure(Trouble.SILENT, 0, str(error)[:_MESSAGE_LIMIT])
+        return Failure(Trouble.SILENT, 0, bounded(str(error), LINE_BYTES))
 
 
 def just_changed(client: Client, definition: DefinitionFacts) -> bool:

@@ -41,6 +41,11 @@ class Endpoint:
     resource: str
 
     @property
+    def secret(self) -> bool:
+        """Whether its objects are Secrets."""
+        return not self.group and self.resource == "secrets"
+
+    @property
     def base(self) -> str:
         """The path of the group and version."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"

@@ -80,7 +80,7 @@ class Shadow:
             if isinstance(error, ApiError) and error.code == 422:
                 raise ShadowFailed(
                     "the API server allows these schemas only to CRDs that have them already, no shadow; "
-                    f"rehearse offline, with --objects and --from: {error.message}"
+                    f"rehearse offline, with --objects and --from: {error.body.get('message')}"
                 ) from None
             raise
 

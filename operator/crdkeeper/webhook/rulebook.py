@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import yaml
 from pydantic import ValidationError
 
+from crdkeeper.api.texts import described
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
@@ -91,7 +92,9 @@ class RuleBook:
             try:
                 for document in _documents(content):
                     _sort_in(document, definitions, rules)
-            except (yaml.YAMLError, UnicodeDecodeError, ValidationError) as error:
+            except ValidationError as error:
+                problems[file] = described(error)
+            except (yaml.YAMLError, UnicodeDecodeError) as error:
                 problems[file] = " ".join(str(error).split())
         for name, rule in rules.items():
             problem = self._add(name, rule, definitions.get(name))

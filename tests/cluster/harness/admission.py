@@ -4,6 +4,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from crdkeeper.cluster.client import MERGE_PATCH
 from tests.cluster.harness.admin import Admin
@@ -32,16 +33,36 @@ async def deny_updates(admin: Admin, kind: CustomKind, unless: str, *, example: 
             "validations": [{"expression": unless, "message": "this object is protected"}],
         },
     }
-    binding = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {"policyName": name, "validationActions": ["Deny"]},
-    }
     await admin.create(POLICIES, policy)
-    await admin.create(BINDINGS, binding)
+    await admin.create(BINDINGS, _binding(name))
     await _until(admin, kind, example, accepted=False)
     return name
+
+
+async def deny_secret(admin: Admin, name: str) -> None:
+    """Has a ValidatingAdmissionPolicy of that name deny updates of a Secret, in words that hold its data."""
+    rule = {"apiGroups": [""], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["secrets"]}
+    words = "'the password ' + object.data.password + ' is too short'"
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule]},
+            "matchConditions": [{"name": "one", "expression": f"object.metadata.name == '{name}'"}],
+            "validations": [{"expression": "false", "messageExpression": words}],
+        },
+    }
+    await admin.create(POLICIES, policy)
+    await admin.create(BINDINGS, _binding(name))
+
+    async def denied() -> bool:
+        path = f"/api/v1/namespaces/default/secrets/{name}?dryRun=All"
+        answer = await admin.client.send("PATCH", path, content=b"{}", content_type=MERGE_PATCH)
+        return answer.code >= 400 and b"aHVudGVyMg" in answer.content
+
+    await eventually(denied, otherwise=lambda: f"the policy {name} does not deny")
 
 
 async def allow_updates(admin: Admin, kind: CustomKind, *, example: str) -> None:
@@ -111,6 +132,15 @@ def silent_port() -> Iterator[int]:
             thread.join()
             for each in connections:
                 each.close()
+
+
+def _binding(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
 
 
 def _rule(kind: CustomKind) -> dict[str, list[str]]:

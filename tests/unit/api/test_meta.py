@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from crdkeeper.api.meta import Condition, ConditionStatus, find_condition, format_time, set_condition
+from crdkeeper.api.texts import MESSAGE_BYTES
 from tests.unit.builders import NOW, later
 
 
@@ -74,10 +75,11 @@ def test_conditions_keep_their_places() -> None:
     assert [each.type for each in conditions] == ["A", "B", "C"]
 
 
-def test_a_message_is_as_long_as_the_api_allows() -> None:
+def test_a_message_is_cut_to_a_bound() -> None:
     conditions: list[Condition] = []
-    put(conditions, "True", message="x" * 40000)
-    assert len(conditions[0].message) == 32768
+    put(conditions, "True", message="ä" * 1_000_000)
+    assert conditions[0].message == "ä" * 2046 + "…"
+    assert len(conditions[0].message.encode()) <= MESSAGE_BYTES
 
 
 def test_find_condition() -> None:

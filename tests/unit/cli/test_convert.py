@@ -123,7 +123,7 @@ def test_lists_and_json(folder: Path) -> None:
 def test_one_that_cannot_be_converted_is_named_and_the_others_are_converted(folder: Path) -> None:
     result = convert(folder, "--to", "v1", stdin=[crontab("v1beta1", port="http"), FULL])
     assert result.exit_code == 1
-    assert "-:1: default/mine: spec.port: 'http' is no integer" in result.stderr
+    assert "-:1: default/mine: spec.port: a string that is no integer" in result.stderr
     assert yaml.safe_load(result.stdout) == FULL
 
 
@@ -147,7 +147,7 @@ def test_what_is_lost_by_choice_is_said(folder: Path) -> None:
 def test_an_object_that_cannot_go_fails_the_test(folder: Path) -> None:
     result = check(folder, [FULL, crontab("v1beta1", port="http")])
     assert result.exit_code == 1
-    assert "default/mine: v1beta1 to v1: spec.port: 'http' is no integer" in result.stderr
+    assert "default/mine: v1beta1 to v1: spec.port: a string that is no integer" in result.stderr
 
 
 def test_options_that_do_not_fit(folder: Path) -> None:

@@ -232,7 +232,7 @@ async def test_an_answer_without_end_is_given_up(
     message: str | None,
 ) -> None:
     monkeypatch.setattr(client_module, "_ANSWER_BYTES", 8 << 20)
-    monkeypatch.setattr(client_module, "_LINE_BYTES", 8 << 20)
+    monkeypatch.setattr(client_module, "_EVENT_BYTES", 8 << 20)
     monkeypatch.setattr(client_module, "REQUEST_SECONDS", 2.0)
     monkeypatch.setattr(connection_module, "REQUEST_SECONDS", 2.0)
 

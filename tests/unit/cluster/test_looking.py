@@ -36,7 +36,7 @@ BUSY = failure(429, "TooManyRequests", "storage is (re)initializing", {"Retry-Af
         (failure(410, "Expired", "too old"), Trouble.EXPIRED, "too old"),
         (failure(500, "InternalError", "webhook failed"), Trouble.FAILED, "webhook failed"),
         (failure(504, "Timeout", "timed out"), Trouble.BUSY, "timed out"),
-        (failure(500, "InternalError", "x" * 9999), Trouble.FAILED, "x" * 1024),
+        (failure(500, "InternalError", "x" * 9999), Trouble.FAILED, "x" * 1021 + "…"),
         (page("<html>Bad gateway</html>", 502), Trouble.FAILED, "<html>Bad gateway</html>"),
     ],
 )

@@ -19,6 +19,7 @@ from crdkeeper.core.migration.managedfields import retarget
 from crdkeeper.core.migration.pace import Budget, Pace, backoff
 from crdkeeper.core.migration.protocol import SweepType
 from crdkeeper.core.migration.record import Tally
+from crdkeeper.core.servermessages import message_of
 
 REFUSED_KEPT = 1000
 """Refused objects that are kept by name, so that a retry need not go through all objects."""
@@ -249,13 +250,13 @@ class Sweep:
                 self._throttle(backoff(failures, 0.2, 5.0))
                 failures += 1
             elif outcome is Outcome.UNAVAILABLE and self._successes == successes:
-                raise Interrupted("APIServerUnavailable", str(answer.json().get("message", "No answer.")))
+                raise Interrupted("APIServerUnavailable", message_of(answer.json(), "No answer."))
             elif outcome is Outcome.FORBIDDEN:
-                raise Interrupted("Forbidden", str(answer.json().get("message", "")))
+                raise Interrupted("Forbidden", message_of(answer.json(), ""))
             elif outcome is Outcome.UNSERVED:
                 raise Interrupted("ResourceGone", "The resource is not served at this version any more.")
             else:
-                self._refuse(refusal(ref, answer.code, answer.json()))
+                self._refuse(refusal(ref, answer.code, answer.json(), secret=self.endpoint.secret))
                 return
 
     async def _look(self, ref: ObjectRef) -> ObjectRef | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, Steps, get, put, show
 from crdkeeper.core.conversion.template import Template
-from crdkeeper.core.conversion.values import NOTHING, Convert, Unconvertible
+from crdkeeper.core.conversion.values import NOTHING, Convert, Unconvertible, kind_of
 
 
 @dataclass(slots=True)
@@ -156,7 +156,7 @@ def over_list(convert: Convert) -> Convert:
 
     def all_items(value: Any) -> Any:
         if not isinstance(value, list):
-            raise Unconvertible("is no list")
+            raise Unconvertible(f"{kind_of(value)}, and no list")
         made = []
         for i, each in enumerate(value):
             try:
@@ -173,7 +173,7 @@ def over_map(convert: Convert) -> Convert:
 
     def all_values(value: Any) -> Any:
         if not isinstance(value, dict):
-            raise Unconvertible("is no map")
+            raise Unconvertible(f"{kind_of(value)}, and no map")
         made = {}
         for key, each in value.items():
             try:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 from pydantic import ValidationError
 
+from crdkeeper.api.texts import described
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.core.schema.props import Schema
 
@@ -47,7 +48,9 @@ def unpacked(content: bytes) -> tuple[VersionConversionSpec, dict[str, Schema]]:
         reader = zlib.decompressobj(_GZIP)
         found = orjson.loads(reader.decompress(content, _UNPACKED_BYTES))
         return VersionConversionSpec.model_validate(found["rules"]), dict(found["schemas"])
-    except (zlib.error, orjson.JSONDecodeError, KeyError, TypeError, ValidationError) as error:
+    except ValidationError as error:
+        raise BadBundle(f"cannot be read: {described(error)}") from None
+    except (zlib.error, orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise BadBundle(f"cannot be read: {' '.join(str(error).split())}") from None
 
 

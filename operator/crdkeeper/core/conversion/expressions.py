@@ -5,6 +5,7 @@ CEL's cost, so that a bad expression ends in bounded time. Only rules that have 
 engine is large.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 from crdkeeper.core.cel import types
 from crdkeeper.core.cel.binding import converter
+from crdkeeper.core.cel.budget import EXHAUSTED
 from crdkeeper.core.cel.checker import Checked, Undecided, check
 from crdkeeper.core.cel.declared import declare, embedded
 from crdkeeper.core.cel.evaluate import Account, Program, compile_program
@@ -31,6 +33,14 @@ from crdkeeper.core.schema.props import Schema
 OBJECT: Final = "object"
 COST_LIMIT: Final = 10_000_000
 """Of all evaluations for one object, as the API server limits the rules of a CRD."""
+
+_ESSENCE: Final = re.compile(
+    r"no such (?:key|overload|attribute)|index out of (?:bounds|range)|(?:unsigned )?integer overflow"
+    r"|(?:division|modulus) by zero|timestamp overflow|optional\.none\(\) dereference"
+    r"|type conversion error from '\w+' to '[\w.]+'|invalid data, expected \w+"
+    r"|unable to parse quantity's suffix|" + re.escape(EXHAUSTED)
+)
+"""What CEL says without values of the object: after these words, and in other errors, there can be some."""
 
 Evaluate = Callable[[Any, Any], Any]
 """Of a whole object (or item) and of the value of the rule's field: the value of the other side's field."""
@@ -90,13 +100,18 @@ def _evaluation(
         try:
             return fitted(plain(program.evaluate(variables, _account.get())), target)
         except EvaluationError as error:
-            raise Unconvertible(f"{where}: {error.message}") from None
+            raise Unconvertible(f"{where}: {_essence(error.message)}") from None
         except Indeterminate as error:
-            raise Unconvertible(f"{where}: {error.why}") from None
+            raise Unconvertible(f"{where}: {_essence(error.why)}") from None
         except Unconvertible as error:
             raise Unconvertible(f"{where}: does not fit the schema: {error}") from None
 
     return evaluate
+
+
+def _essence(said: str) -> str:
+    found = _ESSENCE.match(said)
+    return found[0] if found else "the expression fails on this object"
 
 
 def _variables(source: Schema, steps: Steps | None, *, top: bool) -> Mapping[str, Type]:

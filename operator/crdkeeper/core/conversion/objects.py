@@ -40,7 +40,7 @@ class Conversion:
         group, _, source = str(value.get("apiVersion") or "").rpartition("/")
         if group != self.group or source not in self._schemas:
             raise Unconvertible(
-                f"apiVersion: {value.get('apiVersion')!r} is no version of {self.group} known here"
+                f"apiVersion: {str(value.get('apiVersion'))[:253]!r} is no version of {self.group} known here"
             )
         if version not in self._schemas:
             raise Unconvertible(f"{version} is none of {', '.join(self._schemas)}")

@@ -11,7 +11,7 @@ from crdkeeper.core.cel.timevalues import Duration, Timestamp
 from crdkeeper.core.cel.types import Type, unwrap_optional
 from crdkeeper.core.cel.unordered import Unordered
 from crdkeeper.core.cel.values import MapValue, Uint, Value, elements_of, is_list, read, type_name
-from crdkeeper.core.conversion.values import NOTHING, Unconvertible, go_duration
+from crdkeeper.core.conversion.values import NOTHING, Unconvertible, go_duration, kind_of
 from crdkeeper.core.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
 
 _KINDS: Final[Mapping[str, frozenset[str]]] = {
@@ -82,7 +82,7 @@ def _plain(value: Value) -> Any:
         return value
     if kind is float:
         if not math.isfinite(value):
-            raise Unconvertible(f"{value} is no number of JSON")
+            raise Unconvertible("a number that JSON does not have")
         return value
     if kind is Uint:
         return int(value)
@@ -105,7 +105,7 @@ def _plain(value: Value) -> Any:
 
 def _key(key: Value) -> str:
     if type(key) is not str:
-        raise Unconvertible(f"{key!r} as a key: keys must be strings")
+        raise Unconvertible(f"a key of type {type_name(key)}: keys must be strings")
     return key
 
 
@@ -122,13 +122,13 @@ def fitted(value: Any, schema: Schema, at: str = "") -> Any:
         return None
     if schema.get(INT_OR_STRING):
         if type(value) not in (int, str):
-            raise Unconvertible(f"{at or 'it'} is {value!r}, and neither an integer nor a string")
+            raise Unconvertible(f"{at or 'it'} is {kind_of(value)}, and neither an integer nor a string")
         return value
     wanted = schema.get("type", "")
     if wanted == "integer" and type(value) is float and value.is_integer():
         value = int(value)
     if wanted in _PYTHON and type(value) not in _PYTHON[wanted]:
-        raise Unconvertible(f"{at or 'it'} is {value!r}, and no {wanted}")
+        raise Unconvertible(f"{at or 'it'} is {kind_of(value)}, and no {wanted}")
     items = schema.get("items")
     if isinstance(value, list) and isinstance(items, Mapping):
         return [fitted(each, items, f"{at}[{i}]") for i, each in enumerate(value)]

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from crdkeeper.api.texts import bounded
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.values import Unconvertible
 
@@ -16,6 +17,10 @@ _GROUP: Final = "apiextensions.k8s.io"
 MAX_VALUES: Final = 500_000
 """Of a request. Three bytes of JSON can take a hundred of memory: the size alone bounds too little."""
 _VERSIONS: Final = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
+
+
+_NAME_BYTES: Final = 600
+"""Of a kind, a namespace and a name, which have 63, 63 and 253 at most where the API server asks."""
 
 
 class BadReview(ValueError):
@@ -55,10 +60,13 @@ def answer(review: Any, conversion: Conversion) -> Answer:
             error = f"{_name(each)}: is nested too deep"
         except Exception as failure:
             # A flaw of ours: the API server shall hear of the object all the same.
-            error = f"{_name(each)}: the conversion failed: {failure!r}"
+            error = (
+                f"{_name(each)}: the conversion failed ({type(failure).__name__}), a defect; please report it"
+            )
         if error:
             made.clear()
             break
+    error = bounded(error)
     result = _failed(error) if error else {"status": "Success"}
     response = {"uid": uid, "convertedObjects": made, "result": result}
     document = {"apiVersion": version, "kind": "ConversionReview", "response": response}
@@ -148,4 +156,4 @@ def _name(value: Mapping[str, Any]) -> str:
     metadata = value.get("metadata")
     names = (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, dict) else ()
     name = "/".join(str(each) for each in names if each)
-    return f"{value.get('kind')} {name or 'without a name'}"
+    return bounded(f"{value.get('kind')} {name or 'without a name'}", _NAME_BYTES)

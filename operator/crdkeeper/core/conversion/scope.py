@@ -17,7 +17,7 @@ from crdkeeper.core.conversion.coverage import HUB, SPOKE, Coverage, other_side
 from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, BadPath, Steps, show
 from crdkeeper.core.conversion.pairs import SCALARS, Unfit, converter
 from crdkeeper.core.conversion.template import BadTemplate, Template
-from crdkeeper.core.conversion.values import Convert, Unconvertible, casting
+from crdkeeper.core.conversion.values import Convert, Unconvertible, casting, kind_of
 from crdkeeper.core.schema.props import Schema
 
 _KINDS: Final = (
@@ -107,7 +107,7 @@ class Scope:
 
     def _convert(self, value: Any, source: str, target: str) -> Any:
         if not isinstance(value, dict):
-            raise Unconvertible(f"{value!r} is no object")
+            raise Unconvertible(f"{kind_of(value)}, and no object")
         made = self._trees[source].copy(value)
         for action in self._actions[target]:
             action(value, made)

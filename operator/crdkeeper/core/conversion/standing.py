@@ -1,10 +1,11 @@
 """How a VersionConversion stands: its steps as conditions, in their order, and Ready as what they come to."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 from crdkeeper.api.meta import ConditionStatus, find_condition, set_condition
+from crdkeeper.api.texts import bounded
 from crdkeeper.api.versionconversion import VersionConversion
 
 COMPILED: Final = "Compiled"
@@ -43,6 +44,7 @@ class Standing:
 
     def put(self, condition: str, step: Step) -> bool:
         """Set a condition. Returns whether the next step may be taken."""
+        step = replace(step, message=bounded(step.message))
         generation = self.owner.metadata.generation
         if set_condition(
             self.owner.status.conditions,

@@ -31,13 +31,13 @@ class Template:
         """The parts by name. Raises Unconvertible where the text does not fit."""
         between = self._between
         if not text.startswith(between[0]) or not text.endswith(between[-1]):
-            raise Unconvertible(f"{text!r} does not fit {self._text!r}")
+            raise Unconvertible(f"a string that does not fit {self._text!r}")
         left = text[len(between[0]) : len(text) - len(between[-1]) or None]
         found: dict[str, str] = {}
         for name, separator in zip(reversed(self.names[1:]), reversed(between[1:-1]), strict=True):
             left, cut, found[name] = left.rpartition(separator)
             if not cut:
-                raise Unconvertible(f"{text!r} does not fit {self._text!r}")
+                raise Unconvertible(f"a string that does not fit {self._text!r}")
         found[self.names[0]] = left
         return found
 

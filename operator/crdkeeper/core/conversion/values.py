@@ -22,7 +22,24 @@ _LONGEST: Final = 64
 
 
 class Unconvertible(ValueError):
-    """A value has no counterpart in the other version."""
+    """A value has no counterpart in the other version.
+
+    The text names the field and the type of the value, never the value: it goes into status, Events and logs.
+    """
+
+
+def kind_of(value: Any) -> str:
+    """The type of a value of JSON, for people."""
+    if isinstance(value, bool):
+        return "a boolean"
+    names = (
+        (str, "a string"),
+        (int, "an integer"),
+        (float, "a number"),
+        (list, "a list"),
+        (dict, "an object"),
+    )
+    return next((name for type_, name in names if isinstance(value, type_)), "null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +86,7 @@ def renaming(pairs: Sequence[tuple[Any, Any]], *, exact: bool) -> Converter:
             try:
                 return known[strictly(value)]
             except (KeyError, TypeError):
-                raise Unconvertible(f"{value!r} is none of the rule's values") from None
+                raise Unconvertible(f"{kind_of(value)} that is none of the rule's values") from None
 
         return convert
 
@@ -80,14 +97,14 @@ def _number(value: Decimal, type_: str) -> int | float:
     if type_ == "integer":
         whole = int(value.to_integral_value(ROUND_DOWN))
         if not -INTEGER_LIMIT <= whole < INTEGER_LIMIT:
-            raise Unconvertible(f"{whole} is too large for an integer")
+            raise Unconvertible("a number that is too large for an integer")
         return whole
     return float(value)
 
 
 def _decimal(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Unconvertible(f"{value!r} is no number")
+        raise Unconvertible(f"{kind_of(value)}, and no number")
     return Decimal(str(value))
 
 
@@ -106,7 +123,7 @@ def _to_text(value: Any) -> str:
         return value
     if isinstance(value, int | float):
         return repr(value)
-    raise Unconvertible(f"{value!r} is no scalar")
+    raise Unconvertible(f"{kind_of(value)}, and no scalar")
 
 
 _PLAIN = re.compile(r"-?[0-9]{1,18}")
@@ -128,7 +145,7 @@ def _to_number(type_: str) -> Convert:
             return _number(Decimal(value), type_)
         if isinstance(value, int | float):
             return _number(_decimal(value), type_)
-        raise Unconvertible(f"{value!r} is no {type_}")
+        raise Unconvertible(f"{kind_of(value)} that is no {type_}")
 
     return convert
 
@@ -140,7 +157,7 @@ def _to_boolean(value: Any) -> bool:
         return bool(value == "true")
     if isinstance(value, int | float) and value in (0, 1):
         return bool(value)
-    raise Unconvertible(f"{value!r} is neither true nor false")
+    raise Unconvertible(f"{kind_of(value)} that is neither true nor false")
 
 
 def _caster(type_: str) -> Convert:
@@ -184,7 +201,7 @@ def quantities(unit: str, number_type: str) -> Converter:
         try:
             found = parse_quantity(value if isinstance(value, str) and len(value) <= _LONGEST else "")
         except (EvaluationError, Indeterminate):
-            raise Unconvertible(f"{value!r} is no quantity") from None
+            raise Unconvertible(f"{kind_of(value)} that is no quantity") from None
         return _number(Decimal(found.number).scaleb(found.scale) / size, number_type)
 
     def write(value: Any) -> Any:
@@ -217,13 +234,13 @@ def durations(unit: str, number_type: str) -> Converter:
     def parse(value: Any) -> Any:
         found = parse_duration(value) if isinstance(value, str) and len(value) <= _LONGEST else None
         if found is None:
-            raise Unconvertible(f"{value!r} is no duration")
+            raise Unconvertible(f"{kind_of(value)} that is no duration")
         return _number(Decimal(found.order) / size, number_type)
 
     def write(value: Any) -> Any:
         nanoseconds = int((_decimal(value) * size).to_integral_value(ROUND_DOWN))
         if abs(nanoseconds) >= INTEGER_LIMIT:
-            raise Unconvertible(f"{value!r} is too long for a duration")
+            raise Unconvertible("a number that is too large for a duration")
         return go_duration(nanoseconds)
 
     return Converter(parse, write)
@@ -254,12 +271,12 @@ def separating(separator: str, item_type: str) -> Converter:
 
     def join(value: Any) -> Any:
         if not isinstance(value, list):
-            raise Unconvertible(f"{value!r} is no list")
+            raise Unconvertible(f"{kind_of(value)}, and no list")
         return separator.join(map(items.to_spoke, value))
 
     def split(value: Any) -> Any:
         if not isinstance(value, str):
-            raise Unconvertible(f"{value!r} is no text")
+            raise Unconvertible(f"{kind_of(value)}, and no string")
         return list(map(items.to_hub, value.split(separator))) if value else []
 
     return Converter(join, split)
@@ -270,7 +287,7 @@ def wrapping(item: Converter = MOVE) -> Converter:
 
     def unwrap(value: Any) -> Any:
         if not isinstance(value, list):
-            raise Unconvertible(f"{value!r} is no list")
+            raise Unconvertible(f"{kind_of(value)}, and no list")
         if not value:
             raise _Nothing
         return item.to_hub(value[0])
@@ -314,4 +331,4 @@ def keying(key: str, items: Converter) -> Converter:
 
 
 def _refuse(value: Any, what: str) -> Any:
-    raise Unconvertible(f"{value!r} is no {what}")
+    raise Unconvertible(f"{kind_of(value)}, and no {what}")

@@ -14,6 +14,7 @@ import orjson
 
 from crdkeeper.api.meta import ConditionStatus
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.core.definition.facts import DefinitionFacts, definition_facts
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.census import Census
@@ -25,7 +26,6 @@ from crdkeeper.core.diagnosis.versions import DeprecatedVersion, deprecated_vers
 
 APPROVAL = "KubernetesAPIApprovalPolicyConformant"
 _KEPT = frozenset(("Established", "NamesAccepted", "Terminating", APPROVAL))
-_MESSAGE_LIMIT = 1024
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -107,7 +107,7 @@ def seen_definition(crd: Mapping[str, Any]) -> SeenDefinition:
 def _conditions(found: Iterable[Mapping[str, Any]]) -> Iterable[ServerCondition]:
     for each in found:
         if each["type"] in _KEPT:
-            message = (each.get("message") or "")[:_MESSAGE_LIMIT]
+            message = bounded(each.get("message") or "", LINE_BYTES)
             yield ServerCondition(each["type"], each["status"], each.get("reason") or "", message)
 
 

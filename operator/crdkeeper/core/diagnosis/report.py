@@ -11,6 +11,7 @@ import orjson
 from crdkeeper import __version__
 from crdkeeper.api.definitionreport import DefinitionReport, DefinitionReportStatus
 from crdkeeper.api.meta import Condition, ConditionStatus
+from crdkeeper.api.texts import bounded
 from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.chain import ASSESSED, PROBED, diagnose
@@ -21,7 +22,6 @@ from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 _ORDER = {type_: place for place, (type_, _) in enumerate(CONDITIONS)}
 _CARRIED = PROBED | ASSESSED
-_MESSAGE_LIMIT = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def wanted_report(facts: Facts, told: Mapping[str, Told], pending: Collection[st
                 observed_generation=definition.generation,
                 last_transition_time=now_told[each.reason.condition].since,
                 reason=each.reason.name,
-                message=each.message[:_MESSAGE_LIMIT],
+                message=each.message,
             )
             for each in verdicts
         ],
@@ -146,7 +146,7 @@ def wanted_report(facts: Facts, told: Mapping[str, Told], pending: Collection[st
         recorded=facts.assessment.recorded,
         told=now_told,
         changes=[
-            Change(each.reason, each.message)
+            Change(each.reason, bounded(each.message))
             for each in verdicts
             if _is_news(each.reason, told.get(each.reason.condition))
         ],
@@ -237,7 +237,7 @@ def _tell(verdict: Verdict, told: Mapping[str, Told], generation: int, now: date
     same = before is not None and before.status == reason.status
     # metav1.Time has whole seconds: what is kept must equal what is read back.
     since = before.since if before is not None and same else now.replace(microsecond=0)
-    message = verdict.message[:_MESSAGE_LIMIT] if reason.condition in _CARRIED else ""
+    message = bounded(verdict.message) if reason.condition in _CARRIED else ""
     return Told(reason.status, reason.name, since, generation, message)
 
 

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from crdkeeper.api.storagemigration import RefusedObject
+from crdkeeper.core.servermessages import of_a_secret, without_values
 
 
 class Outcome(Enum):
@@ -113,9 +114,12 @@ def is_webhook_outage(refused: RefusedObject) -> bool:
     return refused.code >= 500 and bool(refused.denied_by)
 
 
-def refusal(ref: ObjectRef, code: int, body: Mapping[str, Any]) -> RefusedObject:
-    """Put a refusal into words: who denied it, which field, the server's message (at most 1 KiB of it)."""
-    message = str(body.get("message") or body or f"HTTP {code} without a message")
+def refusal(ref: ObjectRef, code: int, body: Mapping[str, Any], *, secret: bool = False) -> RefusedObject:
+    """Put a refusal into words: who denied it, which field, the server's message without values.
+
+    Of a Secret (`secret`) it is also without what a webhook or a policy says.
+    """
+    message = str(body.get("message") or f"HTTP {code} without a message")
     causes = (body.get("details") or {}).get("causes") or ()
     field = next((str(each["field"]) for each in causes if each.get("field")), "")
     return RefusedObject(
@@ -125,7 +129,7 @@ def refusal(ref: ObjectRef, code: int, body: Mapping[str, Any]) -> RefusedObject
         reason=str(body.get("reason") or "Unknown"),
         denied_by=denied_by(message),
         field=field.removeprefix("<nil>"),
-        message=message[:1024],
+        message=of_a_secret(message) if secret else without_values(message),
     )
 
 

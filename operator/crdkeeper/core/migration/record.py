@@ -17,6 +17,7 @@ from crdkeeper.api.storagemigration import (
     StorageMigration,
     StorageMigrationStatus,
 )
+from crdkeeper.api.texts import bounded
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.migration.protocol import Finish, Hold, Pin
 from crdkeeper.core.text import count
@@ -97,7 +98,7 @@ class Recorder:
         *,
         warning: bool = False,
     ) -> None:
-        owner = self.migration
+        owner, message = self.migration, bounded(message)
         if set_condition(
             owner.status.conditions,
             type_,

@@ -37,7 +37,7 @@ def test_none_if_one_cannot_be_converted() -> None:
     bad = at("v2", {"port": "http"}, name="bad", namespace="here")
     done = answer(review(at("v2", {"port": "1"}), bad), CONVERSION)
     assert done.objects == 0
-    assert done.error == "CronTab here/bad: spec.port: 'http' is no integer"
+    assert done.error == "CronTab here/bad: spec.port: a string that is no integer"
     assert done.review["response"] == {
         "uid": "7",
         "convertedObjects": [],
