@@ -14,24 +14,30 @@ import socket
 import ssl
 from collections.abc import Callable
 from email.utils import formatdate
-from typing import Final
+from typing import Final, TypeVar
 
-from crdkeeper.webhook.http1connection import Answer, Connection, Gate, Handler, Limits
+from crdkeeper.webhook.http1connection import Connection
+from crdkeeper.webhook.http1types import Answer, Gate, Handler, Limits
+from crdkeeper.webhook.shedding import Room, gives_way
 
 _log = logging.getLogger(__name__)
 
 _BACKLOG: Final = 1024
 _TICK_SECONDS: Final = 1.0
+_LATE_SECONDS: Final = 1.0
+_UNPROVEN_WEIGHT: Final = 4
+"""Of a connection that has not asked for anything that is served; one that has counts 1."""
+_RECEIVE_BYTES: Final = 64 << 10
+"""What the kernel keeps of a connection. The loop's TLS keeps as much as comes at once, twice, to its end."""
 
 
 class _Handshake:
-    """A connection that is not there yet: it counts as one that sends a request."""
+    """A connection that is not there yet."""
 
-    working = idle = False
-
-    def __init__(self, plain: socket.socket, deadline: float) -> None:
+    def __init__(self, plain: socket.socket, source: str, since: float) -> None:
         self.plain = plain
-        self.deadline: float | None = deadline
+        self.source = source
+        self.since = since
         self.task: asyncio.Task[None] | None = None
 
     def abort(self) -> None:
@@ -39,7 +45,8 @@ class _Handshake:
         if self.task is not None:
             self.task.cancel()
 
-    close = expire = abort
+
+_Lost = TypeVar("_Lost", Connection, _Handshake)
 
 
 class Http1Server:
@@ -57,14 +64,18 @@ class Http1Server:
         self.refused = refused
         """Told of each answer to a request that was not read as a whole."""
         self.limits = limits
-        self.held = 0
-        """Bytes of bodies, in `Limits.held_bytes`."""
+        self.small = Room(limits.held_bytes // 2)
+        self.large = Room(limits.held_bytes)
+        """Bytes of bodies."""
+        self.unsent = Room(limits.unsent_bytes)
+        """Bytes of large answers."""
         self.accepted = 0
         """Connections, until now."""
         self.date = b""
         self.draining = False
         """Whether each answer ends its connection, so that clients open the next one elsewhere."""
-        self._connections: set[Connection | _Handshake] = set()
+        self._connections: set[Connection] = set()
+        self._handshakes: set[_Handshake] = set()
         self._one_less = asyncio.Event()
         self._listener: socket.socket | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -75,6 +86,7 @@ class Http1Server:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         listener.setblocking(False)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
         self._listener = listener
         self._tasks = [asyncio.create_task(each) for each in (self._tick(), self._accept(listener, tls))]
 
@@ -95,8 +107,10 @@ class Http1Server:
         for each in [each for each in self._connections if not each.working]:
             each.close()
         await self.left(seconds)
-        for each in list(self._connections):
-            each.abort()
+        for connection in list(self._connections):
+            connection.abort()
+        for handshake in list(self._handshakes):
+            handshake.abort()
         for task in self._tasks:
             task.cancel()
 
@@ -114,24 +128,25 @@ class Http1Server:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                plain, _ = await loop.sock_accept(listener)
+                plain, peer = await loop.sock_accept(listener)
             except OSError as error:
                 _log.error("No connection can be accepted: %s", error)
                 await asyncio.sleep(_TICK_SECONDS)
                 continue
-            if not self._make_room():
-                plain.close()
-                continue
-            handshake = _Handshake(plain, loop.time() + self.limits.handshake_seconds)
-            self.opened(handshake)
+            handshake = _Handshake(plain, peer[0], loop.time())
+            self._handshakes.add(handshake)
             handshake.task = loop.create_task(self._welcome(handshake, tls))
+            if len(self._handshakes) > self.limits.handshakes:
+                self._lose(self._handshakes, gives_way(self._handshakes))
+            # While more are waiting `sock_accept` returns at once: others shall have their turn.
+            await asyncio.sleep(0)
 
     async def _welcome(self, handshake: _Handshake, tls: ssl.SSLContext | None) -> None:
         seconds = self.limits.handshake_seconds if tls else None
         try:
             handshake.plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: Connection(self),
+                lambda: Connection(self, handshake.source),
                 handshake.plain,
                 ssl=tls,
                 ssl_handshake_timeout=seconds,
@@ -140,32 +155,39 @@ class Http1Server:
         except OSError:
             return  # it is no TLS, or took too long
         finally:
-            self.closed(handshake)
+            self._handshakes.discard(handshake)
 
-    def _make_room(self) -> bool:
-        """Whether one more connection can be taken; the one may be given up for it that waited longest."""
-        if len(self._connections) < self.limits.connections:
-            return True
-        waiting = [each for each in self._connections if each.deadline is not None]
-        if not waiting:
-            return False
-        min(waiting, key=lambda each: (not each.idle, each.deadline)).abort()
-        return True
-
-    def opened(self, connection: Connection | _Handshake) -> None:
-        """There is one more connection."""
+    def opened(self, connection: Connection) -> None:
+        """There is one more connection. If there is no room for it, another goes, or else this one."""
         self._connections.add(connection)
+        if len(self._connections) > self.limits.connections:
+            loser = gives_way(
+                self._connections,
+                lambda each: 1 if each.proven else _UNPROVEN_WEIGHT,
+                lambda each: each is not connection and each.deadline is not None,
+                lambda each: (each.proven, each.since),
+            )
+            self._lose(self._connections, loser or connection)
 
-    def closed(self, connection: Connection | _Handshake) -> None:
+    def _lose(self, among: set[_Lost], loser: _Lost | None) -> None:
+        if loser is not None:
+            among.discard(loser)
+            loser.abort()
+
+    def closed(self, connection: Connection) -> None:
         """There is one less."""
         self._connections.discard(connection)
         self._one_less.set()
 
     async def _tick(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
+            began = loop.time()
             await asyncio.sleep(_TICK_SECONDS)
             self._tell_time()
-            now = asyncio.get_running_loop().time()
+            now = loop.time()
+            if now - began > _TICK_SECONDS + _LATE_SECONDS:
+                continue  # it was us who did not look: what clients have sent may be waiting
             for each in list(self._connections):
                 if each.deadline is not None and each.deadline < now:
                     each.expire()

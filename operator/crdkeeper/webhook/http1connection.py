@@ -6,62 +6,27 @@ Node.js' llhttp parses; it is strict: a body with two lengths, bare line feeds o
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import httptools
 
-_log = logging.getLogger(__name__)
+from crdkeeper.webhook.http1types import LATER, TEXT, Answer, Body, Gate, Handler, Limits
+from crdkeeper.webhook.shedding import Room
 
-TEXT: Final = b"Content-Type: text/plain; charset=utf-8\r\n"
-JSON: Final = b"Content-Type: application/json\r\n"
+_log = logging.getLogger(__name__)
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _CLOSE: Final = b"Connection: close\r\n"
 _VERSIONS: Final = ("1.0", "1.1")
 _MOST_DIGITS: Final = 19
 """Of a Content-Length: what 64 bits can hold."""
-_LATER: Final = b"Retry-After: 1\r\n"
-"""With it an API server repeats a conversion that got 503, up to ten times (client-go's rest.Request)."""
+_PIECE_BYTES: Final = 64 << 10
+"""What the transport is given at a time. It keeps what a client does not take, and does not say how much."""
+_BUSY: Final = Answer(b"too many requests at once\n", 503, TEXT + LATER)
 _STATUS_LINES: Final = {
     each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode("latin-1") for each in HTTPStatus
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What clients can have the server spend."""
-
-    head_bytes: int = 16 << 10
-    """Of a request's line and headers."""
-    body_bytes: int = 16 << 20
-    held_bytes: int = 32 << 20
-    """Of all bodies together that are not answered yet."""
-    connections: int = 1000
-    """For one more, the one is closed that has been idle, or else sending, for the longest time."""
-    handshake_seconds: float = 10.0
-    request_seconds: float = 30.0
-    """From the first byte of a request to its last; and for a client to take its answer."""
-    idle_seconds: float = 120.0
-    """Go's clients close after 90 s. As they are first, no request meets a connection that we just closed."""
-    linger_seconds: float = 2.0
-    """For a client that still sends to read why it was refused."""
-
-
-class Answer(NamedTuple):
-    """What to answer. `headers` are whole lines that each end in CRLF."""
-
-    body: bytes
-    status: int = 200
-    headers: bytes = TEXT
-
-
-Body = bytes | bytearray
-Handler = Callable[[str, str, Body], Answer | Coroutine[Any, Any, Answer]]
-"""Method, path and body to an answer: at once, or later if it must wait for something."""
-Gate = Callable[[str, str], Answer | None]
-"""Method and path to a refusal, if the body need not be read."""
 
 
 class Owner(Protocol):
@@ -71,7 +36,9 @@ class Owner(Protocol):
     handle: Handler
     gate: Gate
     refused: Callable[[Answer], None]
-    held: int
+    small: Room
+    large: Room
+    unsent: Room
     accepted: int
     date: bytes
     draining: bool
@@ -90,22 +57,31 @@ class _Ended(Exception):
 class Connection(asyncio.Protocol):
     """One connection, one request at a time. The `on_` methods are called by the parser."""
 
-    def __init__(self, server: Owner) -> None:
+    def __init__(self, server: Owner, source: str) -> None:
+        self.source = source
+        self.since = 0.0
+        """When it became idle, or began with a request, by the loop's clock."""
+        self.deadline: float | None = None
+        """When the client's time is over, by the loop's clock; None while its request is worked on."""
+        self.idle = True
+        """Whether it is between two requests."""
+        self.proven = False
+        """Whether it has asked for something that is served."""
         self._server = server
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport | None = None
         self._work: asyncio.Task[None] | None = None
-        self._ending = False
-        self.deadline: float | None = None
-        """When the client's time is over, by the loop's clock."""
-        self.idle = True
-        """Whether it is between two requests."""
+        self._taking = asyncio.Event()
+        """Whether the client takes what is written."""
+        self._taking.set()
+        self._ending = self._complete = self._sending = False
+        self._room = server.small
         self._begin()
 
     def _begin(self) -> None:
         self._in_head = True
-        self._head_bytes = self._unended_bytes = 0
+        self._head_bytes = self._unended_bytes = self._progress = 0
         self._url = b""
         self._hosts = 0
         self._expects = False
@@ -115,13 +91,14 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open, and secured if it is to be."""
         self._transport = cast(asyncio.Transport, transport)
-        self._allow(self._server.limits.idle_seconds)
+        self._rest()
         self._server.accepted += 1
         self._server.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone; nobody waits for an answer any more."""
         self._transport = None
+        self._taking.set()
         self._release()
         if self._work is not None:
             self._work.cancel()
@@ -129,15 +106,20 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The client does not take its answers: it gets no more of them, and is given some time."""
+        self._taking.clear()
         if self._transport is not None:
             self._transport.pause_reading()
-            self._allow(self._server.limits.request_seconds)
+            self._hurry()
 
     def resume_writing(self) -> None:
         """The client took what there was."""
+        self._taking.set()
         if self._transport is not None:
             self._transport.resume_reading()
-            self._allow(self._server.limits.idle_seconds)
+        if self._sending:
+            self._hurry()
+        elif self.idle:
+            self._rest()
 
     def data_received(self, data: bytes) -> None:
         """Have the parser look at what came."""
@@ -148,6 +130,7 @@ class Connection(asyncio.Protocol):
             return  # forgotten: the client shall come to read its answer
         if self._in_head:
             self._unended_bytes += len(data)
+        self._complete = False
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
@@ -161,11 +144,15 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """A request begins."""
-        if self._ending or self._work is not None:
+        if self._ending or self._complete:
+            # It came together with the one before: nor has that client waited for its answer.
             self._ending = True
+            if self._work is None:
+                self._allow(self._server.limits.linger_seconds)
             raise _Ended
         self.idle = False
-        self._allow(self._server.limits.request_seconds)
+        self.since = self._loop.time()
+        self._hurry()
 
     def on_url(self, url: bytes) -> None:
         """A piece of what the request is for."""
@@ -185,11 +172,16 @@ class Connection(asyncio.Protocol):
             # servers know how long their reviews are (client-go's rest.Request has them as bytes).
             self._stop(411, "a request needs a Content-Length")
         elif name == b"content-length":
-            # The parser has seen to it that these are digits; zeros before them would be without bound.
-            if len(value) > _MOST_DIGITS:
-                self._stop(400, "the Content-Length is no length")
-            if int(value) > self._server.limits.body_bytes:
-                self._stop(413, "the body is too large")
+            self._expect_body(value)
+
+    def _expect_body(self, length: bytes) -> None:
+        # The parser has seen to it that these are digits; zeros before them would be without bound.
+        if len(length) > _MOST_DIGITS:
+            self._stop(400, "the Content-Length is no length")
+        size, server = int(length), self._server
+        if size > server.limits.body_bytes:
+            self._stop(413, "the body is too large")
+        self._room = server.small if size <= server.limits.small_bytes else server.large
 
     def _grow_head(self, size: int) -> None:
         self._head_bytes += size
@@ -206,6 +198,8 @@ class Connection(asyncio.Protocol):
             self._stop(400, "one Host header is needed")
         self._method = self._parser.get_method().decode("latin-1")
         self._path = self._url.partition(b"?")[0].decode("latin-1")
+        if not (self._path.isascii() and self._path.isprintable()):
+            self._stop(400, "the path is no URL")  # and it goes to logs
         refusal = self._server.gate(self._method, self._path)
         if refusal is not None:
             self._end(refusal)
@@ -215,11 +209,14 @@ class Connection(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
-        server, size = self._server, len(body)
-        if server.held + size > server.limits.held_bytes:
-            self._end(Answer(b"too many large requests at once\n", 503, TEXT + _LATER))
+        size = len(body)
+        if not self._room.take(self, size):
+            self._end(_BUSY)
             raise _Ended
-        server.held += size
+        self._progress += size
+        if self._progress >= self._server.limits.progress_bytes:
+            self._progress = 0
+            self._hurry()
         if not self._body:
             self._body = body
             return
@@ -230,44 +227,82 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The request is here as a whole: answer it."""
+        self._complete = True
         keep = self._parser.should_keep_alive()
         try:
             made = self._server.handle(self._method, self._path, self._body)
         except Exception:
             made = self._failed()
-        if isinstance(made, Answer):
-            self._answer(made, keep)
+        if isinstance(made, Answer) and len(made.body) <= _PIECE_BYTES:
+            keep = self._stays(keep)
+            self._write(made, keep)
+            self._next(made, keep)
         else:
             self.deadline = None
             self._work = self._loop.create_task(self._answer_later(made, keep))
 
-    async def _answer_later(self, coming: Coroutine[Any, Any, Answer], keep: bool) -> None:
+    async def _answer_later(self, made: Answer | Coroutine[Any, Any, Answer], keep: bool) -> None:
         try:
-            answer = await coming
+            answer = made if isinstance(made, Answer) else await made
         except Exception:
             answer = self._failed()
+        self._release()
+        keep = self._stays(keep)
+        if len(answer.body) <= _PIECE_BYTES:
+            self._write(answer, keep)
+        else:
+            await self._send(answer, keep)
         self._work = None
-        self._answer(answer, keep)
+        self._next(answer, keep)
+
+    async def _send(self, answer: Answer, keep: bool) -> None:
+        """Write a large answer as the client takes it."""
+        body, unsent = memoryview(answer.body), self._server.unsent
+        self._sending, self.since = True, self._loop.time()
+        if not unsent.take(self, len(body)):
+            self.abort()
+        self._write(answer, keep)
+        try:
+            for start in range(_PIECE_BYTES, len(body), _PIECE_BYTES):
+                await self._taking.wait()
+                if self._transport is None:
+                    break
+                self._transport.write(body[start : start + _PIECE_BYTES])
+        finally:
+            unsent.free(self)
+            self._sending = False
 
     def _failed(self) -> Answer:
         _log.exception("%s %s failed.", self._method, self._path[:300])
         return Answer(b"internal error\n", 500)
 
-    def _answer(self, answer: Answer, keep: bool) -> None:
-        """Answer a request that is here as a whole."""
+    def _stays(self, keep: bool) -> bool:
+        """Whether the connection goes on after this answer, if the client wants it so."""
+        return keep and not self._ending and not self._server.draining
+
+    def _next(self, answer: Answer, keep: bool) -> None:
+        """The answer is written: wait for the next request, or close."""
         self._release()
-        overrun = self._ending
-        keep = keep and not overrun and not self._server.draining
-        self._write(answer, keep)
-        if keep:
+        self.proven = self.proven or answer.status == HTTPStatus.OK
+        if self._ending:
+            self._allow(self._server.limits.linger_seconds)
+        elif keep:
             self._begin()
             self.idle = True
-            self._allow(self._server.limits.idle_seconds)
-        elif overrun:
-            self._allow(self._server.limits.linger_seconds)
+            if self._taking.is_set():
+                self._rest()
         else:
             self._ending = True
             self.close()
+
+    def _rest(self) -> None:
+        self.since = self._loop.time()
+        self._allow(self._server.limits.idle_seconds)
+
+    def _hurry(self) -> None:
+        """Give the client a while for its next step, but not for all of them together."""
+        limits, now = self._server.limits, self._loop.time()
+        self.deadline = min(now + limits.progress_seconds, self.since + limits.request_seconds)
 
     def _refuse(self, status: int, message: str) -> None:
         self._end(Answer(f"{message}\n".encode(), status))
@@ -288,16 +323,15 @@ class Connection(asyncio.Protocol):
         self._allow(self._server.limits.linger_seconds)
 
     def _write(self, answer: Answer, keep: bool) -> None:
+        """Write an answer, or of a large one the first piece."""
         if self._transport is not None:
             length = b"Content-Length: %d\r\n\r\n" % len(answer.body)
             close = b"" if keep else _CLOSE
-            line = _STATUS_LINES[answer.status]
-            self._transport.write(
-                b"".join((line, self._server.date, answer.headers, close, length, answer.body))
-            )
+            line, body = _STATUS_LINES[answer.status], answer.body[:_PIECE_BYTES]
+            self._transport.write(b"".join((line, self._server.date, answer.headers, close, length, body)))
 
     def _release(self) -> None:
-        self._server.held -= len(self._body)
+        self._room.free(self)
         self._body = b""
 
     def _allow(self, seconds: float) -> None:
@@ -308,9 +342,21 @@ class Connection(asyncio.Protocol):
         """Whether a request has begun and its answer is not written."""
         return not (self.idle or self._ending) or self._work is not None
 
+    @property
+    def sheddable(self) -> bool:
+        """Whether it waits for the client, and nobody for it."""
+        return self._work is None or self._sending
+
+    def shed(self) -> None:
+        """Give up on the request, as there is no room for it."""
+        if self._sending:
+            self.abort()
+        else:
+            self._end(_BUSY)
+
     def expire(self) -> None:
         """The client's time is over: say so if it is sending a request."""
-        if self.idle or self._ending:
+        if self.idle or self._ending or self._work is not None:
             self.abort()
         else:
             self._refuse(408, "the request took too long")
@@ -323,5 +369,6 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close at once."""
+        self._server.unsent.free(self)
         if self._transport is not None:
             self._transport.abort()

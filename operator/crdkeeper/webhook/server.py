@@ -7,6 +7,7 @@ replicas can serve, also while everything else is down.
 import asyncio
 import gc
 import logging
+import resource
 import signal
 import ssl
 import sys
@@ -14,7 +15,7 @@ import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from cryptography import x509
 from crdkeeper.core.conversion.bundle import RULES_HEADER
 from crdkeeper.core.conversion.review import BadReview, Reply, answered
 from crdkeeper.webhook.http1 import Http1Server
-from crdkeeper.webhook.http1connection import JSON, TEXT, Answer, Body, Limits
+from crdkeeper.webhook.http1types import JSON, TEXT, Answer, Body, Limits
 from crdkeeper.webhook.metrics import Metrics
 from crdkeeper.webhook.rulebook import Rules, Served
 
@@ -39,6 +40,8 @@ _NOTICE_SECONDS = 5.0
 """For a Service to send no more connections here once the process is told to stop."""
 DRAIN_SECONDS = 95.0
 """API servers close what was idle for 90 s. Were we first, a request could be on its way just then."""
+_OTHER_DESCRIPTORS = 250
+"""Beside conversions: probes, the API server, files."""
 _PATH = "/convert/"
 _RULES_HEADER = RULES_HEADER.encode()
 _ALLOW_GET, _ALLOW_POST = TEXT + b"Allow: GET\r\n", TEXT + b"Allow: POST\r\n"
@@ -118,6 +121,7 @@ class Webhook:
         self._listening = False
         self._thread = ThreadPoolExecutor(1, "large-requests")
         limits = Limits(body_bytes=options.max_bytes, held_bytes=2 * options.max_bytes)
+        limits = replace(limits, connections=_affordable(limits))
         self._conversions = Http1Server(self._convert, limits, _gate, self._unread)
         self._probes = Http1Server(self._probe, Limits(body_bytes=1024, connections=100))
 
@@ -245,6 +249,20 @@ class Webhook:
         if rules.conversions and not self._listening:
             return Answer(f"waiting for {self._options.certificate}\n".encode(), 503)
         return Answer(f"converting {', '.join(sorted(rules.conversions)) or 'nothing'}\n".encode())
+
+
+def _affordable(limits: Limits) -> int:
+    """How many connections the system lets this process have: without a descriptor none could be accepted.
+
+    Containers often begin with a soft limit of 1,024, which may be raised up to the hard one.
+    """
+    others = limits.handshakes + _OTHER_DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.connections + others
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return limits.connections if soft == resource.RLIM_INFINITY else max(1, min(soft, wanted) - others)
 
 
 def _gate(method: str, path: str) -> Answer | None:

@@ -1,6 +1,7 @@
 """The webhook's certificate and its end: what clients notice of them. Rules are not needed for that."""
 
 import asyncio
+import resource
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from crdkeeper.webhook import server
+from crdkeeper.webhook.http1types import Limits
 from crdkeeper.webhook.rulebook import RuleBook
 from crdkeeper.webhook.server import Options, Webhook
 from tests.certificates import Authority
@@ -118,3 +120,18 @@ async def test_a_client_that_is_connected_can_still_ask_before_the_end(served: S
     assert b"Connection: close" in head
     await reader.read()
     writer.close()
+
+
+@pytest.mark.parametrize(
+    ("limit", "raised", "connections"),
+    [((1024, 4096), 1350, 1000), ((1024, 1024), 1024, 674), ((4096, 4096), None, 1000), ((64, 128), 128, 1)],
+)
+def test_there_are_descriptors_for_all_connections(
+    limit: tuple[int, int], raised: int | None, connections: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one no connection could be accepted, and nobody would have to give way."""
+    made: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limit)
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: made.append(limits))
+    assert server._affordable(Limits()) == connections
+    assert made == ([] if raised is None else [(raised, limit[1])])

@@ -1,0 +1,53 @@
+"""What the lean HTTP/1.1 server and its connections agree on: limits, requests and answers."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+TEXT: Final = b"Content-Type: text/plain; charset=utf-8\r\n"
+JSON: Final = b"Content-Type: application/json\r\n"
+LATER: Final = b"Retry-After: 1\r\n"
+"""With it an API server repeats a conversion that got 503, up to ten times (client-go's rest.Request)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What clients can have the server spend."""
+
+    head_bytes: int = 16 << 10
+    """Of a request's line and headers."""
+    body_bytes: int = 16 << 20
+    small_bytes: int = 256 << 10
+    """Bodies up to that have room of their own, which larger ones cannot take."""
+    held_bytes: int = 32 << 20
+    """Of all large bodies together that are not answered yet; small ones may be half of that besides."""
+    unsent_bytes: int = 32 << 20
+    """Of all large answers together that are not sent."""
+    connections: int = 1000
+    handshakes: int = 100
+    """Connections that are not secured yet, besides."""
+    handshake_seconds: float = 10.0
+    request_seconds: float = 30.0
+    """From the first byte of a request to its last."""
+    progress_bytes: int = 256 << 10
+    """What a client must send of a request, or take of an answer, in each `progress_seconds`, or finish."""
+    progress_seconds: float = 5.0
+    idle_seconds: float = 120.0
+    """Go's clients close after 90 s. As they are first, no request meets a connection that we just closed."""
+    linger_seconds: float = 2.0
+    """For a client that still sends to read why it was refused."""
+
+
+class Answer(NamedTuple):
+    """What to answer. `headers` are whole lines that each end in CRLF."""
+
+    body: bytes
+    status: int = 200
+    headers: bytes = TEXT
+
+
+Body = bytes | bytearray
+Handler = Callable[[str, str, Body], Answer | Coroutine[Any, Any, Answer]]
+"""Method, path and body to an answer: at once, or later if it must wait for something."""
+Gate = Callable[[str, str], Answer | None]
+"""Method and path to a refusal, if the body need not be read."""

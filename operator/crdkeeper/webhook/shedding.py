@@ -1,0 +1,73 @@
+"""Who gives way when there is no room: somebody of the source address that takes up most of it.
+
+So nobody gets the room of others by coming more often. Of one source they go who came first: whoever is there
+for a moment only, as API servers are, is hardly ever the one.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
+
+
+class Client(Protocol):
+    """Somebody who takes up room."""
+
+    source: str
+    """The address that it comes from."""
+    since: float
+    """When it began with what it does, or does not do."""
+
+
+class Holder(Client, Protocol):
+    """A client that holds bytes."""
+
+    @property
+    def sheddable(self) -> bool:
+        """Whether it can be given up: not while its request is worked on."""
+
+    def shed(self) -> None:
+        """Let go of its bytes, and be refused."""
+
+
+_Client = TypeVar("_Client", bound=Client)
+
+
+def gives_way(
+    clients: Iterable[_Client],
+    weight: Callable[[_Client], int] = lambda _: 1,
+    movable: Callable[[_Client], bool] = lambda _: True,
+    order: Callable[[_Client], Any] = lambda each: each.since,
+) -> _Client | None:
+    """The one to go: the first in order that can be moved, of the source whose clients weigh most."""
+    totals: dict[str, int] = {}
+    candidates = []
+    for each in clients:
+        totals[each.source] = totals.get(each.source, 0) + weight(each)
+        if movable(each):
+            candidates.append(each)
+    return min(candidates, key=lambda each: (-totals[each.source], order(each)), default=None)
+
+
+class Room:
+    """Bytes that clients hold together."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held = 0
+        self._holders: dict[Holder, int] = {}
+
+    def take(self, client: Holder, size: int) -> bool:
+        """Let it hold so many more; others give way. Returns whether it can; if not it holds nothing."""
+        held = self._holders
+        held[client] = held.get(client, 0) + size
+        self.held += size
+        while self.held > self.limit:
+            loser = gives_way(held, held.__getitem__, lambda each: each.sheddable or each is client)
+            if loser is None or loser is client:
+                self.free(client)
+                return False
+            loser.shed()
+        return True
+
+    def free(self, client: Holder) -> None:
+        """It holds nothing any more."""
+        self.held -= self._holders.pop(client, 0)
