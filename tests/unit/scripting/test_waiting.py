@@ -168,6 +168,16 @@ def test_a_server_that_hangs_does_not_outlast_the_time(
         found.wait(timeout=SHORT)
 
 
+def test_news_near_the_end_do_not_put_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following_module, "_QUIET_SECONDS", 10_000.0)
+    news = watch(event("MODIFIED", migration(RUNNING, version=101)), stays=True)
+    silence = watch(stays=True)
+    with waited_for(listing(migration(RUNNING)), news, silence) as (server, found), pytest.raises(TimedOut):
+        found.wait(timeout=SHORT)
+    # Read on, the first watch would have had as much time again from the event on.
+    assert server.watched_from == [None, "100", "101"]
+
+
 def test_when_the_time_is_over_the_error_says_what_held_it_up() -> None:
     with (
         waited_for(listing(migration(FORBIDDEN)), watch(stays=True)) as (_, found),
