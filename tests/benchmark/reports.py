@@ -80,7 +80,7 @@ class Reports:
             self.writes += 1
             self.versions[name] = report["metadata"]["resourceVersion"]
             if status.get("conditions"):
-                self.generations[name] = status["observedGeneration"]
+                self.generations[name] = status["definitionGeneration"]
             self._changed.notify_all()
 
 

@@ -38,7 +38,7 @@ async def test_a_report_follows_its_crd(admin: Admin, operator: Operator, group:
         kind.name,
         crd["metadata"]["uid"],
     )
-    assert report.status.observed_generation == 1
+    assert report.status.definition_generation == 1
     assert (report.status.storage_version, report.status.stored_versions) == ("v1", ["v1"])
     assert {each.observed_generation for each in report.status.conditions} == {1}
 
@@ -48,7 +48,7 @@ async def test_a_report_follows_its_crd(admin: Admin, operator: Operator, group:
         admin, kind.name, StorageCurrent="False/OldVersionsStored", Ready="False/OldVersionsStored"
     )
     assert f"crdkeeper migrate {kind.name}" in condition_of(report, "Ready").message
-    assert report.status.observed_generation == 2
+    assert (report.status.observed_generation, report.status.definition_generation) == (1, 2)
     assert (report.status.storage_version, report.status.stored_versions) == ("v2", ["v1", "v2"])
 
     await admin.create_migration(group, kind, suspend=True)

@@ -37,6 +37,7 @@ async def test_all_objects_are_rewritten_and_the_old_version_is_trimmed(
         "Verified": ("True", "NothingLeft"),
         "Trimmed": ("True", "Trimmed"),
         "Succeeded": ("True", "Migrated"),
+        "Ready": ("True", "Migrated"),
     }
     assert {each.observed_generation for each in migration.status.conditions} == {1}
     progress = migration.status.progress

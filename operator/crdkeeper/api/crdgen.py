@@ -19,7 +19,7 @@ from pydantic_core import core_schema
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
-from crdkeeper.api.meta import GROUP, VERSION, Column, Kind
+from crdkeeper.api.meta import GROUP, UNSEEN, VERSION, Column, Kind
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionconversion import VersionConversion
 
@@ -123,7 +123,7 @@ def _root(kind: type[Kind]) -> dict[str, Any]:
     fields, definitions = schema["properties"], schema["$defs"]
     # A kind that only the operator writes has no spec.
     spec = {"spec": _structural(fields["spec"], definitions)} if "spec" in fields else {}
-    status = {"status": _without_obligations(_structural(fields["status"], definitions))}
+    status = {"status": _status(_structural(fields["status"], definitions))}
     root = {
         "description": schema["description"],
         "type": "object",
@@ -132,6 +132,11 @@ def _root(kind: type[Kind]) -> dict[str, Any]:
     if kind.validations:
         root["x-kubernetes-validations"] = list(kind.validations)
     return root | ({"required": ["spec"]} if "spec" in schema["required"] else {})
+
+
+def _status(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of the status. Its one default shows that the controller has not seen the object yet."""
+    return _without_obligations(schema) | {"default": {"observedGeneration": UNSEEN}}
 
 
 def _structural(

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from crdkeeper.api.meta import ApiModel, Column, Condition, Kind
+from crdkeeper.api.meta import UNSEEN, ApiModel, Column, Condition, Kind
 from crdkeeper.api.storagemigration import MigrationTemplate
 
 _SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
@@ -54,7 +54,7 @@ class DefinitionPolicySpec(ApiModel):
 class DefinitionPolicyStatus(ApiModel):
     """What the policy selects at present."""
 
-    observed_generation: Annotated[int, Field(json_schema_extra={"format": "int64"})] = 0
+    observed_generation: Annotated[int, Field(json_schema_extra={"format": "int64"})] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     selected: int = 0
     """CRDs that this policy governs; where several match, the oldest policy governs."""

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from crdkeeper.api.meta import ApiModel, Column, Condition, Kind
+from crdkeeper.api.meta import UNSEEN, ApiModel, Column, Condition, Kind
 
 _INT64: dict[str, Any] = {"format": "int64"}
 _MAP_BY_TYPE: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
@@ -48,8 +48,10 @@ class FindingCounts(ApiModel):
 class DefinitionReportStatus(ApiModel):
     """What is the case. All of it is written by the operator, and again if somebody else changes it."""
 
-    observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """The metadata.generation of the CRD that was looked at; that of the report itself never changes."""
+    observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
+    """The metadata.generation of the report itself."""
+    definition_generation: Annotated[int, Field(json_schema_extra=_INT64)] = 0
+    """The metadata.generation of the CRD that was looked at."""
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     """Ready sums up the others. What each reason means and what to do about it is in docs/reports.md."""
     storage_version: str = ""

@@ -107,6 +107,37 @@ def set_condition(
     return (old.status, old.reason) != (status, reason)
 
 
+READY = "Ready"
+RECONCILING = "Reconciling"
+STALLED = "Stalled"
+"""Like Reconciling present only while it is True."""
+UNSEEN = -1
+"""The default of status.observedGeneration: an object is in progress until its controller saw it."""
+
+
+def summarize(conditions: list[Condition], *, stalled: bool, now: datetime) -> None:
+    """Set beside Ready, in place, what Flux, Argo CD and Helm judge an object by.
+
+    Reconciling while Ready is not True and work goes on; Stalled instead where only a person can help. As
+    sigs.k8s.io/cli-utils/pkg/kstatus reads them: in progress, failed, or else as Ready says.
+    """
+    ready = find_condition(conditions, READY)
+    wanted = None if ready is None or ready.status == "True" else STALLED if stalled else RECONCILING
+    conditions[:] = [
+        each for each in conditions if each.type == wanted or each.type not in (RECONCILING, STALLED)
+    ]
+    if ready is not None and wanted is not None:
+        set_condition(
+            conditions,
+            wanted,
+            "True",
+            ready.reason,
+            ready.message,
+            generation=ready.observed_generation,
+            now=now,
+        )
+
+
 class OwnerReference(ApiModel):
     """An object whose deletion takes this one along (metav1.OwnerReference)."""
 

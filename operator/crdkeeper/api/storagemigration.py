@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from crdkeeper.api.meta import OPERATOR, ApiModel, Column, Condition, Kind, Time, immutable
+from crdkeeper.api.meta import OPERATOR, UNSEEN, ApiModel, Column, Condition, Kind, Time, immutable
 from crdkeeper.api.texts import Line
 
 _INT64: dict[str, Any] = {"format": "int64"}
@@ -175,7 +175,7 @@ class MigrationQuarantine(ApiModel):
 class StorageMigrationStatus(ApiModel):
     """What has been done and proved. It is also the checkpoint that a restarted run goes on from."""
 
-    observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = 0
+    observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     target: MigrationTarget | None = None
     settled_resource_version: str | None = None

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from crdkeeper.api.meta import ApiModel, Column, Condition, Kind, Time, immutable
+from crdkeeper.api.meta import UNSEEN, ApiModel, Column, Condition, Kind, Time, immutable
 from crdkeeper.api.storagemigration import GroupResource
 from crdkeeper.api.texts import Line
 
@@ -197,7 +197,7 @@ class ConversionVerification(ApiModel):
 class VersionConversionStatus(ApiModel):
     """What was proved, and what serves."""
 
-    observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = 0
+    observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     served_generation: Annotated[int, Field(json_schema_extra=_INT64)] = 0
     """The generation whose rules the webhook was given; 0 while there are none."""

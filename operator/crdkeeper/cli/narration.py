@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crdkeeper.api.meta import Condition, find_condition
+from crdkeeper.api.meta import READY, RECONCILING, STALLED, Condition, find_condition
 from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
 from crdkeeper.cli.table import table
 from crdkeeper.core.text import count
 
 _SWEEPING = frozenset(("Rewriting", "Verifying", "Planning"))
 """Reasons of Succeeded while objects are being dealt with."""
+_SUMMARIES = frozenset((READY, RECONCILING, STALLED))
+"""They say what Succeeded says."""
 _TELLS_NOTHING = frozenset(("Pending", "PlanOnly", "Allowed", "Resumed", "AlreadyCurrent"))
 
 
@@ -65,7 +67,7 @@ def news(before: Sequence[Condition], migration: StorageMigration) -> list[str]:
         old = find_condition(before, each.type)
         known = old is not None and (old.status, old.reason) == (each.status, each.reason)
         ended = each.type == "Succeeded" and migration.status.completion_time is not None
-        if known or ended or each.reason in told:
+        if known or ended or each.reason in told or each.type in _SUMMARIES:
             continue
         told.add(each.reason)
         lines.append(f"{each.type}={each.status} {each.reason}: {each.message}")

@@ -22,7 +22,7 @@ widgets.example.com     True    Healthy            v1        ["v1"]        2    
 defrep/NAME` waits for the end of all trouble. Events tell of each trouble, and when it is over. The metric
 `crdkeeper_definition_conditions{condition,status,reason}` counts the CRDs in each state.
 
-- `observedGeneration`, of the status and of each condition, is the CRD's generation.
+- `status.definitionGeneration` is the generation of the CRD that was looked at.
 - What takes requests (ConversionReady, SubresourcesReady, VersionsCurrent, Terminating) is asked in a lane of
   its own and needs the right to read the objects: `manifests/samples/reader-role.yaml`. Until the first
   answer these conditions say so; after a restart of the operator they stay as they were until then.

@@ -3,7 +3,7 @@
 import logging
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
-from crdkeeper.api.meta import set_condition
+from crdkeeper.api.meta import READY, set_condition, summarize
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.definitions import get_definition
 from crdkeeper.cluster.events import send_event
@@ -87,13 +87,14 @@ class DefinitionPolicies:
         status.observed_generation = policy.metadata.generation
         changed = set_condition(
             status.conditions,
-            "Ready",
+            READY,
             now.ready,
             now.reason,
             now.message,
             generation=policy.metadata.generation,
             now=self._client.now(),
         )
+        summarize(status.conditions, stalled=True, now=self._client.now())
         if status == policy.status:
             return
         updated: DefinitionPolicy = policy.model_copy(update={"status": status})

@@ -167,6 +167,7 @@ def test_nothing_with_a_default_is_required(kind: type[Kind]) -> None:
 @EVERY_KIND
 def test_status_carries_no_obligations_but_those_of_conditions(kind: type[Kind]) -> None:
     status = root(kind)["properties"]["status"]
+    assert status.pop("default") == {"observedGeneration": -1}
     for path, node in nodes(status):
         assert "default" not in node, path
         if path != ".conditions[]":

@@ -10,7 +10,7 @@ import orjson
 
 from crdkeeper import __version__
 from crdkeeper.api.definitionreport import DefinitionReport, DefinitionReportStatus
-from crdkeeper.api.meta import Condition, ConditionStatus
+from crdkeeper.api.meta import READY, RECONCILING, STALLED, Condition, ConditionStatus, summarize
 from crdkeeper.api.texts import bounded
 from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.assessment import Assessment
@@ -20,8 +20,12 @@ from crdkeeper.core.diagnosis.findings import Findings
 from crdkeeper.core.diagnosis.registry import CONDITIONS, reasons
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
-_ORDER = {type_: place for place, (type_, _) in enumerate(CONDITIONS)}
+_ORDER = {
+    type_: place for place, type_ in enumerate((*(each for each, _ in CONDITIONS), RECONCILING, STALLED))
+}
 _CARRIED = PROBED | ASSESSED
+_GENERATION = 1
+"""Of every report: it has no spec that could change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,19 +123,22 @@ def wanted_report(facts: Facts, told: Mapping[str, Told], pending: Collection[st
     verdicts = diagnose(facts, kept)
     generation = definition.generation
     now_told = {each.reason.condition: _tell(each, told, generation, facts.now) for each in verdicts}
+    conditions = [
+        Condition(
+            type=each.reason.condition,
+            status=each.reason.status,
+            observed_generation=_GENERATION,
+            last_transition_time=now_told[each.reason.condition].since,
+            reason=each.reason.name,
+            message=each.message,
+        )
+        for each in verdicts
+    ]
+    summarize(conditions, stalled=now_told[READY].status == "False", now=now_told[READY].since)
     status = DefinitionReportStatus(
-        observed_generation=definition.generation,
-        conditions=[
-            Condition(
-                type=each.reason.condition,
-                status=each.reason.status,
-                observed_generation=definition.generation,
-                last_transition_time=now_told[each.reason.condition].since,
-                reason=each.reason.name,
-                message=each.message,
-            )
-            for each in verdicts
-        ],
+        observed_generation=_GENERATION,
+        definition_generation=generation,
+        conditions=conditions,
         storage_version=definition.storage_version,
         stored_versions=list(definition.stored_versions),
         findings=findings.shown(),
@@ -180,7 +187,7 @@ def on_record(report: DefinitionReport) -> OnRecord:
                 each.status,
                 each.reason,
                 each.last_transition_time,
-                each.observed_generation,
+                status.definition_generation,
                 each.message if each.type in _CARRIED else "",
             )
             for each in ours

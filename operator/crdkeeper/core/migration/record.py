@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from crdkeeper.api.meta import ConditionStatus, set_condition
+from crdkeeper.api.meta import READY, ConditionStatus, set_condition, summarize
 from crdkeeper.api.storagemigration import (
     QUARANTINE_SHOWN,
     MigrationProgress,
@@ -23,7 +23,7 @@ from crdkeeper.core.migration.protocol import Finish, Hold, Pin
 from crdkeeper.core.text import count
 
 STEPS = ("Resolved", "Permitted", "Settled", "Rewritten", "Verified", "Trimmed")
-"""The protocol's steps in order; `Succeeded` sums them up and `Suspended` stands beside them."""
+"""The protocol's steps in order; Succeeded and Ready sum them up, and Suspended stands beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,12 @@ class Recorder:
             now=now,
         ):
             self._changes.append(Change(type_, status, reason, message, warning))
+        if type_ == "Succeeded":
+            # Ready says the same to tools that know no other summary; one Event tells of both.
+            conditions, generation = owner.status.conditions, owner.metadata.generation
+            set_condition(conditions, READY, status, reason, message, generation=generation, now=now)
+            ended = owner.status.completion_time is not None
+            summarize(conditions, stalled=status == "False" and (ended or reason == "Forbidden"), now=now)
 
     def first_sight(self, now: datetime) -> None:
         """All conditions exist from the start, as Unknown."""

@@ -11,6 +11,7 @@ from crdkeeper.core.diagnosis.assessment import Assessment, assess
 from crdkeeper.core.diagnosis.chain import CHAIN, PROBED
 from crdkeeper.core.diagnosis.findings import Findings, collect
 from crdkeeper.core.diagnosis.report import OnRecord, Told, Wanted, on_record, report_metadata, wanted_report
+from tests.kstatus import status_of
 from tests.unit.builders import later
 from tests.unit.core.diagnosis.builders import NAME, NOW, condition, facts, live_crd
 
@@ -54,8 +55,9 @@ def test_a_healthy_crd_is_ready() -> None:
     assert reason(wanted, "Ready") == ("True", "Healthy")
     assert wanted.changes == []
     status = wanted.status
-    assert (status.observed_generation, status.storage_version, status.stored_versions) == (2, "v2", ["v2"])
-    assert {each.observed_generation for each in status.conditions} == {2}
+    assert (status.observed_generation, status.definition_generation) == (1, 2)
+    assert (status.storage_version, status.stored_versions) == ("v2", ["v2"])
+    assert {each.observed_generation for each in status.conditions} == {1}
     assert {each.last_transition_time for each in status.conditions} == {NOW}
 
 
@@ -94,6 +96,16 @@ def test_violations_of_structure_make_it_not_ready() -> None:
     assert wanted.status.finding_counts.refused > 0
 
 
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [({}, "Current"), ({"stored": ("v1", "v2")}, "Failed"), ({"conditions": ()}, "InProgress")],
+)
+def test_kstatus_judges_a_report_as_ready_does(changes: dict[str, Any], status: str) -> None:
+    found = as_read(wanted_report(facts(**changes), {})).to_object()
+    found["metadata"]["generation"] = 1
+    assert status_of(found) == status
+
+
 # Transitions
 
 
@@ -101,7 +113,7 @@ def test_what_stays_keeps_its_time_and_what_changes_gets_a_new_one() -> None:
     first = wanted_report(facts(), {})
     second = wanted_report(facts(stored=("v1", "v2"), now=later(60)), first.told)
     since = {each.type: each.last_transition_time for each in second.status.conditions}
-    assert since.pop("StorageCurrent") == since.pop("Ready") == later(60)
+    assert since.pop("StorageCurrent") == since.pop("Ready") == since.pop("Stalled") == later(60)
     assert set(since.values()) == {NOW}
 
 

@@ -14,6 +14,7 @@ from crdkeeper.api.storagemigration import (
 )
 from crdkeeper.core.migration.protocol import Finish, Hold, Pin
 from crdkeeper.core.migration.record import STEPS, Baseline, Change, Recorder, Tally, format_duration
+from tests.kstatus import status_of
 from tests.unit.builders import NOW, condition_of, later, migration, refused, target, with_condition
 
 
@@ -40,9 +41,10 @@ class TestFirstSight:
         record = Recorder(migration(generation=3))
         record.first_sight(NOW)
         conditions = record.migration.status.conditions
-        assert {each.type: each.status for each in conditions} == dict.fromkeys(
-            (*STEPS, "Succeeded"), "Unknown"
-        )
+        assert {each.type: each.status for each in conditions} == {
+            **dict.fromkeys((*STEPS, "Succeeded", "Ready"), "Unknown"),
+            "Reconciling": "True",
+        }
         assert record.take_changes() == []
         assert record.migration.status.observed_generation == 3
 
@@ -406,3 +408,52 @@ class TestFinished:
 )
 def test_durations_as_people_read_them(seconds: float, words: str) -> None:
     assert format_duration(seconds) == words
+
+
+class TestKstatus:
+    """Flux, Argo CD and Helm judge a migration as its users do."""
+
+    def test_one_that_nobody_has_seen_is_in_progress(self) -> None:
+        fresh = migration().to_object() | {"status": {"observedGeneration": -1}}
+        assert status_of(fresh) == "InProgress"
+
+    @pytest.mark.parametrize(
+        ("finish", "status"),
+        [
+            (None, "InProgress"),
+            (Finish(True, "Migrated", "Done."), "Current"),
+            (Finish(False, "RetriesExhausted", "Refused."), "Failed"),
+        ],
+    )
+    def test_it_follows_the_summary(self, finish: Finish | None, status: str) -> None:
+        made = migration()
+        record = Recorder(made)
+        record.first_sight(NOW)
+        if finish is not None:
+            record.finished(finish, NOW)
+        assert status_of(made.to_object()) == status
+
+    def test_what_a_person_must_mend_has_failed_until_it_is_mended(self) -> None:
+        made = migration()
+        record = Recorder(made)
+        record.first_sight(NOW)
+        record.held(Hold("Permitted", "Forbidden", "No.", 10.0, failing=True), NOW)
+        assert status_of(made.to_object()) == "Failed"
+        record.held(Hold("Settled", "Settling", "Wait.", 10.0), NOW)
+        assert status_of(made.to_object()) == "InProgress"
+
+    def test_what_is_tried_again_is_in_progress(self) -> None:
+        made = migration()
+        record = Recorder(made)
+        record.first_sight(NOW)
+        record.held(Hold("Rewritten", "ObjectsRefused", "Refused.", 10.0, failing=True), NOW)
+        assert condition_of(made, "Ready") == ("False", "ObjectsRefused")
+        assert status_of(made.to_object()) == "InProgress"
+
+    def test_a_changed_spec_is_in_progress(self) -> None:
+        made = migration()
+        record = Recorder(made)
+        record.first_sight(NOW)
+        record.finished(Finish(True, "Migrated", "Done."), NOW)
+        made.metadata.generation += 1
+        assert status_of(made.to_object()) == "InProgress"
