@@ -4,20 +4,19 @@ import json
 import ssl
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cluster.conversion import RULES, ConversionWebhook, crontab_definition
+from tests.cluster.conversion import RULES, ConversionWebhook
+from tests.cluster.crontabs import FULL, CronTabs, until
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
 
 VERSIONS = ("v1", "v1beta1", "v1alpha1")
-SECONDS = 30.0
 
 
 @pytest.fixture
@@ -30,50 +29,6 @@ def webhook(tmp_path: Path, group: str) -> Iterator[ConversionWebhook]:
         webhook.close()
 
 
-class CronTabs:
-    """The CRD in the cluster, and its objects by way of kubectl."""
-
-    def __init__(self, plane: Cluster, group: str, webhook: ConversionWebhook) -> None:
-        self.plane, self.group, self._webhook = plane, group, webhook
-        self.store("v1")
-        name = f"crd/crontabs.{group}"
-        plane.kubectl("wait", "--for=condition=Established", name, "--timeout=30s")
-
-    def store(self, version: str) -> None:
-        """Apply the CRD with this storage version."""
-        definition = crontab_definition(
-            self.group, storage=version, client_config=self._webhook.client_config
-        )
-        self.plane.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(definition))
-
-    def object(self, version: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "apiVersion": f"{self.group}/{version}",
-            "kind": "CronTab",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": spec,
-        }
-
-    def apply(self, version: str, name: str, spec: dict[str, Any], *flags: str) -> str:
-        body = json.dumps(self.object(version, name, spec))
-        return self.plane.kubectl("apply", *flags, "-f", "-", input=body)
-
-    def create(self, version: str, specs: dict[str, dict[str, Any]]) -> None:
-        items = [self.object(version, name, spec) for name, spec in specs.items()]
-        body = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-        self.plane.kubectl("create", "-f", "-", input=body)
-
-    def get(self, version: str, *names: str) -> Any:
-        resource = f"crontabs.{version}.{self.group}"
-        return json.loads(self.plane.kubectl("get", resource, *names, "-o", "json"))
-
-    def spec(self, version: str, name: str) -> Any:
-        return self.get(version, name)["spec"]
-
-    def remove(self) -> None:
-        self.plane.kubectl("delete", "crd", f"crontabs.{self.group}", "--timeout=30s", check=False)
-
-
 @pytest.fixture
 def crontabs(installed: Cluster, group: str, webhook: ConversionWebhook) -> Iterator[CronTabs]:
     crontabs = CronTabs(installed, group, webhook)
@@ -81,40 +36,11 @@ def crontabs(installed: Cluster, group: str, webhook: ConversionWebhook) -> Iter
     crontabs.remove()
 
 
-FULL: dict[str, dict[str, Any]] = {
-    "v1": {
-        "host": "localhost",
-        "port": 1234,
-        "schedule": "* * * * */5",
-        "replicas": 3,
-        "containers": [
-            {"name": "web", "image": "nginx", "memory": "1Gi"},
-            {"name": "db", "image": "postgres"},
-        ],
-    },
-    "v1beta1": {
-        "host": "localhost",
-        "port": "1234",
-        "cronSpec": "* * * * */5",
-        "replicas": 3,
-        "containers": [
-            {"name": "web", "image": "nginx", "memoryMiB": 1024},
-            {"name": "db", "image": "postgres"},
-        ],
-    },
-    "v1alpha1": {
-        "hostPort": "localhost:1234",
-        "cronSpec": "* * * * */5",
-        "containers": {"web": {"image": "nginx"}, "db": {"image": "postgres"}},
-    },
-}
-
-
 def test_every_version_is_served_whatever_is_stored(crontabs: CronTabs, installed: Cluster) -> None:
     for storage in VERSIONS:
         crontabs.store(storage)
         # The API server may store at the old version for a moment.
-        _until(partial(_stored, crontabs, installed, storage))
+        until(partial(_stored, crontabs, installed, storage))
     for storage in VERSIONS:
         for version in VERSIONS:
             assert crontabs.spec(version, f"stored-at-{storage}") == FULL[version], (storage, version)
@@ -149,7 +75,7 @@ def test_server_side_apply_at_two_versions(crontabs: CronTabs) -> None:
 
 def test_a_migration_goes_through_it(crontabs: CronTabs, installed: Cluster) -> None:
     crontabs.store("v1alpha1")
-    _until(partial(_stored, crontabs, installed, "v1alpha1"))
+    until(partial(_stored, crontabs, installed, "v1alpha1"))
     crontabs.create("v1", {f"many-{i:04}": {**FULL["v1"], "port": i} for i in range(50)})
     crontabs.store("v1")
     command = [
@@ -183,7 +109,7 @@ def test_a_list_of_many(crontabs: CronTabs) -> None:
 
 def test_an_object_that_cannot_be_converted_is_named_and_the_others_are_served(crontabs: CronTabs) -> None:
     crontabs.store("v1beta1")
-    _until(partial(_applied, crontabs, "v1beta1", "bad", {"port": "http"}))
+    until(partial(_applied, crontabs, "v1beta1", "bad", {"port": "http"}))
     crontabs.apply("v1beta1", "good", {"port": "80"})
     assert crontabs.spec("v1", "good") == {"port": 80}
     with pytest.raises(KubectlError) as refused:
@@ -196,11 +122,11 @@ def test_rules_that_do_not_compile_never_replace_those_that_serve(
 ) -> None:
     crontabs.apply("v1", "mine", FULL["v1"])
     webhook.write_rules({**RULES, "v1alpha1": []})
-    _until(lambda: "go on serving" in webhook.process.log.read_text())
+    until(lambda: "go on serving" in webhook.process.log.read_text())
     assert crontabs.spec("v1alpha1", "mine") == FULL["v1alpha1"]
     other = [{**RULES["v1alpha1"][1], "join": {**RULES["v1alpha1"][1]["join"], "template": "{host}/{port}"}}]
     webhook.write_rules({**RULES, "v1alpha1": [RULES["v1alpha1"][0], *other, *RULES["v1alpha1"][2:]]})
-    _until(lambda: crontabs.spec("v1alpha1", "mine")["hostPort"] == "localhost/1234")
+    until(lambda: crontabs.spec("v1alpha1", "mine")["hostPort"] == "localhost/1234")
 
 
 def test_a_new_certificate_is_served_without_a_restart(
@@ -210,7 +136,7 @@ def test_a_new_certificate_is_served_without_a_restart(
     before = ssl.get_server_certificate(("127.0.0.1", webhook.port))
     webhook.renew()
     crontabs.store("v1")
-    _until(lambda: ssl.get_server_certificate(("127.0.0.1", webhook.port)) != before)
+    until(lambda: ssl.get_server_certificate(("127.0.0.1", webhook.port)) != before)
     assert crontabs.spec("v1alpha1", "mine") == FULL["v1alpha1"]
 
 
@@ -236,17 +162,3 @@ def _stored(crontabs: CronTabs, plane: Cluster, version: str) -> bool:
 
 def _applied(crontabs: CronTabs, version: str, name: str, spec: dict[str, Any]) -> bool:
     return bool(crontabs.apply(version, name, spec))
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds; a refusal in the meantime is not the end."""
-    deadline = time.monotonic() + SECONDS
-    while True:
-        try:
-            if holds():
-                return
-        except KubectlError:
-            if time.monotonic() > deadline:
-                raise
-        assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.1)
