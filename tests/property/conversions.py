@@ -127,6 +127,8 @@ def _pair(one: Any, other: Any, rule: dict[str, Any], *, turned: bool = True) ->
 def _nullable(
     schema: dict[str, Any], values: st.SearchStrategy[Any]
 ) -> tuple[dict[str, Any], st.SearchStrategy[Any]]:
+    if "enum" in schema:
+        return schema, values  # null would have to be one of them
     return {**schema, "nullable": True}, st.none() | values
 
 

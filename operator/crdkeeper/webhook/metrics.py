@@ -30,6 +30,12 @@ class Metrics:
         self.objects = Counter(
             "crdkeeper_conversion_objects", "Objects converted.", ("resource",), registry=self.registry
         )
+        self.ignored = Counter(
+            "crdkeeper_conversion_ignored_aside",
+            "Values in annotations of objects that were not put back, as no conversion kept them aside.",
+            ("resource",),
+            registry=self.registry,
+        )
         self.seconds = Histogram(
             "crdkeeper_conversion_seconds",
             "Time from the whole request to the answer.",
@@ -43,7 +49,7 @@ class Metrics:
             registry=self.registry,
         )
         self._accepted = 0
-        self._meters: dict[str, tuple[Histogram, Counter, Counter, Counter]] = {}
+        self._meters: dict[str, tuple[Histogram, Counter, Counter, Counter, Counter]] = {}
         """What `labels` would look up for each request."""
         self.problems = Gauge(
             "crdkeeper_conversion_rule_problems",
@@ -56,7 +62,7 @@ class Metrics:
             registry=self.registry,
         )
 
-    def answered(self, resource: str, seconds: float, objects: int, *, failed: bool) -> None:
+    def answered(self, resource: str, seconds: float, objects: int, ignored: int, *, failed: bool) -> None:
         """A ConversionReview was answered."""
         meters = self._meters.get(resource)
         if meters is None:
@@ -65,11 +71,13 @@ class Metrics:
                 self.objects.labels(resource),
                 self.requests.labels(resource, "converted"),
                 self.requests.labels(resource, "failed"),
+                self.ignored.labels(resource),
             )
-        times, count, converted, not_converted = meters
+        times, count, converted, not_converted, unbelieved = meters
         times.observe(seconds)
         count.inc(objects)
         (not_converted if failed else converted).inc()
+        unbelieved.inc(ignored)
 
     def connections_are(self, accepted: int) -> None:
         """So many connections were accepted until now."""

@@ -210,7 +210,8 @@ class Webhook:
         return self._replied(name, served, reply, start)
 
     def _replied(self, name: str, served: Served, reply: Reply, start: float) -> Answer:
-        self._metrics.answered(name, time.monotonic() - start, reply.objects, failed=bool(reply.error))
+        seconds = time.monotonic() - start
+        self._metrics.answered(name, seconds, reply.objects, reply.ignored, failed=bool(reply.error))
         if reply.error:
             _log.warning("%s: %s", name, reply.error)
         return Answer(reply.content, headers=b"%s%s: %s\r\n" % (JSON, _RULES_HEADER, served.digest.encode()))

@@ -4,6 +4,9 @@ When an object leaves a version, its way there and back is tried. Where that wou
 annotation keeps three things: where, what was there, and what would be there instead. On the real way back a
 field that still is what it would be gets its old value again; one that is something else was edited
 meanwhile, and the edit wins.
+
+Anybody who can write the object can write the annotation. What is read here is text of a stranger;
+`restoring` and `arrival` decide what of it is believed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +21,12 @@ from crdkeeper.core.schema.props import LIST_MAP_KEYS, LIST_TYPE, Schema
 
 PREFIX: Final = "conversion.crdkeeper.dev/"
 MAX_BYTES: Final = 200 * 1024
-"""The API server allows 256 KiB for all annotations of an object."""
+"""Of one annotation."""
+ALL_BYTES: Final = 256 * 1024
+"""What the API server allows for the keys and values of all annotations of an object (ValidateAnnotationsSize
+in k8s.io/apimachinery). It refuses the answer of a conversion webhook that has more."""
+_DEEPEST: Final = 100
+"""Steps to a place at most."""
 
 Step = str | int | Sequence[Any]
 """A key, a position, or the values of the keys of an item of a list-type map."""
@@ -28,10 +36,11 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is kept for one version. Later notes have a higher `order`."""
+    """What is kept for one version."""
 
-    order: int
     entries: Sequence[Entry]
+    unreadable: int = 0
+    """How many entries are no such thing; 1 for an annotation that is none as a whole."""
 
 
 def differences(before: Any, after: Any, schema: Schema | None) -> list[Entry]:
@@ -68,15 +77,16 @@ def _compare(before: Any, after: Any, schema: Schema, at: tuple[Step, ...], foun
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         items = schema.get("items")
         inner = items if isinstance(items, dict) else {}
-        names, others = _names(before, schema), _names(after, schema)
-        if names is not None and others is not None and names.keys() == others.keys():
-            for text, (name, i) in names.items():
-                _compare(before[i], after[others[text][1]], inner, (*at, name), found)
-            if list(names) != list(others):
-                found.append({"at": list(at), "order": [name for name, _ in names.values()]})
+        keys = schema.get(LIST_MAP_KEYS) if schema.get(LIST_TYPE) == "map" else None
+        positions, others = named(before, keys), named(after, keys)
+        if positions is not None and others is not None and positions.keys() == others.keys():
+            for name, i in positions.items():
+                _compare(before[i], after[others[name]], inner, (*at, _name(before[i], keys)), found)
+            if list(positions) != list(others):
+                found.append({"at": list(at), "order": [_name(each, keys) for each in before]})
             return
         changed = [i for i, each in enumerate(before) if not same(each, after[i])]
-        if not any(same(before[i], after[j]) for i in changed for j in changed):
+        if {canonical(before[i]) for i in changed}.isdisjoint(canonical(after[i]) for i in changed):
             # Positions shift when somebody inserts an item, so that it is known by all that it is.
             found.extend({"at": [*at, i], "was": before[i], "is": after[i]} for i in changed)
             return
@@ -89,14 +99,35 @@ def _compare(before: Any, after: Any, schema: Schema, at: tuple[Step, ...], foun
         found.append(entry)
 
 
-def _names(items: list[Any], schema: Schema) -> dict[str, tuple[list[Any], int]] | None:
-    """The values of the items' keys with their positions, by a text of them; None for any other list."""
-    keys = schema.get(LIST_MAP_KEYS) if schema.get(LIST_TYPE) == "map" else None
+def named(items: Sequence[Any], keys: Sequence[str] | None) -> dict[bytes | None, int] | None:
+    """The positions of the items of a list-type map by their names; None for any other list."""
     if not keys or not all(isinstance(each, dict) for each in items):
         return None
-    names = [[each.get(key) for key in keys] for each in items]
-    found = {repr(name): (name, i) for i, name in enumerate(names)}
+    found = {canonical(_name(each, keys)): i for i, each in enumerate(items)}
     return found if len(found) == len(items) else None
+
+
+def _name(item: Mapping[str, Any], keys: Sequence[str] | None) -> list[Any]:
+    return [item.get(key) for key in keys or ()]
+
+
+def canonical(value: Any) -> bytes | None:
+    """One text for all values that are the same; None for what is nested too deep for a text."""
+    try:
+        return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS)
+    except (orjson.JSONEncodeError, RecursionError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """With whole floats as integers, and integers beyond 64 bits as floats: so does the API server."""
+    if isinstance(value, float):
+        return int(value) if abs(value) < 2**63 and value.is_integer() else value
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else float(value)
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return list(map(_plain, value)) if isinstance(value, list) else value
 
 
 def same(one: Any, other: Any) -> bool:
@@ -113,84 +144,44 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def written(note: Note) -> str:
-    """The annotation's text. Raises Unconvertible if it is too large or too deep for one."""
+def written(entries: Sequence[Entry]) -> str:
+    """The annotation's text. Raises Unconvertible if something is nested too deep for one."""
     try:
-        text = orjson.dumps({"order": note.order, "fields": note.entries}, option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps({"fields": entries}, option=orjson.OPT_SORT_KEYS).decode()
     except orjson.JSONEncodeError as error:
         raise Unconvertible(f"something cannot be kept aside: {error}") from None
-    if len(text) > MAX_BYTES:
-        raise Unconvertible(
-            f"{len(text):,} bytes would have to be kept in an annotation, {MAX_BYTES:,} at most can"
-        )
-    return text.decode()
 
 
 def read(text: Any) -> Note:
-    """What an annotation holds. What somebody made unreadable is worth nothing any more."""
+    """What an annotation holds. What somebody made unreadable is worth nothing."""
     try:
-        found = orjson.loads(text)
-    except (orjson.JSONDecodeError, TypeError):
-        return Note(0, [])
-    order, entries = (found.get("order"), found.get("fields")) if isinstance(found, dict) else (0, [])
-    known = [each for each in entries if _is_entry(each)] if isinstance(entries, list) else []
-    return Note(order if isinstance(order, int) else 0, known)
+        found = orjson.loads(text) if len(text) <= ALL_BYTES else None
+        # What was written here can be written again: nothing in it is nested too deep for that.
+        orjson.dumps(found)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError, TypeError):
+        return Note([], 1)
+    entries = found.get("fields") if isinstance(found, dict) else None
+    if not isinstance(entries, list):
+        return Note([], 1)
+    known = [each for each in entries if _is_entry(each)]
+    return Note(known, len(entries) - len(known))
 
 
 def _is_entry(entry: Any) -> bool:
-    return isinstance(entry, dict) and isinstance(entry.get("at"), list) and bool(entry["at"])
+    at = entry.get("at") if isinstance(entry, dict) else None
+    if not isinstance(at, list) or not 0 < len(at) <= _DEEPEST:
+        return False
+    *way, last = at
+    return (
+        all(map(_is_step, at))
+        and not any(type(each) is int for each in way)
+        # Where an item is known by its name, it is its fields that are looked at.
+        and type(last) is not list
+        and isinstance(entry.get("order", []), list)
+    )
 
 
-def restore(value: Any, entries: Sequence[Entry], schema: Schema | None) -> Any:
-    """`value` with what was kept aside back in its place; shares with `value` what does not change."""
-    for entry in entries:
-        value = _restored(value, entry["at"], entry, schema or {})
-    return value
-
-
-def _restored(value: Any, at: Sequence[Any], entry: Entry, schema: Schema) -> Any:
-    if not at and "order" in entry:
-        return _ordered(value, entry["order"], schema)
-    if not at:
-        return entry.get("was", ABSENT) if same(value, entry.get("is", ABSENT)) else value
-    step, rest = at[0], at[1:]
-    if isinstance(value, dict) and isinstance(step, str):
-        properties, values = schema.get("properties") or {}, schema.get("additionalProperties")
-        inner = properties.get(step) or (values if isinstance(values, dict) else {})
-        before = value.get(step, ABSENT)
-        after = _restored(before, rest, entry, inner)
-        if after is before:
-            return value
-        if after is ABSENT:
-            return {key: each for key, each in value.items() if key != step}
-        return {**value, step: after}
-    if isinstance(value, list):
-        i = _position(value, step, entry, schema)
-        if i is None:
-            return value
-        items = schema.get("items")
-        after = _restored(value[i], rest, entry, items if isinstance(items, dict) else {})
-        return value if after is value[i] or after is ABSENT else [*value[:i], after, *value[i + 1 :]]
-    return value
-
-
-def _ordered(items: Any, order: Any, schema: Schema) -> Any:
-    """A list-type map in this order of its items' keys; those that are not named come last."""
-    names = _names(items, schema) if isinstance(items, list) else None
-    if names is None or not isinstance(order, list):
-        return items
-    places = {repr(name): i for i, name in enumerate(order)}
-    ranked = sorted(names, key=lambda text: places.get(text, len(places)))
-    return [items[names[text][1]] for text in ranked]
-
-
-def _position(items: list[Any], step: Any, entry: Entry, schema: Mapping[str, Any]) -> int | None:
-    if isinstance(step, int):
-        if 0 <= step < len(items) and same(items[step], entry.get("is")):
-            return step
-        return next((i for i, each in enumerate(items) if same(each, entry.get("is"))), None)
-    keys = schema.get(LIST_MAP_KEYS)
-    if not isinstance(step, list) or not keys:
-        return None
-    names = ([each.get(key) for key in keys] if isinstance(each, dict) else None for each in items)
-    return next((i for i, name in enumerate(names) if name == step), None)
+def _is_step(step: Any) -> bool:
+    if type(step) is list:
+        return bool(step) and not any(isinstance(each, list | dict) for each in step)
+    return type(step) is str or (type(step) is int and step >= 0)

@@ -1,17 +1,34 @@
 """Converts whole objects between any two versions of a CRD, through the hub, losing nothing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.core.conversion import keptaside
+from crdkeeper.core.conversion.arrival import Arrival, Route, arrived
 from crdkeeper.core.conversion.coverage import HUB, SPOKE
+from crdkeeper.core.conversion.fitting import Fitting
+from crdkeeper.core.conversion.metadata import (
+    annotations_of,
+    compared,
+    with_annotations,
+    without_empty,
+    without_note,
+)
 from crdkeeper.core.conversion.scope import RuleError, Scope
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.schema.props import Schema
 
-_ANNOTATIONS = "annotations"
+
+@dataclass(slots=True)
+class Tally:
+    """What was met while objects were converted."""
+
+    ignored: int = 0
+    """Entries of what was kept aside that were not believed."""
 
 
 class Conversion:
@@ -24,6 +41,7 @@ class Conversion:
         self._schemas = schemas
         self._hub = hub
         self._scopes = scopes
+        self._fittings = {version: Fitting(schema) for version, schema in schemas.items()}
         self._inexact = {version for version, scope in scopes.items() if not scope.exact}
         self._costly = any(scope.costly for scope in scopes.values())
 
@@ -32,7 +50,7 @@ class Conversion:
         """The versions that objects can have, as `v1`."""
         return tuple(self._schemas)
 
-    def convert(self, value: Mapping[str, Any], version: str) -> dict[str, Any]:
+    def convert(self, value: Mapping[str, Any], version: str, tally: Tally | None = None) -> dict[str, Any]:
         """The object at `version`; `value` is left alone, and what does not change is shared with it.
 
         Raises Unconvertible, naming the field.
@@ -46,122 +64,103 @@ class Conversion:
             raise Unconvertible(f"{version} is none of {', '.join(self._schemas)}")
         if version == source:
             return dict(value)
+        with self._limited():
+            return self._converted(value, source, version, tally or Tally())
+
+    def _limited(self) -> AbstractContextManager[None]:
         if not self._costly:
-            return self._converted(value, source, version)
+            return nullcontext()
         # Known already if there are such rules; else nobody needs it.
         from crdkeeper.core.conversion.expressions import limited
 
-        with limited():
-            return self._converted(value, source, version)
+        return limited()
 
-    def _converted(self, value: Mapping[str, Any], source: str, version: str) -> dict[str, Any]:
-        if self._hub in (source, version) and not self._kept(value):
-            # The usual case: one step, and nothing to remember.
-            made = self._travel(value, source, version)
+    def _converted(self, value: Mapping[str, Any], source: str, version: str, tally: Tally) -> dict[str, Any]:
+        # An object at a version can have nothing aside for that version.
+        value = without_note(value, source)
+        if self._hub in (source, version):
+            step = self._step(value, source, version, tally)
             if self._exact(source, version):
-                return made
-            return self._noted(value, made, self._travel(made, version, source), source, version)
-        made = self._led(value, source, version)
-        return self._noted(value, made, self._led(made, version, source), source, version)
+                return step.value
+            made, back = step.value, self._origin(step, source, version)
+        else:
+            made = self._through_hub(value, source, version, tally)
+            back = self._through_hub(made, version, source, Tally())
+        return self._noted(value, made, back, source, version)
+
+    def _through_hub(
+        self, value: Mapping[str, Any], source: str, version: str, tally: Tally
+    ) -> dict[str, Any]:
+        """From one spoke to another; what the hub could hold and the second cannot is noted for the hub."""
+        between = self._step(value, source, self._hub, tally).value
+        step = self._step(between, self._hub, version, tally)
+        if self._exact(version):
+            return step.value
+        return self._noted(between, step.value, self._origin(step, self._hub, version), self._hub, version)
 
     def _exact(self, *versions: str) -> bool:
         """Whether ways between these versions lose nothing, whatever the object."""
         return self._inexact.isdisjoint(versions)
 
-    def _kept(self, value: Mapping[str, Any]) -> list[tuple[int, str]]:
-        """What is kept aside on an object: the order in which it left those versions, and the versions."""
-        annotations = (value.get("metadata") or {}).get(_ANNOTATIONS)
-        if not annotations:
-            return []
-        found = []
-        for version in self._schemas:
-            text = annotations.get(keptaside.PREFIX + version)
-            if text is not None:
-                found.append((keptaside.read(text).order, version))
-        return sorted(found)
+    def _step(self, value: Mapping[str, Any], source: str, version: str, tally: Tally) -> Arrival:
+        """From a spoke to the hub or from the hub to a spoke, with what was kept aside for it."""
+        made = self._ruled(value, source, version)
+        text = annotations_of(made).get(keptaside.PREFIX + version)
+        if text is None:
+            return Arrival(made)
+        side, scope = self._side(version, source)
+        route = Route(
+            there=partial(self._ruled, source=version, version=source),
+            back=partial(self._ruled, source=source, version=version),
+            forgiven=partial(scope.forgiven, side),
+            movable=scope.movable(side),
+            origin=self._fittings[source],
+            target=self._fittings[version],
+        )
+        # To look at what is kept aside is no part of what the object itself may cost.
+        with self._limited():
+            arrival = arrived(value, without_note(made, version), keptaside.read(text), route)
+        tally.ignored += arrival.ignored
+        return arrival
 
-    def _led(self, value: Mapping[str, Any], source: str, version: str) -> dict[str, Any]:
-        """The object at `version`, by the way that it came: what each version could hold comes back on it."""
-        start = source
-        for hop in self._hops(value, source, version):
-            made = self._travel(value, source, hop)
-            if source != start and not self._exact(source, hop):
-                made = self._noted(value, made, self._travel(made, hop, source), source, hop)
-            value, source = made, hop
-        return dict(value)
+    def _origin(self, step: Arrival, source: str, version: str) -> dict[str, Any]:
+        """What comes back if an object that arrived at `version` goes back to `source` as it is."""
+        return self._ruled(step.value, version, source) if step.origin is None else step.origin
 
-    def _hops(self, value: Mapping[str, Any], source: str, version: str) -> list[str]:
-        """Back by the versions that something is kept for, the last one first, and then on to `version`."""
-        goals = [each for _, each in reversed(self._kept(value)) if each != source]
-        if version in goals:
-            del goals[goals.index(version) :]
-        hops: list[str] = []
-        for goal in (*goals, version):
-            if self._hub not in (source, goal):
-                hops.append(self._hub)
-            if goal != source:
-                hops.append(goal)
-            source = goal
-        return hops
+    def _side(self, version: str, other: str) -> tuple[str, Scope]:
+        """Which side an object of a version is on in the rules between it and the other, and these."""
+        return (HUB, self._scopes[other]) if version == self._hub else (SPOKE, self._scopes[version])
 
-    def _travel(self, value: Mapping[str, Any], source: str, version: str) -> dict[str, Any]:
-        """One step, from a spoke to the hub or from the hub to a spoke."""
+    def _ruled(self, value: Mapping[str, Any], source: str, version: str) -> dict[str, Any]:
+        """One step, from a spoke to the hub or from the hub to a spoke, by the rules alone."""
         to_hub = version == self._hub
         scope = self._scopes[source if to_hub else version]
         made: dict[str, Any] = scope.to_hub(value) if to_hub else scope.to_spoke(value)
         if scope.moves_metadata:
-            made = _without_empty(made)
+            made = without_empty(made)
         made["apiVersion"] = f"{self.group}/{version}"
-        return self._arrived(made, version)
-
-    def _arrived(self, made: dict[str, Any], version: str) -> dict[str, Any]:
-        """With what was kept aside for this version back in its place."""
-        key = keptaside.PREFIX + version
-        annotations = (made.get("metadata") or {}).get(_ANNOTATIONS)
-        if not annotations or key not in annotations:
-            return made
-        note = keptaside.read(annotations[key])
-        left = _with_annotations(made, {name: each for name, each in annotations.items() if name != key})
-        restored: dict[str, Any] = keptaside.restore(left, note.entries, self._schemas[version])
-        return restored
+        return made
 
     def _noted(
         self, value: Mapping[str, Any], made: dict[str, Any], back: dict[str, Any], source: str, version: str
     ) -> dict[str, Any]:
         """`made` with a note of what the way back would change."""
-        side, spoke = (HUB, version) if source == self._hub else (SPOKE, source)
-        before = self._scopes[spoke].forgiven(side, value, back)
-        # Notes are no part of what is compared: each is made anew where its version is left again.
-        entries = keptaside.differences(without_notes(before), without_notes(back), self._schemas[source])
+        side, scope = self._side(source, version)
+        before = scope.forgiven(side, value, back)
+        if before.get("metadata") is not back.get("metadata"):
+            before, back = compared(before), compared(back)
+        entries = keptaside.differences(before, back, self._schemas[source])
         if not entries:
             return made
-        order = max((each for each, _ in self._kept(made)), default=0) + 1
-        annotations = dict((made.get("metadata") or {}).get(_ANNOTATIONS) or {})
-        annotations[keptaside.PREFIX + source] = keptaside.written(keptaside.Note(order, entries))
-        return _with_annotations(made, annotations)
-
-
-def without_notes(value: Any) -> Any:
-    """An object without what is kept aside on it."""
-    annotations = (value.get("metadata") or {}).get(_ANNOTATIONS)
-    if not annotations:
-        return value
-    left = {key: each for key, each in annotations.items() if not key.startswith(keptaside.PREFIX)}
-    return value if len(left) == len(annotations) else _with_annotations(value, left)
-
-
-def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
-    """An object without maps of labels and annotations that have nothing left; the API server has none."""
-    metadata = value.get("metadata") or {}
-    left = {key: each for key, each in metadata.items() if each or key not in (_ANNOTATIONS, "labels")}
-    return value if len(left) == len(metadata) else {**value, "metadata": left}
-
-
-def _with_annotations(value: dict[str, Any], annotations: Mapping[str, str]) -> dict[str, Any]:
-    metadata = {key: each for key, each in (value.get("metadata") or {}).items() if key != _ANNOTATIONS}
-    if annotations:
-        metadata[_ANNOTATIONS] = annotations
-    return {**value, "metadata": metadata}
+        text = keptaside.written(entries)
+        key = keptaside.PREFIX + source
+        room = keptaside.MAX_BYTES
+        size = len(text.encode())
+        if size > room:
+            raise Unconvertible(
+                f"{size:,} bytes would have to be kept in an annotation, {room:,} at most can"
+            )
+        return with_annotations(made, {**annotations_of(made), key: text})
 
 
 def compile_conversion(

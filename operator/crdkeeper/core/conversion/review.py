@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from crdkeeper.api.texts import bounded
-from crdkeeper.core.conversion.objects import Conversion
+from crdkeeper.core.conversion.objects import Conversion, Tally
 from crdkeeper.core.conversion.values import Unconvertible
 
 _GROUP: Final = "apiextensions.k8s.io"
@@ -35,6 +35,8 @@ class Answer(NamedTuple):
     """How many were converted; 0 if any could not be."""
     error: str = ""
     """Which object could not be converted, and why."""
+    ignored: int = 0
+    """How many entries of what was kept aside were not believed."""
 
 
 def answer(review: Any, conversion: Conversion) -> Answer:
@@ -46,6 +48,7 @@ def answer(review: Any, conversion: Conversion) -> Answer:
     uid, desired, objects = request["uid"], request["desiredAPIVersion"], request["objects"]
     group, _, target = desired.rpartition("/")
     made: list[Any] = []
+    tally = Tally()
     error = ""
     if group != conversion.group or target not in conversion.versions:
         known = f"{', '.join(conversion.versions)} of {conversion.group}"
@@ -53,7 +56,7 @@ def answer(review: Any, conversion: Conversion) -> Answer:
     for each in objects if not error else ():
         try:
             _check_metadata(each)
-            made.append(conversion.convert(each, target))
+            made.append(conversion.convert(each, target, tally))
         except Unconvertible as unconvertible:
             error = f"{_name(each)}: {unconvertible}"
         except RecursionError:
@@ -70,7 +73,7 @@ def answer(review: Any, conversion: Conversion) -> Answer:
     result = _failed(error) if error else {"status": "Success"}
     response = {"uid": uid, "convertedObjects": made, "result": result}
     document = {"apiVersion": version, "kind": "ConversionReview", "response": response}
-    return Answer(document, len(made), error)
+    return Answer(document, len(made), error, tally.ignored)
 
 
 class Reply(NamedTuple):
@@ -81,6 +84,8 @@ class Reply(NamedTuple):
     """How many were converted; 0 if any could not be."""
     error: str = ""
     """Which object could not be converted, and why."""
+    ignored: int = 0
+    """How many entries of what was kept aside were not believed."""
 
 
 def answered(body: bytes | bytearray, conversion: Conversion) -> Reply:
@@ -93,11 +98,11 @@ def answered(body: bytes | bytearray, conversion: Conversion) -> Reply:
         raise BadReview(str(error)) from None
     made = answer(review, conversion)
     try:
-        return Reply(_written(made.review), made.objects, made.error)
+        return Reply(_written(made.review), made.objects, made.error, made.ignored)
     except RecursionError:
         problem = f"{_name(_deep(made.review))}: is nested too deep"
         response = {"uid": made.review["response"]["uid"], "convertedObjects": [], "result": _failed(problem)}
-        return Reply(orjson.dumps({**made.review, "response": response}), 0, problem)
+        return Reply(orjson.dumps({**made.review, "response": response}), 0, problem, made.ignored)
 
 
 def _failed(message: str) -> dict[str, str]:

@@ -124,6 +124,10 @@ class Scope:
         """Whether rules allow something to be lost."""
         return any(self._losses.values())
 
+    def movable(self, side: str) -> frozenset[Steps]:
+        """The annotations and labels of that side that rules read or write."""
+        return frozenset(steps for steps in self._claimed[side] if self._top and steps[0] == "metadata")
+
     def _error(self, where: str, message: str) -> None:
         self.errors.append(RuleError(where, message))
 

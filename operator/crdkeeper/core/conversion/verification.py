@@ -7,8 +7,9 @@ from typing import Any, Final
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.core.conversion.keptaside import PREFIX, Entry, differences
 from crdkeeper.core.conversion.losses import without_drops
+from crdkeeper.core.conversion.metadata import without_notes
 from crdkeeper.core.conversion.narrowing import narrowed
-from crdkeeper.core.conversion.objects import Conversion, compile_conversion, without_notes
+from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.samples import samples
 from crdkeeper.core.conversion.scope import RuleError
 from crdkeeper.core.conversion.values import Unconvertible

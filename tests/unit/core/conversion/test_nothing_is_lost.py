@@ -288,3 +288,23 @@ def test_every_process_keeps_the_same_aside_in_the_same_words() -> None:
     found = [each["at"] for each in differences({"spec": fields}, {"spec": {}}, None)]
     # The hashes of texts, and with them the order of a set, differ from process to process.
     assert found == sorted(found)
+
+
+def test_no_detour_rounds_what_neither_version_rounds() -> None:
+    rounded = "- {hub: spec.memory, spoke: spec.memoryMiB, quantity: Mi}\n- {spoke: spec.extra, aside: true}"
+    conversion = compiled(
+        obj(memory=STRING),
+        {"v2": (obj(memory=STRING), ""), "v3": (obj(memoryMiB=INTEGER, extra=STRING), rounded)},
+    )
+    home = conversion.convert(at("v3", {"memoryMiB": 1, "extra": "x"}), "v1")
+    home["spec"]["memory"] = "1500000Ki"
+    assert conversion.convert(home, "v2")["spec"] == {"memory": "1500000Ki"}
+
+
+def test_an_annotation_beside_those_that_others_have_made_since() -> None:
+    rules = "- {hub: 'metadata.annotations[example.com/a]', aside: true}"
+    conversion = compiled(obj(), {"v2": (obj(), rules)})
+    new = conversion.convert(at("v1", {}, annotations={"example.com/a": "x"}), "v2")
+    new["metadata"]["annotations"]["example.com/b"] = "y"
+    made = conversion.convert(new, "v1")
+    assert made["metadata"]["annotations"] == {"example.com/a": "x", "example.com/b": "y"}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
-from crdkeeper.core.conversion.objects import Conversion
+from crdkeeper.core.conversion.objects import Conversion, Tally
 from crdkeeper.core.conversion.scope import RuleError
 from crdkeeper.core.conversion.verification import Trial, compile_trial, generated
 
@@ -76,7 +76,7 @@ def test_a_conversion_that_loses_something_is_found_out() -> None:
     made = trial(aside=True)
 
     class Forgetful(Conversion):
-        def convert(self, value: Any, version: str) -> dict[str, Any]:
+        def convert(self, value: Any, version: str, tally: Tally | None = None) -> dict[str, Any]:
             found = made.conversion.convert(value, version)
             return {**found, "spec": {key: each for key, each in found["spec"].items() if key != "name"}}
 

@@ -1,0 +1,109 @@
+"""Whether what comes back from an annotation is what the schema of its version allows at that place.
+
+The API server validates what is written at the version of the request, and never what a conversion makes of
+it: what is put back has passed no check but this one. Rules in CEL are left out. They compare fields, so that
+an honest edit of one field can break them for another.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps
+from crdkeeper.core.conversion.keptaside import PREFIX, Entry, named
+from crdkeeper.core.conversion.places import Place
+from crdkeeper.core.conversion.restoring import FREE
+from crdkeeper.core.dnsnames import value_errors
+from crdkeeper.core.schema.effort import limited
+from crdkeeper.core.schema.finding import Finding, Undecided
+from crdkeeper.core.schema.listtypes import check_list_types
+from crdkeeper.core.schema.objectmeta import coerce, unknown_in_embedded
+from crdkeeper.core.schema.objectmetarules import check_embedded
+from crdkeeper.core.schema.objectnode import Node, copied
+from crdkeeper.core.schema.props import Schema
+from crdkeeper.core.schema.prune import pruned
+from crdkeeper.core.schema.validate import Validator
+
+_STEPS: Final = 200_000_000
+"""Of matching patterns in one object, some 0.2 seconds; what takes longer is not put back."""
+_METADATA: Final = ("annotations", "labels")
+
+
+class Violated(NamedTuple):
+    """A violation as far as it is the same one in two objects."""
+
+    place: Place
+    kind: str
+    detail: str
+
+
+class Fitting:
+    """The schema of a version, compiled when the first object with something kept aside arrives there."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    @cached_property
+    def node(self) -> Node:
+        """The schema as a tree, in which metadata is not looked at."""
+        made = Node(self.schema)
+        made.properties["metadata"] = FREE
+        return made
+
+    @cached_property
+    def _validator(self) -> Validator:
+        return Validator(self.schema)
+
+    def knows(self, value: Any, node: Node) -> bool:
+        """Whether nothing in a value at that node would be pruned as unknown, or could not be decoded."""
+        try:
+            left, unknown = pruned(value, node)
+            return not unknown and not unknown_in_embedded(left, node) and not coerce(copied(left), node)
+        except (Undecided, RecursionError):
+            return False
+
+    def violations(self, value: Any) -> frozenset[Violated] | None:
+        """All that is wrong with an object, by places; None if that takes too long to find out."""
+        try:
+            with limited(_STEPS):
+                found = [*self._validator.check(value), *check_embedded(value, self.node)]
+                found += check_list_types(value, self.node)
+        except (Undecided, RecursionError):
+            return None
+        names: dict[int, Sequence[bytes | None] | None] = {}
+        return frozenset(Violated(self._place(each, value, names), each.kind, each.detail) for each in found)
+
+    def _place(self, finding: Finding, value: Any, names: dict[int, Sequence[bytes | None] | None]) -> Place:
+        """Where a finding is, items of list-type maps by name; `names` has them by the id of a list."""
+        place: list[str | int | bytes | None] = []
+        node: Node | None = self.node
+        for _, step in reversed(finding.steps):
+            if isinstance(step, int) and isinstance(value, list):
+                if id(value) not in names:
+                    found = named(value, node.map_keys) if node and node.list_type == "map" else None
+                    names[id(value)] = None if found is None else list(found)
+                known = names[id(value)]
+                place.append(step if known is None else known[step])
+                value = value[step]
+                node = node.items if node is not None else None
+            else:
+                place.append(step)
+                value = value.get(step) if isinstance(value, dict) else None
+                node = node.child(str(step)) if node is not None else None
+        return tuple(place)
+
+
+def may_be_kept(entry: Entry, movable: Iterable[Steps]) -> bool:
+    """Whether rules that read or write these annotations and labels could lose what an entry holds.
+
+    Who an object is no rule can change: apiVersion, kind, and the rest of metadata.
+    """
+    at = entry["at"]
+    if at[0] in ("apiVersion", "kind"):
+        return False
+    if at[0] != "metadata":
+        return True
+    if len(at) != 3 or tuple(at) not in movable or at[1] not in _METADATA or at[2].startswith(PREFIX):
+        return False
+    was = entry.get("was", ABSENT)
+    return was is ABSENT or (isinstance(was, str) and not (at[1] == "labels" and value_errors(was)))
