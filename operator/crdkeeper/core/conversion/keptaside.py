@@ -21,7 +21,7 @@ from crdkeeper.core.schema.props import LIST_MAP_KEYS, LIST_TYPE, Schema
 
 PREFIX: Final = "conversion.crdkeeper.dev/"
 MAX_BYTES: Final = 200 * 1024
-"""Of one annotation."""
+"""Of one annotation: what is left of `ALL_BYTES` is for the others."""
 ALL_BYTES: Final = 256 * 1024
 """What the API server allows for the keys and values of all annotations of an object (ValidateAnnotationsSize
 in k8s.io/apimachinery). It refuses the answer of a conversion webhook that has more."""
@@ -150,6 +150,16 @@ def written(entries: Sequence[Entry]) -> str:
         return orjson.dumps({"fields": entries}, option=orjson.OPT_SORT_KEYS).decode()
     except orjson.JSONEncodeError as error:
         raise Unconvertible(f"something cannot be kept aside: {error}") from None
+
+
+def room(annotations: Mapping[str, Any], key: str) -> int:
+    """How many bytes the annotation `key` can have beside the others, its own text left out."""
+    others = sum(_bytes(name) + _bytes(text) for name, text in annotations.items() if name != key)
+    return max(0, min(MAX_BYTES, ALL_BYTES - others - _bytes(key)))
+
+
+def _bytes(text: Any) -> int:
+    return len(text.encode(errors="surrogatepass")) if isinstance(text, str) else 0
 
 
 def read(text: Any) -> Note:

@@ -154,7 +154,7 @@ class Conversion:
             return made
         text = keptaside.written(entries)
         key = keptaside.PREFIX + source
-        room = keptaside.MAX_BYTES
+        room = keptaside.room(annotations_of(made), key)
         size = len(text.encode())
         if size > room:
             raise Unconvertible(
