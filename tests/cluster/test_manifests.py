@@ -337,7 +337,7 @@ def test_the_webhook_reads_its_rules_and_nothing_else(installed: Cluster) -> Non
     anybody = installed.service_account_kubeconfig("default", "default")
     expectations: dict[str, Rights] = {
         "default": set(),
-        NAMESPACE: grants({"configmaps": "get list watch"}),
+        NAMESPACE: grants({"configmaps": "get list watch"}) | grants({"namespaces": "get"}, name=NAMESPACE),
     }
     for namespace, expected in expectations.items():
         granted = rights(installed, webhook, namespace) - rights(installed, anybody, namespace)

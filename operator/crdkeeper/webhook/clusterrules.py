@@ -13,6 +13,7 @@ from typing import Any
 
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.connection import ConfigurationError, Connection
+from crdkeeper.cluster.namespaces import Home, look_home, until_uninstalled
 from crdkeeper.cluster.versionconversions import BUNDLE_LABEL, BUNDLE_SELECTOR, bundle_of, bundles_path
 from crdkeeper.cluster.watches import watch
 from crdkeeper.core.conversion.bundle import BadBundle, digest, unpacked
@@ -40,6 +41,8 @@ class ClusterRules:
         self._version = ""
         self._unknown: dict[str, float] = {}
         self._looking: dict[str, asyncio.Task[None]] = {}
+        self._at_home = False
+        """Whether our namespace could be looked at."""
 
     async def start(self) -> None:
         """Compile all bundles; tries until the API server gives them out."""
@@ -47,6 +50,7 @@ class ClusterRules:
         while True:
             try:
                 await self._load()
+                self._at_home = await self._look_home() is Home.STANDS
                 return
             except (ApiError, Unreachable, ConfigurationError) as error:
                 wait = backoff(failures, 0.2, 5.0)
@@ -90,6 +94,14 @@ class ClusterRules:
             if len(self._unknown) >= _MOST_UNKNOWN:
                 self._unknown.clear()
             self._unknown[name] = now + _UNKNOWN_SECONDS
+
+    async def uninstalled(self) -> None:
+        """Return only when our namespace is being removed."""
+        await until_uninstalled(self._look_home, permitted=self._at_home)
+        _log.info("crdkeeper is being uninstalled.")
+
+    async def _look_home(self) -> Home:
+        return await look_home(await self._connected(), self._namespace)
 
     async def _look(self, name: str) -> None:
         try:

@@ -51,6 +51,9 @@ class Rules(Protocol):
     async def look_again(self, name: str) -> None:
         """An API server asks for a CRD that is not here: it may know of the rules sooner than we do."""
 
+    async def uninstalled(self) -> None:
+        """Return only when the whole installation is being removed, rules and all."""
+
 
 @dataclass(slots=True)
 class RuleBook:
@@ -73,6 +76,10 @@ class RuleBook:
 
     async def look_again(self, name: str) -> None:
         """The files are looked at often enough."""
+
+    async def uninstalled(self) -> None:
+        """Never returns: files know of no installation."""
+        await asyncio.Event().wait()
 
     def refresh(self) -> bool:
         """Read the files if they changed since the last time; returns whether they did."""

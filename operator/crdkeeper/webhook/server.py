@@ -156,15 +156,28 @@ class Webhook:
             self._conversions.draining = True
             drain = options.drain_seconds
             _log.info("Told to stop: serving until all clients have left, for %.0f s at most.", drain)
-            notice = min(_NOTICE_SECONDS, drain)
-            await asyncio.sleep(notice)
-            await self._conversions.left(drain - notice)
+            await self._drain(drain)
         finally:
             for task in background:
                 task.cancel()
             await self._conversions.stop(_SHUTDOWN_SECONDS)
             await self._probes.stop(0.0)
             self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _drain(self, seconds: float) -> None:
+        """Return once all clients have left, or nobody will need this webhook any more, or after so long."""
+        leaving = asyncio.create_task(self._leave(seconds))
+        uninstalled = asyncio.create_task(self._rules.uninstalled())
+        try:
+            await asyncio.wait({leaving, uninstalled}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            uninstalled.cancel()
+
+    async def _leave(self, seconds: float) -> None:
+        notice = min(_NOTICE_SECONDS, seconds)
+        await asyncio.sleep(notice)
+        await self._conversions.left(seconds - notice)
 
     async def _refresh_certificate(self) -> None:
         while True:

@@ -57,7 +57,9 @@ class SecretVolume:
 class WebhookPod:
     """One replica on a port of its own."""
 
-    def __init__(self, cluster: Cluster, directory: Path, *, user: int | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, directory: Path, *, user: int | None = None, drain_seconds: float = 0
+    ) -> None:
         self._ports = Ports()
         self.port, self.probe_port = self._ports.take(), self._ports.take()
         self.url = f"https://127.0.0.1:{self.port}"
@@ -72,7 +74,7 @@ class WebhookPod:
                 "tls-private-key-file": str(self.volume.directory / "tls.key"),
                 "listen": f"127.0.0.1:{self.port}",
                 "probe-port": str(self.probe_port),
-                "drain-seconds": "0",
+                "drain-seconds": str(drain_seconds),
             },
             arguments=("-m", "crdkeeper", "webhook"),
             directory=directory,
