@@ -76,13 +76,24 @@ image-check: $(READY) ## Build it twice, which must give the same bytes; run it 
 	$(IMAGE) check
 	$(BIN)/pytest tests/image
 
+.PHONY: nodes
+nodes: controlplane ## Build containerd, kubelet and the rest of a node (once, about 7 minutes)
+	$(BIN)/python -m tests.node build
+
+.PHONY: e2e
+e2e: nodes ## Run the tests of what is deployed: pods on real nodes (as root)
+	$(BIN)/pytest tests/node -rs
+
+NODE ?=
+
 .PHONY: cluster
-cluster: controlplane ## Start a control plane to play with; prints how to use it
-	$(BIN)/python -m tests.controlplane up
+cluster: controlplane ## Start a control plane to play with; prints how to use it. NODE=2: with that many nodes, as root
+	$(BIN)/python -m $(if $(NODE),tests.node up --nodes $(NODE),tests.controlplane up)
 
 .PHONY: cluster-down
 cluster-down: $(READY) ## End it
 	$(BIN)/python -m tests.controlplane down
+	$(BIN)/python -m tests.node down
 
 OBJECTS ?= 10000 50000
 ROUNDS ?= 3

@@ -1,0 +1,81 @@
+"""Fixtures of tests on real nodes: one cluster of two nodes for the session, with crdkeeper's image on both.
+
+They are skipped where the machine cannot run nodes. With CRDKEEPER_NODE=required they fail instead: CI must
+not pass because it lost a package.
+"""
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.controlplane.build import BuildFailed
+from tests.node import images, programs, requirements
+from tests.node.cluster import NodeCluster
+
+REQUIRED = "CRDKEEPER_NODE"
+NODES = 2
+
+
+def _impossible(reason: str) -> NoReturn:
+    if os.environ.get(REQUIRED) == "required":
+        pytest.fail(f"{REQUIRED}=required, but {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def node_programs(request: pytest.FixtureRequest) -> None:
+    """Has the programs built, in sight, if this machine can use them: it takes minutes for the first time."""
+    reason = requirements.lacking()
+    if reason:
+        _impossible(reason)
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with ExitStack() as stack:
+        if capture is not None:
+            stack.enter_context(capture.global_and_fixture_disabled())
+        try:
+            programs.find()
+            images.pause()
+        except BuildFailed as error:
+            _impossible(str(error))
+
+
+@pytest.fixture(scope="session")
+def image(node_programs: None) -> Path:
+    """The OCI archive with crdkeeper's image."""
+    try:
+        return images.crdkeeper()
+    except BuildFailed as error:
+        _impossible(str(error))
+
+
+@pytest.fixture(scope="session")
+def session_nodes(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeCluster]:
+    """The session's cluster, from outside of its network: see `nodes`."""
+    with NodeCluster(tmp_path_factory.mktemp("nodes"), nodes=NODES, archives=(image,)) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def nodes(session_nodes: NodeCluster) -> Iterator[NodeCluster]:
+    """The session's cluster; the test runs in its network, with all that it starts."""
+    with session_nodes.network():
+        yield session_nodes
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Says in the report of a failed test where the logs are, and what its cluster's pods look like."""
+    report = yield
+    cluster = getattr(item, "funcargs", {}).get("session_nodes")
+    if report.failed and isinstance(cluster, NodeCluster):
+        report.sections.append(("logs of the cluster", str(cluster.logs)))
+        with cluster.network():
+            shown = cluster.plane.kubectl("get", "pods,events", "--all-namespaces", "-o", "wide", check=False)
+        report.sections.append(("pods and events", shown[-20_000:]))
+    return report

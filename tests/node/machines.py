@@ -1,0 +1,182 @@
+"""The machines of a cluster, and the network that joins them and nothing else.
+
+The first one also holds the control plane and the tests' clients. The others hang on a bridge in it. All
+clusters have the same addresses: no two can meet.
+"""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.controlplane.flags import SERVICES
+from tests.controlplane.processes import LAUNCH, Process
+from tests.node import cgroups
+
+SCRIPT = Path(__file__).with_name("machine.py")
+BRIDGE = "nodes"
+POD_NETWORK = "10.244.0.0/16"
+_CLONE_NEWNET = 0x40000000
+
+
+class CommandFailed(RuntimeError):
+    """A program inside a machine failed; the message holds what it said."""
+
+
+def address(index: int) -> str:
+    """The address of the machine of that number."""
+    return f"10.99.0.{index + 1}"
+
+
+def pod_range(index: int) -> str:
+    """The addresses of the pods of that machine."""
+    return f"10.244.{index}.0/24"
+
+
+class Machine:
+    """One machine, whose files are below a directory of its own, and whose processes in a cgroup."""
+
+    def __init__(self, cluster: str, index: int, *, directory: Path, detached: bool) -> None:
+        self.index = index
+        self.name = f"node-{index}"
+        self.address = address(index)
+        self.files = directory / self.name
+        self.cgroup = f"{cluster}/{self.name}"
+        """Where its pods are, in each hierarchy."""
+        self._directory = directory
+        self._detached = detached
+        system = f"{self.cgroup}-system"
+        cgroups.create(self.cgroup)
+        cgroups.create(system)
+        self._system = cgroups.marking(system)
+        self._holder = Process(
+            f"machine-{index}",
+            Path(sys.executable),
+            {"name": self.name, "directory": str(self.files)},
+            arguments=("-I", "-S", str(SCRIPT)),
+            directory=directory,
+            ready=(self.files / "ready").exists,
+            cgroup=self._system,
+            detached=detached,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process to whose namespaces (network, mounts…) one goes to be in the machine."""
+        return self._holder.pid
+
+    def start(self) -> None:
+        """Switches it on: nothing runs in it yet, and its network is not connected."""
+        (self.files / "ready").unlink(missing_ok=True)
+        shutil.rmtree(
+            self.files / "run", ignore_errors=True
+        )  # no machine has this from before it was switched on
+        self._holder.start()
+        self._holder.wait_ready()
+        self.run("ip", "link", "set", "lo", "up")
+        # It routes between its pods and the others, and to Services before they become pods' addresses.
+        self.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+
+    def stop(self) -> None:
+        """Kills all that runs in it, as a power cut does, and waits until that is gone."""
+        self._holder.stop(grace=30)
+
+    def process(self, name: str, program: Path, flags: dict[str, str], **arguments: object) -> Process:
+        """A program inside, not started yet; the keywords are those of Process."""
+        return Process(
+            f"{name}-{self.index}",
+            program,
+            flags,
+            directory=self._directory,
+            cgroup=self._system,
+            machine=self.pid,
+            detached=self._detached,
+            **arguments,  # type: ignore[arg-type]
+        )
+
+    def command(self, *words: str | Path) -> list[str]:
+        """A command line that runs these words inside."""
+        launch = [sys.executable, "-I", "-S", str(LAUNCH)]
+        return [*launch, "--cgroup", str(self._system), "--machine", str(self.pid), "--", *map(str, words)]
+
+    def run(self, program: str | Path, *words: str | Path, timeout: float = 120.0) -> str:
+        """What a program prints, run inside to its end. Raises CommandFailed."""
+        path = program if isinstance(program, Path) else _find(program)
+        done = subprocess.run(
+            self.command(path, *words),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )
+        if done.returncode:
+            said = (done.stdout + done.stderr).strip()
+            raise CommandFailed(f"{path.name} {' '.join(map(str, words))}: status {done.returncode}\n{said}")
+        return done.stdout
+
+    @contextmanager
+    def network(self) -> Iterator[None]:
+        """Has this thread, and the processes and threads that it starts, in the machine's network."""
+        with Path("/proc/thread-self/ns/net").open() as before:
+            with Path(f"/proc/{self.pid}/ns/net").open() as inside:
+                _enter_network(inside.fileno())
+            try:
+                yield
+            finally:
+                _enter_network(before.fileno())
+
+
+def connect(machines: Sequence[Machine]) -> None:
+    """Joins the machines: the first gets the bridge, the others a cable each. Nothing leads anywhere else."""
+    first, *others = machines
+    first.run("ip", "link", "add", BRIDGE, "type", "bridge")
+    # A bridge without a port is down; this one has one that ends nowhere.
+    first.run("ip", "link", "add", "nowhere", "type", "veth", "peer", "name", "nowhere-end")
+    for port in ("nowhere", "nowhere-end"):
+        first.run("ip", "link", "set", port, "up")
+    first.run("ip", "link", "set", "nowhere", "master", BRIDGE)
+    _configure(first, BRIDGE, count=len(machines))
+    for each in others:
+        plug_in(first, each, count=len(machines))
+
+
+def plug_in(first: Machine, machine: Machine, *, count: int) -> None:
+    """Connects a machine, one of so many, that has just been switched on."""
+    port = f"to-{machine.name}"
+    # By process id as it is outside: `ip` runs in the network only, not in the first machine's process table.
+    with first.network():
+        for words in (
+            ["link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(machine.pid)],
+            ["link", "set", port, "master", BRIDGE, "up"],
+        ):
+            subprocess.run([_find("ip"), *words], check=True, capture_output=True, text=True)
+    _configure(machine, "eth0", count=count)
+
+
+def _configure(machine: Machine, device: str, *, count: int) -> None:
+    machine.run("ip", "address", "add", f"{machine.address}/24", "dev", device)
+    machine.run("ip", "link", "set", device, "up")
+    # Addresses of Services exist nowhere, but need a route to get as far as kube-proxy's rules.
+    machine.run("ip", "route", "add", SERVICES, "dev", device)
+    for other in range(count):
+        if other != machine.index:
+            machine.run("ip", "route", "add", pod_range(other), "via", address(other))
+
+
+def _find(program: str) -> Path:
+    for directory in (*os.environ.get("PATH", "").split(":"), "/usr/sbin", "/sbin"):
+        if directory and (found := Path(directory) / program).is_file():
+            return found
+    raise CommandFailed(f"there is no `{program}`")
+
+
+def _enter_network(descriptor: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(descriptor, _CLONE_NEWNET):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

@@ -1,0 +1,45 @@
+"""Pods of the tests' own, made of crdkeeper's image, which holds a Python."""
+
+import json
+import time
+from typing import Any, Final
+
+from tests.controlplane.kubectl import Kubectl
+
+IMAGE: Final = "ghcr.io/crdkeeper/crdkeeper:0.1.0"
+_ENDS_SECONDS = 60.0
+
+
+def manifest(name: str, code: str, **spec: Any) -> dict[str, Any]:
+    """A pod that runs Python code; keywords go to its spec. Nobody waits long for its end."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {
+            "terminationGracePeriodSeconds": 0,
+            "restartPolicy": "Never",
+            "containers": [{"name": "main", "image": IMAGE, "command": ["python", "-c", code]}],
+            **spec,
+        },
+    }
+
+
+def apply(kubectl: Kubectl, *objects: dict[str, Any]) -> None:
+    """Applies these objects."""
+    kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+
+def run(kubectl: Kubectl, name: str, code: str, **spec: Any) -> str:
+    """What the code prints in a pod of its own; the pod is then deleted. Fails if the code fails."""
+    apply(kubectl, manifest(name, code, **spec))
+    try:
+        deadline = time.monotonic() + _ENDS_SECONDS
+        while (phase := kubectl("get", "pod", name, "-o=jsonpath={.status.phase}")) in ("Pending", "Running"):
+            assert time.monotonic() < deadline, f"{name} is {phase}: {kubectl('logs', name, check=False)}"
+            time.sleep(0.2)
+        said = kubectl("logs", name)
+        assert phase == "Succeeded", said
+        return said
+    finally:
+        kubectl("delete", "pod", name, "--now")
