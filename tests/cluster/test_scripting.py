@@ -62,7 +62,7 @@ async def test_a_migration_is_created_and_waited_for(
     admin.cleans_up(f"{MIGRATIONS}/{kind.name}")
 
     def script() -> None:
-        migration.create().wait("Succeeded", timeout=SECONDS)
+        migration.create().wait("Ready", timeout=SECONDS)
 
     await asyncio.to_thread(script)
 

@@ -50,7 +50,6 @@ class StorageMigration(CrdkeeperObject):
 
     endpoint = storagemigration.StorageMigration.plural
     kind = "StorageMigration"
-    summary = "Succeeded"
 
     @classmethod
     def for_(
@@ -128,7 +127,7 @@ class VersionConversion(CrdkeeperObject):
 
 
 class DefinitionReport(CrdkeeperObject):
-    """What the operator reports of a CRD; its conditions tell of the CRD's generation, not of its own."""
+    """What the operator reports of a CRD."""
 
     endpoint = definitionreport.DefinitionReport.plural
     kind = "DefinitionReport"
@@ -138,7 +137,7 @@ class DefinitionReport(CrdkeeperObject):
         """What is the case, as last read."""
         return DefinitionReportStatus.model_validate(self.obj.get("status", {}))
 
-    def _stalled(self, generation: int | None) -> Condition | None:
+    def _stalled(self) -> Condition | None:
         """Nothing: a report is no work that could stall, and its CRD may be mended at any time."""
         return None
 
@@ -151,4 +150,4 @@ def report_of(
     `timeout` is in seconds. Raises TimedOut, Deleted, and HTTPError of pykube.
     """
     report = DefinitionReport.named(crd, api=api)
-    return report.wait_until(lambda found: found.status.observed_generation >= generation, timeout=timeout)
+    return report.wait_until(lambda found: found.status.definition_generation >= generation, timeout=timeout)

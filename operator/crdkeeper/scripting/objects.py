@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Self
 from pykube.http import HTTPClient
 from pykube.objects import APIObject
 
-from crdkeeper.api.meta import API_VERSION, Condition, ConditionStatus, find_condition
+from crdkeeper.api.meta import API_VERSION, READY, STALLED, Condition, ConditionStatus, find_condition
 from crdkeeper.scripting.connecting import connect
 from crdkeeper.scripting.errors import ConditionFailed, Deleted, TimedOut
 from crdkeeper.scripting.following import Deadline, Following
@@ -25,10 +25,8 @@ class CrdkeeperObject(APIObject):
     version = API_VERSION
     endpoint: ClassVar[str]
     kind: ClassVar[str]
-    summary: ClassVar[str] = "Ready"
-    """The condition that sums up the others."""
     hopeless: ClassVar[frozenset[str]] = frozenset()
-    """Reasons of the summary that stay until somebody changes something."""
+    """Reasons of Ready=False that stay until somebody changes something."""
 
     @classmethod
     def named(cls, name: str, *, api: HTTPClient | None = None) -> Self:
@@ -59,47 +57,44 @@ class CrdkeeperObject(APIObject):
 
     @property
     def ready(self) -> bool:
-        """Whether the summary is True of the object as it is now specified, as last read."""
-        found = self._current(self.summary, None)
+        """Whether Ready is True of the object as it is now specified, as last read."""
+        found = self._current(READY)
         return found is not None and found.status == "True"
 
     def wait(
         self,
-        condition: str | None = None,
+        condition: str = READY,
         status: ConditionStatus = "True",
         *,
         timeout: float = WAIT_SECONDS,
-        generation: int | None = None,
         give_up_on: Collection[str] | None = None,
     ) -> Self:
         """Wait until a condition has a status; the object is then as it was at that moment. Returns itself.
 
-        `condition` is the summary by default. `timeout` is in seconds. A condition counts if it was derived
-        from the object's present spec, or from `generation` or later. An object that does not exist yet is
-        waited for. `give_up_on` names the reasons that are not worth waiting for, instead of those that are
-        not by default: `hopeless`, and whatever has the object Stalled.
+        `timeout` is in seconds. A condition counts if it was derived from the object's present spec. An
+        object that does not exist yet is waited for. `give_up_on` names the reasons that are not worth waiting
+        for, instead of those that are not by default: `hopeless`, and whatever has the object Stalled.
 
         Raises ConditionFailed if that will not come by itself: the object's work has ended, or the condition
-        or the summary is False with a reason to give up on. Raises TimedOut, Deleted, and HTTPError of pykube
+        or Ready is False with a reason to give up on. Raises TimedOut, Deleted, and HTTPError of pykube
         if the API server refuses, as with 403.
         """
-        wanted = condition or self.summary
 
         def holds(_: Self) -> bool:
-            found = self._current(wanted, generation)
+            found = self._current(condition)
             if found is not None and found.status == status:
                 return True
-            self._give_up(wanted, status, generation, give_up_on)
+            self._give_up(condition, status, give_up_on)
             return False
 
-        return self._follow(holds, f"{wanted} is not {status}", wanted, timeout)
+        return self._follow(holds, f"{condition} is not {status}", condition, timeout)
 
     def wait_until(self, holds: Callable[[Self], bool], *, timeout: float = WAIT_SECONDS) -> Self:
         """Wait until `holds` says so of the object, which is asked at each change. Returns the object.
 
         Otherwise like `wait`, but it gives up for no reason of its own.
         """
-        return self._follow(holds, "not as wanted", self.summary, timeout)
+        return self._follow(holds, "not as wanted", READY, timeout)
 
     def _follow(self, holds: Callable[[Self], bool], wanting: str, about: str, timeout: float) -> Self:
         uid = self.obj["metadata"].get("uid")
@@ -128,30 +123,29 @@ class CrdkeeperObject(APIObject):
         """Whether nothing happens any more by itself."""
         return False
 
-    def _current(self, type_: str, generation: int | None) -> Condition | None:
+    def _current(self, type_: str) -> Condition | None:
         """A condition unless it is about an older spec."""
         found = self.condition(type_)
-        least = self.obj["metadata"].get("generation", 0) if generation is None else generation
+        least = self.obj["metadata"].get("generation", 0)
         return found if found is not None and found.observed_generation >= least else None
 
-    def _stalled(self, generation: int | None) -> Condition | None:
+    def _stalled(self) -> Condition | None:
         """The condition that says that somebody must do something first, if it is so."""
-        found = self._current("Stalled", generation)
+        found = self._current(STALLED)
         return found if found is not None and found.status == "True" else None
 
     def _give_up(
         self,
         wanted: str,
         status: ConditionStatus,
-        generation: int | None,
         reasons: Collection[str] | None,
     ) -> None:
         """Raises ConditionFailed if there is no point in waiting any longer."""
-        found = self._current(wanted, generation)
-        stalled = self._stalled(generation)
+        found = self._current(wanted)
+        stalled = self._stalled()
         if stalled is not None and reasons is None:
             raise ConditionFailed(f"{self._called} is stalled: {_told(stalled)}", stalled)
-        for each in (found, self._current(self.summary, generation)):
+        for each in (found, self._current(READY)):
             futile = self.hopeless if reasons is None else reasons
             if each is not None and each.status == "False" and each.reason in futile:
                 raise ConditionFailed(f"{self._called}: {each.type} is False: {_told(each)}", each)
@@ -162,8 +156,8 @@ class CrdkeeperObject(APIObject):
     def _seen(self, wanted: str) -> str:
         found = self.condition(wanted)
         if found is not None:
-            stale = found if self._current(wanted, None) is None else None
-            return f"It is {found.status}{' of an older spec' if stale else ''}: {_told(found)}"
+            age = " of an older spec" if self._current(wanted) is None else ""
+            return f"It is {found.status}{age}: {_told(found)}"
         if "uid" not in self.obj["metadata"]:
             return "There is no such object."
         return f"It has the conditions {', '.join(each.type for each in self.conditions) or '(none)'}."

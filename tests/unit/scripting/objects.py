@@ -42,7 +42,7 @@ def condition(type_: str, status: str, reason: str = "Because", message: str = "
     }
 
 
-RUNNING = condition("Succeeded", "Unknown", "Rewriting", "Objects are being rewritten.")
-DONE = condition("Succeeded", "True", "Migrated", "All objects are proved.")
-EXHAUSTED = condition("Succeeded", "False", "RetriesExhausted", "2 objects were refused.")
-FORBIDDEN = condition("Succeeded", "False", "Forbidden", "Not permitted: patch databases.example.com.")
+RUNNING = condition("Ready", "Unknown", "Rewriting", "Objects are being rewritten.")
+DONE = condition("Ready", "True", "Migrated", "All objects are proved.")
+EXHAUSTED = condition("Ready", "False", "RetriesExhausted", "2 objects were refused.")
+FORBIDDEN = condition("Ready", "False", "Forbidden", "Not permitted: patch databases.example.com.")

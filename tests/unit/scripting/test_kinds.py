@@ -117,11 +117,11 @@ def test_an_object_is_read_by_its_name() -> None:
 
 def test_conditions_are_typed(nowhere: HTTPClient) -> None:
     found = StorageMigration(nowhere, migration(DONE, condition("Trimmed", "False", "NotRequested")))
-    assert [each.type for each in found.conditions] == ["Succeeded", "Trimmed"]
+    assert [each.type for each in found.conditions] == ["Ready", "Trimmed"]
     trimmed = found.condition("Trimmed")
     assert trimmed is not None
     assert (trimmed.status, trimmed.reason, trimmed.observed_generation) == ("False", "NotRequested", 1)
-    assert found.condition("Ready") is None
+    assert found.condition("Verified") is None
     assert found.ready
 
 
@@ -130,14 +130,14 @@ def test_a_report_is_waited_for_until_it_is_about_that_generation() -> None:
         return {
             **migration(condition("Ready", "True")),
             "kind": "DefinitionReport",
-            "status": {"observedGeneration": seen, "findingCounts": {"total": 3}},
+            "status": {"observedGeneration": 1, "definitionGeneration": seen, "findingCounts": {"total": 3}},
         }
 
     later = watch(event("ADDED", report(4)), event("MODIFIED", report(5)))
     with serving(listing(), later) as server:
         api = HTTPClient(KubeConfig.from_url(server.url))
         found = report_of(NAME, api=api, generation=5)
-    assert (found.status.observed_generation, found.status.finding_counts.total) == (5, 3)
+    assert (found.status.definition_generation, found.status.finding_counts.total) == (5, 3)
     assert server.requests[0].path == "/apis/crdkeeper.dev/v1alpha1/definitionreports"
 
 

@@ -53,7 +53,7 @@ def waited_for(*answers: Answer) -> Iterator[tuple[ApiServer, StorageMigration]]
 
 def test_what_is_so_already_needs_no_watch() -> None:
     with waited_for(listing(migration(DONE))) as (server, found):
-        assert found.wait("Succeeded", timeout=PLENTY) is found
+        assert found.wait("Ready", timeout=PLENTY) is found
     (request,) = server.requests
     assert request.path == "/apis/crdkeeper.dev/v1alpha1/storagemigrations"
     assert request.query == {"fieldSelector": f"metadata.name={NAME}"}
@@ -187,7 +187,7 @@ def test_when_the_time_is_over_the_error_says_what_held_it_up() -> None:
     assert isinstance(raised.value, TimeoutError)
     assert (raised.value.reason, raised.value.message) == ("Forbidden", FORBIDDEN["message"])
     assert str(raised.value) == (
-        f"StorageMigration {NAME}: after 0.3 s Succeeded is not True. It is False: Forbidden: "
+        f"StorageMigration {NAME}: after 0.3 s Ready is not True. It is False: Forbidden: "
         "Not permitted: patch databases.example.com."
     )
 
@@ -195,7 +195,7 @@ def test_when_the_time_is_over_the_error_says_what_held_it_up() -> None:
 def test_a_condition_that_is_not_there_is_named_with_those_that_are() -> None:
     with (
         waited_for(listing(migration(RUNNING)), watch(stays=True)) as (_, found),
-        pytest.raises(TimedOut, match="It has the conditions Succeeded"),
+        pytest.raises(TimedOut, match="It has the conditions Ready"),
     ):
         found.wait("Reday", timeout=SHORT)
 
@@ -208,7 +208,7 @@ def test_what_cannot_be_reached_is_said() -> None:
         found.wait(timeout=SHORT)
 
 
-@pytest.mark.parametrize("wanted", ["Succeeded", "Trimmed", "Ready"])
+@pytest.mark.parametrize("wanted", ["Ready", "Trimmed", "Migrated"])
 def test_an_end_without_it_is_a_failure(wanted: str) -> None:
     end = migration(EXHAUSTED, condition("Trimmed", "Unknown", "Pending", "Not yet."), ended=True)
     with (
@@ -216,7 +216,7 @@ def test_an_end_without_it_is_a_failure(wanted: str) -> None:
         pytest.raises(ConditionFailed, match=f"has ended, and {wanted} is not True") as raised,
     ):
         found.wait(wanted, timeout=PLENTY)
-    reasons = {"Succeeded": "RetriesExhausted", "Trimmed": "Pending", "Ready": ""}
+    reasons = {"Ready": "RetriesExhausted", "Trimmed": "Pending", "Migrated": ""}
     assert raised.value.reason == reasons[wanted]
 
 
@@ -237,13 +237,6 @@ def test_a_condition_of_an_older_spec_does_not_count() -> None:
     assert not found.ready
 
 
-def test_a_generation_can_be_asked_for() -> None:
-    new = migration({**DONE, "observedGeneration": 7}, version=101)
-    with waited_for(listing(migration(DONE)), watch(event("MODIFIED", new))) as (server, found):
-        found.wait(generation=7, timeout=PLENTY)
-    assert len(server.requests) == 2
-
-
 def test_a_setback_that_can_pass_is_waited_out() -> None:
     with waited_for(
         listing(migration(FORBIDDEN)), watch(event("MODIFIED", migration(DONE, version=101)))
@@ -257,7 +250,7 @@ def test_reasons_to_give_up_on_can_be_named() -> None:
         pytest.raises(ConditionFailed, match="Not permitted: patch") as raised,
     ):
         found.wait(timeout=PLENTY, give_up_on={"Forbidden"})
-    assert raised.value.condition == found.condition("Succeeded")
+    assert raised.value.condition == found.condition("Ready")
 
 
 STALLED = condition("Stalled", "True", "Broken", "Mend it.")
