@@ -15,6 +15,7 @@ from tests.cluster.harness import NAMESPACE, Operator
 from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
+from tests.kstatus import status_of
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +107,8 @@ def test_objects_that_do_not_survive_the_rules_are_named(scene: Scene) -> None:
 def test_a_plan_changes_nothing(scene: Scene) -> None:
     scene.create("v1", "mine", V1)
     scene.convert(RULES, mode="Plan")
-    found = scene.wait("Ready", "False", "PlanOnly")
+    found = scene.wait("Ready", "True", "PlanOnly")
+    assert status_of(found) == "Current"
     assert found["status"]["verification"]["objects"] == 1
     assert scene.conversion() == {"strategy": "None"}
     scene.convert(RULES, mode="Execute")

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from crdkeeper.api.meta import ObjectMeta, find_condition
+from crdkeeper.api.meta import READY, ObjectMeta, find_condition
 from crdkeeper.api.versionconversion import (
     SHOWN,
     ConversionVerification,
@@ -49,7 +49,6 @@ from crdkeeper.core.conversion.standing import (
     CONFIGURED,
     CONVERTING,
     IN_USE,
-    READY,
     SERVING,
     VERIFIED,
     Standing,
@@ -190,7 +189,7 @@ class VersionConversions:
             return _WAITING if owner.status.verification.objects < _MANY else 10 * _SETTLED
         if owner.spec.mode == "Plan":
             standing.conclude(
-                Step("False", "PlanOnly", "The rules are verified. Nothing was changed, as mode is Plan.")
+                Step("True", "PlanOnly", "The rules are verified. Nothing was changed, as mode is Plan.")
             )
             return None
         bundle, problem = self._certificate()
@@ -315,7 +314,7 @@ class VersionConversions:
             await send_event(
                 self._client,
                 standing.owner,
-                "Normal" if last.done or last.reason == "PlanOnly" else "Warning",
+                "Normal" if last.done else "Warning",
                 last.reason,
                 last.message,
                 instance=self._identity,

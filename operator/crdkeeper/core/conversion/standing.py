@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from crdkeeper.api.meta import ConditionStatus, find_condition, set_condition
+from crdkeeper.api.meta import READY, ConditionStatus, find_condition, set_condition, summarize
 from crdkeeper.api.texts import bounded
 from crdkeeper.api.versionconversion import VersionConversion
 
@@ -13,10 +13,11 @@ VERIFIED: Final = "Verified"
 SERVING: Final = "Serving"
 CONFIGURED: Final = "Configured"
 CONVERTING: Final = "Converting"
-READY: Final = "Ready"
 IN_USE: Final = "InUse"
 """No step: whether the rules could go without harm. The manifests' admission policy reads it by this name."""
 STEPS: Final = (COMPILED, VERIFIED, SERVING, CONFIGURED, CONVERTING)
+_PASSING: Final = frozenset(("DefinitionNotFound", "NoCertificate", "WebhookUnreachable"))
+"""Reasons of a step that is not done yet and needs no person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ class Standing:
                 missing = missing or each
         step = final or self._ready(missing)
         self.put(READY, step)
+        stalled = step.status == "False" and step.reason not in _PASSING
+        summarize(status.conditions, stalled=stalled, now=self.now)
 
     def _ready(self, missing: str | None) -> Step:
         status, generation = self.owner.status, self.owner.metadata.generation

@@ -3,9 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from crdkeeper.api.meta import ObjectMeta, find_condition
+import pytest
+
+from crdkeeper.api.meta import READY, ObjectMeta, find_condition
 from crdkeeper.api.versionconversion import VersionConversion, VersionConversionStatus
-from crdkeeper.core.conversion.standing import READY, STEPS, Standing, Step
+from crdkeeper.core.conversion.standing import STEPS, Standing, Step
+from tests.kstatus import status_of
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 DONE = Step("True", "Done", "Done.")
@@ -54,6 +57,26 @@ def test_what_serves_goes_on_and_is_said_to() -> None:
         "No. The rules of generation 1 go on serving.",
     )
     assert told(found, "Serving")[0] == "True"
+
+
+@pytest.mark.parametrize(
+    ("steps", "status"),
+    [
+        ([], "InProgress"),
+        ([DONE] * 5, "Current"),
+        ([Step("False", "InvalidRules", "No.")], "Failed"),
+        ([DONE, Step("Unknown", "Verifying", "Wait.")], "InProgress"),
+        ([DONE, DONE, Step("False", "NoCertificate", "It is made.")], "InProgress"),
+        ([DONE, DONE, DONE, Step("False", "OtherWebhook", "Decide.")], "Failed"),
+    ],
+)
+def test_kstatus_judges_it_as_its_users_do(steps: list[Step], status: str) -> None:
+    found = standing()
+    for condition, step in zip(STEPS, steps, strict=False):
+        found.put(condition, step)
+    found.conclude()
+    shown = {"metadata": {"generation": 1}, "status": found.owner.status.to_object()}
+    assert status_of(shown) == status
 
 
 def test_only_what_changed_is_news() -> None:
