@@ -72,8 +72,8 @@ class CrdkeeperObject(APIObject):
         """Wait until a condition has a status; the object is then as it was at that moment. Returns itself.
 
         `timeout` is in seconds. A condition counts if it was derived from the object's present spec. An
-        object that does not exist yet is waited for. `give_up_on` names the reasons that are not worth waiting
-        for, instead of those that are not by default: `hopeless`, and whatever has the object Stalled.
+        object that does not exist yet is waited for. `give_up_on` names the reasons that are not worth
+        waiting for, instead of those that are not by default: `hopeless`, and whatever has it Stalled.
 
         Raises ConditionFailed if that will not come by itself: the object's work has ended, or the condition
         or Ready is False with a reason to give up on. Raises TimedOut, Deleted, and HTTPError of pykube
