@@ -113,7 +113,6 @@ class VersionConversion(CrdkeeperObject):
 
     endpoint = versionconversion.VersionConversion.plural
     kind = "VersionConversion"
-    hopeless = frozenset({"InvalidRules", "Lossy", "ObjectsFail", "OtherWebhook", "PlanOnly"})
 
     @property
     def spec(self) -> VersionConversionSpec:

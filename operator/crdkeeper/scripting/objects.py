@@ -25,8 +25,6 @@ class CrdkeeperObject(APIObject):
     version = API_VERSION
     endpoint: ClassVar[str]
     kind: ClassVar[str]
-    hopeless: ClassVar[frozenset[str]] = frozenset()
-    """Reasons of Ready=False that stay until somebody changes something."""
 
     @classmethod
     def named(cls, name: str, *, api: HTTPClient | None = None) -> Self:
@@ -72,12 +70,12 @@ class CrdkeeperObject(APIObject):
         """Wait until a condition has a status; the object is then as it was at that moment. Returns itself.
 
         `timeout` is in seconds. A condition counts if it was derived from the object's present spec. An
-        object that does not exist yet is waited for. `give_up_on` names the reasons that are not worth
-        waiting for, instead of those that are not by default: `hopeless`, and whatever has it Stalled.
+        object that does not exist yet is waited for. By default a wait ends when the object is Stalled;
+        instead `give_up_on` can name reasons, of the condition or of Ready, that are not worth waiting for.
 
-        Raises ConditionFailed if that will not come by itself: the object's work has ended, or the condition
-        or Ready is False with a reason to give up on. Raises TimedOut, Deleted, and HTTPError of pykube
-        if the API server refuses, as with 403.
+        Raises ConditionFailed if that will not come by itself: the object's work has ended, it is Stalled, or
+        there is such a reason. Raises TimedOut, Deleted, and HTTPError of pykube if the API server refuses,
+        as with 403.
         """
 
         def holds(_: Self) -> bool:
@@ -146,8 +144,7 @@ class CrdkeeperObject(APIObject):
         if stalled is not None and reasons is None:
             raise ConditionFailed(f"{self._called} is stalled: {_told(stalled)}", stalled)
         for each in (found, self._current(READY)):
-            futile = self.hopeless if reasons is None else reasons
-            if each is not None and each.status == "False" and each.reason in futile:
+            if each is not None and each.status == "False" and each.reason in (reasons or ()):
                 raise ConditionFailed(f"{self._called}: {each.type} is False: {_told(each)}", each)
         if self._ended():
             text = f"{self._called} has ended, and {wanted} is not {status}. {self._seen(wanted)}"
