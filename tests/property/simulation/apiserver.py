@@ -270,7 +270,7 @@ class Server:
             return await self.write(key, "rewrite", seconds, expected=body["metadata"]["resourceVersion"])
         await self._pause(seconds)
         found = self._etcd.objects.get(key)
-        return _not_found(key) if found is None else _json(200, {"metadata": _metadata(key, found.revision)})
+        return _not_found(key) if found is None else _json(200, _object(key, found.revision))
 
     def _list(self, token: str, limit: int) -> Answer:
         revision, _, after = token.partition("~") if token else (str(self._etcd.revision), "", "")
@@ -289,7 +289,7 @@ class Server:
             self._snapshots[int(revision)] = listed
             metadata["continue"] = f"{revision}~{'/'.join(shown[-1])}"
             metadata["remainingItemCount"] = len(rest) - len(shown)
-        items = [{"metadata": _metadata(key, listed[key])} for key in shown]
+        items = [_object(key, listed[key]) for key in shown]
         return _json(200, {"metadata": metadata, "items": items})
 
     async def write(self, key: Key, verb: str, seconds: float, *, expected: str = "") -> Answer:
@@ -314,7 +314,7 @@ class Server:
         if verb == "delete":
             self._etcd.delete(key)
             return _json(200, {})
-        return _json(200, {"metadata": _metadata(key, self._store(key, verb, view.storage, old).revision)})
+        return _json(200, _object(key, self._store(key, verb, view.storage, old).revision))
 
     def _store(self, key: Key, verb: str, version: str, old: Stored | None) -> Stored:
         content = 0 if old is None else old.content + (verb == "update")
@@ -327,8 +327,9 @@ def _json(code: int, body: Any) -> Answer:
     return Answer(code, orjson.dumps(body))
 
 
-def _metadata(key: Key, revision: int) -> dict[str, str]:
-    return {"namespace": key[0], "name": key[1], "resourceVersion": str(revision)}
+def _object(key: Key, revision: int) -> dict[str, Any]:
+    metadata = {"namespace": key[0], "name": key[1], "resourceVersion": str(revision)}
+    return {"kind": "PartialObjectMetadata", "metadata": metadata}
 
 
 def _not_found(key: Key) -> Answer:
