@@ -11,22 +11,24 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.client import METADATA_ONLY_LIST, ApiError, Client, Unreachable, find
 from crdkeeper.cluster.connection import ConfigurationError, Connection
 from crdkeeper.cluster.namespaces import Home, look_home, until_uninstalled
-from crdkeeper.cluster.versionconversions import BUNDLE_LABEL, BUNDLE_SELECTOR, bundle_of, bundles_path
+from crdkeeper.cluster.versionconversions import BUNDLE_SELECTOR, bundle_of, bundles_path
 from crdkeeper.cluster.watches import watch
 from crdkeeper.core.conversion.bundle import BadBundle, digest, unpacked
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.core.dnsnames import subdomain_errors
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.webhook.rulebook import Served
 
 _log = logging.getLogger(__name__)
 
-_UNKNOWN_SECONDS = 1.0
-"""How long a name that has no bundle is not asked for again."""
-_MOST_UNKNOWN = 1000
+_LOOK_PAUSE = 1.0
+"""Between two looks for names that are not known, whoever asks for whatever names."""
 _LOOK_SECONDS = 2.0
+"""How long a request waits for one."""
+_MOST_WAITING = 100
 
 
 class ClusterRules:
@@ -39,8 +41,11 @@ class ClusterRules:
         self._namespace = namespace
         self._client: Client | None = None
         self._version = ""
-        self._unknown: dict[str, float] = {}
-        self._looking: dict[str, asyncio.Task[None]] = {}
+        self._seen: dict[str, str] = {}
+        """The resourceVersions of bundles by name."""
+        self._looking: asyncio.Task[None] | None = None
+        self._looked = 0.0
+        self._waiting = 0
         self._at_home = False
         """Whether our namespace could be looked at."""
 
@@ -81,19 +86,24 @@ class ClusterRules:
                     _log.warning("The rules cannot be read: %s", again)
 
     async def look_again(self, name: str) -> None:
-        """Read the bundle of one CRD: the watch may be behind the API server that asks."""
-        now = time.monotonic()
-        if now < self._unknown.get(name, 0.0):
+        """Look for new bundles: the watch may be behind the API server that asks for this one.
+
+        Anybody can ask for any name, so that one look serves all, there is one at a time, and then a pause.
+        """
+        if "." not in name or subdomain_errors(name) or self._waiting >= _MOST_WAITING:
             return
-        task = self._looking.get(name)
-        if task is None:
-            task = self._looking[name] = asyncio.create_task(self._look(name))
-            task.add_done_callback(lambda _: self._looking.pop(name, None))
-        await asyncio.wait({task}, timeout=_LOOK_SECONDS)
-        if name not in self.conversions:
-            if len(self._unknown) >= _MOST_UNKNOWN:
-                self._unknown.clear()
-            self._unknown[name] = now + _UNKNOWN_SECONDS
+        now = time.monotonic()
+        if self._looking is None:
+            if now < self._looked + _LOOK_PAUSE:
+                return
+            self._looked = now
+            self._looking = asyncio.create_task(self._look())
+            self._looking.add_done_callback(self._have_looked)
+        self._waiting += 1
+        try:
+            await asyncio.wait({self._looking}, timeout=max(0.0, self._looked + _LOOK_SECONDS - now))
+        finally:
+            self._waiting -= 1
 
     async def uninstalled(self) -> None:
         """Return only when our namespace is being removed."""
@@ -103,17 +113,23 @@ class ClusterRules:
     async def _look_home(self) -> Home:
         return await look_home(await self._connected(), self._namespace)
 
-    async def _look(self, name: str) -> None:
+    def _have_looked(self, _: asyncio.Task[None]) -> None:
+        self._looking = None
+        self._looked = time.monotonic()
+
+    async def _look(self) -> None:
         try:
             client = await self._connected()
-            answer = await client.send("GET", bundles_path(self._namespace, _segment(name)))
-        except (Unreachable, ConfigurationError) as error:
-            _log.warning("%s: its rules cannot be read: %s", name, error)
-            return
-        if answer.code == 200:
-            found = answer.json()
-            if BUNDLE_LABEL in (found["metadata"].get("labels") or {}):
-                await self._saw("ADDED", found)
+            path = f"{bundles_path(self._namespace)}?labelSelector={BUNDLE_SELECTOR}"
+            listed = await client.request("GET", path, accept=METADATA_ONLY_LIST)
+            for each in listed["items"]:
+                name, version = each["metadata"]["name"], each["metadata"]["resourceVersion"]
+                if self._seen.get(name) != version:
+                    found = await find(client, bundles_path(self._namespace, name))
+                    if found is not None:
+                        await self._saw("ADDED", found)
+        except (ApiError, Unreachable, ConfigurationError) as error:
+            _log.warning("New rules cannot be looked for: %s", error)
 
     async def _connected(self) -> Client:
         if self._client is None:
@@ -133,8 +149,10 @@ class ClusterRules:
     async def _saw(self, type_: str, found: Mapping[str, Any]) -> None:
         name = found["metadata"]["name"]
         if type_ == "DELETED":
+            self._seen.pop(name, None)
             _log.warning("%s: its rules are gone; they serve until this process ends.", name)
             return
+        self._seen[name] = found["metadata"]["resourceVersion"]
         content = bundle_of(found)
         known = self.conversions.get(name)
         if content is not None and known is not None and known.digest == digest(content):
@@ -149,7 +167,6 @@ class ClusterRules:
             return
         self.conversions[name] = served
         self.problems.pop(name, None)
-        self._unknown.pop(name, None)
         _log.info("Converting %s between %s.", name, ", ".join(served.conversion.versions))
 
 
@@ -160,8 +177,3 @@ def _compiled(content: bytes | None) -> Served:
     if not isinstance(made, Conversion):
         raise BadBundle("; ".join(map(str, made)))
     return Served(made, digest(content))
-
-
-def _segment(name: str) -> str:
-    """A path's last segment from a request that anybody may have sent: names of CRDs have nothing else."""
-    return "".join(each for each in name if each.isalnum() or each in "-.")[:253] or "-"
