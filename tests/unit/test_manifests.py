@@ -59,3 +59,15 @@ def test_an_alert_says_what_to_do(alert: dict[str, Any]) -> None:
 def test_an_alert_looks_at_metrics_that_exist(alert: dict[str, Any]) -> None:
     exposed = {family.name for family in Metrics().registry.collect()}
     assert set(re.findall(r"crdkeeper_\w+", alert["expr"])) <= exposed
+
+
+@pytest.mark.parametrize(("part", "open_to_all"), [("operator", []), ("webhook", ["https"])])
+def test_only_conversions_can_be_reached_from_everywhere(part: str, open_to_all: list[str]) -> None:
+    policy = load(MANIFESTS / part / "networkpolicy.yaml")["spec"]
+    pod = load(MANIFESTS / part / "deployment.yaml")["spec"]["template"]
+    assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert policy["policyTypes"] == ["Ingress"]
+    ports = {each["name"] for each in pod["spec"]["containers"][0]["ports"]}
+    ingress = policy["ingress"]
+    assert {port["port"] for each in ingress for port in each["ports"]} == ports
+    assert [port["port"] for each in ingress if "from" not in each for port in each["ports"]] == open_to_all
