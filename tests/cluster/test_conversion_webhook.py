@@ -114,7 +114,7 @@ def test_an_object_that_cannot_be_converted_is_named_and_the_others_are_served(c
     assert crontabs.spec("v1", "good") == {"port": 80}
     with pytest.raises(KubectlError) as refused:
         crontabs.get("v1", "bad")
-    assert "CronTab default/bad: spec.port: 'http' is no integer" in str(refused.value)
+    assert "CronTab default/bad: spec.port: a string that is no integer" in str(refused.value)
 
 
 def test_rules_that_do_not_compile_never_replace_those_that_serve(
