@@ -15,6 +15,7 @@ from crdkeeper.core.conversion import fieldpaths
 from crdkeeper.core.conversion.actions import Action, Carry, Compute, Fill, Join, Split, Tree
 from crdkeeper.core.conversion.coverage import HUB, SPOKE, Coverage, other_side
 from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, BadPath, Steps, show
+from crdkeeper.core.conversion.keptaside import PREFIX
 from crdkeeper.core.conversion.pairs import SCALARS, Unfit, converter
 from crdkeeper.core.conversion.template import BadTemplate, Template
 from crdkeeper.core.conversion.values import Convert, Unconvertible, casting, kind_of
@@ -169,6 +170,8 @@ class Scope:
             steps = fieldpaths.parse(text)
             if self._top:
                 fieldpaths.check_top(steps)
+                if steps[0] == "metadata" and steps[2].startswith(PREFIX):
+                    raise BadPath(f"{show(steps)}: holds what the conversion keeps aside")
         except BadPath as error:
             self._error(where, str(error))
             return None

@@ -254,6 +254,13 @@ WRONG: dict[str, tuple[Any, Any, str, str, str]] = {
         "spec.spokes[0].rules[0].spoke",
         "single annotations and labels only",
     ),
+    "what is kept aside": (
+        obj(a=STRING),
+        obj(),
+        "- {hub: spec.a, spoke: 'metadata.annotations[conversion.crdkeeper.dev/v1]'}",
+        "spec.spokes[0].rules[0].spoke",
+        "holds what the conversion keeps aside",
+    ),
     "no path": (
         obj(a=STRING),
         obj(),
