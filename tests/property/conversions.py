@@ -338,6 +338,7 @@ class Drawn:
 
     spec: dict[str, Any]
     conversion: Conversion
+    schemas: dict[str, dict[str, Any]]
     objects: dict[str, dict[str, Any]]
 
 
@@ -369,7 +370,7 @@ def conversions(draw: st.DrawFn) -> Drawn:
     made = compile_conversion(VersionConversionSpec.model_validate(spec), schemas)
     assert isinstance(made, Conversion), (made, spec)
     objects = {version: draw(_objects(version, side)) for version, side in sides.items()}
-    return Drawn(spec, made, objects)
+    return Drawn(spec, made, schemas, objects)
 
 
 @st.composite

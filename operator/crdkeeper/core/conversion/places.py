@@ -1,7 +1,6 @@
 """Places in an object: where entries were put back, where two objects differ, where a schema is violated."""
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
 from typing import Any, Final
 
 from crdkeeper.core.conversion.keptaside import Entry, canonical
@@ -11,17 +10,18 @@ Place = tuple[str | int | bytes | None, ...]
 ORDER: Final = None
 """The last step to the order of a list, which is a matter of its own."""
 
+_HERE: Final = object()
+"""In a tree of places: one ends here."""
+_POSITIONS: Final = object()
+"""Items that are known by their positions go on from here."""
+_NAMES: Final = object()
+"""Items that are known by their names do."""
+
 
 def place_of(entry: Entry) -> Place:
     """Where an entry says that something is."""
     steps = [step if isinstance(step, str | int) else canonical(step) or b"" for step in entry["at"]]
     return (*steps, ORDER) if "order" in entry else tuple(steps)
-
-
-class _Mark(Enum):
-    HERE = "a place ends here"
-    POSITIONS = "an item that is known by its position goes on from here"
-    NAMES = "an item that is known by its name goes on from here"
 
 
 class Places:
@@ -36,20 +36,20 @@ class Places:
             tree = self._tree
             for step in place:
                 if type(step) is int:
-                    tree[_Mark.POSITIONS] = True
+                    tree[_POSITIONS] = True
                 elif type(step) is bytes:
-                    tree[_Mark.NAMES] = True
+                    tree[_NAMES] = True
                 tree = tree.setdefault(step, {})
-            tree[_Mark.HERE] = True
+            tree[_HERE] = True
 
     def around(self, place: Place) -> bool:
         """Whether one of them is this place, or what it is in."""
         tree = self._tree
         for step in place:
-            if _Mark.HERE in tree or _crossed(tree, step):
+            if _HERE in tree or _crossed(tree, step):
                 return True
             tree = tree.get(step, {})
-        return _Mark.HERE in tree
+        return _HERE in tree
 
     def within(self, place: Place) -> bool:
         """Whether one of them is this place, or in it."""
@@ -64,10 +64,10 @@ class Places:
 
     def meets(self, place: Place) -> bool:
         """Whether one of them is this place, in it, or what it is in."""
-        return self.around(place) or self.within(place)
+        return bool(self._tree) and (self.around(place) or self.within(place))
 
 
 def _crossed(tree: Mapping[Any, Any], step: str | int | bytes | None) -> bool:
     if type(step) is int:
-        return _Mark.NAMES in tree
-    return type(step) is bytes and _Mark.POSITIONS in tree
+        return _NAMES in tree
+    return type(step) is bytes and _POSITIONS in tree

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from crdkeeper.core.conversion import keptaside, restoring
 from crdkeeper.core.conversion.keptaside import PREFIX
 from crdkeeper.core.conversion.objects import Conversion, Tally
 from tests.unit.core.conversion.samples import INTEGER, STRING, at, compiled, list_of, map_of, obj
@@ -291,3 +292,33 @@ def test_a_pattern_that_takes_long_lets_nothing_in() -> None:
     tally = Tally()
     assert conversion.convert(value, "v1", tally) == at("v1", {"a": "x"})
     assert tally.ignored == 1
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_the_work_grows_with_the_size_alone(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list whose items all change, and a note whose entries name them in the wrong places."""
+    each = "- {hub: spec.all, spoke: spec.all, each: [{hub: e, aside: true}]}"
+    conversion = compiled(obj(all=list_of(obj(e=INTEGER))), {"v2": (obj(all=list_of(obj())), each)})
+
+    def steps(number: int) -> int:
+        fields = [{"at": ["spec", "all", number - i], "was": {"e": i}, "is": {}} for i in range(number)]
+        forged = {PREFIX + "v1": note(*fields, *fields)} if version == "v1" else {}
+        items = [{}] * number if version == "v1" else [{"e": 1}] * number
+        value = at("v2" if version == "v1" else "v1", {"all": items}, annotations=forged)
+        counted = 0
+
+        def count(one: Any, other: Any) -> bool:
+            nonlocal counted
+            counted += 1
+            return bool(original(one, other))
+
+        original = keptaside.same
+        with monkeypatch.context() as patch:
+            patch.setattr(keptaside, "same", count)
+            patch.setattr(restoring, "same", count)
+            conversion.convert(value, version)
+        return counted
+
+    small, large = steps(100), steps(800)
+    assert small >= 100
+    assert large <= 9 * small
