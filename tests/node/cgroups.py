@@ -63,18 +63,18 @@ def names() -> set[str]:
 
 def processes(name: str) -> set[int]:
     """All that run in it, at any level."""
-    return {pid for group in _groups(name) for pid in _pids(group)}
+    return {pid for group in _groups(name) for pid in pids(group)}
 
 
 def remove(name: str) -> None:
     """Kills all that runs in it and removes it. Raises CgroupsLeft."""
     deadline = time.monotonic() + _ENDS_SECONDS
-    while pids := processes(name):
-        for pid in pids:
+    while alive := processes(name):
+        for pid in alive:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if time.monotonic() > deadline:
-            raise CgroupsLeft(f"these processes of {name} do not end: {sorted(pids)}")
+            raise CgroupsLeft(f"these processes of {name} do not end: {sorted(alive)}")
         time.sleep(0.05)
     while groups := list(_groups(name)):
         for group in groups:
@@ -96,7 +96,8 @@ def _groups(name: str) -> Iterator[Path]:
             )
 
 
-def _pids(group: Path) -> list[int]:
+def pids(group: Path) -> list[int]:
+    """The processes of one cgroup, without those below it."""
     try:
         return [int(each) for each in (group / "cgroup.procs").read_text().split()]
     except OSError:  # it has just gone

@@ -75,6 +75,13 @@ class NodeCluster:
         return self._plane
 
     @property
+    def name(self) -> str:
+        """That of its cgroups, which nothing else on this machine has."""
+        if self._record is None:
+            raise RuntimeError("the cluster was not started")
+        return self._record.name
+
+    @property
     def logs(self) -> Path:
         """The directory with each program's log."""
         return self.directory / "logs"
@@ -110,7 +117,7 @@ class NodeCluster:
         for process in self._others:
             process.stop()
         if self._plane is not None:
-            self._plane.stop()
+            self._plane.stop(grace=1.0)  # nothing of it is kept
         if self._record is not None:
             leftovers.remove(self._record)
 

@@ -5,16 +5,23 @@ not pass because it lost a package.
 """
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from pykube.http import HTTPClient
 
+from crdkeeper.scripting import connect
+from tests.cluster.conftest import group
+from tests.cluster.harness import Admin, TrimGuard
 from tests.controlplane.build import BuildFailed
 from tests.node import images, programs, requirements
 from tests.node.cluster import NodeCluster
+from tests.node.deployment import Deployment
+
+__all__ = ["group"]
 
 REQUIRED = "CRDKEEPER_NODE"
 NODES = 2
@@ -64,6 +71,32 @@ def nodes(session_nodes: NodeCluster) -> Iterator[NodeCluster]:
     """The session's cluster; the test runs in its network, with all that it starts."""
     with session_nodes.network():
         yield session_nodes
+
+
+@pytest.fixture
+def deployment(nodes: NodeCluster) -> Deployment:
+    """crdkeeper by its manifests on the session's cluster, with all pods ready."""
+    deployment = Deployment(nodes)
+    deployment.apply()
+    return deployment
+
+
+@pytest.fixture
+def scripts(deployment: Deployment) -> Iterator[HTTPClient]:
+    """The cluster for the client for scripts."""
+    api = connect(deployment.plane.kubeconfig)
+    yield api
+    api.session.close()
+
+
+@pytest.fixture
+async def admin(deployment: Deployment) -> AsyncIterator[Admin]:
+    """The admin of the session's cluster. No trim of a CRD that it applies may be untrue."""
+    with TrimGuard(deployment.plane.etcd) as guard:
+        async with Admin(deployment.plane, on_definition=guard.add) as admin:
+            yield admin
+            guard.check()
+            await admin.clean_up()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,0 +1,133 @@
+"""crdkeeper on a cluster as its users have it: by its manifests, in pods."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from tests.cluster.harness.installation import MANIFESTS, NAMESPACE, install
+from tests.controlplane.plane import ControlPlane
+from tests.node import cgroups
+from tests.node.cluster import NodeCluster
+
+OPERATOR: Final = "crdkeeper-operator"
+WEBHOOK: Final = "crdkeeper-webhook"
+DEPLOYMENTS: Final = (OPERATOR, WEBHOOK)
+REPLICAS: Final = 2
+READY_SECONDS: Final = 120
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod of a Deployment that is not being deleted."""
+
+    name: str
+    uid: str
+    node: str
+    ready: bool
+    restarts: int
+    request: str
+    """Of memory, as the manifest has it."""
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> "Pod":
+        """From the API."""
+        (container,) = found["spec"]["containers"]
+        statuses = found["status"].get("containerStatuses") or []
+        return cls(
+            name=found["metadata"]["name"],
+            uid=found["metadata"]["uid"],
+            node=found["spec"].get("nodeName", ""),
+            ready=bool(statuses) and all(each["ready"] for each in statuses),
+            restarts=sum(each["restartCount"] for each in statuses),
+            request=container["resources"]["requests"]["memory"],
+        )
+
+
+class Deployment:
+    """What is installed on a cluster, and what one does to its pods. Use it in the cluster's network."""
+
+    def __init__(self, cluster: NodeCluster) -> None:
+        self.cluster = cluster
+        self.plane: ControlPlane = cluster.plane
+
+    def kubectl(self, *words: str, **options: Any) -> str:
+        """kubectl in crdkeeper's namespace."""
+        return self.plane.kubectl(f"--namespace={NAMESPACE}", *words, **options)
+
+    def apply(self) -> None:
+        """Installs it by the one line of the documentation, and returns when all pods are ready."""
+        install(self.plane)
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """Returns when each Deployment has all its replicas, of its newest template, ready."""
+        for each in DEPLOYMENTS:
+            self.kubectl("rollout", "status", f"deployment/{each}", f"--timeout={READY_SECONDS}s")
+        until(lambda: all(len(self.ready(each)) == REPLICAS for each in DEPLOYMENTS), READY_SECONDS)
+
+    def delete(self) -> str:
+        """Uninstalls it by the one line of the documentation; returns what kubectl said."""
+        return self.plane.kubectl("delete", f"--kustomize={MANIFESTS}", "--ignore-not-found", check=False)
+
+    def pods(self, deployment: str, *, going: bool = False) -> list[Pod]:
+        """Its pods; those that are being deleted only if asked for."""
+        component = deployment.removeprefix("crdkeeper-")
+        selector = f"--selector=app.kubernetes.io/component={component}"
+        found = json.loads(self.kubectl("get", "pods", selector, "--output=json"))["items"]
+        return [Pod.of(each) for each in found if ("deletionTimestamp" in each["metadata"]) == going]
+
+    def ready(self, deployment: str) -> list[Pod]:
+        """Those that are ready."""
+        return [each for each in self.pods(deployment) if each.ready]
+
+    def leader(self) -> str:
+        """The pod that holds the operator's Lease."""
+        return self.kubectl("get", "lease", OPERATOR, "--output=jsonpath={.spec.holderIdentity}")
+
+    def processes(self, pod: Pod) -> set[int]:
+        """The process ids of crdkeeper in a pod, as they are outside."""
+        found = {pid for group in self._containers(pod) for pid in cgroups.pids(group)}
+        return {pid for pid in found if b"crdkeeper" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+
+    def kill(self, pod: Pod) -> None:
+        """Ends the processes of a pod without a chance to clean up; its kubelet then starts them again."""
+        processes = self.processes(pod)
+        assert processes
+        for pid in processes:
+            os.kill(pid, signal.SIGKILL)
+
+    def memory(self, pod: Pod) -> int:
+        """The bytes that a pod uses by its cgroup, as kubelets count: without pages that can be dropped."""
+        (group,) = self._groups(pod, "memory.usage_in_bytes", "memory.current")
+        name = "memory.usage_in_bytes" if (group / "memory.usage_in_bytes").exists() else "memory.current"
+        inactive = "total_inactive_file" if name == "memory.usage_in_bytes" else "inactive_file"
+        figures = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        return int((group / name).read_text()) - int(figures[inactive])
+
+    def _containers(self, pod: Pod) -> Iterator[Path]:
+        for group in self._groups(pod, "cgroup.procs"):
+            yield from (each for each in group.iterdir() if each.is_dir())
+
+    def _groups(self, pod: Pod, *having: str) -> Iterator[Path]:
+        """The pod's cgroups, in the hierarchies that have one of these files."""
+        name = self.cluster.name
+        for root in cgroups.hierarchies():
+            for group in (root / name / pod.node).glob(f"kubepods/*/pod{pod.uid}"):
+                if any((group / each).exists() for each in having):
+                    yield group
+
+
+def until(look: Callable[[], _T], seconds: float, otherwise: Callable[[], str] = str) -> _T:
+    """What `look` returns, as soon as that is true; fails after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"it never came to be: {otherwise()}"
+        time.sleep(0.1)
+    return found
