@@ -14,6 +14,7 @@ from crdkeeper.core.conversion.keptaside import PREFIX, Entry, named
 from crdkeeper.core.conversion.places import Place
 from crdkeeper.core.conversion.restoring import FREE
 from crdkeeper.core.dnsnames import value_errors
+from crdkeeper.core.schema.defaulting import fill
 from crdkeeper.core.schema.effort import limited
 from crdkeeper.core.schema.finding import Finding, Undecided
 from crdkeeper.core.schema.listtypes import check_list_types
@@ -64,6 +65,10 @@ class Fitting:
 
     def violations(self, value: Any) -> frozenset[Violated] | None:
         """All that is wrong with an object, by places; None if that takes too long to find out."""
+        if self.node.has_defaults:
+            # The API server validates what it has defaulted.
+            value = copied(value)
+            fill(value, self.node)
         try:
             with limited(_STEPS):
                 found = [*self._validator.check(value), *check_embedded(value, self.node)]

@@ -323,3 +323,11 @@ def test_what_is_kept_aside_fits_beside_the_other_annotations(aside: Conversion)
                 aside.convert(old, "v2")
     with pytest.raises(Unconvertible, match="204,800 at most"):
         aside.convert(at("v1", {"extra": "e" * 205_000}), "v2")
+
+
+def test_what_the_api_server_would_default_need_not_be_there() -> None:
+    port = {**obj(number=INTEGER, protocol={**STRING, "default": "TCP"}), "required": ["number", "protocol"]}
+    conversion = compiled(obj(port=port), {"v2": (obj(), "- {hub: spec.port, aside: true}")})
+    for spec, comes_back in (({"port": {"number": 1}}, True), ({"port": {"protocol": "UDP"}}, False)):
+        made = conversion.convert(conversion.convert(at("v1", spec), "v2"), "v1")
+        assert made == at("v1", spec if comes_back else {})
