@@ -1,6 +1,8 @@
 """The command line `crdkeeper`, also as the kubectl plugin `kubectl crdkeeper`."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ from typing import Any
 import click
 
 from crdkeeper import __version__
+from crdkeeper.cli.logs import one_line_logs
+from crdkeeper.cli.output import show
 
 _COMMANDS = {
     "convert": "convert",
@@ -31,7 +35,8 @@ class _Program(click.Group):
     ) -> click.Context:
         """The context of one invocation. kubectl runs `kubectl crdkeeper` as kubectl-crdkeeper."""
         name = "kubectl crdkeeper" if info_name == "kubectl-crdkeeper" else info_name
-        return super().make_context(name, args, parent, **extra)
+        with _shown_safely():
+            return super().make_context(name, args, parent, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in order."""
@@ -45,6 +50,32 @@ class _Program(click.Group):
         _have_home()
         found: click.Command = getattr(import_module(f"crdkeeper.cli.{module}"), cmd_name.replace("-", "_"))
         return found
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        with _shown_safely():
+            return super().invoke(ctx)
+
+
+class _Shown(click.ClickException):
+    """Another exception of click's, which is shown by `output.show`."""
+
+    def __init__(self, error: click.ClickException) -> None:
+        super().__init__(error.message)
+        self.exit_code = error.exit_code  # type: ignore[misc]  # click declares it for classes only
+        self._error = error
+
+    def show(self, file: Any = None) -> None:
+        """Say on stderr what is wrong."""
+        show(self._error)
+
+
+@contextmanager
+def _shown_safely() -> Iterator[None]:
+    try:
+        yield
+    except click.ClickException as error:
+        raise _Shown(error) from error
 
 
 def _have_home() -> None:
@@ -73,3 +104,4 @@ def main() -> None:
     crdkeeper convert -f FILE --rules R --to V  objects at another version, by rules
     crdkeeper upgrade-manifest FILE             rewrite a CRD of v1beta1 for v1
     """
+    one_line_logs()

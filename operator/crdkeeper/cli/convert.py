@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
-import yaml
 
 from crdkeeper.cli.convertinput import BadInput, Found, Source, read_objects
 from crdkeeper.cli.options import connection_options, run_async
+from crdkeeper.cli.output import line, print_json, print_yaml
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.conversion.verification import Trial
@@ -135,12 +134,12 @@ def _convert(conversion: Conversion, objects: Iterable[Found], version: str, out
             made.append(conversion.convert(each.value, version))
         except Unconvertible as error:
             failed += 1
-            click.echo(f"{each.place}: {_name(each)}: {error}", err=True)
+            line(f"{each.place}: {_name(each)}: {error}", err=True)
     if output == "json":
         listed = {"apiVersion": "v1", "kind": "List", "items": made}
-        click.echo(orjson.dumps(listed, option=orjson.OPT_INDENT_2).decode())
+        print_json(listed)
     elif made:
-        click.echo(yaml.safe_dump_all(made, sort_keys=False), nl=False)
+        print_yaml(*made)
     return failed
 
 
@@ -154,13 +153,13 @@ def _test(trial: Trial, objects: Iterable[Found]) -> int:
         failed += len(outcome.faults)
         for fault in outcome.faults:
             way = f"{fault.source} to {fault.target}"
-            click.echo(f"{each.place}: {_name(each)}: {way}: {fault.message}", err=True)
+            line(f"{each.place}: {_name(each)}: {way}: {fault.message}", err=True)
         for counts, versions in ((aside, outcome.kept_aside), (lossy, outcome.lossy)):
             for version in versions:
                 counts[version] = counts.get(version, 0) + 1
-    click.echo(f"{count(tried, 'round trip')}, {count(failed, 'failure')}.")
+    line(f"{count(tried, 'round trip')}, {count(failed, 'failure')}.")
     for version, number in sorted(aside.items()):
-        click.echo(f"{count(number, 'object')} had to keep something aside while at {version}.")
+        line(f"{count(number, 'object')} had to keep something aside while at {version}.")
     for version, number in sorted(lossy.items()):
-        click.echo(f"{count(number, 'object')} lost at {version} what the rules drop.")
+        line(f"{count(number, 'object')} lost at {version} what the rules drop.")
     return failed

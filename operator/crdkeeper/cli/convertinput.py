@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from crdkeeper.api.versionconversion import VersionConversion, VersionConversionSpec
 from crdkeeper.cli.lintinput import MAX_BYTES, STDIN, text_of
 from crdkeeper.cli.options import run_async
+from crdkeeper.cli.output import Trouble
 from crdkeeper.cli.yamldocument import Unreadable, documents
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.connection import Connection
@@ -21,7 +22,7 @@ from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.core.schema.props import Schema
 
 
-class BadInput(click.ClickException):
+class BadInput(Trouble):
     """Something that was given cannot be used."""
 
     exit_code = 2
@@ -83,7 +84,7 @@ def _understood(value: Any, place: str) -> VersionConversion:
         return VersionConversion.model_validate(value)
     except ValidationError as error:
         lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        raise BadInput("\n".join(f"{place}: {line}" for line in lines)) from None
+        raise BadInput(*(f"{place}: {each}" for each in lines)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class Source:
         made = compile_trial(spec, schemas)
         if isinstance(made, Trial):
             return Rules(spec, schemas, made)
-        raise BadInput("\n".join(f"{where}: {each}" for each in made))
+        raise BadInput(*(f"{where}: {each}" for each in made))
 
     async def _live_rules(
         self, kind: tuple[str, str] | None, name: str | None

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import click
-
 from crdkeeper.api.versionconversion import ConversionVerification
 from crdkeeper.cli.convertinput import BadInput, Rules
+from crdkeeper.cli.output import line
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition
@@ -26,10 +25,10 @@ def try_generated(rules: Rules) -> int:
     objects = list(generated(rules.spec, rules.schemas, GENERATED))
     lost = judge_generated(rules.trial, objects, found)
     for each in lost[:_SHOWN]:
-        click.echo(f"made up from the schemas: {each}", err=True)
+        line(f"made up from the schemas: {each}", err=True)
     for each in found.unconvertible[:_SHOWN]:
-        click.echo(f"note: the schemas allow what cannot be converted: {each}", err=True)
-    click.echo(f"{count(found.generated, 'object')} made up from the schemas, {count(len(lost), 'failure')}.")
+        line(f"note: the schemas allow what cannot be converted: {each}", err=True)
+    line(f"{count(found.generated, 'object')} made up from the schemas, {count(len(lost), 'failure')}.")
     return len(lost)
 
 
@@ -46,13 +45,13 @@ async def try_live(rules: Rules, kubeconfig: Path | None, context: str | None) -
         except Unlistable as error:
             raise BadInput(f"the objects of {name} cannot be listed: {error}") from None
     if unseen:
-        click.echo(f"note: {unseen}", err=True)
+        line(f"note: {unseen}", err=True)
     for each in found.failures[:_SHOWN]:
         where = "/".join(filter(None, (each.namespace, each.name)))
-        click.echo(f"{where}: {each.from_version} to {each.to_version}: {each.message}", err=True)
-    click.echo(f"{count(found.objects, 'live object')}, of which {found.failed} failed.")
+        line(f"{where}: {each.from_version} to {each.to_version}: {each.message}", err=True)
+    line(f"{count(found.objects, 'live object')}, of which {found.failed} failed.")
     if found.kept_aside:
-        click.echo(f"{count(found.kept_aside, 'object')} had to keep something aside at another version.")
+        line(f"{count(found.kept_aside, 'object')} had to keep something aside at another version.")
     if found.lossy:
-        click.echo(f"{count(found.lossy, 'object')} lost what the rules drop.")
+        line(f"{count(found.lossy, 'object')} lost what the rules drop.")
     return found.failed

@@ -17,6 +17,7 @@ from crdkeeper.cli.diffinput import (
 from crdkeeper.cli.diffoutput import PRINTERS, Found, Result, Spot
 from crdkeeper.cli.lintinput import STDIN, Definition, Failed
 from crdkeeper.cli.options import connection_options, run_async
+from crdkeeper.cli.output import Trouble, lines_of
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.core.compatibility.change import Change, Severity
 from crdkeeper.core.compatibility.compare import NotComparable, compare
@@ -114,7 +115,7 @@ def diff(
         raise SystemExit(_FOUND)
 
 
-class _Trouble(click.ClickException):
+class _Trouble(Trouble):
     """Trouble with the cluster, which must not look like a breaking change."""
 
     exit_code = _UNREADABLE
@@ -124,7 +125,7 @@ def _read_cluster(connection: Connection, new: Side) -> Side:
     try:
         return run_async(read_live(connection, sorted(new.definitions)))
     except click.ClickException as error:
-        raise _Trouble(error.message) from error
+        raise _Trouble(*lines_of(error)) from error
 
 
 def compare_sides(old: Side, new: Side, *, converted: bool = False) -> Result:

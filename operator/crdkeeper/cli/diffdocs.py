@@ -1,5 +1,6 @@
 """The page about `crdkeeper diff`, made from the kinds of changes: `python -m crdkeeper.cli.diffdocs`."""
 
+from crdkeeper.cli.output import print_page
 from crdkeeper.core.compatibility.change import Effects, Kind
 from crdkeeper.core.compatibility.compare import all_kinds
 
@@ -108,4 +109,4 @@ def _listed(effects: Effects) -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print_page(page())

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Protocol
 
-import click
-import orjson
-
 from crdkeeper.cli import sarif
 from crdkeeper.cli.lintinput import Failed
+from crdkeeper.cli.output import Styled, line, print_json
 from crdkeeper.cli.yamldocument import Position
 from crdkeeper.core.compatibility.change import Audience, Change, Kind, Severity
 from crdkeeper.core.text import count
@@ -112,7 +110,7 @@ def _print_text(result: Result, *, everything: bool) -> None:
     explained: set[Kind] = set()
     shown = _merged(result.shown(everything=everything))
     for (definition, versions), group in groupby(shown, key=lambda each: (each[0].definition, each[1])):
-        click.secho(f"{definition}{', ' if versions else ''}{versions}", bold=True)
+        line(Styled(f"{definition}{', ' if versions else ''}{versions}", bold=True))
         of_kind: Counter[Kind] = Counter()
         for found, _ in group:
             kind = found.change.kind
@@ -121,13 +119,13 @@ def _print_text(result: Result, *, everything: bool) -> None:
                 _print_change(found, explained)
         for kind, number in of_kind.items():
             if number > _OF_ONE_KIND and not everything:
-                click.echo(f"  and {number - _OF_ONE_KIND:,} more {kind.id} (--all shows them)")
-        click.echo()
+                line(f"  and {number - _OF_ONE_KIND:,} more {kind.id} (--all shows them)")
+        line()
     for name in result.incomplete:
-        click.echo(f"{name}: too big to be compared to the end", err=True)
+        line(f"{name}: too big to be compared to the end", err=True)
     for failure in result.failed:
         place = Spot(failure.file, failure.position)
-        click.echo(f"{place}: unreadable: {failure.message}", err=True)
+        line(f"{place}: unreadable: {failure.message}", err=True)
     if not result.failed:
         _print_summary(result, everything=everything)
 
@@ -137,15 +135,15 @@ _COLORS = {Severity.BREAKING: "red", Severity.RISKY: "yellow", Severity.SAFE: "g
 
 def _print_change(found: Found, explained: set[Kind]) -> None:
     change = found.change
-    label = click.style(f"{change.severity.value}[{change.kind.id}]", fg=_COLORS[change.severity])
+    label = Styled(f"{change.severity.value}[{change.kind.id}]", _COLORS[change.severity])
     was = f" (was at {found.was})" if found.was and _is_gone(found) else ""
-    click.echo(f"  {found.where}: {label}: {change.place.field}: {change.message}{was}")
+    line(f"  {found.where}: ", label, f": {change.place.field}: {change.message}{was}")
     if change.kind in explained:
         return
     explained.add(change.kind)
-    click.echo(f"      {_hurt(change)}{change.kind.why}")
+    line(f"      {_hurt(change)}{change.kind.why}")
     if change.severity is not Severity.SAFE:
-        click.echo(f"      hint: {found.remedy}")
+        line(f"      hint: {found.remedy}")
 
 
 def _hurt(change: Change) -> str:
@@ -177,10 +175,10 @@ def _merged(shown: Iterable[Found]) -> list[tuple[Found, str]]:
 def _print_summary(result: Result, *, everything: bool) -> None:
     counts = ", ".join(f"{result.counts[each]:,} {each.value}" for each in Severity)
     hidden = " (--all shows the safe ones)" if result.counts[Severity.SAFE] and not everything else ""
-    click.echo(f"{count(result.compared, 'CRD')} compared. Changes: {counts}{hidden}.")
+    line(f"{count(result.compared, 'CRD')} compared. Changes: {counts}{hidden}.")
     if result.not_listed:
-        click.echo(f"{count(result.not_listed, 'change')} more than are listed.")
-    click.secho(_verdict(result), bold=True, fg=_COLORS[result.severity])
+        line(f"{count(result.not_listed, 'change')} more than are listed.")
+    line(Styled(_verdict(result), _COLORS[result.severity], bold=True))
 
 
 def _verdict(result: Result) -> str:
@@ -211,7 +209,7 @@ def _print_json(result: Result, *, everything: bool) -> None:
             {**Spot(each.file, each.position).to_object(), "message": each.message} for each in result.failed
         ],
     }
-    click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+    print_json(document)
 
 
 _LEVELS = {Severity.BREAKING: "error", Severity.RISKY: "warning", Severity.SAFE: "note"}
@@ -219,7 +217,7 @@ _LEVELS = {Severity.BREAKING: "error", Severity.RISKY: "warning", Severity.SAFE:
 
 def _print_sarif(result: Result, *, everything: bool) -> None:
     shown = result.shown(everything=everything)
-    click.echo(
+    print_json(
         sarif.document(
             [each.change.kind for each in shown],
             [_sarif_result(each) for each in shown],

@@ -4,13 +4,14 @@ import time
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Column
 
 from crdkeeper.api.meta import Condition
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cli.narration import figures, news, phase, progress_line
+from crdkeeper.cli.output import console, line
+from crdkeeper.core.text import visible
 
 _LINE_SECONDS = 5.0
 
@@ -65,20 +66,19 @@ class PlainDisplay:
 
     def say(self, text: str) -> None:
         """One line that stays."""
-        print(text, file=self._stream, flush=True)
+        line(text, file=self._stream)
 
 
 class TerminalDisplay:
     """The changed conditions, and below them a bar for the phase that the migration is in."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
         self._bar = Progress(
             SpinnerColumn(finished_text=" "),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             TextColumn("{task.fields[detail]}", markup=False, table_column=Column(ratio=1, no_wrap=True)),
-            console=self._console,
+            console=console(stream),
             transient=True,
             expand=True,
         )
@@ -104,11 +104,11 @@ class TerminalDisplay:
         if now.total:
             detail = f"{now.done:,}/{now.total:,}, {figures(migration)}"
             self._bar.update(
-                self._task, description=now.name, completed=now.done, total=now.total, detail=detail
+                self._task, description=now.name, completed=now.done, total=now.total, detail=visible(detail)
             )
         else:
-            self._bar.reset(self._task, description=now.name, total=None, detail=now.message)
+            self._bar.reset(self._task, description=now.name, total=None, detail=visible(now.message))
 
     def say(self, text: str) -> None:
         """One line that stays."""
-        self._bar.console.print(text, soft_wrap=True)
+        self._bar.console.print(visible(text), soft_wrap=True)

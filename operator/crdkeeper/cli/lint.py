@@ -14,6 +14,7 @@ from crdkeeper.cli.lintrun import Run
 from crdkeeper.cli.lintsarif import print_sarif
 from crdkeeper.cli.linttext import print_text
 from crdkeeper.cli.options import connection_options
+from crdkeeper.cli.output import Trouble, line, lines_of
 
 _FINDINGS, _UNREADABLE = 1, 2
 _PRINTERS = {"text": print_text, "json": print_json, "sarif": print_sarif}
@@ -95,10 +96,10 @@ def lint(
         else:
             run.check_files(files, allow_none=allow_none)
     except BadConfiguration as error:
-        click.echo(f"Error: {error}", err=True)
+        line(f"Error: {error}", err=True)
         raise SystemExit(_UNREADABLE) from None
     except click.ClickException as error:
-        raise _Trouble(error.message) from None
+        raise _Trouble(*lines_of(error)) from None
     result = run.result
     _PRINTERS[output](result)
     if result.failed or result.missing:
@@ -107,7 +108,7 @@ def lint(
         raise SystemExit(_FINDINGS)
 
 
-class _Trouble(click.ClickException):
+class _Trouble(Trouble):
     """There is no saying whether anything is wrong."""
 
     exit_code = _UNREADABLE

@@ -1,5 +1,6 @@
 """The page about `crdkeeper lint`, made from the rules themselves: `python -m crdkeeper.cli.lintdocs`."""
 
+from crdkeeper.cli.output import print_page
 from crdkeeper.core.conventions.registry import Convention, Severity, all_conventions
 from crdkeeper.core.schema.rules import all_rules
 
@@ -146,4 +147,4 @@ def _section(id: str, why: str, remedy: str) -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print_page(page())

@@ -2,9 +2,7 @@
 
 from collections import Counter
 
-import click
-import orjson
-
+from crdkeeper.cli import output
 from crdkeeper.cli.lintfindings import Result, Severity
 
 
@@ -35,4 +33,4 @@ def print_json(result: Result) -> None:
             for each in result.failed
         ],
     }
-    click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+    output.print_json(document)

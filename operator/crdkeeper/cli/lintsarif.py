@@ -6,9 +6,8 @@ https://docs.github.com/en/code-security/code-scanning/integrating-with-code-sca
 
 from typing import Any
 
-import click
-
 from crdkeeper.cli.lintfindings import Finding, Group, Ignored, Result, Severity
+from crdkeeper.cli.output import print_json
 from crdkeeper.cli.sarif import document, location
 
 _DOCUMENTATION = "docs/lint.md"
@@ -26,7 +25,7 @@ def print_sarif(result: Result) -> None:
     """One run; findings of one kind in one CRD are one result with related places."""
     findings = [*result.findings, *(each.finding for each in result.ignored)]
     results = [*map(_result, result.groups()), *map(_suppressed, result.ignored)]
-    click.echo(
+    print_json(
         document(
             [each.rule for each in findings],
             results,

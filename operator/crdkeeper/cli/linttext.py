@@ -2,9 +2,8 @@
 
 from collections import Counter
 
-import click
-
 from crdkeeper.cli.lintfindings import Result, Severity
+from crdkeeper.cli.output import line
 from crdkeeper.core.text import count
 
 _SHOWN = 400
@@ -19,37 +18,37 @@ def print_text(result: Result) -> None:
             continue
         message = each.message if len(each.message) <= _SHOWN else each.message[:_SHOWN] + "…"
         field = f"{each.field}: " if each.field else ""
-        click.echo(f"{each.place}: {each.severity.value}[{each.rule.id}]: {field}{message}{group.more}")
+        line(f"{each.place}: {each.severity.value}[{each.rule.id}]: {field}{message}{group.more}")
         if each.rule.id not in explained:
             explained.add(each.rule.id)
-            click.echo(f"    why: {each.rule.why}")
-            click.echo(f"    hint: {each.rule.remedy}")
+            line(f"    why: {each.rule.why}")
+            line(f"    hint: {each.rule.remedy}")
     _print_notes(result)
     parts = [count(len(result.of(each)), each.value) for each in (Severity.ERROR, Severity.WARNING)]
     infos = len(result.of(Severity.INFO))
     parts += [f"{infos} info"] if infos else []
     parts += [f"{len(result.ignored)} ignored"] if result.ignored else []
     parts += [f"{result.hidden} info hidden (--all shows them)"] if result.hidden else []
-    click.echo(f"{count(result.checked, 'CRD')}: {', '.join(parts)}.", err=True)
+    line(f"{count(result.checked, 'CRD')}: {', '.join(parts)}.", err=True)
 
 
 def _print_notes(result: Result) -> None:
     for skip in result.skipped:
-        click.echo(f"{skip.file}:{skip.position.line}: skipped: {skip.what}", err=True)
+        line(f"{skip.file}:{skip.position.line}: skipped: {skip.what}", err=True)
     for failure in result.failed:
         place = f"{failure.file}:{failure.position.line}:{failure.position.column}"
-        click.echo(f"{place}: unreadable: {failure.message}", err=True)
+        line(f"{place}: unreadable: {failure.message}", err=True)
     for each in result.missing:
-        click.echo(f"Error: {each}", err=True)
+        line(f"Error: {each}", err=True)
     if result.excluded:
-        click.echo(f"Excluded by the configuration: {count(len(result.excluded), 'file')}.", err=True)
+        line(f"Excluded by the configuration: {count(len(result.excluded), 'file')}.", err=True)
     unchecked = result.of(Severity.UNCHECKED)
     if not unchecked:
         return
     counts = sorted(Counter(each.rule.id for each in unchecked).items())
     what = ", ".join(f"{number:,} {id}" for id, number in counts)
     definitions = len({(each.file, each.definition) for each in unchecked})
-    click.echo(
+    line(
         f"Not checked, neither passed nor failed: {what}, in {count(definitions, 'CRD')} "
         "(-o json lists them; kubectl create --dry-run=server decides).",
         err=True,

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
-import orjson
 
 from crdkeeper.api.storagemigration import GroupResource, StorageMigration
 from crdkeeper.cli.display import Display, display_on
 from crdkeeper.cli.narration import failure, interruption, outcome, refused_table
 from crdkeeper.cli.options import connection_options, run_async
+from crdkeeper.cli.output import Trouble, line, lines, print_json
 from crdkeeper.cli.signals import Signalled, until_signal
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.connection import Connection
@@ -152,9 +152,9 @@ def migrate(
         with display, _warnings_to(display):
             run_async(run())
     except UnknownResource as error:
-        raise click.ClickException(str(error)) from error
+        raise Trouble(str(error)) from error
     except Signalled as signalled:
-        click.echo(interruption(work.migration, stored=work.stored, followed=work.followed), err=True)
+        line(interruption(work.migration, stored=work.stored, followed=work.followed), err=True)
         sys.exit(signalled.exit_code)
     if work.migration is not None:
         sys.exit(_report(work, work.migration, output))
@@ -216,11 +216,11 @@ def _report(work: Standalone, migration: StorageMigration, output: str) -> int:
     refused = sorted(work.refused, key=lambda each: (each.namespace, each.name))
     if output == "json":
         migration.status.quarantine.objects = refused
-        click.echo(orjson.dumps(migration.to_object(), option=orjson.OPT_INDENT_2).decode())
+        print_json(migration.to_object())
     elif refused:
-        click.echo(refused_table(refused, migration.status.progress.quarantined))
+        lines(refused_table(refused, migration.status.progress.quarantined))
     if succeeded(migration):
-        click.echo(outcome(migration), err=output == "json")
+        line(outcome(migration), err=output == "json")
         return 0
-    click.echo(f"Error: {failure(migration, gone=work.gone, followed=work.followed)}", err=True)
+    line(f"Error: {failure(migration, gone=work.gone, followed=work.followed)}", err=True)
     return 1

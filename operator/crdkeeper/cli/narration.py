@@ -132,7 +132,7 @@ def interruption(migration: StorageMigration | None, *, stored: bool, followed: 
     return f"Interrupted{far}; nothing is trimmed. To begin anew, run the same command again."
 
 
-def refused_table(refused: Sequence[RefusedObject], total: int) -> str:
+def refused_table(refused: Sequence[RefusedObject], total: int) -> list[str]:
     """The refused objects, one a line; `total` counts also those that are not known by name."""
     rows = [
         (
@@ -144,6 +144,6 @@ def refused_table(refused: Sequence[RefusedObject], total: int) -> str:
         )
         for each in refused
     ]
-    lines = table(("OBJECT", "CODE", "DENIED BY", "FIELD", "MESSAGE"), rows)
+    shown = table(("OBJECT", "CODE", "DENIED BY", "FIELD", "MESSAGE"), rows)
     more = total - len(refused)
-    return lines + (f"\n… and {count(more, 'more object')}, not known by name" if more > 0 else "")
+    return [*shown, f"… and {count(more, 'more object')}, not known by name"] if more > 0 else shown

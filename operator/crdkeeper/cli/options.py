@@ -7,6 +7,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from crdkeeper.cli.output import Trouble
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
 
@@ -45,4 +47,4 @@ def run_async(work: Coroutine[Any, Any, _T]) -> _T:
     except KeyboardInterrupt:
         raise SystemExit(128 + signal.SIGINT) from None
     except (ConfigurationError, ApiError, Unreachable) as error:
-        raise click.ClickException(str(error)) from error
+        raise Trouble(str(error)) from error

@@ -8,6 +8,7 @@ import click
 
 from crdkeeper.cli.convertinput import BadInput
 from crdkeeper.cli.options import connection_options, run_async
+from crdkeeper.cli.output import line, lines_of
 from crdkeeper.cli.rehearseinput import Rules, read_definition, read_definitions, read_folder
 from crdkeeper.cli.rehearseoutput import PRINTERS
 from crdkeeper.cli.signals import Signalled, until_signal
@@ -124,10 +125,10 @@ def _live(
     try:
         return run_async(until_signal(rehearse_all(definitions, rules, kubeconfig, context, _progress())))
     except Signalled as signalled:
-        click.echo("Stopped; nothing is left behind.", err=True)
+        line("Stopped; nothing is left behind.", err=True)
         raise SystemExit(signalled.exit_code) from None
     except click.ClickException as error:
-        raise BadInput(error.message) from error
+        raise BadInput(*lines_of(error)) from error
 
 
 def _progress() -> Callable[[int], None]:
@@ -138,6 +139,6 @@ def _progress() -> Callable[[int], None]:
         nonlocal told
         if done - told >= _MANY:
             told = done
-            click.echo(f"{done:,} objects …", err=True)
+            line(f"{done:,} objects …", err=True)
 
     return progress

@@ -115,4 +115,4 @@ def _compiled(
     made = compile_conversion(spec, schemas_of(document))
     if isinstance(made, Conversion):
         return made
-    raise BadInput("\n".join(f"{file}: {each}" for each in made))
+    raise BadInput(*(f"{file}: {each}" for each in made))

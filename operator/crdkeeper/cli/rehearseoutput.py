@@ -3,10 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import click
-import orjson
-import yaml
-
+from crdkeeper.cli.output import line, lines, print_json, print_yaml
 from crdkeeper.core.rehearsal.effect import Kind
 from crdkeeper.core.rehearsal.report import Report, Verdict
 from crdkeeper.core.rehearsal.tally import Finding
@@ -62,19 +59,18 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _json(reports: Sequence[Report]) -> None:
-    click.echo(orjson.dumps(document(reports), option=orjson.OPT_INDENT_2).decode())
+    print_json(document(reports))
 
 
 def _yaml(reports: Sequence[Report]) -> None:
-    click.echo(yaml.safe_dump(document(reports), sort_keys=False), nl=False)
+    print_yaml(document(reports))
 
 
 def _text(reports: Sequence[Report]) -> None:
     for i, each in enumerate(reports):
         if i:
-            click.echo()
-        for line in _lines(each):
-            click.echo(line)
+            line()
+        lines(_lines(each))
 
 
 def _lines(report: Report) -> list[str]:

@@ -1,5 +1,6 @@
 """The page about DefinitionReports, from the reasons in the code: `python -m crdkeeper.cli.reportsdocs`."""
 
+from crdkeeper.cli.output import print_page
 from crdkeeper.core.diagnosis.registry import CONDITIONS, reasons
 from crdkeeper.core.diagnosis.verdict import Reason
 
@@ -56,4 +57,4 @@ def _reason(reason: Reason) -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print_page(page())

@@ -10,6 +10,7 @@ from uuid import uuid4
 import click
 import kopf
 
+from crdkeeper.cli.logs import one_line_logs
 from crdkeeper.cli.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.core.conversion.target import WebhookAddress
@@ -100,6 +101,7 @@ def run(
     if not verbose:
         # Kopf logs a line for each event of each object.
         logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    one_line_logs()
     host, port = listen_address(listen)
     if not lease_duration > renew_deadline > retry_period:
         raise click.UsageError("--lease-duration > --renew-deadline > --retry-period must hold")

@@ -1,11 +1,10 @@
 """Findings in SARIF 2.1.0, which code hosts show beside the lines of a change."""
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-
-import orjson
 
 from crdkeeper import __version__
 from crdkeeper.cli.lintinput import Failed
@@ -24,7 +23,7 @@ def document(
     *,
     complete: bool = True,
     documentation: str,
-) -> str:
+) -> dict[str, Any]:
     """A whole log. `rules` are those that results name, `failed` is what could not be read.
 
     `documentation` is the page that has a section for each rule.
@@ -55,7 +54,7 @@ def document(
         ],
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return orjson.dumps(log, option=orjson.OPT_INDENT_2).decode()
+    return log
 
 
 def _rule(rule: Rule, documentation: str) -> dict[str, Any]:
@@ -75,7 +74,7 @@ def location(file: str, position: Position) -> dict[str, Any]:
     """A place in a file."""
     return {
         "physicalLocation": {
-            "artifactLocation": {"uri": quote(Path(file).as_posix())},
+            "artifactLocation": {"uri": quote(os.fsencode(Path(file).as_posix()))},
             "region": {"startLine": position.line, "startColumn": position.column},
         }
     }

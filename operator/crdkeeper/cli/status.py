@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import orjson
-import yaml
 
 from crdkeeper.cli.options import connection_options, run_async
+from crdkeeper.cli.output import Trouble, line, lines, print_json, print_yaml
 from crdkeeper.cli.overview import (
     HEADERS,
     WIDE_HEADERS,
@@ -77,9 +76,9 @@ def status(
     if records or not found.missing:
         _print(records, found.now, output, no_headers=no_headers)
     for each in sorted(found.remarks):
-        click.echo(each, err=True)
+        line(each, err=True)
     if found.missing:
-        raise click.ClickException("; ".join(found.missing))
+        raise Trouble("; ".join(found.missing))
 
 
 async def _gather(connection: Connection, names: Sequence[str], selector: str) -> _Findings:
@@ -124,13 +123,13 @@ def _print(
     if output in ("json", "yaml"):
         document: dict[str, Any] = DefinitionOverviewList(items=list(records)).to_object()
         if output == "json":
-            click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+            print_json(document)
         else:
-            click.echo(yaml.safe_dump(document, sort_keys=False), nl=False)
+            print_yaml(document)
         return
     if not records:
-        click.echo("No CRDs found.", err=True)
+        line("No CRDs found.", err=True)
         return
     wide = output == "wide"
     headers = WIDE_HEADERS if wide else HEADERS
-    click.echo(table(headers, [row(each, now, wide=wide) for each in records], with_headers=not no_headers))
+    lines(table(headers, [row(each, now, wide=wide) for each in records], with_headers=not no_headers))

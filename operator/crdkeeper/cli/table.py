@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 
+from crdkeeper.core.text import visible
+
 _GAP = "   "
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, with_headers: bool = True) -> str:
-    """Aligned columns without lines around them; an empty cell is shown as `-`."""
-    lines = [[cell or "-" for cell in row] for row in rows]
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, with_headers: bool = True) -> list[str]:
+    """Aligned columns without lines around them, line by line; an empty cell is shown as `-`."""
+    lines = [[visible(cell) or "-" for cell in row] for row in rows]
     if with_headers:
         lines.insert(0, list(headers))
     widths = [max((len(line[column]) for line in lines), default=0) for column in range(len(headers))]
-    return "\n".join(
+    return [
         _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
-    )
+    ]
 
 
 def age(seconds: float) -> str:

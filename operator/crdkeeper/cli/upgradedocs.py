@@ -1,5 +1,6 @@
 """The page about `crdkeeper upgrade-manifest`, made from what it can have to say."""
 
+from crdkeeper.cli.output import print_page
 from crdkeeper.core.upgrade.topics import Topic, all_topics
 
 _BEGINNING = """\
@@ -49,4 +50,4 @@ def _section(topic: Topic) -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print_page(page())

@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import click
-import orjson
-import yaml
 
 from crdkeeper.cli.lintinput import STDIN, Definition, Failed, Skipped, read
+from crdkeeper.cli.output import line, lines, print_json, print_yaml
 from crdkeeper.core.schema.fieldpath import Path
 from crdkeeper.core.text import count
 from crdkeeper.core.upgrade.manifest import NotV1beta1, Upgraded, upgrade
@@ -50,7 +49,7 @@ def upgrade_manifest(paths: tuple[str, ...], *, quiet: bool, output: str) -> Non
         raise click.UsageError("standard input can only be read once")
     result = _upgrade_all(paths)
     if output == "json":
-        click.echo(orjson.dumps(_to_object(result), option=orjson.OPT_INDENT_2).decode())
+        print_json(_to_object(result))
     else:
         _print(result, quiet=quiet)
     if result.failed or not result.manifests:
@@ -85,24 +84,24 @@ def _upgrade_all(paths: tuple[str, ...]) -> _Result:
 
 def _print(result: _Result, *, quiet: bool) -> None:
     if result.manifests:
-        click.echo(yaml.safe_dump_all(result.manifests, sort_keys=False, width=110), nl=False)
+        print_yaml(*result.manifests, width=110)
     for place, message in result.left_out:
-        click.echo(f"{place}: {message}", err=True)
+        line(f"{place}: {message}", err=True)
     for definition, done in result.upgraded:
         for note in done.notes:
             if quiet and not note.topic.open:
                 continue
             what = "decide" if note.topic.open else "changed"
             place = _place(definition, note.path)
-            click.echo(f"{place}: {what}[{note.topic.id}]: {note.path}: {note.message}", err=True)
+            line(f"{place}: {what}[{note.topic.id}]: {note.path}: {note.message}", err=True)
             if note.topic.open:
-                click.echo(f"    {note.topic.why}\n    {note.topic.remedy}", err=True)
+                lines((f"    {note.topic.why}", f"    {note.topic.remedy}"), err=True)
         for violation in done.violations:
             what = f"still refused[{violation.rule.id}]: {violation.path}: {violation.message}"
-            click.echo(f"{definition.file}: {what}\n    {violation.rule.remedy}", err=True)
+            lines((f"{definition.file}: {what}", f"    {violation.rule.remedy}"), err=True)
     decisions = sum(len(done.decisions) for _, done in result.upgraded)
     refused = sum(bool(done.violations) for _, done in result.upgraded)
-    click.echo(
+    line(
         f"{count(len(result.upgraded), 'CRD')} upgraded, {count(decisions, 'decision')} left to you"
         + (f", {count(refused, 'CRD')} that the API server would still refuse." if refused else "."),
         err=True,

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
+from crdkeeper.cli.logs import one_line_logs
 from crdkeeper.cli.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
+from crdkeeper.cli.output import Trouble
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.webhook.clusterrules import ClusterRules
 from crdkeeper.webhook.rulebook import RuleBook
@@ -76,6 +78,7 @@ def webhook(
     the operator sets it.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    one_line_logs()
     host, port = listen_address(listen)
     options = Options(
         tls_cert_file,
@@ -90,4 +93,4 @@ def webhook(
         source = RuleBook(rules) if rules else ClusterRules(Connection(kubeconfig, context), namespace)
         run_async(run_webhook(options, source))
     except (OSError, ssl.SSLError, ValueError) as error:
-        raise click.ClickException(f"cannot serve: {error}") from error
+        raise Trouble(f"cannot serve: {error}") from error

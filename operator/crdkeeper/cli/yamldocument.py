@@ -77,6 +77,10 @@ def documents(text: str) -> Iterator[Document]:
         yield from _yaml(text)
 
 
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""What JSON may hold as it is; to YAML some of it is no text, and some the end of a line."""
+
+
 def _json(text: str) -> Iterator[Document]:
     try:
         # YAML has no tabs for indentation; inside of JSON's strings there are none either.
@@ -89,6 +93,7 @@ def _json(text: str) -> Iterator[Document]:
             written = orjson.dumps(orjson.loads(text)).decode()
         except ValueError:
             raise unreadable from None
+        written = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
         found = [Document(each.value, Position(), []) for each in _yaml(written)]
     yield from found
 

@@ -177,9 +177,9 @@ def test_refused_objects_are_listed_one_a_line() -> None:
         refused("w1", denied_by="webhook deny.example.com", field="spec.size"),
         refused("w2", namespace=""),
     ]
-    assert refused_table(objects, 2).splitlines() == [
+    assert refused_table(objects, 2) == [
         "OBJECT       CODE   DENIED BY                  FIELD       MESSAGE",
         "default/w1   422    webhook deny.example.com   spec.size   It is not valid.",
         "w2           422    -                          -           It is not valid.",
     ]
-    assert refused_table(objects, 12).splitlines()[-1] == "… and 10 more objects, not known by name"
+    assert refused_table(objects, 12)[-1] == "… and 10 more objects, not known by name"

@@ -6,9 +6,9 @@ from crdkeeper.cli.table import age, table
 
 
 def test_columns_are_aligned_and_lines_end_without_blanks() -> None:
-    text = table(("NAME", "AGE"), [("a-long-name", "5m"), ("b", "")])
-    assert text.splitlines() == ["NAME          AGE", "a-long-name   5m", "b             -"]
-    assert table(("NAME", "AGE"), [("b", "1s")], with_headers=False) == "b   1s"
+    lines = table(("NAME", "AGE"), [("a-long-name", "5m"), ("b", "")])
+    assert lines == ["NAME          AGE", "a-long-name   5m", "b             -"]
+    assert table(("NAME", "AGE"), [("b", "1s")], with_headers=False) == ["b   1s"]
 
 
 @pytest.mark.parametrize(

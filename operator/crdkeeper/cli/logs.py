@@ -1,0 +1,43 @@
+"""How log records are written: each on one line, whatever is in names and messages."""
+
+import copy
+import logging
+
+from crdkeeper.core.text import visible
+
+_INDENT = "    "
+
+
+class OneLine(logging.Formatter):
+    """Makes a record visible before another formatter, of text or JSON, writes it.
+
+    A traceback stays on lines of its own; they are indented, and so no records.
+    """
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as text."""
+        record = copy.copy(record)
+        record.msg, record.args = visible(record.getMessage()), None
+        if record.exc_info and not record.exc_text:
+            record.exc_text = self.formatException(record.exc_info)
+        record.exc_text = _indented(record.exc_text)
+        record.stack_info = _indented(record.stack_info)
+        about = getattr(record, "k8s_ref", None)  # Kopf shows it, too.
+        if isinstance(about, dict):
+            record.k8s_ref = {key: visible(str(each or "")) for key, each in about.items()}
+        return self._inner.format(record)
+
+
+def _indented(text: str | None) -> str | None:
+    return text and "\n".join(f"{_INDENT}{visible(each)}" for each in text.split("\n"))
+
+
+def one_line_logs() -> None:
+    """Have all that is logged written so: by the handlers that there are, and where there is none."""
+    for handler in (*logging.getLogger().handlers, logging.lastResort):
+        if handler is not None and not isinstance(handler.formatter, OneLine):
+            handler.setFormatter(OneLine(handler.formatter or logging.Formatter()))

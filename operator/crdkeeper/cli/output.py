@@ -1,0 +1,152 @@
+"""All that the commands print goes through here, so that data cannot act as anything else.
+
+Names, messages and file names are strangers' data, for terminals and build systems to obey. Lines are made
+visible (see `core.text.visible`); documents stay valid data that say the same. The linter bans other ways to
+print.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
+
+import click
+import orjson
+import yaml
+
+from crdkeeper.core.text import UNSEEN, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_SUSPICIOUS: Final = re.compile(r"##|::|[^ -~\n]")
+
+
+class Styled(NamedTuple):
+    """A part of a line in a color, where the terminal has them."""
+
+    text: str
+    color: str | None = None
+    bold: bool = False
+
+
+class Trouble(click.ClickException):
+    """Ends a command with one or more lines of what is wrong."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+def line(*parts: str | Styled, err: bool = False, file: TextIO | None = None) -> None:
+    """Print one line."""
+    pieces = [each if isinstance(each, Styled) else Styled(each) for each in parts]
+    shown = [each._replace(text=visible(each.text)) for each in pieces]
+    text = visible("".join(each.text for each in pieces))
+    if text == "".join(each.text for each in shown):  # Else what is dangerous stands where two parts meet.
+        text = "".join(
+            click.style(each.text, fg=each.color, bold=each.bold or None)
+            if each.color or each.bold
+            else each.text
+            for each in shown
+        )
+    click.echo(text, err=err, file=file)
+
+
+def lines(texts: Iterable[str], *, err: bool = False) -> None:
+    """Print each text as one line."""
+    for each in texts:
+        line(each, err=err)
+
+
+def as_json(document: Any) -> str:
+    """The document as JSON in which all is visible; it parses to the document."""
+    try:
+        text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:
+        # orjson has no integers of more than 64 bits, halves of characters or 255 levels.
+        text = json.dumps(_finite(document), indent=2)
+    return UNSEEN.sub(_escape_in_json, text).replace("##", "#\\u0023")  # "##" stands in strings only
+
+
+def _escape_in_json(found: re.Match[str]) -> str:
+    character = found[0]
+    if character == "\n":
+        return character  # between fields: in strings it is escaped already
+    return f"\\u{ord(character):04x}" if character <= "\uffff" else json.dumps(character)[1:-1]
+
+
+def _finite(value: Any) -> Any:
+    """With null for what is no number in JSON, as orjson has it."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what could be taken for something else, and does not let a text go on in another line."""
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        style = '"' if _SUSPICIOUS.search(text) else None
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    def write_double_quoted(self, text: str, split: bool = True) -> None:
+        super().write_double_quoted(text, split=False)
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+
+
+def as_yaml(documents: Iterable[Any], *, width: int = 80) -> str:
+    """The documents as YAML in which all is visible; it parses to the documents. Raises Trouble."""
+    try:
+        text: str = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=width)
+    except RecursionError:
+        raise Trouble("nested too deeply for YAML: -o json prints it") from None
+    return text.replace("##", "#\\x23")  # which stands in quotes wherever it is
+
+
+def print_json(document: Any) -> None:
+    """Print a document as JSON."""
+    click.echo(as_json(document))
+
+
+def print_yaml(*documents: Any, width: int = 80) -> None:
+    """Print documents as YAML, between lines of `---`."""
+    click.echo(as_yaml(documents, width=width), nl=False)
+
+
+def print_page(text: str) -> None:
+    """Print a page of the documentation, which is made of our own words only."""
+    click.echo(text, nl=False)
+
+
+def console(stream: TextIO) -> "Console":
+    """A terminal for what moves; nothing that is shown is taken for markup."""
+    from rich.console import Console  # Few commands need it.
+
+    return Console(file=stream, highlight=False, markup=False, emoji=False)
+
+
+def show(error: click.ClickException) -> None:
+    """Say on stderr why a command ends, as click does."""
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        lines(error.ctx.get_usage().splitlines(), err=True)
+        if error.ctx.command.get_help_option(error.ctx) is not None:
+            asked = f"{error.ctx.command_path} {error.ctx.help_option_names[0]}"
+            line(f"Try '{asked}' for help.", err=True)
+        line(err=True)
+    for i, each in enumerate(lines_of(error)):
+        line(each if i else f"Error: {each}", err=True)
+
+
+def lines_of(error: click.ClickException) -> Sequence[str]:
+    """What is to be said of an error, line by line."""
+    if isinstance(error, Trouble):
+        return error.lines
+    if isinstance(error, click.MissingParameter):
+        return error.format_message().splitlines()  # no data: it lists the choices
+    return [error.format_message()]
