@@ -58,7 +58,7 @@ def _apply(stage: Stage) -> None:
     terminal.heading("Apply them: compiled, verified on every live object, served, and only then used")
     terminal.run(f"kubectl apply --server-side -f {_FILES}/crd.yaml")
     terminal.run(f"kubectl wait --for=condition=Established crd/{_NAME}")
-    terminal.run(f"kubectl apply --server-side -f {_FILES}/reader-role.yaml -f {_FILES}/objects.yaml")
+    terminal.run(f"kubectl apply --server-side -f {_FILES}/converter-role.yaml -f {_FILES}/objects.yaml")
     terminal.run(f"kubectl apply --server-side -f {_FILES}/rules.yaml")
     terminal.run(f"kubectl wait --for=condition=Ready vconv/{_NAME} --timeout=60s")
     terminal.run("kubectl get versionconversions")

@@ -50,10 +50,28 @@ class Scene:
         self.apply(definition)
 
     def grant(self) -> None:
+        """Let the operator convert and read, as manifests/samples/converter-role.yaml does."""
+        self.opt_in()
+        self.let_read()
+
+    def opt_in(self) -> None:
+        """Let the operator convert the CRD."""
+        rule = {
+            "apiGroups": ["apiextensions.k8s.io"],
+            "resources": ["customresourcedefinitions"],
+            "resourceNames": [self.name],
+            "verbs": ["patch"],
+        }
+        self._apply_role("convert", "converter", rule)
+
+    def let_read(self) -> None:
         """Let the operator read the objects."""
         self._role("read", "reader", ["get", "list"])
 
     def _role(self, name: str, aggregate: str, verbs: list[str]) -> None:
+        self._apply_role(name, aggregate, {"apiGroups": [self.group], "resources": ["*"], "verbs": verbs})
+
+    def _apply_role(self, name: str, aggregate: str, rule: dict[str, list[str]]) -> None:
         role = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRole",
@@ -61,7 +79,7 @@ class Scene:
                 "name": f"{name}-{self.group}",
                 "labels": {f"rbac.crdkeeper.dev/aggregate-to-{aggregate}": "true"},
             },
-            "rules": [{"apiGroups": [self.group], "resources": ["*"], "verbs": verbs}],
+            "rules": [rule],
         }
         self.apply(role)
 
@@ -132,7 +150,7 @@ class Scene:
         status = ("--subresource=status", "--type=merge", '--patch={"status":{"conditions":[]}}')
         self.plane.kubectl("patch", "vconv", self.name, *status, check=False)
         self.plane.kubectl("delete", "vconv", self.name, "--timeout=30s", "--ignore-not-found", check=False)
-        roles = [f"{each}-{self.group}" for each in ("read", "rewrite")]
+        roles = [f"{each}-{self.group}" for each in ("convert", "read", "rewrite")]
         self.plane.kubectl("delete", "clusterrole", *roles, "--ignore-not-found", check=False)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cluster.conversion import RULES, crontab_definition, rules_of
 from tests.cluster.conversionscene import V1, V1ALPHA1, Scene, until
-from tests.cluster.harness import NAMESPACE, Operator
+from tests.cluster.harness import NAMESPACE, SERVICE_ACCOUNT, Operator
 from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
@@ -49,7 +49,7 @@ def test_rules_become_a_conversion_that_serves(scene: Scene) -> None:
     assert scene.spec("v1alpha1", "mine") == V1ALPHA1
     status = found["status"]
     assert {each["type"]: each["status"] for each in status["conditions"]} == dict.fromkeys(
-        ("Compiled", "Verified", "Serving", "Configured", "Converting", "InUse", "Ready"), "True"
+        ("Compiled", "Permitted", "Verified", "Serving", "Configured", "Converting", "InUse", "Ready"), "True"
     )
     assert status["verification"]["objects"] == 1
     assert status["verification"]["keptAside"] == 1
@@ -203,9 +203,50 @@ def test_missing_rights_are_named_and_waited_for(scene: Scene, installed: Cluste
     scene.convert(RULES)
     message = scene.wait("Verified", "False", "NotPermitted")["message"]
     assert f'apiGroups: ["{scene.group}"]' in message
-    scene.grant()
+    scene.let_read()
     installed.kubectl("annotate", "vconv", scene.name, "look=again")
     scene.ready()
+
+
+def test_without_an_opt_in_nothing_is_converted(scene: Scene, installed: Cluster) -> None:
+    installed.kubectl("delete", "clusterrole", f"convert-{scene.group}")
+    scene.create("v1", "mine", V1)
+    until(lambda: refused_by_rbac(scene))
+    scene.convert(RULES)
+    found = scene.wait("Permitted", "False", "NotPermitted")
+    assert "aggregate-to-converter" in found["message"]
+    assert f'resourceNames: ["{scene.name}"]' in found["message"]
+    scene.wait("Ready", "False", "NotPermitted")
+    # Nobody's objects were read, and nothing was handed to the webhook.
+    assert found["status"]["verification"]["digest"] == ""
+    find = ("get", "configmap", scene.name, "-n", NAMESPACE, "--ignore-not-found", "-o", "name")
+    assert not installed.kubectl(*find)
+    assert scene.conversion() == {"strategy": "None"}
+    scene.opt_in()
+    until(lambda: not refused_by_rbac(scene))
+    installed.kubectl("annotate", "vconv", scene.name, "look=again")
+    scene.ready()
+    assert scene.spec("v1alpha1", "mine") == V1ALPHA1
+
+
+def test_without_the_opt_in_of_before_rules_go_on_serving(scene: Scene, installed: Cluster) -> None:
+    scene.create("v1", "mine", V1)
+    scene.convert(RULES)
+    scene.ready()
+    installed.kubectl("delete", "clusterrole", f"convert-{scene.group}")
+    until(lambda: refused_by_rbac(scene))
+    other = {"spoke": "spec.hostPort", "join": {**RULES["v1alpha1"][1]["join"], "template": "{host}/{port}"}}
+    scene.convert({**RULES, "v1alpha1": [RULES["v1alpha1"][0], other, *RULES["v1alpha1"][2:]]})
+    message = scene.wait("Ready", "False", "NotPermitted")["message"]
+    assert "The rules of generation 1 go on serving." in message
+    assert scene.spec("v1alpha1", "mine") == V1ALPHA1
+
+
+def refused_by_rbac(scene: Scene) -> bool:
+    """Whether the operator's account lacks the right that is the opt-in."""
+    account = scene.plane.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
+    asked = ("auth", "can-i", "patch", f"customresourcedefinitions/{scene.name}")
+    return scene.plane.kubectl(*asked, kubeconfig=account, check=False).startswith("no")
 
 
 def test_a_crd_that_comes_later_and_goes_again(scene: Scene, installed: Cluster) -> None:

@@ -31,6 +31,13 @@ def test_the_installation_leaves_out_what_is_optional() -> None:
     assert load(MANIFESTS / "kustomization.yaml")["resources"] == ["../crds", "operator", "rbac", "webhook"]
 
 
+def test_conversion_can_be_left_out() -> None:
+    whole = load(MANIFESTS / "kustomization.yaml")
+    without = load(MANIFESTS / "without-conversion/kustomization.yaml")
+    assert without["resources"] == ["../../crds", "../operator", "../rbac"]
+    assert without["labels"] == whole["labels"]
+
+
 @pytest.mark.parametrize("folder", ["operator", "rbac", "monitoring", "webhook"])
 def test_no_file_is_forgotten(folder: str) -> None:
     files = {path.name for path in (MANIFESTS / folder).iterdir()} - {"kustomization.yaml"}

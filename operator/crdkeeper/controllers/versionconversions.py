@@ -1,8 +1,9 @@
 """VersionConversions: from rules to a conversion that serves, a step at a time, and each only after the last.
 
-Compile, verify on objects made up from the schemas and on every live one, hand the rules to the webhook, see
-that it answers by them, point the CRD to it, and read through it. Rules that fail a step change nothing:
-those that serve go on serving, also when the VersionConversion is deleted (conversion/leftovers.py).
+Compile, see that it is permitted, verify on objects made up from the schemas and on every live one, hand the
+rules to the webhook, see that it answers by them, point the CRD to it, and read through it. Rules that fail a
+step change nothing: those that serve go on serving, also when the VersionConversion is deleted
+(conversion/leftovers.py).
 """
 
 import asyncio
@@ -35,6 +36,7 @@ from crdkeeper.cluster.versionconversions import (
 )
 from crdkeeper.controllers.conversion import leftovers
 from crdkeeper.controllers.conversion.leftovers import Leftovers
+from crdkeeper.controllers.conversion.permission import permitted
 from crdkeeper.controllers.conversion.reading import read_through
 from crdkeeper.controllers.conversion.serving import Webhook
 from crdkeeper.controllers.conversion.verification import try_generated, try_live
@@ -49,6 +51,7 @@ from crdkeeper.core.conversion.standing import (
     CONFIGURED,
     CONVERTING,
     IN_USE,
+    PERMITTED,
     SERVING,
     VERIFIED,
     Standing,
@@ -67,6 +70,8 @@ _SOON = 2.0
 _SETTLED = 60.0
 """How often what serves is looked at again."""
 _WAITING = 30.0
+_GRANTED = 5.0
+"""For an opt-in that is applied together with the rules: the control plane aggregates it in its own time."""
 _MANY = 10_000
 """From so many objects on a verification that failed is repeated less often."""
 
@@ -184,6 +189,9 @@ class VersionConversions:
             standing.conclude()
             return _WAITING
         trial, schemas, content = compiled
+        if not standing.put(PERMITTED, await permitted(self._client, owner)):
+            standing.conclude()
+            return _GRANTED
         if not await self._verified(standing, crd, trial, schemas, digest(content), before):
             standing.conclude()
             return _WAITING if owner.status.verification.objects < _MANY else 10 * _SETTLED

@@ -9,13 +9,14 @@ from crdkeeper.api.texts import bounded
 from crdkeeper.api.versionconversion import VersionConversion
 
 COMPILED: Final = "Compiled"
+PERMITTED: Final = "Permitted"
 VERIFIED: Final = "Verified"
 SERVING: Final = "Serving"
 CONFIGURED: Final = "Configured"
 CONVERTING: Final = "Converting"
 IN_USE: Final = "InUse"
 """No step: whether the rules could go without harm. The manifests' admission policy reads it by this name."""
-STEPS: Final = (COMPILED, VERIFIED, SERVING, CONFIGURED, CONVERTING)
+STEPS: Final = (COMPILED, PERMITTED, VERIFIED, SERVING, CONFIGURED, CONVERTING)
 _PASSING: Final = frozenset(("DefinitionNotFound", "NoCertificate", "WebhookUnreachable"))
 """Reasons of a step that is not done yet and needs no person."""
 

@@ -38,6 +38,7 @@ def test_all_done() -> None:
 def test_the_first_failure_is_the_reason_and_the_rest_waits() -> None:
     found = standing()
     found.put("Compiled", DONE)
+    found.put("Permitted", DONE)
     assert not found.put("Verified", Step("False", "ObjectsFail", "One fails."))
     found.conclude()
     assert told(found, READY) == ("False", "ObjectsFail", "One fails.")
@@ -63,11 +64,12 @@ def test_what_serves_goes_on_and_is_said_to() -> None:
     ("steps", "status"),
     [
         ([], "InProgress"),
-        ([DONE] * 5, "Current"),
+        ([DONE] * 6, "Current"),
         ([Step("False", "InvalidRules", "No.")], "Failed"),
-        ([DONE, Step("Unknown", "Verifying", "Wait.")], "InProgress"),
-        ([DONE, DONE, Step("False", "NoCertificate", "It is made.")], "InProgress"),
-        ([DONE, DONE, DONE, Step("False", "OtherWebhook", "Decide.")], "Failed"),
+        ([DONE, Step("False", "NotPermitted", "Grant it.")], "Failed"),
+        ([DONE, DONE, Step("Unknown", "Verifying", "Wait.")], "InProgress"),
+        ([DONE, DONE, DONE, Step("False", "NoCertificate", "It is made.")], "InProgress"),
+        ([DONE, DONE, DONE, DONE, Step("False", "OtherWebhook", "Decide.")], "Failed"),
     ],
 )
 def test_kstatus_judges_it_as_its_users_do(steps: list[Step], status: str) -> None:

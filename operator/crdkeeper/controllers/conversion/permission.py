@@ -1,0 +1,33 @@
+"""Whether somebody opted in to the conversion of a CRD: reading rights alone are no such consent.
+
+The consent is the right to patch that very CRD, which the operator has by no role of its own. Without it
+neither a compromised operator nor whoever may write VersionConversions gets at what others read of a CRD.
+"""
+
+from crdkeeper.api.meta import GROUP
+from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.cluster.access import Right, missing_rights
+from crdkeeper.cluster.client import Client
+from crdkeeper.core.conversion.standing import Step
+
+LABEL = f"rbac.{GROUP}/aggregate-to-converter"
+
+
+async def permitted(client: Client, owner: VersionConversion) -> Step:
+    """The condition Permitted. Raises ApiError or Unreachable."""
+    if owner.spec.mode == "Plan":
+        return Step("True", "PlanOnly", "A plan changes nothing.")
+    name = owner.metadata.name
+    missing = await missing_rights(
+        client, [Right("patch", "apiextensions.k8s.io", "customresourcedefinitions", name=name)]
+    )
+    if not missing:
+        return Step("True", "Permitted", f"The operator may convert {name}.")
+    return Step(
+        "False",
+        "NotPermitted",
+        f"Nobody opted in to the conversion of {name}: not permitted: {'; '.join(missing)}. Grant it by a "
+        f'ClusterRole that has the label {LABEL}: "true"; manifests/samples/converter-role.yaml is one to '
+        'start from. The rule that is missing: apiGroups: ["apiextensions.k8s.io"], '
+        f'resources: ["customresourcedefinitions"], resourceNames: ["{name}"], verbs: ["patch"].',
+    )
