@@ -176,4 +176,4 @@ def _compiled(content: bytes | None) -> Served:
     made = compile_conversion(*unpacked(content))
     if not isinstance(made, Conversion):
         raise BadBundle("; ".join(map(str, made)))
-    return Served(made, digest(content))
+    return Served(made, digest(content), content)

@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
         self._complete = True
         keep = self._parser.should_keep_alive()
         try:
-            made = self._server.handle(self._method, self._path, self._body)
+            made = self._server.handle(self._method, self._path, self._body, self.source)
         except Exception:
             made = self._failed()
         if isinstance(made, Answer) and len(made.body) <= _PIECE_BYTES:

@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
 
 Body = bytes | bytearray
-Handler = Callable[[str, str, Body], Answer | Coroutine[Any, Any, Answer]]
-"""Method, path and body to an answer: at once, or later if it must wait for something."""
+Handler = Callable[[str, str, Body, str], Answer | Coroutine[Any, Any, Answer]]
+"""Method, path, body and the client's address to an answer: at once, or later if it must wait."""
 Gate = Callable[[str, str], Answer | None]
 """Method and path to a refusal, if the body need not be read."""

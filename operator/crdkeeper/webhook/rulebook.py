@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from crdkeeper.api.texts import described
 from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.core.conversion.bundle import BadBundle, packed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
 
@@ -28,10 +29,11 @@ _REFRESH_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A conversion, and a text that tells it from others."""
+    """A conversion, a text that tells it from others, and what another process can compile it from."""
 
     conversion: Conversion
     digest: str
+    bundle: bytes
 
 
 class Rules(Protocol):
@@ -119,13 +121,15 @@ class RuleBook:
         if definition is None:
             return "its CustomResourceDefinition is in none of the files"
         try:
-            made = compile_conversion(rule.spec, schemas_of(definition))
-        except UnreadableDefinition as error:
+            schemas = schemas_of(definition)
+            made = compile_conversion(rule.spec, schemas)
+            bundle = packed(rule.spec, schemas)
+        except (UnreadableDefinition, BadBundle) as error:
             return str(error)
         if not isinstance(made, Conversion):
             return "; ".join(map(str, made))
         digest = sha256(repr((rule.spec, sorted(definition.items()))).encode()).hexdigest()
-        self.conversions[name] = Served(made, digest)
+        self.conversions[name] = Served(made, digest, bundle)
         _log.info("Converting %s between %s.", name, ", ".join(made.versions))
         return ""
 

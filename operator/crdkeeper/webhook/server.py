@@ -13,7 +13,6 @@ import ssl
 import sys
 import time
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,20 +20,18 @@ from typing import Any
 
 from cryptography import x509
 
-from crdkeeper.core.conversion.bundle import RULES_HEADER
-from crdkeeper.core.conversion.review import BadReview, Reply, answered
+from crdkeeper.webhook.converting import Converting
 from crdkeeper.webhook.http1 import Http1Server
-from crdkeeper.webhook.http1types import JSON, TEXT, Answer, Body, Limits
+from crdkeeper.webhook.http1types import TEXT, Answer, Body, Limits
 from crdkeeper.webhook.metrics import Metrics
-from crdkeeper.webhook.rulebook import Rules, Served
+from crdkeeper.webhook.rulebook import Rules
 
 _log = logging.getLogger(__name__)
 
 _REFRESH_SECONDS = 2.0
-_LARGE_BYTES = 256 * 1024
-"""Requests above that are worked on in a thread, so that probes and small requests need not wait."""
 _SWITCH_SECONDS = 0.0005
-"""How long that thread may keep them waiting at a time. By Python's 5 ms some waited for 150 ms."""
+"""How long a thread that compiles rules may keep requests waiting at a time. By Python's 5 ms some
+waited for 150 ms."""
 _SHUTDOWN_SECONDS = 25.0
 _NOTICE_SECONDS = 5.0
 """For a Service to send no more connections here once the process is told to stop."""
@@ -43,7 +40,6 @@ DRAIN_SECONDS = 95.0
 _OTHER_DESCRIPTORS = 250
 """Beside conversions: probes, the API server, files."""
 _PATH = "/convert/"
-_RULES_HEADER = RULES_HEADER.encode()
 _ALLOW_GET, _ALLOW_POST = TEXT + b"Allow: GET\r\n", TEXT + b"Allow: POST\r\n"
 
 
@@ -119,7 +115,7 @@ class Webhook:
         self._certificate = _Certificate(options)
         self._started = False
         self._listening = False
-        self._thread = ThreadPoolExecutor(1, "large-requests")
+        self._converting = Converting(rules, self._metrics)
         limits = Limits(body_bytes=options.max_bytes, held_bytes=2 * options.max_bytes)
         limits = replace(limits, connections=_affordable(limits))
         self._conversions = Http1Server(self._convert, limits, _gate, self._unread)
@@ -162,7 +158,7 @@ class Webhook:
                 task.cancel()
             await self._conversions.stop(_SHUTDOWN_SECONDS)
             await self._probes.stop(0.0)
-            self._thread.shutdown(wait=False, cancel_futures=True)
+            await self._converting.close()
 
     async def _drain(self, seconds: float) -> None:
         """Return once all clients have left, or nobody will need this webhook any more, or after so long."""
@@ -195,48 +191,13 @@ class Webhook:
             # What is compiled goes on serving, and a new process looks afresh when this one ends.
             _log.exception("Changes of the rules are not followed any more.")
 
-    def _convert(self, _: str, path: str, body: Body) -> Answer | Coroutine[Any, Any, Answer]:
-        name = path.removeprefix(_PATH)
-        served = self._rules.conversions.get(name)
-        if served is None or len(body) > _LARGE_BYTES:
-            return self._convert_later(name, body)
-        start = time.monotonic()
-        try:
-            return self._replied(name, served, answered(body, served.conversion), start)
-        except BadReview as error:
-            return self._refused(name, 400, f"no ConversionReview: {error}")
-
-    async def _convert_later(self, name: str, body: Body) -> Answer:
-        served = self._rules.conversions.get(name)
-        if served is None:
-            await self._rules.look_again(name)
-            served = self._rules.conversions.get(name)
-        if served is None:
-            return self._refused("", 404, f"no rules for {name[:300]}")
-        start = time.monotonic()
-        loop = asyncio.get_running_loop()
-        try:
-            # One after the other: together they would only need more memory.
-            reply = await loop.run_in_executor(self._thread, answered, body, served.conversion)
-        except BadReview as error:
-            return self._refused(name, 400, f"no ConversionReview: {error}")
-        return self._replied(name, served, reply, start)
-
-    def _replied(self, name: str, served: Served, reply: Reply, start: float) -> Answer:
-        seconds = time.monotonic() - start
-        self._metrics.answered(name, seconds, reply.objects, reply.ignored, failed=bool(reply.error))
-        if reply.error:
-            _log.warning("%s: %s", name, reply.error)
-        return Answer(reply.content, headers=b"%s%s: %s\r\n" % (JSON, _RULES_HEADER, served.digest.encode()))
-
-    def _refused(self, name: str, status: int, message: str) -> Answer:
-        self._metrics.refused(name)
-        return Answer(f"{message}\n".encode(), status)
+    def _convert(self, _: str, path: str, body: Body, source: str) -> Answer | Coroutine[Any, Any, Answer]:
+        return self._converting.answer(path.removeprefix(_PATH), body, source)
 
     def _unread(self, _: Answer) -> None:
         self._metrics.refused("")
 
-    def _probe(self, method: str, path: str, _: Body) -> Answer:
+    def _probe(self, method: str, path: str, _: Body, __: str) -> Answer:
         if method != "GET":
             return Answer(b"only GET is known here\n", 405, _ALLOW_GET)
         match path:

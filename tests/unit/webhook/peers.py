@@ -59,7 +59,7 @@ class Serving:
             self._handle, limits, self._gate, lambda each: self.refused.append(each.status)
         )
 
-    def _handle(self, method: str, path: str, body: Body) -> Answer | Coroutine[Any, Any, Answer]:
+    def _handle(self, method: str, path: str, body: Body, _: str) -> Answer | Coroutine[Any, Any, Answer]:
         self.handled.append(path)
         if path == "/broken":
             raise ValueError("as told")

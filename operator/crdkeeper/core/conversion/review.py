@@ -105,6 +105,16 @@ def answered(body: bytes | bytearray, conversion: Conversion) -> Reply:
         return Reply(orjson.dumps({**made.review, "response": response}), 0, problem, made.ignored)
 
 
+def given_up(body: bytes | bytearray, problem: str) -> Reply:
+    """The answer to a ConversionReview that could not be worked on to its end. Raises BadReview."""
+    version, request = _read(orjson.loads(body))
+    objects = request["objects"]
+    error = bounded(f"{_name(objects[0]) if len(objects) == 1 else f'{len(objects)} objects'}: {problem}")
+    response = {"uid": request["uid"], "convertedObjects": [], "result": _failed(error)}
+    review = {"apiVersion": version, "kind": "ConversionReview", "response": response}
+    return Reply(orjson.dumps(review), 0, error)
+
+
 def _failed(message: str) -> dict[str, str]:
     return {"status": "Failed", "message": message}
 

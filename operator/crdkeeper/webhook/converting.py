@@ -1,0 +1,99 @@
+"""What becomes of a ConversionReview: the event loop converts small ones at once, a worker all others.
+
+The time that a conversion takes depends on what users write, so it is limited: what takes long is broken off
+and given to the worker, and what is as large as that goes there at once for a while.
+"""
+
+import logging
+import time
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from crdkeeper.core.conversion.bundle import RULES_HEADER
+from crdkeeper.core.conversion.review import BadReview, Reply, answered
+from crdkeeper.webhook.http1types import JSON, LATER, TEXT, Answer, Body
+from crdkeeper.webhook.metrics import Metrics
+from crdkeeper.webhook.rulebook import Rules, Served
+from crdkeeper.webhook.timelimit import OutOfTime, TimeLimit
+from crdkeeper.webhook.worker import Busy, Worker, WorkerFailed
+
+_log = logging.getLogger(__name__)
+
+_SMALL_BYTES: Final = 64 << 10
+"""What is usually converted within 5 ms."""
+_AT_ONCE_SECONDS: Final = 0.025
+"""For how long a request may keep others waiting."""
+_SLOW_SECONDS: Final = 10.0
+"""For how long requests go to the worker that are as large as one that took longer."""
+_RULES_HEADER: Final = RULES_HEADER.encode()
+
+
+class Converting:
+    """Answers ConversionReviews by the rules that are served."""
+
+    def __init__(self, rules: Rules, metrics: Metrics) -> None:
+        self._rules = rules
+        self._metrics = metrics
+        self._limit = TimeLimit()
+        self._worker = Worker()
+        self._slow: dict[str, tuple[int, float]] = {}
+        """By CRD the size of the smallest request that took long, and until when that counts."""
+
+    async def close(self) -> None:
+        """End the worker."""
+        await self._worker.close()
+
+    def answer(self, name: str, body: Body, source: str) -> Answer | Coroutine[Any, Any, Answer]:
+        """The answer to a request from that address for the CRD of that name."""
+        served = self._rules.conversions.get(name)
+        if served is None or len(body) > _SMALL_BYTES or self._is_slow(name, len(body)):
+            return self._answer_later(name, body, source)
+        start = time.monotonic()
+        try:
+            reply = self._limit.run(_AT_ONCE_SECONDS, answered, body, served.conversion)
+        except BadReview as error:
+            return self.refused(name, 400, f"no ConversionReview: {error}")
+        except OutOfTime:
+            size = min(len(body), self._slow.get(name, (len(body), 0.0))[0])
+            self._slow[name] = size, start + _SLOW_SECONDS
+            return self._answer_later(name, body, source)
+        return self._replied(name, served, reply, start)
+
+    def _is_slow(self, name: str, size: int) -> bool:
+        if name not in self._slow:
+            return False
+        smallest, until = self._slow[name]
+        if time.monotonic() > until:
+            del self._slow[name]
+            return False
+        return size >= smallest
+
+    async def _answer_later(self, name: str, body: Body, source: str) -> Answer:
+        served = self._rules.conversions.get(name)
+        if served is None:
+            await self._rules.look_again(name)
+            served = self._rules.conversions.get(name)
+        if served is None:
+            return self.refused("", 404, f"no rules for {name[:300]}")
+        start = time.monotonic()
+        try:
+            reply = await self._worker.convert(served, body, source)
+        except BadReview as error:
+            return self.refused(name, 400, f"no ConversionReview: {error}")
+        except Busy:
+            return self.refused(name, 503, "too many large requests at once", TEXT + LATER)
+        except WorkerFailed:
+            return self.refused(name, 500, "the conversion took too long, or too much memory")
+        return self._replied(name, served, reply, start)
+
+    def _replied(self, name: str, served: Served, reply: Reply, start: float) -> Answer:
+        seconds = time.monotonic() - start
+        self._metrics.answered(name, seconds, reply.objects, reply.ignored, failed=bool(reply.error))
+        if reply.error:
+            _log.warning("%s: %s", name, reply.error)
+        return Answer(reply.content, headers=b"%s%s: %s\r\n" % (JSON, _RULES_HEADER, served.digest.encode()))
+
+    def refused(self, name: str, status: int, message: str, headers: bytes = TEXT) -> Answer:
+        """The answer to what is no conversion, or has no rules."""
+        self._metrics.refused(name)
+        return Answer(f"{message}\n".encode(), status, headers)

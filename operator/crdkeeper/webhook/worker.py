@@ -1,0 +1,155 @@
+"""Hands requests that may take long to a worker process, one after the other, fairly and in bounded time."""
+
+import asyncio
+import logging
+import sys
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from crdkeeper.core.conversion.review import BadReview, Reply
+from crdkeeper.webhook.http1types import Body
+from crdkeeper.webhook.rulebook import Served
+from crdkeeper.webhook.shedding import gives_way
+
+_log = logging.getLogger(__name__)
+
+_MOST_WAITING: Final = 32
+_WAIT_SECONDS: Final = 10.0
+"""For its turn."""
+_WORK_SECONDS: Final = 15.0
+"""For the work, by the clock; the worker allows itself 5 s of CPU time. All is less than the 30 s
+that an API server waits."""
+_IDLE_SECONDS: Final = 30.0
+"""After which the worker ends: most clusters never need it, and it takes as much memory as the server."""
+
+
+class Busy(Exception):
+    """There is no turn for this request soon."""
+
+
+class WorkerFailed(Exception):
+    """The worker ended, or had to be ended, while it was at this request."""
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    source: str
+    since: float
+    served: Served
+    body: Body
+    answer: asyncio.Future[Reply]
+
+
+class Worker:
+    """One worker process, which is there when it is needed."""
+
+    def __init__(self) -> None:
+        self._waiting: list[_Job] = []
+        self._turns: dict[str, float] = {}
+        """When each source that waits had its last turn."""
+        self._task: asyncio.Task[None] | None = None
+        self._come = asyncio.Event()
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def convert(self, served: Served, body: Body, source: str) -> Reply:
+        """What becomes of a ConversionReview. Raises BadReview, Busy or WorkerFailed."""
+        loop = asyncio.get_running_loop()
+        job = _Job(source, loop.time(), served, body, loop.create_future())
+        self._waiting.append(job)
+        if len(self._waiting) > _MOST_WAITING:
+            self._drop(gives_way(self._waiting))
+        self._come.set()
+        if self._task is None:
+            self._task = loop.create_task(self._run())
+        timer = loop.call_later(_WAIT_SECONDS, self._drop, job)
+        try:
+            return await job.answer
+        finally:
+            timer.cancel()
+            if job in self._waiting:
+                self._waiting.remove(job)
+
+    async def close(self) -> None:
+        """End the process."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    def _drop(self, job: _Job | None) -> None:
+        if job is not None and job in self._waiting:
+            self._waiting.remove(job)
+            if not job.answer.done():
+                job.answer.set_exception(Busy())
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                while self._waiting:
+                    await self._work(self._next())
+                self._turns.clear()
+                self._come.clear()
+                try:
+                    async with asyncio.timeout(_IDLE_SECONDS):
+                        await self._come.wait()
+                except TimeoutError:
+                    if not self._waiting:
+                        return
+        finally:
+            self._task = None
+            await self._end()
+
+    def _next(self) -> _Job:
+        """The one of the source whose last turn is longest ago, so that nobody waits for all of another."""
+        job = min(self._waiting, key=lambda each: (self._turns.get(each.source, 0.0), each.since))
+        self._waiting.remove(job)
+        self._turns[job.source] = asyncio.get_running_loop().time()
+        return job
+
+    async def _work(self, job: _Job) -> None:
+        failure: Exception
+        try:
+            async with asyncio.timeout(_WORK_SECONDS):
+                reply = await self._asked(job)
+        except BadReview as error:
+            failure = error
+        except (OSError, EOFError, TimeoutError) as error:
+            _log.error("The worker failed (%s); another one begins.", type(error).__name__)
+            await self._end()
+            failure = WorkerFailed()
+        else:
+            if not job.answer.done():
+                job.answer.set_result(reply)
+            return
+        if not job.answer.done():  # its client may be gone
+            job.answer.set_exception(failure)
+
+    async def _asked(self, job: _Job) -> Reply:
+        if self._process is None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "crdkeeper.webhook.workerprocess",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+            )
+        source, target = self._process.stdout, self._process.stdin
+        assert source is not None
+        assert target is not None
+        bundle = job.served.bundle
+        said = {"digest": job.served.digest, "bundle": len(bundle), "body": len(job.body)}
+        target.write(orjson.dumps(said) + b"\n" + bundle)
+        target.write(job.body)
+        await target.drain()
+        heard: dict[str, Any] = orjson.loads(await source.readuntil(b"\n"))
+        content = await source.readexactly(heard["content"])
+        if "bad" in heard:
+            raise BadReview(heard["bad"])
+        return Reply(**{**heard, "content": content})
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            process.kill()
+            await process.wait()

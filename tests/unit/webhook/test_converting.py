@@ -1,0 +1,254 @@
+"""Objects that take long to convert: they keep nobody waiting, and their work is bounded."""
+
+import asyncio
+import io
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.core.conversion.bundle import packed
+from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.core.conversion.review import BadReview, Reply
+from crdkeeper.core.schema.props import Schema
+from crdkeeper.webhook import worker, workerprocess
+from crdkeeper.webhook.converting import Converting
+from crdkeeper.webhook.http1types import Answer
+from crdkeeper.webhook.metrics import Metrics
+from crdkeeper.webhook.rulebook import RuleBook, Served
+from crdkeeper.webhook.timelimit import OutOfTime, TimeLimit
+from crdkeeper.webhook.worker import Busy, Worker, WorkerFailed
+from crdkeeper.webhook.workerprocess import _Worker
+
+GROUP = "example.com"
+NAME = f"sums.{GROUP}"
+MANY, FEW = 150, 3
+HERE, THERE = "10.0.0.1", "10.0.0.2"
+
+
+def schema(*fields: str) -> Schema:
+    numbers = {"type": "array", "maxItems": 1000, "items": {"type": "integer"}}
+    properties = {"numbers": numbers, **{each: {"type": "integer"} for each in fields}}
+    return {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
+
+
+def served() -> Served:
+    """Rules by which each number is compared with each other ten times: 150 are 1 KB, and take 100 ms."""
+    fields = [f"pairs{number}" for number in range(10)]
+    pairs = "object.spec.numbers.filter(a, object.spec.numbers.exists(b, a + b == 1000000)).size()"
+    rules = [{"spoke": f"spec.{each}", "cel": {"toSpoke": pairs}} for each in fields]
+    document = {
+        "apiVersion": "crdkeeper.dev/v1alpha1",
+        "kind": "VersionConversion",
+        "metadata": {"name": NAME},
+        "spec": {
+            "resource": {"group": GROUP, "resource": "sums"},
+            "hub": "v1",
+            "spokes": [{"version": "v2", "rules": rules}],
+        },
+    }
+    spec = VersionConversion.model_validate(document).spec
+    schemas = {"v1": schema(), "v2": schema(*fields)}
+    made = compile_conversion(spec, schemas)
+    assert isinstance(made, Conversion), made
+    return Served(made, "digest", packed(spec, schemas))
+
+
+SERVED = served()
+
+
+def review(count: int) -> bytes:
+    sum_ = {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "Sum",
+        "metadata": {"name": "mine", "namespace": "default"},
+        "spec": {"numbers": list(range(count))},
+    }
+    request = {"uid": "7", "desiredAPIVersion": f"{GROUP}/v2", "objects": [sum_]}
+    return orjson.dumps(
+        {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    )
+
+
+@pytest.fixture
+async def converting() -> Any:
+    rules = RuleBook(())
+    rules.conversions[NAME] = SERVED
+    made = Converting(rules, Metrics())
+    yield made
+    await made.close()
+
+
+def pairs(answer: Answer) -> int:
+    (made,) = orjson.loads(answer.body)["response"]["convertedObjects"]
+    found: int = made["spec"]["pairs9"]
+    return found
+
+
+async def test_what_takes_long_is_broken_off_and_done_by_the_worker(converting: Converting) -> None:
+    coming = converting.answer(NAME, review(MANY), HERE)
+    assert not isinstance(coming, Answer)
+    small = converting.answer(NAME, review(FEW), HERE)
+    assert isinstance(small, Answer)
+    assert (pairs(small), pairs(await coming)) == (0, 0)
+
+
+async def test_what_is_as_large_as_something_slow_goes_to_the_worker(
+    converting: Converting,
+) -> None:
+    await until_answered(converting.answer(NAME, review(MANY), HERE))
+    converting._limit.run = pytest.fail  # type: ignore[assignment]
+    await until_answered(converting.answer(NAME, review(MANY), HERE))
+
+
+async def until_answered(coming: Answer | Awaitable[Answer]) -> None:
+    assert not isinstance(coming, Answer)
+    assert (await coming).status == 200
+
+
+async def test_the_worker_refuses_what_is_no_review(converting: Converting) -> None:
+    coming = converting.answer(NAME, b" " * 100_000, HERE)
+    assert not isinstance(coming, Answer)
+    answer = await coming
+    assert (answer.status, b"no ConversionReview" in answer.body) == (400, True)
+
+
+def test_the_work_of_a_request_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workerprocess, "CPU_SECONDS", 0.02)
+    reply = _worked(review(MANY))
+    assert reply["error"] == "Sum default/mine: the conversion takes more than 0 s"
+    answered = reply["review"]["response"]
+    assert (answered["uid"], answered["convertedObjects"]) == ("7", [])
+    assert answered["result"] == {"status": "Failed", "message": reply["error"]}
+
+
+def test_the_answer_to_a_request_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workerprocess, "ANSWER_BYTES", 100)
+    assert "the converted objects are larger than" in _worked(review(FEW))["error"]
+
+
+def _worked(body: bytes) -> dict[str, Any]:
+    job = {"digest": SERVED.digest, "bundle": len(SERVED.bundle), "body": len(body)}
+    source, target = io.BytesIO(orjson.dumps(job) + b"\n" + SERVED.bundle + body), io.BytesIO()
+    _Worker(source, target).run()
+    line, _, content = target.getvalue().partition(b"\n")
+    said: dict[str, Any] = orjson.loads(line)
+    assert len(content) == said["content"]
+    return {**said, "review": orjson.loads(content)}
+
+
+def test_a_limit_counts_for_one_piece_of_work_only() -> None:
+    limit = TimeLimit()
+
+    def for_ever() -> None:
+        while True:
+            pass
+
+    for _ in range(3):
+        with pytest.raises(OutOfTime):
+            limit.run(0.01, for_ever)
+        assert limit.run(0.01, lambda: 7) == 7
+        sum(range(3_000_000))  # nothing rings any more
+
+
+async def test_a_worker_that_does_not_answer_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = Worker()
+    assert (await workers.convert(SERVED, review(FEW), HERE)).objects == 1
+    assert workers._process is not None
+    os.kill(workers._process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(worker, "_WORK_SECONDS", 0.1)
+    with pytest.raises(WorkerFailed):
+        await workers.convert(SERVED, review(FEW), HERE)
+    monkeypatch.undo()
+    assert (await workers.convert(SERVED, review(FEW), HERE)).objects == 1
+    with pytest.raises(BadReview):
+        await workers.convert(SERVED, b"{}", HERE)
+    await workers.close()
+
+
+async def test_a_worker_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_IDLE_SECONDS", 0.05)
+    workers = Worker()
+    await workers.convert(SERVED, review(FEW), HERE)
+    process = workers._process
+    assert process is not None
+    async with asyncio.timeout(10.0):
+        await process.wait()
+    assert (await workers.convert(SERVED, review(FEW), HERE)).objects == 1
+    await workers.close()
+
+
+class Held(Worker):
+    """Does nothing but to note whose turn it is, until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns: list[str] = []
+        self.go_on = asyncio.Event()
+
+    async def _asked(self, job: Any) -> Reply:
+        self.turns.append(job.source)
+        await self.go_on.wait()
+        return Reply(b"{}", 1)
+
+
+@pytest.fixture
+async def held() -> Any:
+    made = Held()
+    yield made
+    await made.close()
+
+
+async def test_each_source_has_its_turn(held: Held) -> None:
+    many = [asyncio.create_task(held.convert(SERVED, b"{}", THERE)) for _ in range(5)]
+    await _until(lambda: held.turns == [THERE])
+    one = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
+    await asyncio.sleep(0)
+    held.go_on.set()
+    await asyncio.gather(one, *many)
+    assert held.turns == [THERE, HERE, THERE, THERE, THERE, THERE]
+
+
+async def test_work_does_not_pile_up(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = asyncio.create_task(held.convert(SERVED, b"{}", THERE))
+    await _until(lambda: held.turns == [THERE])
+    one = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
+    many = [asyncio.create_task(held.convert(SERVED, b"{}", THERE)) for _ in range(40)]
+    await _until(lambda: sum(each.done() for each in many) == 9)
+    for each in many[:9]:
+        with pytest.raises(Busy):
+            each.result()
+    held.go_on.set()
+    await asyncio.gather(first, one, *many[9:])
+
+
+async def test_nobody_waits_for_long(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_WAIT_SECONDS", 0.05)
+    first = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
+    await _until(lambda: held.turns == [HERE])
+    with pytest.raises(Busy):
+        await held.convert(SERVED, b"{}", HERE)
+    held.go_on.set()
+    await first
+
+
+async def test_who_is_gone_is_not_worked_for(held: Held) -> None:
+    first = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
+    await _until(lambda: held.turns == [HERE])
+    gone = asyncio.create_task(held.convert(SERVED, b"{}", THERE))
+    await asyncio.sleep(0)
+    gone.cancel()
+    held.go_on.set()
+    await first
+    await asyncio.wait({gone})
+    assert held.turns == [HERE]
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10.0):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
