@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
+from typing import Self
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -23,36 +24,45 @@ class Issued:
 
 
 class Authority:
-    """A CA with a certificate that is good from `begin` on for `lifetime`; by default from an hour ago."""
+    """A CA with a certificate that is good from `begin` on for `lifetime`; by default from an hour ago.
+
+    Its certificates have no key identifiers, as those of many clusters. Python 3.13 refuses that by default.
+    """
 
     def __init__(
-        self, name: str = "test-ca", *, begin: datetime | None = None, lifetime: timedelta = YEAR
+        self,
+        name: str = "test-ca",
+        *,
+        begin: datetime | None = None,
+        lifetime: timedelta = YEAR,
+        above: Self | None = None,
     ) -> None:
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self._key = ec.generate_private_key(ec.SECP256R1())
-        own = _builder(self._name, self._name, self._key.public_key(), begin, lifetime).add_extension(
+        signer = above or self
+        own = _builder(self._name, signer._name, self._key.public_key(), begin, lifetime).add_extension(
             x509.BasicConstraints(ca=True, path_length=None), critical=True
         )
-        self.pem = own.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        self.pem = own.sign(signer._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     def issue(
         self,
         hosts: Sequence[str] = (LOOPBACK,),
         *,
+        common_name: str = "webhook",
         begin: datetime | None = None,
         lifetime: timedelta = YEAR,
     ) -> Issued:
-        """A serving certificate for IP addresses and DNS names."""
+        """A serving certificate for IP addresses and DNS names, or for its common name only."""
         key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhook")])
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         names = [
             x509.IPAddress(ip_address(each)) if each[0].isdigit() else x509.DNSName(each) for each in hosts
         ]
-        signed = (
-            _builder(name, self._name, key.public_key(), begin, lifetime)
-            .add_extension(x509.SubjectAlternativeName(names), critical=False)
-            .sign(self._key, hashes.SHA256())
-        )
+        unsigned = _builder(name, self._name, key.public_key(), begin, lifetime)
+        if names:
+            unsigned = unsigned.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        signed = unsigned.sign(self._key, hashes.SHA256())
         return Issued(
             signed.public_bytes(serialization.Encoding.PEM),
             key.private_bytes(

@@ -3,7 +3,6 @@
 import base64
 import http.client
 import json
-import ssl
 import sys
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from crdkeeper.cluster.tls import verifying
 from tests.benchmark import goprograms
 from tests.benchmark.conversionsubject import definition, rules
 from tests.certificates import Authority
@@ -77,7 +77,7 @@ class Contestant:
 
     def convert(self, body: bytes) -> Any:
         """The answer to a ConversionReview."""
-        context = ssl.create_default_context(cafile=str(self.ca_file))
+        context = verifying(ca_file=self.ca_file)
         connection = http.client.HTTPSConnection(LOOPBACK, self.port, context=context, timeout=30)
         try:
             connection.request("POST", self.path, body, {"Content-Type": "application/json"})
@@ -158,7 +158,7 @@ class ByHand(Contestant):
         )
 
     def _listens(self) -> bool:
-        context = ssl.create_default_context(cafile=str(self.ca_file))
+        context = verifying(ca_file=self.ca_file)
         connection = http.client.HTTPSConnection(LOOPBACK, self.port, context=context, timeout=5)
         try:
             connection.request("GET", "/")

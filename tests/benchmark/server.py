@@ -2,12 +2,13 @@
 
 import http.client
 import json
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from crdkeeper.cluster.tls import verifying
 
 _PAGE = 500
 
@@ -20,7 +21,7 @@ class Server:
         cluster = config["clusters"][0]["cluster"]
         url = urlsplit(cluster["server"])
         self.host, self.port = str(url.hostname), int(url.port or 443)
-        self.context = ssl.create_default_context(cafile=cluster["certificate-authority"])
+        self.context = verifying(ca_file=cluster["certificate-authority"])
         self.authorization = f"Bearer {config['users'][0]['user']['token']}"
 
     def list(self, path: str, *, accept: str) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import resource
 import socket
 import ssl
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.cluster.tls import verifying
 from tests.benchmark.meter import peak_memory, reset_peak_memory
 from tests.cluster.conversion import ConversionWebhook
 from tests.controlplane.probe import answers
@@ -117,9 +119,13 @@ def test_what_cannot_be_converted_is_answered_as_a_review(
     assert words in answer["response"]["result"]["message"]
 
 
-@pytest.mark.parametrize(("depth", "status"), [(300, "Success"), (900, "Success"), (1000, "Failed")])
+@pytest.mark.parametrize(
+    ("depth", "possible"),
+    # How deep Python can go changed with 3.12; where it cannot, the object is named.
+    [(300, {"Success"}), (900, {"Success"}), (1000, {"Success", "Failed"})],
+)
 def test_objects_may_be_nested_as_deep_as_can_be_answered(
-    webhook: ConversionWebhook, depth: int, status: str
+    webhook: ConversionWebhook, depth: int, possible: set[str]
 ) -> None:
     deep = json.loads("[" * depth + "]" * depth) if depth < 900 else None
     object_ = json.dumps({**OBJECT, "status": deep}).replace("null", "[" * depth + "]" * depth)
@@ -130,7 +136,8 @@ def test_objects_may_be_nested_as_deep_as_can_be_answered(
         ),
     )
     assert code == 200, text
-    assert f'"status":"{status}"' in text.replace('": "', '":"')
+    (status,) = re.findall(r'"status": ?"(\w+)"', text)
+    assert status in possible
     assert ("CronTab default/mine: is nested too deep" in text) == (status == "Failed")
 
 
@@ -213,13 +220,13 @@ def test_connections_are_bounded_before_they_have_shaken_hands(webhook: Conversi
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
 def test_only_modern_tls_is_spoken(webhook: ConversionWebhook) -> None:
     for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
-        old = ssl.create_default_context(cafile=str(webhook.ca_file))
+        old = verifying(ca_file=webhook.ca_file)
         old.minimum_version = old.maximum_version = version
         old.set_ciphers("ALL:@SECLEVEL=0")
         with pytest.raises(ssl.SSLError):
             _post(webhook, "{}", context=old)
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-        new = ssl.create_default_context(cafile=str(webhook.ca_file))
+        new = verifying(ca_file=webhook.ca_file)
         new.minimum_version = new.maximum_version = version
         assert _post(webhook, "{}", context=new)[0] == 400
 
@@ -252,7 +259,7 @@ def _post(
     method: str = "POST",
     context: ssl.SSLContext | None = None,
 ) -> tuple[int, str]:
-    context = context or ssl.create_default_context(cafile=str(webhook.ca_file))
+    context = context or verifying(ca_file=webhook.ca_file)
     connection = http.client.HTTPSConnection("127.0.0.1", webhook.port, timeout=SECONDS, context=context)
     try:
         connection.request(method, path, body)
@@ -275,7 +282,7 @@ def _plain(webhook: ConversionWebhook) -> socket.socket:
 
 
 def _channel(webhook: ConversionWebhook) -> ssl.SSLSocket:
-    context = ssl.create_default_context(cafile=str(webhook.ca_file))
+    context = verifying(ca_file=webhook.ca_file)
     return context.wrap_socket(_plain(webhook), server_hostname="127.0.0.1")
 
 

@@ -1,8 +1,9 @@
 """Asks a server of the control plane one question over HTTP(S): does it serve yet?"""
 
 import http.client
-import ssl
 from pathlib import Path
+
+from crdkeeper.cluster.tls import verifying
 
 
 def answers(
@@ -12,7 +13,7 @@ def answers(
     if ca_file is None:
         connection = http.client.HTTPConnection(host, port, timeout=5)
     else:
-        context = ssl.create_default_context(cafile=ca_file)
+        context = verifying(ca_file=ca_file)
         connection = http.client.HTTPSConnection(host, port, timeout=5, context=context)
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})

@@ -21,6 +21,7 @@ import pytest
 from crdkeeper.cluster.certificatesecrets import CA_SECRET, TLS_SECRET
 from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
 from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.tls import verifying
 from crdkeeper.controllers.servingcertificate import ServingCertificate
 from crdkeeper.core.certificates.times import Times
 from tests.certificates import Authority
@@ -237,7 +238,7 @@ class Authorities:
                 continue
             now = time.monotonic()
             for bundle in {self._bundle(now), self._bundle(now - 0.8 * TIMES.settle.total_seconds())} - {""}:
-                context = ssl.create_default_context(cadata=bundle)
+                context = verifying(ca_data=bundle)
                 try:
                     _, writer = await asyncio.open_connection("127.0.0.1", replica.backend.port, ssl=context)
                 except OSError as error:

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 
+from crdkeeper.cluster.tls import verifying
 from crdkeeper.core.diagnosis.certificates import Certificate, Serving
 from crdkeeper.core.diagnosis.conversion import Webhook
 
@@ -65,15 +66,8 @@ def _address(webhook: Webhook) -> tuple[str, int]:
 
 
 async def _served(address: str, host: str, port: int, bundle: bytes) -> Serving:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # As Go does it: names count in subjectAltName only, and any certificate of the bundle is an anchor.
-    context.hostname_checks_common_name = False
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context = verifying(ca_data=bundle.decode("ascii", errors="ignore") if bundle else None)
     try:
-        if bundle:
-            context.load_verify_locations(cadata=bundle.decode("ascii", errors="ignore"))
-        else:
-            context.load_default_certs()
         return Serving(address, await _handshake(host, port, context))
     except ssl.SSLCertVerificationError as error:
         refused = error.verify_message.rstrip(".")

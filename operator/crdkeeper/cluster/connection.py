@@ -19,6 +19,7 @@ from yarl import URL
 
 from crdkeeper.cluster.connector import InStepConnector
 from crdkeeper.cluster.http1 import Http1Pool
+from crdkeeper.cluster.tls import verifying
 
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 75.0
@@ -30,6 +31,17 @@ _DEFAULT_KUBECONFIG = Path("~/.kube/config").expanduser()
 
 class ConfigurationError(Exception):
     """Neither a usable kubeconfig nor a pod's ServiceAccount was found."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Login(kopf.ConnectionInfo):
+    """Lets Kopf trust whom we trust, instead of whom it would by itself."""
+
+    tls: ssl.SSLContext = field(compare=False)  # Kopf compares logins to know which were refused before
+
+    def as_ssl_context(self) -> ssl.SSLContext:
+        """Called by Kopf for its session."""
+        return self.tls
 
 
 @dataclass(slots=True)
@@ -116,14 +128,18 @@ class Connection:
             url.host,
             url.port,
             self._tls() if encrypted else None,
-            (loaded.tls_server_name or url.host) if encrypted else None,
+            url.host if encrypted else None,
             connect_seconds=CONNECT_SECONDS,
             request_seconds=REQUEST_SECONDS,
         )
 
     def _tls(self) -> ssl.SSLContext:
         loaded = self._configuration
-        context = ssl.create_default_context(cafile=loaded.ssl_ca_cert, cadata=loaded.ca_cert_data)
+        context = verifying(
+            ca_file=loaded.ssl_ca_cert or None,
+            ca_data=loaded.ca_cert_data or None,
+            server_name=loaded.tls_server_name,
+        )
         if loaded.cert_file:
             context.load_cert_chain(loaded.cert_file, keyfile=loaded.key_file)
         if not loaded.verify_ssl:
@@ -135,11 +151,10 @@ class Connection:
         """The same cluster and identity for Kopf, which logs in again whenever it is refused."""
         await self.load()
         loaded, header = self._configuration, await self.authorization()
-        return kopf.ConnectionInfo(
+        return _Login(
             server=self.host,
-            ca_path=loaded.ssl_ca_cert,
-            insecure=not loaded.verify_ssl,
-            certificate_path=loaded.cert_file,
+            tls=self._tls(),
+            certificate_path=loaded.cert_file,  # tells this login from others
             private_key_path=loaded.key_file,
             scheme="Bearer" if header else None,
             token=header.removeprefix("Bearer ") if header else None,

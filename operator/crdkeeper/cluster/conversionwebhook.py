@@ -1,6 +1,5 @@
 """Asks our conversion webhook as an API server would: by TLS with the CRD's bundle, and with a review."""
 
-import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,6 +8,7 @@ from uuid import uuid4
 import aiohttp
 import orjson
 
+from crdkeeper.cluster.tls import verifying
 from crdkeeper.core.conversion.bundle import RULES_HEADER
 from crdkeeper.core.conversion.target import WebhookAddress
 
@@ -37,7 +37,7 @@ async def ask_webhook(
         "request": {"uid": uid, "desiredAPIVersion": version, "objects": list(objects)},
     }
     try:
-        context = ssl.create_default_context(cadata=bundle)
+        context = verifying(ca_data=bundle or None)
         timeout = aiohttp.ClientTimeout(total=_SECONDS)
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,

@@ -126,8 +126,11 @@ class _Adapter(HTTPAdapter):
 def _tls(loaded: Configuration) -> ssl.SSLContext:
     """Hostname and chain are verified as kubectl does: by the kubeconfig's CA, or by those of the system."""
     context = ssl.create_default_context(cafile=loaded.ssl_ca_cert)
-    # Since Python 3.13 this refuses CAs without key identifiers; Go, and with it kubectl, accepts them.
+    # Since Python 3.13 this refuses CAs without key identifiers, and before it refuses a CA file that names
+    # an intermediate authority only; Go, and with it kubectl, accepts both. Go ignores common names.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.hostname_checks_common_name = False
     if not loaded.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -170,6 +170,14 @@ def test_only_the_clusters_own_authority_is_trusted(tmp_path: Path, monkeypatch:
         assert len(server.requests) == 1
 
 
+def test_an_intermediate_authority_is_trusted_by_itself(tmp_path: Path) -> None:
+    authority = Authority("middle", above=Authority("root"))
+    with serving(refusal(404), tls=server_side(authority.issue(), tmp_path)) as server:
+        cluster = {"certificate-authority-data": encoded(authority.pem)}
+        ask(connect(kubeconfig(tmp_path / "config", server.url, cluster=cluster)))
+        assert len(server.requests) == 1
+
+
 def test_the_certificate_is_for_the_server_name(tmp_path: Path) -> None:
     authority = Authority()
     issued = authority.issue(["kubernetes.example.com"])

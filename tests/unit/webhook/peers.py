@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
+from crdkeeper.cluster.tls import verifying
 from crdkeeper.webhook.http1 import Http1Server
 from crdkeeper.webhook.http1types import Answer, Body, Limits
 from tests.certificates import Authority
@@ -101,7 +102,7 @@ async def serving(*, tls: bool = False, **limits: Any) -> AsyncIterator[Serving]
     """A server with these limits."""
     made = Serving(Limits(**limits))
     if tls:
-        made.trusts = ssl.create_default_context(cadata=AUTHORITY.pem.decode())
+        made.trusts = verifying(ca_data=AUTHORITY.pem.decode())
     await made.server.start("127.0.0.1", 0, _context() if tls else None)
     try:
         yield made

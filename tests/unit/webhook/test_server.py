@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from crdkeeper.cluster.tls import verifying
 from crdkeeper.webhook import server
 from crdkeeper.webhook.http1types import Limits
 from crdkeeper.webhook.rulebook import RuleBook
@@ -28,7 +29,7 @@ class Served:
         self.stop = asyncio.Event()
         issued = AUTHORITY.issue()
         self.replace(issued.certificate, issued.key)
-        self.trusts = ssl.create_default_context(cadata=AUTHORITY.pem.decode())
+        self.trusts = verifying(ca_data=AUTHORITY.pem.decode())
 
     def replace(self, certificate: bytes, key: bytes) -> None:
         self.options.certificate.write_bytes(certificate)

@@ -1,0 +1,55 @@
+"""Trusts whom Go's programs trust: what kubectl and the API server accept is accepted, and nothing else.
+
+Python's own choice differs in both directions: since 3.13 it refuses authorities without key identifiers, as
+many clusters have them; before 3.13 it refuses a CA file that names an intermediate authority only; and
+without a subjectAltName it takes the common name for the host's. One difference is left: of two authorities
+of one name and without key identifiers, OpenSSL tries only the first, Go both.
+"""
+
+import ssl
+from pathlib import Path
+
+
+class _Context(ssl.SSLContext):
+    """Expects a name of its own in certificates, whatever host is connected to."""
+
+    server_name: str | None = None
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        """Called by asyncio and uvloop for each connection."""
+        return super().wrap_bio(incoming, outgoing, server_side, self.server_name or server_hostname, session)
+
+
+def verifying(
+    *, ca_file: Path | str | None = None, ca_data: str | bytes | None = None, server_name: str | None = None
+) -> ssl.SSLContext:
+    """A client's context that verifies chain and host as crypto/x509 does (https://pkg.go.dev/crypto/x509).
+
+    Args:
+        ca_file: the authorities to trust, in PEM; any certificate in it is an anchor.
+        ca_data: the same as text (or as DER, in bytes). Without both, those of the system are trusted.
+        server_name: whom the certificate must be for, if not for the host of the URL: `tls-server-name` in
+            https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/.
+
+    Raises:
+        OSError: the file cannot be read, or what is in it (then ssl.SSLError).
+        ValueError: `ca_data` is empty.
+    """
+    context = _Context(ssl.PROTOCOL_TLS_CLIENT)
+    context.server_name = server_name
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.hostname_checks_common_name = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if ca_file is None and ca_data is None:
+        context.load_default_certs()
+    else:
+        context.load_verify_locations(cafile=ca_file, cadata=ca_data)
+    return context
