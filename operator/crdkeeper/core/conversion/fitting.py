@@ -16,7 +16,7 @@ from crdkeeper.core.conversion.restoring import FREE
 from crdkeeper.core.dnsnames import value_errors
 from crdkeeper.core.schema.defaulting import fill
 from crdkeeper.core.schema.effort import limited
-from crdkeeper.core.schema.finding import Finding, Undecided
+from crdkeeper.core.schema.finding import INVALID, Finding, Undecided
 from crdkeeper.core.schema.listtypes import check_list_types
 from crdkeeper.core.schema.objectmeta import coerce, unknown_in_embedded
 from crdkeeper.core.schema.objectmetarules import check_embedded
@@ -36,6 +36,8 @@ class Violated(NamedTuple):
     place: Place
     kind: str
     detail: str
+    mistyped: bool
+    """The value is of another type: it can never have been written at this version."""
 
 
 class Fitting:
@@ -76,7 +78,13 @@ class Fitting:
         except (Undecided, RecursionError):
             return None
         names: dict[int, Sequence[bytes | None] | None] = {}
-        return frozenset(Violated(self._place(each, value, names), each.kind, each.detail) for each in found)
+        return frozenset(self._violated(each, value, names) for each in found)
+
+    def _violated(
+        self, finding: Finding, value: Any, names: dict[int, Sequence[bytes | None] | None]
+    ) -> Violated:
+        mistyped = finding.blocking and finding.kind == INVALID
+        return Violated(self._place(finding, value, names), finding.kind, finding.detail, mistyped)
 
     def _place(self, finding: Finding, value: Any, names: dict[int, Sequence[bytes | None] | None]) -> Place:
         """Where a finding is, items of list-type maps by name; `names` has them by the id of a list."""

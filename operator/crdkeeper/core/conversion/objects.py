@@ -18,6 +18,7 @@ from crdkeeper.core.conversion.metadata import (
     without_empty,
     without_note,
 )
+from crdkeeper.core.conversion.places import Places
 from crdkeeper.core.conversion.scope import RuleError, Scope
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.schema.props import Schema
@@ -66,6 +67,11 @@ class Conversion:
             return dict(value)
         with self._limited():
             return self._converted(value, source, version, tally or Tally())
+
+    def mistyped(self, value: Mapping[str, Any], version: str) -> Places:
+        """Where an object has values of another type than the schema of its version says."""
+        found = self._fittings[version].violations(value) or ()
+        return Places(each.place for each in found if each.mistyped)
 
     def _limited(self) -> AbstractContextManager[None]:
         if not self._costly:

@@ -10,6 +10,7 @@ from crdkeeper.core.conversion.losses import without_drops
 from crdkeeper.core.conversion.metadata import without_notes
 from crdkeeper.core.conversion.narrowing import narrowed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.core.conversion.places import place_of
 from crdkeeper.core.conversion.samples import samples
 from crdkeeper.core.conversion.scope import RuleError
 from crdkeeper.core.conversion.values import Unconvertible
@@ -69,7 +70,7 @@ class Trial:
                 # Every object of a cluster comes by here: what went there already need not go again.
                 kept = there if self._strict is None else self._strict.convert(value, way[0])
                 back = self._go(self._strict or self.conversion, kept, [*way[1:], source])
-                changed = _differences(value, back)
+                changed = self._changed(value, back, source)
                 if without_notes(value) is not value and len(way) == 1:
                     # What is kept aside must still be: it shows at the other version again.
                     changed += _differences(there, self._go(self.conversion, value, [target, source, target]))
@@ -88,6 +89,18 @@ class Trial:
                 by = "" if len(way) == 1 else f" by {' and '.join(way[:-1])}"
                 faults.append(Fault(source, target, f"the way{by} and back changes {paths}", lossy=True))
         return Outcome(len(ways), frozenset(aside), frozenset(lossy), faults)
+
+    def _changed(self, value: Mapping[str, Any], back: Mapping[str, Any], version: str) -> list[Entry]:
+        """What came back otherwise, but for values of a wrong type.
+
+        They show where an object was written at another version while nothing converted it: the rules are
+        right to make something else of them.
+        """
+        changed = _differences(value, back)
+        if not changed:
+            return changed
+        wrong = self.conversion.mistyped(value, version)
+        return [each for each in changed if not wrong.meets(place_of(each))]
 
     def _go(self, conversion: Conversion, value: Mapping[str, Any], way: Sequence[str]) -> dict[str, Any]:
         for version in way:

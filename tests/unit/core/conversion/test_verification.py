@@ -1,5 +1,6 @@
 """A trial finds what is lost, names it, and tells what is lost by choice from what is not."""
 
+import copy
 from typing import Any
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
@@ -97,3 +98,15 @@ def test_objects_are_made_up_for_each_version() -> None:
     found = list(generated(spec({"aside": True}), SCHEMAS, 10))
     assert {each["apiVersion"] for each in found} == {f"stable.example.com/{each}" for each in SCHEMAS}
     assert all(not trial(aside=True).judge(each).faults for each in found)
+
+
+def test_values_that_the_schema_does_not_allow() -> None:
+    # As an object looks at v3 that was written at v2 before any rules converted it.
+    assert not trial(aside=True).judge(thing("v3", name="a", port="80", extra=7)).faults
+    schemas = copy.deepcopy(SCHEMAS)
+    schemas["v3"]["properties"]["spec"]["properties"]["extra"]["maxLength"] = 3
+    made = compile_trial(spec({"aside": True}), schemas)
+    assert isinstance(made, Trial)
+    assert not made.judge(FULL).faults
+    (fault, *_) = made.judge({**FULL, "spec": {**FULL["spec"], "extra": "long"}}).faults
+    assert fault.message == "the way and back changes spec.extra"
