@@ -1,4 +1,4 @@
-"""What a stolen token of the operator can do to CRDs: nothing that the operator itself does not do."""
+"""What a stolen token of the operator can write: nothing that the operator itself does not."""
 
 import asyncio
 import json
@@ -143,3 +143,38 @@ def test_a_crd_that_nobody_opted_in_cannot_be_changed_at_all(scene: Scene, token
         until(lambda: "cannot patch resource" in patch(other, token, conversion))
     finally:
         other.remove()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "refused"),
+    [
+        ("crdkeeper-webhook-ca", "Opaque", False),
+        ("crdkeeper-webhook-tls", "kubernetes.io/tls", False),
+        ("another", "Opaque", True),
+        # The control plane would put a token of that account there, for the operator to read.
+        ("crdkeeper-webhook-ca", "kubernetes.io/service-account-token", True),
+    ],
+)
+def test_it_gets_no_token_of_another_account(
+    installed: Cluster, token: Path, name: str, kind: str, refused: bool
+) -> None:
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "annotations": {"kubernetes.io/service-account.name": "crdkeeper-webhook"},
+        },
+        "type": kind,
+        "stringData": {"tls.crt": "", "tls.key": ""},
+    }
+
+    def said() -> str:
+        create = ("create", "--validate=false", "--dry-run=server", "--filename=-")
+        return installed.kubectl(*create, input=json.dumps(secret), kubeconfig=token, check=False)
+
+    if refused:
+        until(lambda: "creates the Secrets of the webhook's certificates and no others" in said(), said)
+    else:
+        assert "created" in said() or "already exists" in said()
