@@ -10,6 +10,7 @@ count bounds our own time and memory.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from crdkeeper.core.cel.patterns import matching_cost
 from crdkeeper.core.cel.values import Indeterminate, ListValue, MapValue, Value
 
 CALL_LIMIT: Final = 1_000_000
@@ -68,6 +69,12 @@ def _product(args: Sequence[Value]) -> int:
     return (one // 10 + 2) * (two // 4 + 2)
 
 
+def _matching(args: Sequence[Value]) -> int:
+    text, pattern = args[0], args[1]
+    ours = matching_cost(text, pattern) if isinstance(text, str) and isinstance(pattern, str) else 0
+    return max(_product(args), ours)
+
+
 def _quadratic(args: Sequence[Value]) -> int:
     return 3 * size_of(args[0]) ** 2
 
@@ -107,9 +114,9 @@ def _flatten(args: Sequence[Value]) -> int:
 
 
 _COSTS: Final[Mapping[str, Callable[[Sequence[Value]], int]]] = {
-    "matches": _product,
-    "find": _product,
-    "findAll": _product,
+    "matches": _matching,
+    "find": _matching,
+    "findAll": _matching,
     "contains": _product,
     "sort": _quadratic,
     "distinct": _quadratic,

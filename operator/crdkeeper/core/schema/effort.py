@@ -11,8 +11,10 @@ from typing import Final
 
 from crdkeeper.core.schema.finding import Undecided
 
-_MOST_STEPS: Final = 100_000_000
-"""The most steps of one match; a machine takes some 10⁹ in a second."""
+_MOST_STEPS: Final = 10_000_000
+"""The most steps of one match; a machine takes 10⁹ in a second, but 10⁷ if a pattern is made to be slow."""
+_LARGEST: Final = 20_000
+"""Instructions of a program; larger ones cost up to 1 µs for each of them and each character."""
 _STEPS_PER_INSTRUCTION: Final = 2_000
 """What making a program takes, in the same measure."""
 
@@ -40,6 +42,8 @@ def spend_on_program(size: int) -> None:
 
     Raises Undecided if nothing is left: ask before it is made, with no size.
     """
+    if size > _LARGEST:
+        raise Undecided("the pattern may take too long")
     _spend(size * _STEPS_PER_INSTRUCTION)
 
 

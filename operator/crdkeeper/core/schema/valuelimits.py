@@ -34,7 +34,7 @@ def invalid(value: Any, detail: str) -> Finding:
     return Finding(SCHEMA, INVALID, value, f" in body {detail}", Naming.BEFORE)
 
 
-_PATTERN_MEMORY: Final = 64 << 20
+_PATTERN_MEMORY: Final = 8 << 20
 _LONGEST_PATTERN: Final = 20_000
 
 
@@ -48,8 +48,8 @@ def _pattern(pattern: str) -> Callable[[str], bool]:
         if search is None:
             spend_on_program(0)
             compiled = _compiled(pattern)
+            spend_on_program(compiled.programsize)
             search, size = compiled.search, compiled.programsize
-            spend_on_program(size)
         spend_on_match(size, text)
         try:
             return search(text) is not None
