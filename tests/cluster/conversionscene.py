@@ -98,6 +98,16 @@ class Scene:
         }
         self.apply(body, flags=())
 
+    def post(self, version: str, name: str, spec: dict[str, Any], **metadata: Any) -> None:
+        """Create it as it is; `kubectl apply` would keep all of it in an annotation, too."""
+        body = {
+            "apiVersion": f"{self.group}/{version}",
+            "kind": "CronTab",
+            "metadata": {"name": name, "namespace": "default", **metadata},
+            "spec": spec,
+        }
+        self.plane.kubectl("create", "-f", "-", input=json.dumps(body))
+
     def spec(self, version: str, name: str) -> Any:
         resource = f"crontabs.{version}.{self.group}"
         return json.loads(self.plane.kubectl("get", resource, name, "-o", "json"))["spec"]

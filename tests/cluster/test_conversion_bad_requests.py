@@ -76,7 +76,7 @@ DEEP = "[" * 100_000
         ({**REVIEW, "request": {**REQUEST, "desiredAPIVersion": None}}, "request.desiredAPIVersion"),
         ({**REVIEW, "request": {**REQUEST, "objects": None}}, "request.objects"),
         ({**REVIEW, "request": {**REQUEST, "objects": [OBJECT, "x"]}}, "request.objects"),
-        ("[" + "{}," * 600_000 + "{}]", "more than 500,000 values"),
+        ("[" + "{}," * 900_000 + "{}]", "more than 1,600,000 commas and brackets"),
     ],
 )
 def test_what_is_no_review_is_refused(webhook: ConversionWebhook, body: Any, words: str) -> None:
@@ -97,7 +97,6 @@ def test_what_is_no_review_is_refused(webhook: ConversionWebhook, body: Any, wor
             "CronTab default/mine: apiVersion: ",
         ),
         ({"objects": [{}]}, "None without a name: apiVersion: "),
-        ({"objects": [{**OBJECT, "spec": {"containers": 7}}]}, "CronTab default/mine: spec.containers: "),
         ({"objects": [{**OBJECT, "metadata": []}]}, "CronTab without a name: metadata: is no object"),
         (
             {"objects": [{**OBJECT, "metadata": {"annotations": 7}}]},

@@ -91,7 +91,9 @@ def test_objects_that_do_not_survive_the_rules_are_named(scene: Scene) -> None:
     scene.apply_definition("v1beta1")
     # The API server may store at the old version for a moment.
     until(lambda: _created(scene, "v1beta1", "bad", {"port": "http"}))
-    scene.convert(RULES)
+    refusing = deepcopy(RULES)
+    refusing["v1beta1"][1]["refuse"] = True
+    scene.convert(refusing)
     found = scene.wait("Verified", "False", "ObjectsFail")
     failures = found["status"]["verification"]["failures"]
     assert {(each["name"], each["fromVersion"], each["toVersion"]) for each in failures} >= {

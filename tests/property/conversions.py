@@ -28,13 +28,22 @@ class Side:
         self.properties[name] = schema
         self.values[name] = values
 
+    required: set[str] = field(default_factory=set)
+
     @property
     def schema(self) -> dict[str, Any]:
-        return {"type": "object", "properties": self.properties}
+        required = [name for name in self.properties if name in self.required]
+        return {
+            "type": "object",
+            "properties": self.properties,
+            **({"required": required} if required else {}),
+        }
 
     @property
     def objects(self) -> st.SearchStrategy[dict[str, Any]]:
-        return st.fixed_dictionaries({}, optional=self.values)
+        required = {name: each for name, each in self.values.items() if name in self.required}
+        optional = {name: each for name, each in self.values.items() if name not in self.required}
+        return st.fixed_dictionaries(required, optional=optional)
 
 
 STRING, INTEGER, NUMBER = ({"type": each} for each in ("string", "integer", "number"))
@@ -45,14 +54,23 @@ SCALARS: list[tuple[dict[str, Any], st.SearchStrategy[Any]]] = [
     ({"type": "array", "items": STRING}, st.lists(_TEXTS, max_size=3)),
     ({"type": "object", "additionalProperties": STRING}, st.dictionaries(_TEXTS, _TEXTS, max_size=3)),
 ]
-_NUMERALS = st.one_of(_INTEGERS.map(str), st.sampled_from(("007", "+1", "-0")))
-_QUANTITIES = st.builds(
-    "{}{}".format, st.integers(0, 5000), st.sampled_from(("", "m", "k", "Ki", "M", "Mi", "Gi", "e3"))
+_LABELS = st.sampled_from(("", "a", "b", "a.b"))
+_OTHERS = st.one_of(_TEXTS, st.just("9" * 30))
+"""Texts that have no counterpart where numbers are."""
+_NUMERALS = st.one_of(_INTEGERS.map(str), st.sampled_from(("007", "+1", "-0")), _OTHERS)
+_QUANTITIES = st.one_of(
+    st.builds(
+        "{}{}".format, st.integers(0, 5000), st.sampled_from(("", "m", "k", "Ki", "M", "Mi", "Gi", "e3"))
+    ),
+    _OTHERS,
 )
-_DURATIONS = st.builds(
-    "{}{}".format,
-    st.sampled_from(("", "-", "+")),
-    st.sampled_from(("90s", "1h30m", "1.5h", "10ms", "0", "1m0.5s")),
+_DURATIONS = st.one_of(
+    st.builds(
+        "{}{}".format,
+        st.sampled_from(("", "-", "+")),
+        st.sampled_from(("90s", "1h30m", "1.5h", "10ms", "0", "1m0.5s")),
+    ),
+    _OTHERS,
 )
 _UNITS = st.integers(-(10**6), 10**6)
 _TEXT_LIST = {"type": "array", "items": STRING}
@@ -117,8 +135,13 @@ def _pair(one: Any, other: Any, rule: dict[str, Any], *, turned: bool = True) ->
         first, second = (
             _nullable(*each) if draw(st.integers(0, 4)) == 0 else each for each in (first, second)
         )
-        hub.add(name, *first)
-        spoke.add(name, *second)
+        for side, (schema, values) in ((hub, first), (spoke, second)):
+            match draw(st.integers(0, 5)):
+                case 0:
+                    side.required.add(name)
+                case 1:
+                    schema = {**schema, "default": draw(values)}
+            side.add(name, schema, values)
         return [{"hub": inside + name, "spoke": inside + name, **rule}]
 
     return kind
@@ -149,7 +172,7 @@ def _enum(*values: str) -> tuple[dict[str, Any], st.SearchStrategy[str]]:
 
 def _join(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
     (text, named), (parts, _) = draw(st.permutations(((hub, "hub"), (spoke, "spoke"))))
-    text.add(name, STRING, st.builds("{}:{}".format, _TEXTS, _INTEGERS))
+    text.add(name, STRING, st.one_of(st.builds("{}:{}".format, _TEXTS, _INTEGERS), _OTHERS))
     parts.add(f"{name}a", STRING, _TEXTS)
     parts.add(f"{name}b", INTEGER, _INTEGERS)
     paths = {"a": f"{inside}{name}a", "b": f"{inside}{name}b"}
@@ -198,7 +221,7 @@ def _metadata(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: 
             side.add(name, STRING, _TEXTS)
             rule[named] = inside + name
         else:
-            side.metadata[place][f"example.com/{name}"] = _TEXTS
+            side.metadata[place][f"example.com/{name}"] = _TEXTS if place == "annotations" else _LABELS
             rule[named] = f"metadata.{place}[example.com/{name}]"
     return [rule]
 
@@ -282,7 +305,7 @@ _KINDS = [
         "values",
         _pair(
             _enum("A", "B"),
-            _enum("a", "b", "c"),
+            ({"type": "string"}, st.sampled_from(("a", "b", "c", "d"))),
             {"values": [{"hub": "A", "spoke": "a"}, {"hub": "B", "spoke": "b"}, {"hub": "B", "spoke": "c"}]},
             turned=False,
         ),
@@ -296,7 +319,7 @@ _KINDS = [
         "numbers",
         _pair(
             ({"type": "array", "items": INTEGER}, st.lists(_INTEGERS, max_size=3)),
-            (STRING, st.lists(_NUMERALS, max_size=3).map(", ".join)),
+            (STRING, st.one_of(st.lists(_NUMERALS, max_size=3).map(", ".join), _OTHERS)),
             {"separator": ", "},
         ),
     ),
@@ -377,7 +400,8 @@ def conversions(draw: st.DrawFn) -> Drawn:
 def _objects(draw: st.DrawFn, version: str, side: Side) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": "a"}
     for place, entries in side.metadata.items():
-        others = {"other": _TEXTS, "example.com/v20": _TEXTS}
+        texts = _TEXTS if place == "annotations" else _LABELS
+        others = {"other": texts, "example.com/v20": texts}
         found = draw(st.fixed_dictionaries({}, optional={**others, **entries}))
         if found:
             metadata[place] = found

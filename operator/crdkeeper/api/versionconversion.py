@@ -113,7 +113,12 @@ class ConversionRule(_Strict):
     drop: Literal[True] | None = None
     """One side alone has the field, and it may be lost."""
     fill: AnyValue | None = None
-    """With `aside` or `drop`: the value where none is known."""
+    """With `aside` or `drop`: the value where none is known. With a rule by which a value may have no
+    counterpart: {hub: …, spoke: …}, what each field shows then; without it the schema's default, or nothing,
+    or a value that the schema allows. The value itself is kept aside."""
+    refuse: Literal[True] | None = None
+    """A value that has no counterpart is an error for whoever reads the object at the other version, alone or
+    in a list."""
 
 
 class Spoke(_Strict):
@@ -162,7 +167,7 @@ class ConversionLoss(ApiModel):
 
 
 class ConversionFailure(ApiModel):
-    """An object that cannot be converted, or does not come back as it was."""
+    """What is the matter with an object on the way from one version to another."""
 
     namespace: str = ""
     name: str
@@ -190,6 +195,13 @@ class ConversionVerification(ApiModel):
     failed: Annotated[int, Field(json_schema_extra=_INT64)] = 0
     """Of those, objects that cannot be converted or come back changed."""
     failures: Annotated[list[ConversionFailure], Field(default_factory=list, json_schema_extra=_ATOMIC)]
+    """The first of them."""
+    unmatched: Annotated[int, Field(json_schema_extra=_INT64)] = 0
+    """Of those, objects with a value that has no counterpart at another version, or with more than can be
+    kept aside there. They can be read, and nothing of them is lost."""
+    unmatched_objects: Annotated[
+        list[ConversionFailure], Field(default_factory=list, json_schema_extra=_ATOMIC)
+    ]
     """The first of them."""
     completion_time: Time | None = None
 

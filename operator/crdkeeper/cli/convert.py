@@ -9,7 +9,7 @@ import click
 from crdkeeper.cli.convertinput import BadInput, Found, Source, read_objects
 from crdkeeper.cli.options import connection_options, run_async
 from crdkeeper.cli.output import line, print_json, print_yaml
-from crdkeeper.core.conversion.objects import Conversion
+from crdkeeper.core.conversion.objects import Conversion, Tally
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.conversion.verification import Trial
 from crdkeeper.core.text import count
@@ -128,13 +128,19 @@ def _name(found: Found) -> str:
 
 
 def _convert(conversion: Conversion, objects: Iterable[Found], version: str, output: str) -> int:
-    made, failed = [], 0
+    made, failed, tally = [], 0, Tally()
     for each in objects:
         try:
-            made.append(conversion.convert(each.value, version))
+            made.append(conversion.convert(each.value, version, tally))
         except Unconvertible as error:
             failed += 1
             line(f"{each.place}: {_name(each)}: {error}", err=True)
+    if tally.stand_ins:
+        values = count(tally.stand_ins, "value")
+        line(f"note: {values} without a counterpart at {version}, kept aside", err=True)
+    if tally.incomplete:
+        those = count(tally.incomplete, "object")
+        line(f"note: {those} with more to be kept aside than has room, no way back", err=True)
     if output == "json":
         listed = {"apiVersion": "v1", "kind": "List", "items": made}
         print_json(listed)
@@ -154,6 +160,9 @@ def _test(trial: Trial, objects: Iterable[Found]) -> int:
         for fault in outcome.faults:
             way = f"{fault.source} to {fault.target}"
             line(f"{each.place}: {_name(each)}: {way}: {fault.message}", err=True)
+        for fault in outcome.unmatched:
+            way = f"{fault.source} to {fault.target}"
+            line(f"note: {each.place}: {_name(each)}: {way}: {fault.message}", err=True)
         for counts, versions in ((aside, outcome.kept_aside), (lossy, outcome.lossy)):
             for version in versions:
                 counts[version] = counts.get(version, 0) + 1

@@ -18,7 +18,7 @@ from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition_object
 from crdkeeper.cluster.versionconversions import list_conversions
 from crdkeeper.core.conversion.verification import Trial, compile_trial
-from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
+from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of, storage_version_of
 from crdkeeper.core.schema.props import Schema
 
 
@@ -124,7 +124,7 @@ class Source:
             schemas = schemas_of(document)
         except UnreadableDefinition as error:
             raise BadInput(f"{self.definition or name}: {error}") from None
-        made = compile_trial(spec, schemas)
+        made = compile_trial(spec, schemas, storage_version_of(document))
         if isinstance(made, Trial):
             return Rules(spec, schemas, made)
         raise BadInput(*(f"{where}: {each}" for each in made))

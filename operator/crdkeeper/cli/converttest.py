@@ -49,6 +49,9 @@ async def try_live(rules: Rules, kubeconfig: Path | None, context: str | None) -
     for each in found.failures[:_SHOWN]:
         where = "/".join(filter(None, (each.namespace, each.name)))
         line(f"{where}: {each.from_version} to {each.to_version}: {each.message}", err=True)
+    for each in found.unmatched_objects[:_SHOWN]:
+        where = "/".join(filter(None, (each.namespace, each.name)))
+        line(f"note: {where}: {each.from_version} to {each.to_version}: {each.message}", err=True)
     line(f"{count(found.objects, 'live object')}, of which {found.failed} failed.")
     if found.kept_aside:
         line(f"{count(found.kept_aside, 'object')} had to keep something aside at another version.")

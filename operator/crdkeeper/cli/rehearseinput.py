@@ -10,7 +10,7 @@ from crdkeeper.cli.convertinput import BadInput, read_objects, read_rules
 from crdkeeper.cli.diffinput import Side, name_of, read_files
 from crdkeeper.cli.lintinput import SUFFIXES
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
-from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
+from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of, storage_version_of
 from crdkeeper.core.schema.finding import Undecided
 from crdkeeper.core.schema.objectmeta import Malformed, object_meta
 
@@ -112,7 +112,7 @@ def _compiled(
 ) -> Conversion | None:
     if spec is None or str(spec.resource) != name:
         return None
-    made = compile_conversion(spec, schemas_of(document))
+    made = compile_conversion(spec, schemas_of(document), storage_version_of(document))
     if isinstance(made, Conversion):
         return made
     raise BadInput(*(f"{file}: {each}" for each in made))

@@ -67,7 +67,7 @@ async def _serving(client: Client, name: str) -> VersionConversionSpec | None:
         content = await read_bundle(client, namespace, name)
         if content is None:
             raise BadBundle("it is not there")
-        return unpacked(content)[0]
+        return unpacked(content).spec
     except (ApiError, BadBundle) as error:
         raise BadInput(
             f"{name}: its newest rules do not serve, and those that do cannot be read from the ConfigMap "

@@ -230,10 +230,10 @@ class VersionConversions:
             standing.put(COMPILED, step)
             return None
         try:
-            schemas = schemas_of(crd)
-            trial = compile_trial(spec, schemas)
+            schemas, storage = schemas_of(crd), definition_facts(crd).storage_version
+            trial = compile_trial(spec, schemas, storage)
             if isinstance(trial, Trial):
-                content = packed(spec, schemas)
+                content = packed(spec, schemas, storage)
                 carried = f"The rules cover every field of {', '.join(schemas)}."
                 standing.put(COMPILED, Step("True", "Compiled", carried))
                 return trial, schemas, content

@@ -88,7 +88,7 @@ class Converting:
 
     def _replied(self, name: str, served: Served, reply: Reply, start: float) -> Answer:
         seconds = time.monotonic() - start
-        self._metrics.answered(name, seconds, reply.objects, reply.ignored, failed=bool(reply.error))
+        self._metrics.answered(name, seconds, reply.objects, reply.tally, failed=bool(reply.error))
         if reply.error:
             _log.warning("%s: %s", name, reply.error)
         return Answer(reply.content, headers=b"%s%s: %s\r\n" % (JSON, _RULES_HEADER, served.digest.encode()))

@@ -10,6 +10,8 @@ from prometheus_client import (
     generate_latest,
 )
 
+from crdkeeper.core.conversion.objects import Tally
+
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -33,6 +35,18 @@ class Metrics:
         self.ignored = Counter(
             "crdkeeper_conversion_ignored_aside",
             "Values in annotations of objects that were not put back, as no conversion kept them aside.",
+            ("resource",),
+            registry=self.registry,
+        )
+        self.stand_ins = Counter(
+            "crdkeeper_conversion_stand_ins",
+            "Values without a counterpart at the other version, where the field shows a stand-in or nothing.",
+            ("resource",),
+            registry=self.registry,
+        )
+        self.incomplete = Counter(
+            "crdkeeper_conversion_incomplete_objects",
+            "Objects read where there is no room to keep all of them aside, so that they cannot be written.",
             ("resource",),
             registry=self.registry,
         )
@@ -62,7 +76,7 @@ class Metrics:
             registry=self.registry,
         )
 
-    def answered(self, resource: str, seconds: float, objects: int, ignored: int, *, failed: bool) -> None:
+    def answered(self, resource: str, seconds: float, objects: int, tally: Tally, *, failed: bool) -> None:
         """A ConversionReview was answered."""
         meters = self._meters.get(resource)
         if meters is None:
@@ -75,9 +89,13 @@ class Metrics:
             )
         times, count, converted, not_converted, unbelieved = meters
         times.observe(seconds)
+        if tally.stand_ins:
+            self.stand_ins.labels(resource).inc(tally.stand_ins)
+        if tally.incomplete:
+            self.incomplete.labels(resource).inc(tally.incomplete)
         count.inc(objects)
         (not_converted if failed else converted).inc()
-        unbelieved.inc(ignored)
+        unbelieved.inc(tally.ignored)
 
     def connections_are(self, accepted: int) -> None:
         """So many connections were accepted until now."""

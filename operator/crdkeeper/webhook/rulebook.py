@@ -18,7 +18,7 @@ from crdkeeper.api.texts import described
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.core.conversion.bundle import BadBundle, packed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
-from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
+from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of, storage_version_of
 
 _log = logging.getLogger(__name__)
 
@@ -121,9 +121,9 @@ class RuleBook:
         if definition is None:
             return "its CustomResourceDefinition is in none of the files"
         try:
-            schemas = schemas_of(definition)
-            made = compile_conversion(rule.spec, schemas)
-            bundle = packed(rule.spec, schemas)
+            schemas, storage = schemas_of(definition), storage_version_of(definition)
+            made = compile_conversion(rule.spec, schemas, storage)
+            bundle = packed(rule.spec, schemas, storage)
         except (UnreadableDefinition, BadBundle) as error:
             return str(error)
         if not isinstance(made, Conversion):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from crdkeeper.core.conversion.objects import Tally
 from crdkeeper.core.conversion.review import BadReview, Reply
 from crdkeeper.webhook.http1types import Body
 from crdkeeper.webhook.rulebook import Served
@@ -146,7 +147,7 @@ class Worker:
         content = await source.readexactly(heard["content"])
         if "bad" in heard:
             raise BadReview(heard["bad"])
-        return Reply(**{**heard, "content": content})
+        return Reply(**{**heard, "content": content, "tally": Tally(**heard["tally"])})
 
     async def _end(self) -> None:
         process, self._process = self._process, None

@@ -121,10 +121,41 @@ def test_lists_and_json(folder: Path) -> None:
 
 
 def test_one_that_cannot_be_converted_is_named_and_the_others_are_converted(folder: Path) -> None:
+    refuse(folder)
     result = convert(folder, "--to", "v1", stdin=[crontab("v1beta1", port="http"), FULL])
     assert result.exit_code == 1
     assert "-:1: default/mine: spec.port: a string that is no integer" in result.stderr
     assert yaml.safe_load(result.stdout) == FULL
+
+
+def refuse(folder: Path) -> None:
+    rules = (folder / "rules.yaml").read_text()
+    (folder / "rules.yaml").write_text(rules.replace("cast: true}", "cast: true, refuse: true}"))
+
+
+def test_a_value_without_a_counterpart_is_noted(folder: Path) -> None:
+    bad = crontab("v1beta1", port="http")
+    result = convert(folder, "--to", "v1", stdin=bad)
+    assert result.exit_code == 0
+    assert result.stderr == "note: 1 value without a counterpart at v1, kept aside\n"
+    assert (
+        yaml.safe_load(convert(folder, "--to", "v1beta1", stdin=yaml.safe_load(result.stdout)).stdout) == bad
+    )
+    tried = check(folder, [FULL, bad])
+    assert tried.exit_code == 0
+    assert "default/mine: v1beta1 to v1: spec.port: a string that is no integer" in tried.stderr
+
+
+def test_what_has_no_room_aside_has_no_way_back(folder: Path) -> None:
+    # Without a port there is no hostPort.
+    large = crontab("v1", host="x" * 250_000)
+    result = convert(folder, "--to", "v1alpha1", stdin=large)
+    assert result.exit_code == 0, result.stderr
+    assert "note: 1 object with more to be kept aside than has room, no way back" in result.stderr
+    made = yaml.safe_load(result.stdout)
+    back = convert(folder, "--to", "v1", stdin=made)
+    assert back.exit_code == 1
+    assert "it is incomplete: what v1 has of it is too large to be kept aside at v1alpha1" in back.stderr
 
 
 def test_round_trips(folder: Path) -> None:
@@ -145,6 +176,7 @@ def test_what_is_lost_by_choice_is_said(folder: Path) -> None:
 
 
 def test_an_object_that_cannot_go_fails_the_test(folder: Path) -> None:
+    refuse(folder)
     result = check(folder, [FULL, crontab("v1beta1", port="http")])
     assert result.exit_code == 1
     assert "default/mine: v1beta1 to v1: spec.port: a string that is no integer" in result.stderr

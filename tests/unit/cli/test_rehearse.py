@@ -137,7 +137,8 @@ def test_objects_that_convert_differently_or_not_at_all(folder: Folder) -> None:
     assert {each["field"] for each in report["findings"]} == {"spec.a", "spec.b"}
 
     numbers = crd(version(a=TEXT), version("v2", storage=False, a=INTEGER))
-    as_number = folder.file("number.yaml", _rules({"hub": "spec.a", "spoke": "spec.a", "cast": True}))
+    refusing = {"hub": "spec.a", "spoke": "spec.a", "cast": True, "refuse": True}
+    as_number = folder.file("number.yaml", _rules(refusing))
     texts = folder.file("texts.yaml", *(widget({"a": each}) for each in ("1", "one")))
     found = run("-f", folder.file("n.yaml", numbers), "--objects", texts, "--rules", as_number, "-o", "json")
     (report,) = json.loads(found.stdout)["items"]

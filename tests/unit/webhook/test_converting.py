@@ -55,7 +55,7 @@ def served() -> Served:
     schemas = {"v1": schema(), "v2": schema(*fields)}
     made = compile_conversion(spec, schemas)
     assert isinstance(made, Conversion), made
-    return Served(made, "digest", packed(spec, schemas))
+    return Served(made, "digest", packed(spec, schemas, None))
 
 
 SERVED = served()

@@ -13,7 +13,7 @@ from crdkeeper.api.versionconversion import (
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.objects import Endpoint
 from crdkeeper.core.conversion.standing import Step
-from crdkeeper.core.conversion.verification import Trial, generated
+from crdkeeper.core.conversion.verification import Fault, Trial, generated
 from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.probes import Failure, Trouble, not_permitted
 from crdkeeper.core.schema.props import Schema
@@ -76,6 +76,14 @@ async def try_live(
     message = f"{objects} and {found.generated} made up from the schemas survive all ways between versions."
     if found.lossy:
         message += f" {count(found.lossy, 'object')} would lose what the rules drop."
+    if found.unmatched:
+        first = found.unmatched_objects[0]
+        name = "/".join(filter(None, (first.namespace, first.name)))
+        message += (
+            f" {count(found.unmatched, 'object')} cannot be shown whole at another version, and nothing is "
+            f"lost. The first is {name}, {first.from_version} to {first.to_version}: {first.message}. "
+            "See status.verification.unmatchedObjects."
+        )
     if found.unconvertible:
         message += (
             " Some values that the schemas allow could not be converted: "
@@ -96,7 +104,7 @@ def judge_generated(
     for value in objects:
         outcome = trial.judge(value)
         found.generated += 1
-        for each in outcome.faults:
+        for each in (*outcome.faults, *outcome.unmatched):
             said = f"{each.source} to {each.target}: {each.message}"
             (lost if each.lossy else unconvertible).setdefault(said)
     found.unconvertible = list(unconvertible)[:SHOWN]
@@ -161,17 +169,23 @@ def _judge_page(items: Sequence[Mapping[str, Any]], trial: Trial, found: Convers
         found.kept_aside += bool(outcome.kept_aside)
         found.lossy += bool(outcome.lossy)
         found.failed += bool(outcome.faults)
-        metadata = value["metadata"]
-        for each in outcome.faults[: max(0, SHOWN - len(found.failures))]:
-            found.failures.append(
-                ConversionFailure(
-                    namespace=metadata.get("namespace") or "",
-                    name=metadata["name"],
-                    from_version=each.source,
-                    to_version=each.target,
-                    message=each.message,
-                )
-            )
+        found.unmatched += bool(outcome.unmatched)
+        for shown, faults in (
+            (found.failures, outcome.faults),
+            (found.unmatched_objects, outcome.unmatched),
+        ):
+            shown += [_named(value, each) for each in faults[: max(0, SHOWN - len(shown))]]
+
+
+def _named(value: Mapping[str, Any], fault: Fault) -> ConversionFailure:
+    metadata = value["metadata"]
+    return ConversionFailure(
+        namespace=metadata.get("namespace") or "",
+        name=metadata["name"],
+        from_version=fault.source,
+        to_version=fault.target,
+        message=fault.message,
+    )
 
 
 def _unlistable(definition: DefinitionFacts, refused: Unlistable) -> Step:

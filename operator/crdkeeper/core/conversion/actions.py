@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, Steps, get, put, show
+from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, Steps, get, put
+from crdkeeper.core.conversion.standins import settle
 from crdkeeper.core.conversion.template import Template
 from crdkeeper.core.conversion.values import NOTHING, Convert, Unconvertible, kind_of
 
@@ -51,6 +52,8 @@ class Carry:
     source: Steps
     target: Steps
     convert: Convert
+    otherwise: Any
+    """What the target shows if it cannot (`standins`)."""
 
     def __call__(self, value: Any, made: dict[str, Any]) -> None:
         """Carry it out, from `value` to `made`."""
@@ -62,7 +65,7 @@ class Carry:
         except NOTHING:
             return
         except Unconvertible as error:
-            raise Unconvertible(f"{show(self.source)}: {error}") from None
+            settle(made, {self.target: self.otherwise}, self.source, error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ class Compute:
     """Of the object, and what is at `source`; null becomes null or nothing, without evaluation."""
     nullable: bool
     """Whether the target can be null."""
+    otherwise: Any
+    """What the target shows if the evaluation fails (`standins`)."""
 
     def __call__(self, value: Any, made: dict[str, Any]) -> None:
         """Carry it out, from `value` to `made`."""
@@ -89,7 +94,7 @@ class Compute:
         except NOTHING:
             return
         except Unconvertible as error:
-            raise Unconvertible(f"{show(self.source or self.target)}: {error}") from None
+            settle(made, {self.target: self.otherwise}, self.source or self.target, error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,8 @@ class Split:
     source: Steps
     template: Template
     parts: Mapping[str, tuple[Steps, Convert]]
+    otherwise: Mapping[Steps, Any]
+    """What all fields show if one cannot be told (`standins`)."""
 
     def __call__(self, value: Any, made: dict[str, Any]) -> None:
         """Carry it out, from `value` to `made`."""
@@ -119,11 +126,13 @@ class Split:
         if not isinstance(found, str):
             return
         try:
-            for name, text in self.template.split(found).items():
-                steps, convert = self.parts[name]
-                put(made, steps, convert(text))
+            texts = self.template.split(found)
+            fields = {steps: convert(texts[name]) for name, (steps, convert) in self.parts.items()}
         except Unconvertible as error:
-            raise Unconvertible(f"{show(self.source)}: {error}") from None
+            settle(made, self.otherwise, self.source, error)
+            return
+        for steps, each in fields.items():
+            put(made, steps, each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +142,10 @@ class Join:
     target: Steps
     template: Template
     parts: Mapping[str, tuple[Steps, Convert]]
+    check: Convert
+    """Gives the text, or raises Unconvertible if the field cannot have it."""
+    otherwise: Any
+    """What the target shows if there is no text for a part (`standins`)."""
 
     def __call__(self, value: Any, made: dict[str, Any]) -> None:
         """Carry it out, from `value` to `made`."""
@@ -144,8 +157,12 @@ class Join:
             try:
                 texts[name] = convert(found)
             except Unconvertible as error:
-                raise Unconvertible(f"{show(steps)}: {error}") from None
-        put(made, self.target, self.template.join(texts))
+                settle(made, {self.target: self.otherwise}, steps, error)
+                return
+        try:
+            put(made, self.target, self.check(self.template.join(texts)))
+        except Unconvertible as error:
+            settle(made, {self.target: self.otherwise}, self.target, error)
 
 
 Action = Carry | Compute | Fill | Split | Join
@@ -162,7 +179,7 @@ def over_list(convert: Convert) -> Convert:
             try:
                 made.append(convert(each))
             except Unconvertible as error:
-                raise Unconvertible(f"[{i}]: {error}") from None
+                raise type(error)(f"[{i}]: {error}") from None
         return made
 
     return all_items
@@ -179,7 +196,7 @@ def over_map(convert: Convert) -> Convert:
             try:
                 made[key] = convert(each)
             except Unconvertible as error:
-                raise Unconvertible(f"[{key}]: {error}") from None
+                raise type(error)(f"[{key}]: {error}") from None
         return made
 
     return all_values

@@ -7,7 +7,7 @@ import gzip
 import zlib
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 from pydantic import ValidationError
@@ -29,12 +29,25 @@ class BadBundle(ValueError):
     """Something is no bundle, or too large for one."""
 
 
-def packed(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> bytes:
-    """The bundle; equal rules and schemas make equal bytes. Raises BadBundle if it is too large."""
+class Bundle(NamedTuple):
+    """What the webhook converts by."""
+
+    spec: VersionConversionSpec
+    schemas: dict[str, Schema]
+    storage: str | None
+    """The version in which the API server writes objects; None in bundles of earlier releases."""
+
+
+def packed(spec: VersionConversionSpec, schemas: Mapping[str, Schema], storage: str | None) -> bytes:
+    """The bundle of rules, schemas and the storage version; of equal ones it has equal bytes.
+
+    Raises BadBundle if it is too large.
+    """
     rules = VersionConversionSpec(resource=spec.resource, hub=spec.hub, spokes=spec.spokes)
     content = {
         "rules": rules.to_object(),
         "schemas": {version: _bare(schema) for version, schema in schemas.items()},
+        "storage": storage,
     }
     found = gzip.compress(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), mtime=0)
     if len(found) > MAX_BYTES:
@@ -42,12 +55,13 @@ def packed(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> bytes:
     return found
 
 
-def unpacked(content: bytes) -> tuple[VersionConversionSpec, dict[str, Schema]]:
-    """The rules and the schemas by version. Raises BadBundle."""
+def unpacked(content: bytes) -> Bundle:
+    """What is in a bundle. Raises BadBundle."""
     try:
         reader = zlib.decompressobj(_GZIP)
         found = orjson.loads(reader.decompress(content, _UNPACKED_BYTES))
-        return VersionConversionSpec.model_validate(found["rules"]), dict(found["schemas"])
+        spec = VersionConversionSpec.model_validate(found["rules"])
+        return Bundle(spec, dict(found["schemas"]), found.get("storage"))
     except ValidationError as error:
         raise BadBundle(f"cannot be read: {described(error)}") from None
     except (zlib.error, orjson.JSONDecodeError, KeyError, TypeError) as error:

@@ -144,18 +144,30 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def written(entries: Sequence[Entry]) -> str:
-    """The annotation's text. Raises Unconvertible if something is nested too deep for one."""
+def written(entries: Sequence[Entry], most: int) -> str:
+    """The annotation's text. Raises Unconvertible if it has more than `most` bytes, or is nested too deep."""
     try:
-        return orjson.dumps({"fields": entries}, option=orjson.OPT_SORT_KEYS).decode()
-    except orjson.JSONEncodeError as error:
-        raise Unconvertible(f"something cannot be kept aside: {error}") from None
+        text = orjson.dumps({"fields": entries}, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:
+        raise Unconvertible("something that is nested too deep would have to be kept aside") from None
+    if len(text) > most:
+        raise Unconvertible(
+            f"{len(text):,} bytes would have to be kept in an annotation, {most:,} at most can"
+        )
+    return text.decode()
 
 
 def room(annotations: Mapping[str, Any], key: str) -> int:
     """How many bytes the annotation `key` can have beside the others, its own text left out."""
     others = sum(_bytes(name) + _bytes(text) for name, text in annotations.items() if name != key)
     return max(0, min(MAX_BYTES, ALL_BYTES - others - _bytes(key)))
+
+
+def fits(annotations: Mapping[str, Any], besides: str) -> bool:
+    """Whether the API server allows so many bytes of annotations, without the one called `besides`."""
+    return (
+        sum(_bytes(name) + _bytes(text) for name, text in annotations.items() if name != besides) <= ALL_BYTES
+    )
 
 
 def _bytes(text: Any) -> int:

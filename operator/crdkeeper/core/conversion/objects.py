@@ -14,12 +14,17 @@ from crdkeeper.core.conversion.fitting import Fitting
 from crdkeeper.core.conversion.metadata import (
     annotations_of,
     compared,
+    marked,
+    marks_of,
     with_annotations,
+    without_annotations,
     without_empty,
+    without_marks,
     without_note,
 )
 from crdkeeper.core.conversion.places import Places
 from crdkeeper.core.conversion.scope import RuleError, Scope
+from crdkeeper.core.conversion.standins import count_one, met
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.schema.props import Schema
 
@@ -30,15 +35,26 @@ class Tally:
 
     ignored: int = 0
     """Entries of what was kept aside that were not believed."""
+    stand_ins: int = 0
+    """Values that have no counterpart at the new version (`standins`)."""
+    incomplete: int = 0
+    """Objects of which more would have to be kept aside than has room. They cannot be written as they are."""
 
 
 class Conversion:
     """A compiled VersionConversion."""
 
     def __init__(
-        self, group: str, schemas: Mapping[str, Schema], hub: str, scopes: Mapping[str, Scope]
+        self,
+        group: str,
+        schemas: Mapping[str, Schema],
+        hub: str,
+        scopes: Mapping[str, Scope],
+        storage: str | None,
     ) -> None:
+        """`storage` is the version in which the API server writes objects; None if that is not known."""
         self.group = group
+        self._storage = storage
         self._schemas = schemas
         self._hub = hub
         self._scopes = scopes
@@ -54,7 +70,10 @@ class Conversion:
     def convert(self, value: Mapping[str, Any], version: str, tally: Tally | None = None) -> dict[str, Any]:
         """The object at `version`; `value` is left alone, and what does not change is shared with it.
 
-        Raises Unconvertible, naming the field.
+        Raises Unconvertible, naming the field: by a rule that refuses, for what is nested too deep, and where
+        something would be lost for good. Only what is converted to the storage version is going to be written
+        (or was written at a version that has been the storage version before), so that must be whole. What is
+        read at another version may be marked as incomplete.
         """
         group, _, source = str(value.get("apiVersion") or "").rpartition("/")
         if group != self.group or source not in self._schemas:
@@ -65,8 +84,17 @@ class Conversion:
             raise Unconvertible(f"{version} is none of {', '.join(self._schemas)}")
         if version == source:
             return dict(value)
-        with self._limited():
-            return self._converted(value, source, version, tally or Tally())
+        if source == self._storage:
+            value = without_marks(value)
+        # An object at a version can have nothing aside for that version.
+        value = without_note(value, source)
+        strict = self._storage is None or version == self._storage
+        if strict and (lacking := marks_of(value)):
+            raise Unconvertible(
+                f"it is incomplete: what {lacking[0][:63]} has of it is too large to be kept aside at "
+                f"{source}, where it can be read; write it at {lacking[0][:63]}"
+            )
+        return self._converted(value, source, version, tally or Tally(), strict=strict)
 
     def mistyped(self, value: Mapping[str, Any], version: str) -> Places:
         """Where an object has values of another type than the schema of its version says."""
@@ -81,28 +109,31 @@ class Conversion:
 
         return limited()
 
-    def _converted(self, value: Mapping[str, Any], source: str, version: str, tally: Tally) -> dict[str, Any]:
-        # An object at a version can have nothing aside for that version.
-        value = without_note(value, source)
+    def _converted(
+        self, value: Mapping[str, Any], source: str, version: str, tally: Tally, *, strict: bool
+    ) -> dict[str, Any]:
         if self._hub in (source, version):
+            before = tally.stand_ins
             step = self._step(value, source, version, tally)
-            if self._exact(source, version):
+            if self._exact(source, version) and tally.stand_ins == before:
                 return step.value
             made, back = step.value, self._origin(step, source, version)
         else:
-            made = self._through_hub(value, source, version, tally)
-            back = self._through_hub(made, version, source, Tally())
-        return self._noted(value, made, back, source, version)
+            made = self._through_hub(value, source, version, tally, strict=strict)
+            back = self._through_hub(made, version, source, Tally(), strict=False)
+        return self._noted(value, made, back, source, version, tally, strict=strict)
 
     def _through_hub(
-        self, value: Mapping[str, Any], source: str, version: str, tally: Tally
+        self, value: Mapping[str, Any], source: str, version: str, tally: Tally, *, strict: bool
     ) -> dict[str, Any]:
         """From one spoke to another; what the hub could hold and the second cannot is noted for the hub."""
         between = self._step(value, source, self._hub, tally).value
+        before = tally.stand_ins
         step = self._step(between, self._hub, version, tally)
-        if self._exact(version):
+        if self._exact(version) and tally.stand_ins == before:
             return step.value
-        return self._noted(between, step.value, self._origin(step, self._hub, version), self._hub, version)
+        back = self._origin(step, self._hub, version)
+        return self._noted(between, step.value, back, self._hub, version, tally, strict=strict)
 
     def _exact(self, *versions: str) -> bool:
         """Whether ways between these versions lose nothing, whatever the object."""
@@ -110,8 +141,11 @@ class Conversion:
 
     def _step(self, value: Mapping[str, Any], source: str, version: str, tally: Tally) -> Arrival:
         """From a spoke to the hub or from the hub to a spoke, with what was kept aside for it."""
+        before = met()
         made = self._ruled(value, source, version)
+        tally.stand_ins += met() - before
         text = annotations_of(made).get(keptaside.PREFIX + version)
+        made = without_note(made, version)
         if text is None:
             return Arrival(made)
         side, scope = self._side(version, source)
@@ -123,9 +157,7 @@ class Conversion:
             origin=self._fittings[source],
             target=self._fittings[version],
         )
-        # To look at what is kept aside is no part of what the object itself may cost.
-        with self._limited():
-            arrival = arrived(value, without_note(made, version), keptaside.read(text), route)
+        arrival = arrived(value, made, keptaside.read(text), route)
         tally.ignored += arrival.ignored
         return arrival
 
@@ -141,16 +173,34 @@ class Conversion:
         """One step, from a spoke to the hub or from the hub to a spoke, by the rules alone."""
         to_hub = version == self._hub
         scope = self._scopes[source if to_hub else version]
-        made: dict[str, Any] = scope.to_hub(value) if to_hub else scope.to_spoke(value)
+        # Each step by itself: it must come to the same when it is tried and when it is taken.
+        with self._limited():
+            made: dict[str, Any] = scope.to_hub(value) if to_hub else scope.to_spoke(value)
         if scope.moves_metadata:
+            written = scope.movable(HUB if to_hub else SPOKE)
+            if not keptaside.fits(annotations_of(made), besides=keptaside.PREFIX + version):
+                # The API server would refuse the answer. What rules have put there stays aside instead.
+                made = without_annotations(made, written)
+                count_one()
             made = without_empty(made)
         made["apiVersion"] = f"{self.group}/{version}"
         return made
 
     def _noted(
-        self, value: Mapping[str, Any], made: dict[str, Any], back: dict[str, Any], source: str, version: str
+        self,
+        value: Mapping[str, Any],
+        made: dict[str, Any],
+        back: dict[str, Any],
+        source: str,
+        version: str,
+        tally: Tally,
+        *,
+        strict: bool,
     ) -> dict[str, Any]:
-        """`made` with a note of what the way back would change."""
+        """`made` with a note of what the way back would change.
+
+        A note that has no room is Unconvertible if `strict`; else a mark takes its place.
+        """
         side, scope = self._side(source, version)
         before = scope.forgiven(side, value, back)
         if before.get("metadata") is not back.get("metadata"):
@@ -158,23 +208,29 @@ class Conversion:
         entries = keptaside.differences(before, back, self._schemas[source])
         if not entries:
             return made
-        text = keptaside.written(entries)
         key = keptaside.PREFIX + source
-        room = keptaside.room(annotations_of(made), key)
-        size = len(text.encode())
-        if size > room:
-            raise Unconvertible(
-                f"{size:,} bytes would have to be kept in an annotation, {room:,} at most can"
-            )
+        try:
+            text = keptaside.written(entries, keptaside.room(annotations_of(made), key))
+        except Unconvertible:
+            if strict:
+                raise
+            tally.incomplete += 1
+            return marked(made, source)
         return with_annotations(made, {**annotations_of(made), key: text})
 
 
 def compile_conversion(
-    spec: VersionConversionSpec, schemas: Mapping[str, Schema]
+    spec: VersionConversionSpec,
+    schemas: Mapping[str, Schema],
+    storage: str | None = None,
+    *,
+    refuse: bool = False,
 ) -> Conversion | Sequence[RuleError]:
     """The conversion of a CRD whose versions have these schemas, or all that is wrong with the rules.
 
     Every version of the CRD must be the hub or a spoke. The schemas are in the form of `core.schema.props`.
+    `storage` is the version in which the API server writes objects; None if that is not known.
+    With `refuse` a value that has no counterpart is Unconvertible, whatever the rules say.
     """
     errors: list[RuleError] = []
     if spec.hub not in schemas:
@@ -200,7 +256,13 @@ def compile_conversion(
         return errors
     scopes: dict[str, Scope] = {}
     for i, spoke in enumerate(spec.spokes):
-        scope = Scope(schemas[spec.hub], schemas[spoke.version], spoke.rules, at=f"spec.spokes[{i}].rules")
+        scope = Scope(
+            schemas[spec.hub],
+            schemas[spoke.version],
+            spoke.rules,
+            at=f"spec.spokes[{i}].rules",
+            refuse=refuse,
+        )
         errors += [
             replace(each, where=f"spec.spokes[{i}].version") if each.where == "schema" else each
             for each in scope.errors
@@ -208,4 +270,6 @@ def compile_conversion(
         scopes[spoke.version] = scope
     if errors:
         return errors
-    return Conversion(spec.resource.group, {each: schemas[each] for each in schemas}, spec.hub, scopes)
+    return Conversion(
+        spec.resource.group, {each: schemas[each] for each in schemas}, spec.hub, scopes, storage
+    )

@@ -9,6 +9,7 @@ from crdkeeper.core.conversion.actions import over_list, over_map
 from crdkeeper.core.conversion.alike import both_objects, difference
 from crdkeeper.core.conversion.coverage import HUB, SPOKE
 from crdkeeper.core.conversion.fieldpaths import ABSENT
+from crdkeeper.core.conversion.standins import count_one
 from crdkeeper.core.conversion.values import (
     DURATION_UNITS,
     MOVE,
@@ -16,6 +17,7 @@ from crdkeeper.core.conversion.values import (
     QUANTITY_UNITS,
     Convert,
     Converter,
+    Unconvertible,
     casting,
     durations,
     keying,
@@ -65,13 +67,15 @@ Within = Callable[[Schema, Schema, Sequence[ConversionRule]], Inner | None]
 
 
 def converter(
-    rule: ConversionRule, kind: str, hub: Schema, spoke: Schema, within: Within
+    rule: ConversionRule, kind: str, hub: Schema, spoke: Schema, within: Within, *, refuse: bool
 ) -> Converter | None:
     """Both directions of a rule; None if rules within it do not compile. Raises Unfit.
 
+    With `refuse` an item that has no counterpart makes the list have none; else the item is left out.
+
     Null becomes null whatever the rule, and no value where the other side cannot be null.
     """
-    made = _converter(rule, kind, hub, spoke, within)
+    made = _converter(rule, kind, hub, spoke, within, refuse=refuse)
     nullable = bool(hub.get("nullable")), bool(spoke.get("nullable"))
     if made is None or not any(nullable):
         return made
@@ -92,7 +96,7 @@ def _with_null(convert: Convert, nullable: bool) -> Convert:
 
 
 def _converter(
-    rule: ConversionRule, kind: str, hub: Schema, spoke: Schema, within: Within
+    rule: ConversionRule, kind: str, hub: Schema, spoke: Schema, within: Within, *, refuse: bool
 ) -> Converter | None:
     types = hub.get("type"), spoke.get("type")
     match kind:
@@ -113,7 +117,7 @@ def _converter(
         case "wrap":
             return _wrapped(rule, hub, spoke, within)
         case "key":
-            return _keyed(rule, hub, spoke, within)
+            return _keyed(rule, hub, spoke, within, _refuse if refuse else _leave_out)
         case "each":
             return _each(rule, hub, spoke, within)
     raise Unfit(f".{kind}", f"does not fit the types {types[0]} (hub) and {types[1]} (spoke)")
@@ -186,7 +190,21 @@ def _wrapped(rule: ConversionRule, hub: Schema, spoke: Schema, within: Within) -
     return replace(made, forgive=forgive)
 
 
-def _keyed(rule: ConversionRule, hub: Schema, spoke: Schema, within: Within) -> Converter | None:
+def _refuse(error: Unconvertible) -> None:
+    raise error
+
+
+def _leave_out(_: Unconvertible) -> None:
+    count_one()
+
+
+def _keyed(
+    rule: ConversionRule,
+    hub: Schema,
+    spoke: Schema,
+    within: Within,
+    nameless: Callable[[Unconvertible], None],
+) -> Converter | None:
     lists = [schema.get("type") == "array" for schema in (hub, spoke)]
     maps = [isinstance(schema.get("additionalProperties"), Mapping) for schema in (hub, spoke)]
     if not ((lists[0] and maps[1]) or (lists[1] and maps[0])):
@@ -213,7 +231,7 @@ def _keyed(rule: ConversionRule, hub: Schema, spoke: Schema, within: Within) -> 
     way = way.swapped() if lists[0] else way
     if alone is not None:
         way = _unpacked(way, alone)
-    made = keying(key, way)
+    made = keying(key, way, nameless)
     forgive = None if alone is not None else _each_forgiven(inner)
     return replace(made.swapped() if lists[0] else made, forgive=forgive)
 

@@ -14,13 +14,17 @@ from crdkeeper.core.conversion.objects import Conversion, Tally
 from crdkeeper.core.conversion.values import Unconvertible
 
 _GROUP: Final = "apiextensions.k8s.io"
-MAX_VALUES: Final = 500_000
-"""Of a request. Three bytes of JSON can take a hundred of memory: the size alone bounds too little."""
+MAX_VALUES: Final = 1_600_000
+"""Commas and opening brackets of a request. Three bytes of JSON can take a hundred of memory: the size alone
+bounds too little. An object that etcd can hold (1.5 MiB) has fewer, so that none fails by this."""
 _VERSIONS: Final = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
 
 
 _NAME_BYTES: Final = 600
 """Of a kind, a namespace and a name, which have 63, 63 and 253 at most where the API server asks."""
+
+
+_NOTHING_MET: Final = Tally()
 
 
 class BadReview(ValueError):
@@ -35,8 +39,7 @@ class Answer(NamedTuple):
     """How many were converted; 0 if any could not be."""
     error: str = ""
     """Which object could not be converted, and why."""
-    ignored: int = 0
-    """How many entries of what was kept aside were not believed."""
+    tally: Tally = _NOTHING_MET
 
 
 def answer(review: Any, conversion: Conversion) -> Answer:
@@ -73,7 +76,7 @@ def answer(review: Any, conversion: Conversion) -> Answer:
     result = _failed(error) if error else {"status": "Success"}
     response = {"uid": uid, "convertedObjects": made, "result": result}
     document = {"apiVersion": version, "kind": "ConversionReview", "response": response}
-    return Answer(document, len(made), error, tally.ignored)
+    return Answer(document, len(made), error, tally)
 
 
 class Reply(NamedTuple):
@@ -84,25 +87,24 @@ class Reply(NamedTuple):
     """How many were converted; 0 if any could not be."""
     error: str = ""
     """Which object could not be converted, and why."""
-    ignored: int = 0
-    """How many entries of what was kept aside were not believed."""
+    tally: Tally = _NOTHING_MET
 
 
 def answered(body: bytes | bytearray, conversion: Conversion) -> Reply:
     """`answer` from JSON to JSON. Raises BadReview."""
     if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise BadReview(f"more than {MAX_VALUES:,} values")
+        raise BadReview(f"more than {MAX_VALUES:,} commas and brackets")
     try:
         review = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise BadReview(str(error)) from None
     made = answer(review, conversion)
     try:
-        return Reply(_written(made.review), made.objects, made.error, made.ignored)
+        return Reply(_written(made.review), made.objects, made.error, made.tally)
     except RecursionError:
         problem = f"{_name(_deep(made.review))}: is nested too deep"
         response = {"uid": made.review["response"]["uid"], "convertedObjects": [], "result": _failed(problem)}
-        return Reply(orjson.dumps({**made.review, "response": response}), 0, problem, made.ignored)
+        return Reply(orjson.dumps({**made.review, "response": response}), 0, problem, made.tally)
 
 
 def given_up(body: bytes | bytearray, problem: str) -> Reply:

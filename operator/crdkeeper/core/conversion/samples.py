@@ -48,6 +48,11 @@ def samples(schema: Schema, number: int) -> Iterator[dict[str, Any]]:
             yield root.object(_Mixture(i))
 
 
+def least(schema: Schema) -> Any:
+    """A value with nothing but what must be there; ABSENT if none is known."""
+    return _Node(schema).value(_Choice(), (), 0)
+
+
 class _Choice:
     """What goes into one object; by itself only what must."""
 
@@ -157,7 +162,7 @@ class _Node:
             if inner is not None:
                 yield from inner.optional((*at, _ITEM))
 
-    def _value(self, choice: _Choice, at: Steps, levels: int) -> Any:
+    def value(self, choice: _Choice, at: Steps, levels: int) -> Any:
         """A value; ABSENT if none is known."""
         choice.left -= 1
         kind = self._schema.get("type")
@@ -201,7 +206,7 @@ class _Node:
     def _set(
         self, made: dict[str, Any], name: str, node: "_Node", choice: _Choice, at: Steps, levels: int
     ) -> None:
-        value = node._value(choice, at, levels)
+        value = node.value(choice, at, levels)
         if value is not ABSENT:
             made[name] = value
         elif name in self._required:
@@ -218,7 +223,7 @@ class _Node:
         for _ in range(number * 2):
             if len(made) == number:
                 break
-            value = self._items._value(choice, (*at, _ITEM), levels + 1)
+            value = self._items.value(choice, (*at, _ITEM), levels + 1)
             name = self._name(value, len(made))
             if value is not ABSENT and name not in known:
                 made.append(value)

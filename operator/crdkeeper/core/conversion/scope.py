@@ -17,8 +17,9 @@ from crdkeeper.core.conversion.coverage import HUB, SPOKE, Coverage, other_side
 from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, BadPath, Steps, show
 from crdkeeper.core.conversion.keptaside import PREFIX
 from crdkeeper.core.conversion.pairs import SCALARS, Unfit, converter
+from crdkeeper.core.conversion.standins import REFUSED, for_metadata, misfit, stand_in
 from crdkeeper.core.conversion.template import BadTemplate, Template
-from crdkeeper.core.conversion.values import Convert, Unconvertible, casting, kind_of
+from crdkeeper.core.conversion.values import Convert, Unconvertible, casting, kind_of, same
 from crdkeeper.core.schema.props import Schema
 
 _KINDS: Final = (
@@ -68,7 +69,9 @@ class Scope:
         *,
         top: bool = True,
         at: str = "rules",
+        refuse: bool = False,
     ) -> None:
+        """With `refuse` no field gets a stand-in (`standins`), whatever the rules say."""
         self.errors: list[RuleError] = []
         self.exact = True
         """Whether both ways are each other's inverse for every object that the schemas allow."""
@@ -76,6 +79,7 @@ class Scope:
         """Whether there are expressions, whose cost must be limited."""
         self._schemas = {HUB: hub, SPOKE: spoke}
         self._top = top
+        self._refuse = refuse
         self._claimed: dict[str, dict[Steps, str]] = {HUB: {}, SPOKE: {}}
         self._rests: dict[str, set[Steps]] = {HUB: set(), SPOKE: set()}
         """Fields of whose parts other rules may speak."""
@@ -144,8 +148,16 @@ class Scope:
         kind = kinds[0] if kinds else "each" if rule.each is not None else ""
         if rule.hub is None and rule.spoke is None:
             self._error(where, "names neither a field of the hub nor one of the spoke")
-        elif rule.fill is not None and kind not in ("aside", "drop"):
-            self._error(f"{where}.fill", "is for a field that one side alone has (aside, drop)")
+        elif rule.fill is not None and not kind:
+            self._error(
+                f"{where}.fill", "is for a rule by which a value may have no counterpart, not for a move"
+            )
+        elif rule.refuse and kind in ("aside", "drop"):
+            self._error(
+                f"{where}.refuse", f"is for a rule by which a value may have no counterpart, not {kind}"
+            )
+        elif rule.refuse and rule.fill is not None:
+            self._error(where, "fill and refuse exclude each other")
         elif kind == "join":
             self._add_join(rule, where)
         elif kind == "cel":
@@ -218,20 +230,61 @@ class Scope:
         if hub is None or spoke is None:
             return
         try:
-            made = converter(rule, kind, hub[1], spoke[1], partial(self._inner, f"{where}.each"))
+            within = partial(self._inner, f"{where}.each", self._refuse or bool(rule.refuse))
+            made = converter(rule, kind, hub[1], spoke[1], within, refuse=self._refuse or bool(rule.refuse))
         except Unfit as unfit:
             self._error(where + unfit.part, str(unfit))
             return
         if made is None:
             return
-        self._act(HUB, Carry(spoke[0], hub[0], made.to_hub), hub[0])
-        self._act(SPOKE, Carry(hub[0], spoke[0], made.to_spoke), spoke[0])
+        fills = self._fills(rule, where)
+        for side, own, other, there, back in (
+            (HUB, hub, spoke, made.to_hub, made.to_spoke),
+            (SPOKE, spoke, hub, made.to_spoke, made.to_hub),
+        ):
+            otherwise = self._otherwise(
+                rule, f"{where}.fill.{side}", side, own, fills.get(side, ABSENT), back
+            )
+            self._act(side, Carry(other[0], own[0], self._checked(own[0], there), otherwise), own[0])
         if made.forgive is not None:
             for side, steps in ((HUB, hub[0]), (SPOKE, spoke[0])):
                 self._losses[side].append((steps, partial(made.forgive, side)))
         # An object that the field moves into is made where it is not there, and stays if the field goes.
         shared = hub[0][:-1] == spoke[0][:-1] and self._shared(hub[0]) and self._shared(spoke[0])
         self.exact = self.exact and made.exact and shared
+
+    def _fills(self, rule: ConversionRule, where: str) -> Mapping[str, Any]:
+        """The rule's `fill` by side."""
+        if rule.fill is None:
+            return {}
+        if not isinstance(rule.fill, dict) or not rule.fill.keys() <= {HUB, SPOKE}:
+            said = "must be {hub: …, spoke: …}, what a side shows where the other's value has no counterpart"
+            self._error(f"{where}.fill", said)
+            return {}
+        return rule.fill
+
+    def _otherwise(
+        self,
+        rule: ConversionRule,
+        where: str,
+        side: str,
+        target: tuple[Steps, Schema],
+        fill: Any,
+        back: Convert | None,
+    ) -> Any:
+        """What a field shows if its value cannot be made; `fill` is ABSENT where the rule has none."""
+        steps, schema = target
+        if fill is not ABSENT and misfit(fill, schema):
+            self._error(where, f"{show(steps)}: the schema does not allow this value")
+        if self._refuse or rule.refuse:
+            return REFUSED
+        if fill is not ABSENT:
+            return fill
+        around = self._find(side, steps[:-1]) if steps[:-1] else self._schemas[side]
+        return stand_in(schema, back, required=steps[-1] in ((around or {}).get("required") or ()))
+
+    def _checked(self, steps: Steps, convert: Callable[..., Any]) -> Callable[..., Any]:
+        return for_metadata(steps, convert) if self._top and steps[0] == "metadata" else convert
 
     def _act(self, side: str, action: Action, *targets: Steps) -> None:
         """Carry this out when an object of that side is made."""
@@ -278,6 +331,7 @@ class Scope:
             if text is not None
         }
         self.exact, self.costly = False, True
+        fills = self._fills(rule, where)
         texts = ((HUB, "toHub", rule.cel.to_hub), (SPOKE, "toSpoke", rule.cel.to_spoke))
         if not any(text for _, _, text in texts):
             self._error(f"{where}.cel", "has no expression: toHub, toSpoke or both")
@@ -296,7 +350,10 @@ class Scope:
                 self._error(at, str(error))
                 continue
             nullable = bool(target[1].get("nullable"))
-            self._act(side, Compute(steps, target[0], made, nullable), target[0])
+            fill = fills.get(side, ABSENT)
+            otherwise = self._otherwise(rule, f"{where}.fill.{side}", side, target, fill, None)
+            made = self._checked(target[0], made)
+            self._act(side, Compute(steps, target[0], made, nullable, otherwise), target[0])
 
     def _add_join(self, rule: ConversionRule, where: str) -> None:
         join = rule.join
@@ -332,13 +389,31 @@ class Scope:
                 self._error(f"{where}.join.parts.{name}", f"{show(part[0])} is no scalar")
                 return
             caster = casting(type_, "string")
-            to_part[name], to_text[name] = (part[0], caster.to_hub), (part[0], caster.to_spoke)
-        self._act(other, Split(whole[0], template, to_part), *(steps for steps, _ in to_part.values()))
-        self._act(side, Join(whole[0], template, to_text), whole[0])
+            to_part[name] = part[0], self._checked(part[0], caster.to_hub)
+            to_text[name] = part[0], caster.to_spoke
+        fills = self._fills(rule, where)
+        given = fills.get(other, {})
+        if not isinstance(given, dict) or not given.keys() <= to_part.keys():
+            self._error(f"{where}.fill.{other}", f"must have values by the parts: {', '.join(to_part)}")
+            return
+        otherwise = {
+            part[0]: self._otherwise(
+                rule, f"{where}.fill.{other}.{name}", other, part, given.get(name, ABSENT), to_text[name][1]
+            )
+            for name, part in parts.items()
+            if part is not None
+        }
+        split = Split(whole[0], template, to_part, otherwise)
+        self._act(other, split, *(steps for steps, _ in to_part.values()))
+        fill = self._otherwise(rule, f"{where}.fill.{side}", side, whole, fills.get(side, ABSENT), None)
+        check = self._checked(whole[0], same)
+        self._act(side, Join(whole[0], template, to_text, check, fill), whole[0])
         self.exact = False
 
-    def _inner(self, at: str, hub: Schema, spoke: Schema, rules: Sequence[ConversionRule]) -> "Scope | None":
-        scope = Scope(hub, spoke, rules, top=False, at=at)
+    def _inner(
+        self, at: str, refuse: bool, hub: Schema, spoke: Schema, rules: Sequence[ConversionRule]
+    ) -> "Scope | None":
+        scope = Scope(hub, spoke, rules, top=False, at=at, refuse=refuse)
         self.costly = self.costly or scope.costly
         self.errors += [replace(each, where=at) if each.where == "schema" else each for each in scope.errors]
         return None if scope.errors else scope

@@ -4,6 +4,7 @@ They raise `Unconvertible` for a value that has no counterpart. A function that 
 the other loses nothing in the end: what a round trip would change is kept aside (see `keptaside`).
 """
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ class Unconvertible(ValueError):
 
     The text names the field and the type of the value, never the value: it goes into status, Events and logs.
     """
+
+
+class Refused(Unconvertible):
+    """As the rules ask for, nothing takes the place of such a value: the object is not converted."""
 
 
 def kind_of(value: Any) -> str:
@@ -99,7 +104,10 @@ def _number(value: Decimal, type_: str) -> int | float:
         if not -INTEGER_LIMIT <= whole < INTEGER_LIMIT:
             raise Unconvertible("a number that is too large for an integer")
         return whole
-    return float(value)
+    number = float(value)
+    if not math.isfinite(number):
+        raise Unconvertible("a number that is too large")
+    return number
 
 
 def _decimal(value: Any) -> Decimal:
@@ -302,18 +310,20 @@ class _Nothing(Exception):
 NOTHING: Final = _Nothing
 
 
-def keying(key: str, items: Converter) -> Converter:
+def keying(key: str, items: Converter, nameless: Callable[[Unconvertible], None]) -> Converter:
     """To the hub: a list of objects becomes a map by their field `key`. To the spoke: sorted by it.
 
     A map has no order that outlives the API server, so that another order of the list is kept aside; so is
-    an item that the map has no value for, or a second one with the same key.
+    an item that the map has no value for, or a second one with the same key. `nameless` is called for an item
+    without a key, and may raise the error; else the item is left out, too.
     """
 
     def to_map(value: Any) -> Any:
         found: dict[str, Any] = {}
         for each in value if isinstance(value, list) else _refuse(value, "list"):
             if not isinstance(each, dict) or not isinstance(each.get(key), str):
-                raise Unconvertible(f"an item has no {key}")
+                nameless(Unconvertible(f"an item has no {key}"))
+                continue
             if each[key] in found:
                 continue
             try:

@@ -1,7 +1,8 @@
 """Whether objects survive the rules: each goes to every other version and back, and around by all of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
@@ -9,7 +10,7 @@ from crdkeeper.core.conversion.keptaside import PREFIX, Entry, differences
 from crdkeeper.core.conversion.losses import without_drops
 from crdkeeper.core.conversion.metadata import without_notes
 from crdkeeper.core.conversion.narrowing import narrowed
-from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.core.conversion.objects import Conversion, Tally, compile_conversion
 from crdkeeper.core.conversion.places import place_of
 from crdkeeper.core.conversion.samples import samples
 from crdkeeper.core.conversion.scope import RuleError
@@ -44,15 +45,22 @@ class Outcome:
     lossy: frozenset[str]
     """Versions at which something of it is lost by a rule that drops it."""
     faults: Sequence[Fault]
+    unmatched: Sequence[Fault]
+    """Ways at whose end it shows a stand-in, or is marked as incomplete: nothing of it is lost."""
 
 
 class Trial:
     """Tries a conversion on objects."""
 
-    def __init__(self, conversion: Conversion, strict: Conversion | None) -> None:
-        """`strict` keeps aside what the other drops; None if that drops nothing."""
+    def __init__(
+        self, conversion: Conversion, strict: Conversion | None, refusing: Callable[[], Conversion]
+    ) -> None:
+        """`strict` keeps aside what the other drops; None if that drops nothing. `refusing` makes one that
+        fails, and says why, where a value has no counterpart.
+        """
         self.conversion = conversion
         self._strict = strict
+        self._refusing = refusing
 
     def judge(self, value: Mapping[str, Any]) -> Outcome:
         """Try all ways of an object. Never raises for what is wrong with it."""
@@ -60,26 +68,37 @@ class Trial:
         others = [each for each in self.conversion.versions if each != source]
         ways = [[each] for each in others] + ([others] if len(others) > 1 else [])
         faults: list[Fault] = []
+        unmatched: list[Fault] = []
         aside, lossy = set(), set()
         for way in ways:
-            target = way[-1]
+            target, tally = way[-1], Tally()
             try:
-                there = self.conversion.convert(value, way[0])
+                there = self.conversion.convert(value, way[0], tally)
+                if len(way) == 1 and (tally.stand_ins or tally.incomplete):
+                    unmatched.append(Fault(source, target, self._why(value, target, tally)))
+                if tally.incomplete:
+                    # It cannot be written there, so that there is no way back.
+                    continue
                 if PREFIX + source in ((there.get("metadata") or {}).get("annotations") or {}):
                     aside.add(way[0])
                 # Every object of a cluster comes by here: what went there already need not go again.
-                kept = there if self._strict is None else self._strict.convert(value, way[0])
-                back = self._go(self._strict or self.conversion, kept, [*way[1:], source])
+                kept = there if self._strict is None else self._strict.convert(value, way[0], tally)
+                back = self._go(self._strict or self.conversion, kept, [*way[1:], source], tally)
+                if tally.incomplete:
+                    continue
                 changed = self._changed(value, back, source)
                 if without_notes(value) is not value and len(way) == 1:
                     # What is kept aside must still be: it shows at the other version again.
-                    changed += _differences(there, self._go(self.conversion, value, [target, source, target]))
+                    changed += _differences(
+                        there, self._go(self.conversion, value, [target, source, target], tally)
+                    )
                 if self._strict is not None and len(way) == 1:
-                    left = self._go(self.conversion, there, [source])
+                    left = self._go(self.conversion, there, [source], tally)
                     if _differences(value, left):
                         lossy.add(target)
             except Unconvertible as error:
-                faults.append(Fault(source, target, str(error)))
+                if not tally.incomplete:
+                    faults.append(Fault(source, target, str(error)))
                 continue
             except RecursionError:
                 faults.append(Fault(source, target, "is nested too deep"))
@@ -88,7 +107,7 @@ class Trial:
                 paths = ", ".join(".".join(map(str, each["at"])) for each in changed[:_SHOWN])
                 by = "" if len(way) == 1 else f" by {' and '.join(way[:-1])}"
                 faults.append(Fault(source, target, f"the way{by} and back changes {paths}", lossy=True))
-        return Outcome(len(ways), frozenset(aside), frozenset(lossy), faults)
+        return Outcome(len(ways), frozenset(aside), frozenset(lossy), faults, unmatched)
 
     def _changed(self, value: Mapping[str, Any], back: Mapping[str, Any], version: str) -> list[Entry]:
         """What came back otherwise, but for values of a wrong type.
@@ -102,24 +121,43 @@ class Trial:
         wrong = self.conversion.mistyped(value, version)
         return [each for each in changed if not wrong.meets(place_of(each))]
 
-    def _go(self, conversion: Conversion, value: Mapping[str, Any], way: Sequence[str]) -> dict[str, Any]:
+    def _go(
+        self, conversion: Conversion, value: Mapping[str, Any], way: Sequence[str], tally: Tally
+    ) -> dict[str, Any]:
         for version in way:
-            value = conversion.convert(value, version)
+            value = conversion.convert(value, version, tally)
         return dict(value)
+
+    def _why(self, value: Mapping[str, Any], version: str, tally: Tally) -> str:
+        if tally.incomplete:
+            return f"more would have to be kept aside than has room: it can be read at {version}, not written"
+        try:
+            self._refusing().convert(value, version)
+        except Unconvertible as error:
+            return str(error)
+        return "a value has no counterpart"
 
 
 def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Entry]:
     return differences(without_notes(before), without_notes(after), None)
 
 
-def compile_trial(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> Trial | Sequence[RuleError]:
-    """The rules compiled to be tried, or all that is wrong with them."""
-    made = compile_conversion(spec, schemas)
+def compile_trial(
+    spec: VersionConversionSpec, schemas: Mapping[str, Schema], storage: str | None = None
+) -> Trial | Sequence[RuleError]:
+    """The rules compiled to be tried, or all that is wrong with them; see `compile_conversion`."""
+    made = compile_conversion(spec, schemas, storage)
     if not isinstance(made, Conversion):
         return made
     kept = without_drops(spec)
-    strict = compile_conversion(kept, schemas) if kept is not None else None
-    return Trial(made, strict if isinstance(strict, Conversion) else None)
+    strict = compile_conversion(kept, schemas, storage) if kept is not None else None
+
+    @cache
+    def refusing() -> Conversion:
+        found = compile_conversion(spec, schemas, refuse=True)
+        return found if isinstance(found, Conversion) else made
+
+    return Trial(made, strict if isinstance(strict, Conversion) else None, refusing)
 
 
 def generated(

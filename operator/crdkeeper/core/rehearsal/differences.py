@@ -44,9 +44,9 @@ def _comparable(obj: Any) -> Any:
     found = {key: each for key, each in stored(obj).items() if key not in ("apiVersion", "metadata")}
     metadata = obj.get("metadata") or {}
     kept = {key: dict(metadata[key]) for key in _COMPARED if isinstance(metadata.get(key), dict)}
-    for key in list(kept.get("annotations", ())):
-        if key.startswith(PREFIX):
-            del kept["annotations"][key]
+    for entries in kept.values():
+        for key in [each for each in entries if each.startswith(PREFIX)]:
+            del entries[key]
     return {**found, "metadata": {key: each for key, each in kept.items() if each}}
 
 

@@ -1,5 +1,6 @@
 """Rules in CEL: what they see, what they may give, and how they fail."""
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -33,14 +34,14 @@ SPLIT = """- hub: spec.all
   each:
   - {hub: url, cel: {toHub: "object.host + ':' + string(object.port)"}}
   - {spoke: host, cel: {toSpoke: "object.url.split(':')[0]"}}
-  - {spoke: port, cel: {toSpoke: "int(object.url.split(':')[1])"}}
+  - {spoke: port, cel: {toSpoke: "int(object.url.split(':')[1])"}, refuse: true}
 """
 
 
-def to_spoke(source: Any, target: Any, text: str) -> Any:
+def to_spoke(source: Any, target: Any, text: str, **rule: Any) -> Any:
     """A conversion of the hub's `a` to the spoke's."""
-    rules = [{**A, "cel": {"toSpoke": text}}]
-    return compiled(obj(a=source, b=source), {"v2": (obj(a=target, b=source), repr(rules))})
+    rules = [{**A, "cel": {"toSpoke": text}, **rule}]
+    return compiled(obj(a=source, b=source), {"v2": (obj(a=target, b=source), json.dumps(rules))})
 
 
 # the schema of the hub's field and the spoke's, an expression, a value, what it gives
@@ -166,11 +167,18 @@ def test_an_error_names_the_field_and_the_rule(
     with pytest.raises(
         Unconvertible, match=rf"^spec\.a: spec\.spokes\[0\]\.rules\[0\]\.cel\.toSpoke: .*{words}"
     ):
-        to_spoke(source, target, text).convert(at("v1", {"a": value}), "v2")
+        to_spoke(source, target, text, refuse=True).convert(at("v1", {"a": value}), "v2")
+    # Without `refuse` the field is left out, and nothing is lost.
+    conversion = to_spoke(source, target, text)
+    there = conversion.convert(at("v1", {"a": value}), "v2")
+    assert there["spec"] == {}
+    # What the schema of its own version does not allow is not put back.
+    back = {} if words == "expected int$" else {"a": value}
+    assert conversion.convert(there, "v1")["spec"] == back
 
 
 def test_all_evaluations_of_an_object_together_are_limited() -> None:
-    inner = "{hub: a, spoke: a, cel: {toSpoke: 'lists.range(5000).size()'}}"
+    inner = "{hub: a, spoke: a, refuse: true, cel: {toSpoke: 'lists.range(5000).size()'}}"
     rules = f"- {{hub: spec.all, spoke: spec.all, each: [{inner}]}}"
     schema = obj(all=list_of(obj(a=INTEGER)))
     conversion = compiled(schema, {"v2": (schema, rules)})

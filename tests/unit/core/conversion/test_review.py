@@ -8,7 +8,8 @@ from crdkeeper.core.conversion.review import BadReview, answer
 from tests.unit.core.conversion.samples import GROUP, INTEGER, STRING, at, compiled, obj
 
 CONVERSION = compiled(
-    obj(port=INTEGER), {"v2": (obj(port=STRING), "- {hub: spec.port, spoke: spec.port, cast: true}")}
+    obj(port=INTEGER),
+    {"v2": (obj(port=STRING), "- {hub: spec.port, spoke: spec.port, cast: true, refuse: true}")},
 )
 
 

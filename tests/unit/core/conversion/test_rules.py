@@ -155,7 +155,8 @@ def test_an_annotation_is_a_place() -> None:
 
 def test_what_has_no_counterpart_is_an_error_that_names_the_field() -> None:
     values = "[{hub: Small, spoke: small}]"
-    rules = f"- {{hub: spec.list, spoke: spec.list, each: [{{hub: a, spoke: a, values: {values}}}]}}"
+    each = f"[{{hub: a, spoke: a, values: {values}}}]"
+    rules = f"- {{hub: spec.list, spoke: spec.list, refuse: true, each: {each}}}"
     schema = obj(list=list_of(obj(a=STRING)))
     conversion = compiled(schema, {"v2": (schema, rules)})
     with pytest.raises(
@@ -324,12 +325,47 @@ WRONG: dict[str, tuple[Any, Any, str, str, str]] = {
         "spec.spokes[0].rules[0].each",
         "is for objects, not for string; use cel",
     ),
-    "a fill for what is computed": (
+    "a fill for no side": (
         obj(a=STRING),
         obj(a=STRING),
         "- {hub: spec.a, spoke: spec.a, fill: x, cel: {toHub: self}}",
         "spec.spokes[0].rules[0].fill",
-        "is for a field that one side alone has",
+        "must be {hub: …, spoke: …}",
+    ),
+    "a fill that the schema does not allow": (
+        obj(a=STRING),
+        obj(a=INTEGER),
+        "- {hub: spec.a, spoke: spec.a, cast: true, fill: {spoke: none}}",
+        "spec.spokes[0].rules[0].fill.spoke",
+        "the schema does not allow this value",
+    ),
+    "a fill for parts that there are not": (
+        obj(a=STRING),
+        obj(b=STRING),
+        "- {hub: spec.a, join: {template: 'x-{b}', parts: {b: spec.b}}, fill: {spoke: {c: x}}}",
+        "spec.spokes[0].rules[0].fill.spoke",
+        "must have values by the parts: b",
+    ),
+    "a fill for a move": (
+        obj(a=STRING),
+        obj(b=STRING),
+        "- {hub: spec.a, spoke: spec.b, fill: {hub: x}}",
+        "spec.spokes[0].rules[0].fill",
+        "not for a move",
+    ),
+    "fill and refuse": (
+        obj(a=STRING),
+        obj(a=INTEGER),
+        "- {hub: spec.a, spoke: spec.a, cast: true, fill: {spoke: 0}, refuse: true}",
+        "spec.spokes[0].rules[0]",
+        "exclude each other",
+    ),
+    "refuse for what one side alone has": (
+        obj(a=STRING),
+        obj(),
+        "- {hub: spec.a, aside: true, refuse: true}",
+        "spec.spokes[0].rules[0].refuse",
+        "is for a rule by which a value may have no counterpart",
     ),
     "an error in rules within": (
         obj(a=list_of(obj(x=STRING))),

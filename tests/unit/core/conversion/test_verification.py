@@ -59,11 +59,24 @@ def test_what_is_dropped_is_no_fault() -> None:
 
 
 def test_a_value_that_cannot_go_is_named() -> None:
-    (direct, around) = trial(aside=True).judge(thing("v2", port="http")).faults[:2]
-    assert (direct.source, direct.target) == ("v2", "v3")
-    assert "spec.port: a string that is no integer" in direct.message
-    assert not direct.lossy
+    outcome = trial(aside=True).judge(thing("v2", port="http"))
+    assert not outcome.faults
+    assert [(each.source, each.target) for each in outcome.unmatched] == [("v2", "v3"), ("v2", "v1")]
+    assert all(each.message == "spec.port: a string that is no integer" for each in outcome.unmatched)
+    assert outcome.kept_aside == {"v1", "v3"}
+
+
+def test_a_value_that_a_rule_refuses_is_a_fault() -> None:
+    rules = spec({"aside": True})
+    rules.spokes[0].rules[0].refuse = True
+    made = compile_trial(rules, SCHEMAS)
+    assert isinstance(made, Trial)
+    outcome = made.judge(thing("v2", port="http"))
+    (direct, around) = outcome.faults[:2]
+    assert (direct.source, direct.target, direct.lossy) == ("v2", "v3", False)
+    assert direct.message == "spec.port: a string that is no integer"
     assert around.target == "v1"
+    assert not outcome.unmatched
 
 
 def test_what_is_kept_aside_on_an_object_is_still_there_at_the_end() -> None:
@@ -83,7 +96,7 @@ def test_a_conversion_that_loses_something_is_found_out() -> None:
 
     forgetful = Forgetful.__new__(Forgetful)
     forgetful.__dict__.update(made.conversion.__dict__)
-    faults = Trial(forgetful, None).judge(FULL).faults
+    faults = Trial(forgetful, None, lambda: forgetful).judge(FULL).faults
     assert all(each.lossy for each in faults)
     assert "the way and back changes spec.name" in faults[0].message
 

@@ -212,7 +212,7 @@ def test_conversion_by_rules() -> None:
 
 def test_objects_that_the_rules_refuse_are_named_by_their_field() -> None:
     document = crd(version(a=TEXT), version("v2", storage=False, a=INTEGER))
-    cast = _rules(document, {"hub": "spec.a", "spoke": "spec.a", "cast": True})
+    cast = _rules(document, {"hub": "spec.a", "spoke": "spec.a", "cast": True, "refuse": True})
     found = effects(None, compile_definition(document, cast), widget({"a": "x"}))
     (refused,) = found
     assert (refused.kind, refused.version) == (Kind.UNCONVERTIBLE, "v2")

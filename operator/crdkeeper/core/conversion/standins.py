@@ -1,0 +1,104 @@
+"""What a field shows where the value that it is made from has no counterpart.
+
+An object that is valid by its schema can hold such a value (a text that is no quantity). Were that an error,
+one object would make every list at the other version fail. So the field stays unset there, or shows a value
+that its schema allows; the way back would make something else of that, so that the value itself is kept aside
+like anything else that the other version cannot hold.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps, put, show
+from crdkeeper.core.conversion.samples import least
+from crdkeeper.core.conversion.samplevalues import candidates
+from crdkeeper.core.conversion.values import NOTHING, Convert, Refused, Unconvertible, kind_of
+from crdkeeper.core.dnsnames import value_errors
+from crdkeeper.core.schema.finding import Undecided
+from crdkeeper.core.schema.props import Schema
+from crdkeeper.core.schema.validate import Validator
+
+REFUSED: Final = object()
+"""In place of a stand-in: whoever wants the object gets an error."""
+
+
+class _Met(threading.local):
+    number = 0
+
+
+_met = _Met()
+
+
+def met() -> int:
+    """How many stand-ins this thread has put into objects until now."""
+    return _met.number
+
+
+def settle(made: dict[str, Any], targets: Mapping[Steps, Any], at: Steps, error: Unconvertible) -> None:
+    """Put stand-ins into `made` for what is at `at` and has no counterpart.
+
+    Raises Refused if one is REFUSED, or if `error` comes from a rule within that refuses.
+    """
+    if isinstance(error, Refused) or any(each is REFUSED for each in targets.values()):
+        raise Refused(f"{show(at)}: {error}") from None
+    count_one()
+    for steps, value in targets.items():
+        if value is not ABSENT:
+            put(made, steps, value)
+
+
+def count_one() -> None:
+    """Something has no counterpart and was left out."""
+    _met.number += 1
+
+
+def stand_in(schema: Schema, reverse: Convert | None, *, required: bool) -> Any:
+    """What a field shows that has this schema; ABSENT for nothing.
+
+    Its default, as the API server would set that anyway; else nothing if it may be missing; else what
+    `reverse`, the way back, can read, so that the object can be written as it is.
+    """
+    if "default" in schema:
+        return schema["default"]
+    if not required:
+        return ABSENT
+    if schema.get("nullable"):
+        return None
+    if schema.get("type") in ("object", "array"):
+        return least(schema)
+    found = candidates(schema)
+    return next(
+        (each for each in found if reverse is None or _converts(reverse, each)), *found[:1] or (ABSENT,)
+    )
+
+
+def _converts(convert: Convert, value: Any) -> bool:
+    try:
+        convert(value)
+    except (Unconvertible, NOTHING):
+        return False
+    return True
+
+
+def misfit(value: Any, schema: Schema) -> bool:
+    """Whether a schema does not allow a value."""
+    try:
+        return bool(Validator(schema).check(value))
+    except (Undecided, RecursionError):
+        return False
+
+
+def for_metadata(steps: Steps, convert: Callable[..., Any]) -> Callable[..., Any]:
+    """`convert` for the annotation or label at `steps`: the API server refuses answers with bad values."""
+    is_label = steps[1] == "labels"
+
+    def converted(*values: Any) -> Any:
+        made = convert(*values)
+        if not isinstance(made, str):
+            raise Unconvertible(f"{kind_of(made)}, and annotations and labels are strings")
+        if is_label and value_errors(made):
+            raise Unconvertible("a string that no label can have")
+        return made
+
+    return converted
