@@ -171,6 +171,20 @@ def test_large_bodies_take_bounded_memory(webhook: ConversionWebhook) -> None:
     assert peak_memory(pid) - before < 150 << 20
 
 
+def test_bursts_on_many_connections_leave_no_large_buffers(webhook: ConversionWebhook) -> None:
+    pid = webhook.process.pid
+    assert _converted(webhook)
+    reset_peak_memory(pid)
+    before = peak_memory(pid)
+    head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 260000\r\n\r\n".encode()
+    with ExitStack() as stack:
+        for _ in range(400):
+            _send(stack.enter_context(_channel(webhook)), head + b" " * 259_999, must=False)
+        assert _converted(webhook)
+    # Of 16 MiB of small bodies and of what TLS keeps for each connection. Twice 256 KiB of that were 200 MiB.
+    assert peak_memory(pid) - before < 100 << 20
+
+
 def test_the_worst_that_is_converted_takes_bounded_memory(webhook: ConversionWebhook) -> None:
     pid = webhook.process.pid
     assert _converted(webhook)

@@ -12,6 +12,7 @@ import signal
 import ssl
 import sys
 import time
+from asyncio import sslproto
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,8 @@ _REFRESH_SECONDS = 2.0
 _SWITCH_SECONDS = 0.0005
 """How long a thread that compiles rules may keep requests waiting at a time. By Python's 5 ms some
 waited for 150 ms."""
+_TLS_BUFFER_BYTES = 32 << 10
+"""What asyncio keeps for each connection to read into. Its 256 KiB for 1,000 connections would be 256 MiB."""
 _SHUTDOWN_SECONDS = 25.0
 _NOTICE_SECONDS = 5.0
 """For a Service to send no more connections here once the process is told to stop."""
@@ -252,6 +255,7 @@ def _gate(method: str, path: str) -> Answer | None:
 async def run_webhook(options: Options, rules: Rules) -> None:
     """Run until SIGTERM or SIGINT. Raises as `Webhook.run` does."""
     sys.setswitchinterval(_SWITCH_SECONDS)
+    sslproto.SSLProtocol.max_size = _TLS_BUFFER_BYTES
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
