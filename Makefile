@@ -98,6 +98,10 @@ cluster-down: $(READY) ## End it
 OBJECTS ?= 10000 50000
 ROUNDS ?= 3
 
+.PHONY: bench-attacks
+bench-attacks: $(READY) ## Show what a network neighbour of the conversion webhook can do to API servers
+	$(BIN)/python -m tests.benchmark.webhookattacks
+
 .PHONY: bench-schema
 bench-schema: $(READY) ## Compare validations and CEL evaluations per second with the naive use of libraries
 	$(BIN)/python -m tests.benchmark.schema
