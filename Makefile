@@ -1,7 +1,10 @@
 # Everything here works from a fresh clone: the virtual environment and the control plane's programs are
 # made when they are first needed. The programs are cached outside of the tree (see tests/controlplane).
 
-PYTHON ?= python3.11
+# The newest of each version that runs: of pyenv's shims in PATH some only say what is not installed.
+PYTHONS = $(shell for version in 3.14 3.13 3.12 3.11; do for python in $$(which -a python$$version); do \
+	$$python -c 'import ensurepip, ssl' 2>/dev/null && echo $$python && break; done; done)
+PYTHON ?= $(or $(firstword $(PYTHONS)),$(error Python 3.11 or later with the module venv is needed; PYTHON= names one))
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -38,6 +41,19 @@ test: controlplane ## Run all tests
 .PHONY: test-unit
 test-unit: $(READY) ## Run the tests that need no control plane
 	$(BIN)/pytest tests/unit tests/property
+
+.PHONY: test-pythons
+test-pythons: $(READY) ## Run the tests that need no control plane on every other Python from 3.11 on in PATH
+	@set -e; for python in $(PYTHONS); do \
+		name=$$(basename $$python); venv=.run/pythons/$$name; \
+		if [ -e $(BIN)/$$name ]; then continue; fi; \
+		if ! [ $$venv/.ready -nt requirements/dev.txt ] || ! [ $$venv/.ready -nt pyproject.toml ]; then \
+			rm -rf $$venv; $$python -m venv $$venv; \
+			$$venv/bin/pip install --quiet --require-hashes -r requirements/dev.txt; \
+			$$venv/bin/pip install --quiet --no-deps --no-build-isolation --editable .; touch $$venv/.ready; \
+		fi; \
+		$$venv/bin/python --version; $$venv/bin/pytest tests/unit tests/property; \
+	done
 
 .PHONY: test-long
 test-long: controlplane ## Run all tests, with the long versions of the random ones
