@@ -72,9 +72,10 @@ class Deployment:
             self.kubectl("rollout", "status", f"deployment/{each}", f"--timeout={READY_SECONDS}s")
         until(lambda: all(len(self.ready(each)) == REPLICAS for each in DEPLOYMENTS), READY_SECONDS)
 
-    def delete(self) -> str:
+    def delete(self, *flags: str) -> str:
         """Uninstalls it by the one line of the documentation; returns what kubectl said."""
-        return self.plane.kubectl("delete", f"--kustomize={MANIFESTS}", "--ignore-not-found", check=False)
+        words = ("delete", f"--kustomize={MANIFESTS}", "--ignore-not-found", *flags)
+        return self.plane.kubectl(*words, check=False)
 
     def pods(self, deployment: str, *, going: bool = False) -> list[Pod]:
         """Its pods; those that are being deleted only if asked for."""

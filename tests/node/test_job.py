@@ -1,0 +1,51 @@
+"""The sample Job migrates in a pod, which is deleted in mid-run: the next one goes on where that was."""
+
+import asyncio
+import json
+
+from pykube.http import HTTPClient
+
+from crdkeeper.api.meta import CLI
+from crdkeeper.scripting import StorageMigration
+from tests.cluster import jobsample
+from tests.cluster.harness import NAMESPACE, Admin, CustomKind, outdated
+from tests.node.deployment import Deployment, until
+
+OBJECTS = 300
+SLOW, FAST = 15, 1000  # objects a second
+
+
+async def test_a_job_whose_pod_is_deleted_goes_on(
+    deployment: Deployment, admin: Admin, scripts: HTTPClient, group: str
+) -> None:
+    kind = await outdated(admin, CustomKind(group), OBJECTS, opt_in=False)
+    await jobsample.account(admin, kind)
+    (job,) = (each for each in jobsample.documents(kind) if each["kind"] == "Job")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["args"] == jobsample.arguments(kind)
+    container["args"] += ["--settle-seconds=1", f"--max-objects-per-second={SLOW}"]
+    name = job["metadata"]["name"]
+    await admin.create(f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs", job)
+    migration = StorageMigration.named(f"{kind.name}-cli", api=scripts)
+    await asyncio.to_thread(
+        migration.wait_until, lambda found: found.status.progress.rewritten > 0, timeout=60
+    )
+    before = pods_of(deployment, name)
+    deployment.kubectl("delete", "pod", *before, "--grace-period=0", "--force")
+    assert 0 < admin.stored(kind)["v2"] < OBJECTS
+
+    until(lambda: set(pods_of(deployment, name)) - set(before), 60)
+    await admin.patch_migration(migration.name, limits={"maxObjectsPerSecond": FAST})
+    await asyncio.to_thread(migration.wait, "Succeeded", timeout=120)
+
+    deployment.kubectl("wait", f"job/{name}", "--for=condition=Complete", "--timeout=60s")
+    assert admin.stored(kind) == {"v2": OBJECTS}
+    migration.reload()
+    assert migration.spec.managed_by == CLI
+    deployment.kubectl("delete", "job", name)
+
+
+def pods_of(deployment: Deployment, job: str) -> list[str]:
+    selector = f"--selector=batch.kubernetes.io/job-name={job}"
+    found = json.loads(deployment.kubectl("get", "pods", selector, "--output=json"))
+    return [each["metadata"]["name"] for each in found["items"]]
