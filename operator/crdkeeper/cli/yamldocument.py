@@ -5,6 +5,7 @@ than its parser's events, from which the documents are built here. Plain scalars
 kubectl's parser, which differs from PyYAML's in floats and dates. JSON is read as YAML.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -276,4 +277,5 @@ def plain_scalar(text: str) -> Any:
         for group, base in ((2, 16), (3, 8), (4, 2)):
             if radix[group]:
                 return int(radix[1] + radix[group], base)
-    return float(digits) if _FLOAT.fullmatch(digits) else text
+    number = float(digits) if _FLOAT.fullmatch(digits) else math.inf
+    return number if math.isfinite(number) else text  # as Go's parser does with what is out of range
