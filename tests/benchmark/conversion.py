@@ -156,7 +156,7 @@ def install(plane: ControlPlane, contestants: Sequence[Contestant]) -> None:
         crd = subject.definition(each.group, each.client_config)
         for document in (each.service, crd):
             plane.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(document))
-        plane.kubectl("wait", "--for=condition=Established", f"crd/{each.resource}", "--timeout=30s")
+        plane.kubectl.wait_established(f"crd/{each.resource}")
         items = [subject.manifest(each.group, subject.STORAGE, i) for i in range(OBJECTS)]
         body = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
         plane.kubectl("create", "-f", "-", input=body)

@@ -1,7 +1,6 @@
 """`make bench-reports`: a cluster with thousands of CRDs, and what it takes to keep a report on each.
 
-One CRD of some 30 KB is made through the API server; the others are copies of its stored bytes, put into
-etcd: to create thousands by requests keeps an API server busy for an hour. Then the operator is measured:
+The operator is measured:
 
 - with no report there: until each CRD has one;
 - with all reports there: until each CRD has been judged again; a write makes the benchmark fail;
@@ -11,7 +10,6 @@ No figure makes it fail.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 import threading
@@ -22,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from tests.benchmark import manydefinitions as definitions
 from tests.benchmark.meter import Meter, cpu_seconds, peak_memory, resident_memory
 from tests.benchmark.server import Server
 from tests.cluster.harness.installation import NAMESPACE, SERVICE_ACCOUNT, install
@@ -29,17 +28,12 @@ from tests.cluster.harness.operator import Operator
 from tests.controlplane.plane import ControlPlane
 
 _CONTROLLERS: Final = ("clusterrole-aggregation-controller", "serviceaccount-controller")
-_GROUP_SIZE: Final = 10
-"""CRDs in an API group: the API server writes the OpenAPI document of a whole group anew for each change."""
 _PATIENT: Final = {"lease-duration": "120", "renew-deadline": "100"}
 """An API server that takes in thousands of CRDs does not always answer within ten seconds."""
 _CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _REPORTS: Final = "/apis/crdkeeper.dev/v1alpha1/definitionreports"
-_PREFIX: Final = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
-_UID: Final = "00000000-0000-4000-8000-{:012d}"
 _QUIET: Final = 0.2
 _TIMEOUT: Final = 900.0
-_FIELDS: Final = 150
 _AT_REST_SECONDS: Final = 15.0
 
 
@@ -116,24 +110,9 @@ class Benchmark:
     def _make_definitions(self) -> int:
         """The size of one as JSON."""
         _tell(f"making {self.count:,} CRDs")
-        plane = self._plane
-        plane.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(_definition()))
-        plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{_name(0)}")
-        model = plane.etcd.raw(_PREFIX + _name(0))
-        assert model is not None
-        uid = json.loads(model)["metadata"]["uid"]
-        for number in range(1, self.count):
-            copy = model
-            for ours, theirs in (
-                (_plural(0), _plural(number)),
-                (_kind(0), _kind(number)),
-                (_group(0), _group(number)),
-                (uid, _UID.format(number)),
-            ):
-                copy = copy.replace(ours.encode(), theirs.encode())
-            plane.etcd.put(_PREFIX + _name(number), copy)
+        size = definitions.put_definitions(self._plane, self.count)
         self._wait_until_quiet()
-        return len(model)
+        return size
 
     def _wait_until_quiet(self) -> None:
         """The API server takes new CRDs in for minutes: watch cache, handlers, discovery, OpenAPI."""
@@ -203,80 +182,16 @@ class Benchmark:
         took = []
         for number in range(changes):
             # Spread over all, in an order that no cache has seen.
-            name = _name(number * 7919 % self.count)
+            name = definitions.name(number * 7919 % self.count)
             generation = self.reports.generations[name] + 1
             begin = time.monotonic()
-            server.merge(f"{_CRDS}/{name}", {"spec": {"versions": [_version(f"Change {number}.")]}})
+            server.merge(
+                f"{_CRDS}/{name}", {"spec": {"versions": [definitions.version(f"Change {number}.")]}}
+            )
             took.append(self.reports.wait_for(name, generation) - begin)
         took.sort()
         p99 = took[min(len(took) - 1, int(0.99 * len(took)))]
         return f"{changes} changes: p50 {median(took):.3f} s, p99 {p99:.3f} s, worst {took[-1]:.3f} s"
-
-
-def _plural(number: int) -> str:
-    return f"widgets{number:05d}"
-
-
-def _kind(number: int) -> str:
-    return f"WidgetKind{number:05d}"
-
-
-def _group(number: int) -> str:
-    return f"bench{number // _GROUP_SIZE:04d}.example.com"
-
-
-def _name(number: int) -> str:
-    return f"{_plural(number)}.{_group(number)}"
-
-
-def _definition() -> dict[str, Any]:
-    names = {
-        "plural": _plural(0),
-        "singular": f"{_plural(0)}one",
-        "kind": _kind(0),
-        "listKind": f"{_kind(0)}List",
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": _name(0)},
-        "spec": {
-            "group": _group(0),
-            "names": names,
-            "scope": "Namespaced",
-            "versions": [_version("At first.")],
-        },
-    }
-
-
-def _version(description: str) -> dict[str, Any]:
-    fields = {
-        f"field{number:03d}": {
-            "type": "object",
-            "description": f"Setting {number} of the widget, described as long as is usual in such CRDs.",
-            "properties": {
-                "size": {"type": "integer", "minimum": 0},
-                "name": {"type": "string", "maxLength": 63, "pattern": "^[a-z]+$"},
-            },
-        }
-        for number in range(_FIELDS)
-    }
-    return {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "schema": {
-            "openAPIV3Schema": {
-                "type": "object",
-                "description": description,
-                "properties": {
-                    "spec": {"type": "object", "properties": fields},
-                    "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
-                },
-            }
-        },
-    }
 
 
 def _mib(size: int) -> str:

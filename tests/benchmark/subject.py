@@ -42,7 +42,7 @@ class Subject:
         for namespace in NAMESPACES:
             plane.kubectl("create", "namespace", namespace)
         self._apply("v1")
-        plane.kubectl("wait", "--for=condition=Established", f"crd/{CRD}")
+        plane.kubectl.wait_established(f"crd/{CRD}")
 
     def grow(self, count: int) -> None:
         """Have `count` objects, stored at the present storage version.

@@ -48,7 +48,7 @@ class CronTabs:
         self.plane, self.group, self._webhook = plane, group, webhook
         self.store("v1")
         name = f"crd/crontabs.{group}"
-        plane.kubectl("wait", "--for=condition=Established", name, "--timeout=30s")
+        plane.kubectl.wait_established(name)
 
     def store(self, version: str) -> None:
         """Apply the CRD with this storage version."""

@@ -90,7 +90,7 @@ def test_what_an_api_server_repeats(installed: Cluster, webhook: Webhook, group:
     kubectl = installed.kubectl
     kubectl("apply", "--server-side", "-f", "-", input=json.dumps(definition))
     try:
-        kubectl("wait", "--for=condition=Established", f"crd/crontabs.{group}", "--timeout=30s")
+        kubectl.wait_established(f"crd/crontabs.{group}")
         item = {"apiVersion": f"{group}/v1beta1", "kind": "CronTab", "metadata": {"name": "x"}}
         body = json.dumps({**item, "spec": {"cronSpec": MARKER}})
 

@@ -2,7 +2,10 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
+
+_ESTABLISHED_SECONDS = 60.0
 
 
 class KubectlError(RuntimeError):
@@ -33,6 +36,21 @@ class Kubectl:
         if check and done.returncode:
             raise KubectlError(f"kubectl {' '.join(args)}: status {done.returncode}\n{done.stderr.strip()}")
         return done.stdout if check else done.stdout + done.stderr
+
+    def wait_established(self, *crds: str) -> None:
+        """Returns when these CRDs (`crd/NAME`) are served.
+
+        `kubectl wait` alone fails on one that is so new that it has no conditions.
+        """
+        deadline = time.monotonic() + _ESTABLISHED_SECONDS
+        while True:
+            try:
+                self("wait", "--for=condition=Established", f"--timeout={_ESTABLISHED_SECONDS:.0f}s", *crds)
+                return
+            except KubectlError as error:
+                if "accessor error" not in str(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.1)
 
     @property
     def command(self) -> list[str]:

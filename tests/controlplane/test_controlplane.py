@@ -52,7 +52,7 @@ def custom_object(plural: str, name: str) -> str:
 def define(plane: Cluster, plural: str, storage: str) -> None:
     """Applies the CRD and waits until its storage version is in effect (the server needs a moment)."""
     plane.kubectl("apply", "-f", "-", input=definition(plural, storage))
-    plane.kubectl("wait", "--for=condition=Established", f"crd/{plural}.{GROUP}")
+    plane.kubectl.wait_established(f"crd/{plural}.{GROUP}")
     time.sleep(0.5)
 
 

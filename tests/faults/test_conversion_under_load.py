@@ -65,7 +65,7 @@ class Scene:
         run(self.balancer.start())
         run(until_ready([each.backend for each in self.replicas]))
         run(self.apply(bundle))
-        self.plane.kubectl("wait", "--for=condition=Established", f"crd/{self.name}", "--timeout=30s")
+        self.plane.kubectl.wait_established(f"crd/{self.name}")
         self.background.until(self._served)
         run(self.load.start())
 

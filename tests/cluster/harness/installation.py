@@ -15,4 +15,4 @@ CRDS = [f"crd/{kind.plural}.{GROUP}" for kind in crdgen.KINDS]
 def install(cluster: Cluster, manifests: Path = MANIFESTS) -> None:
     """Applies manifests and waits for the kinds. The Deployment gets no pods that run."""
     cluster.kubectl("apply", "--server-side", f"--kustomize={manifests}")
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *CRDS)
+    cluster.kubectl.wait_established(*CRDS)
