@@ -78,6 +78,8 @@ class Load:
     group: str
     clients: int = 6
     seed: int = 1
+    reads: float = 0.45
+    """The share of reads of one object; of the rest, most is writes."""
     answered: int = 0
     repeated: int = 0
     """Requests that the API server wanted to be sent again."""
@@ -116,16 +118,16 @@ class Load:
                 elif await self._exists(name):
                     known[name] = ""
                 continue
-            kind = random.random()
-            if kind < 0.45:
+            others = (random.random() - self.reads) / (1 - self.reads)
+            if others < 0:
                 found = await self._send("GET", self.path(version, name))
                 self._compare(found, version, known, name)
-            elif kind < 0.85:
+            elif others < 0.73:
                 found = await self._send("PATCH", self.path(version, name), {"spec": spec})
                 # What became of a write without an answer is not known.
                 known[name] = "" if found is None else value
                 self._compare(found, version, known, name)
-            elif kind < 0.95:
+            elif others < 0.91:
                 found = await self._send("GET", f"{self.path(version)}?limit=100")
                 for each in (found or {}).get("items", ()):
                     if each["metadata"]["name"] in known:
