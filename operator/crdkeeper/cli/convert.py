@@ -9,6 +9,7 @@ import click
 from crdkeeper.cli.convertinput import BadInput, Found, Source, read_objects
 from crdkeeper.cli.options import connection_options, run_async
 from crdkeeper.cli.output import line, print_json, print_yaml
+from crdkeeper.core.conversion.admission import admission
 from crdkeeper.core.conversion.objects import Conversion, Tally
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.conversion.verification import Trial
@@ -113,6 +114,38 @@ def check(
         failed += run_async(try_live(found, kubeconfig, context))
     if failed:
         raise SystemExit(_FAILED)
+
+
+@convert.command("admission", short_help="Print policies that keep out what cannot be converted.")
+@click.argument("name", metavar="[PLURAL.GROUP]", required=False)
+@connection_options
+@click.option("--definition", metavar="FILE", help="The CRD. [default: the cluster's]")
+@click.option("--rules", metavar="FILE", help="The VersionConversion. [default: the cluster's]")
+def admit(
+    name: str | None,
+    *,
+    rules: str | None,
+    definition: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Print ValidatingAdmissionPolicies that refuse objects with values that the rules cannot convert.
+
+    \b
+    crdkeeper convert admission crontabs.stable.example.com | kubectl apply --server-side -f -
+
+    Values that are there already can stay. Rules in CEL are not covered; they are named.
+    """
+    if name is None and rules is None:
+        raise click.UsageError("say PLURAL.GROUP or --rules")
+    found = Source(rules, definition, kubeconfig, context).read(name=name)
+    made = admission(found.spec, found.schemas)
+    for each in made.uncovered:
+        line(f"note: not covered: {each}", err=True)
+    if made.documents:
+        print_yaml(*made.documents)
+    else:
+        line("note: every value that the schemas allow has a counterpart", err=True)
 
 
 def _kind_of(objects: Iterable[Found]) -> tuple[str, str] | None:

@@ -1,0 +1,232 @@
+"""Admission policies that keep out what the rules of a conversion cannot convert.
+
+One such object does no harm to others, but what it shows at another version is a stand-in. These policies
+refuse new ones at the version in which they are written; one that is there already can still be changed.
+https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from crdkeeper.api.versionconversion import ConversionRule, VersionConversionSpec
+from crdkeeper.core.conversion.fieldpaths import FIRST, Steps, parse, show
+from crdkeeper.core.schema.props import Schema
+
+_API: Final = "admissionregistration.k8s.io/v1"
+_LONGEST: Final = 64
+_WHOLE: Final = "[+-]?[0-9]{1,18}"
+_DECIMAL: Final = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
+_DURATION: Final = r"[+-]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)"
+_TEXTS: Final = {"integer": _WHOLE, "number": _DECIMAL, "boolean": "(true|false)"}
+"""By type, the texts that become such a scalar."""
+
+Side = Literal["hub", "spoke"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What must hold of a field for its value to have a counterpart, in CEL; and the field, for people."""
+
+    expression: str
+    where: str
+
+
+@dataclass(slots=True)
+class Policies:
+    """The policies with their bindings, and the rules that none of them covers."""
+
+    documents: list[dict[str, Any]] = field(default_factory=list)
+    uncovered: list[str] = field(default_factory=list)
+
+
+def admission(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> Policies:
+    """The policies for each version in which a value may have no counterpart; the rules must compile."""
+    made = Policies()
+    checks: dict[str, list[Check]] = {}
+    for number, spoke in enumerate(spec.spokes):
+        sides: tuple[tuple[Side, str], ...] = (("hub", spec.hub), ("spoke", spoke.version))
+        for i, rule in enumerate(spoke.rules):
+            place = f"spec.spokes[{number}].rules[{i}]"
+            for side, version in sides:
+                other = schemas[spoke.version if side == "hub" else spec.hub]
+                found = _Checks(side, made.uncovered, place).of(
+                    rule, "object", schemas[version], other, "", depth=0
+                )
+                checks.setdefault(version, []).extend(found)
+    for version, those in checks.items():
+        if those:
+            made.documents += _documents(spec, version, those)
+    return made
+
+
+class _Checks:
+    """The checks of one rule at one side."""
+
+    def __init__(self, side: Side, uncovered: list[str], place: str) -> None:
+        self._side: Side = side
+        self._uncovered = uncovered
+        self._place = place
+
+    def of(
+        self, rule: ConversionRule, base: str, schema: Schema, other: Schema, where: str, *, depth: int
+    ) -> Iterator[Check]:
+        """`base` is what the rule's fields are in, of which the schemas are; `where` names it."""
+        mine, theirs = (rule.hub, rule.spoke) if self._side == "hub" else (rule.spoke, rule.hub)
+        if mine is None:
+            return
+        steps = parse(mine)
+        here = _at(schema, steps)
+        there = _at(other, parse(theirs)) if theirs is not None else {}
+        shown = f"{where}{show(steps)}"
+        # Without dyn() the comparison with null would make null the type of all that it is compared with.
+        name, value = f"v{depth}", f"dyn(v{depth})"
+        condition = None
+        if rule.cel is not None:
+            self._uncovered.append(f"{self._place}: {shown}: an expression")
+        elif rule.each:
+            condition, shown = self._each(rule, value, here, there, shown, depth)
+        else:
+            condition = _condition(rule, value, here, there, other, self._side)
+        if condition is not None:
+            field_ = base + "".join(f"[?{0 if step == FIRST else _text(step)}]" for step in steps)
+            yield Check(f"{field_}.optMap({name}, {value} == null || {condition}).orValue(true)", shown)
+
+    def _each(
+        self, rule: ConversionRule, value: str, here: Schema, there: Schema, shown: str, depth: int
+    ) -> tuple[str | None, str]:
+        """That all items, entries or fields have a counterpart, and which of their fields are concerned."""
+        item = f"i{depth}"
+        inner_here, inner_there = _inside(here), _inside(there)
+        one = here.get("type") == "array" or isinstance(here.get("additionalProperties"), dict)
+        base = item if here.get("type") == "array" else f"{value}[{item}]" if one else value
+        mark = "[*]." if one else "."
+        found = [
+            each
+            for inner in rule.each or ()
+            for each in self.of(inner, base, inner_here, inner_there, f"{shown}{mark}", depth=depth + 1)
+        ]
+        if not found:
+            return None, shown
+        conditions = " && ".join(each.expression for each in found)
+        fields = ", ".join(each.where for each in found)
+        return f"{value}.all({item}, {conditions})" if one else f"({conditions})", fields
+
+
+def _condition(
+    rule: ConversionRule, value: str, here: Schema, there: Schema, other: Schema, side: Side
+) -> str | None:
+    """What must hold of the value of a rule's field; None if every value has a counterpart."""
+    mine, theirs = here.get("type"), there.get("type")
+    textual = mine not in ("integer", "number", "boolean")
+    number = f"type({value}) == int || type({value}) == double"
+    if rule.quantity is not None and textual:
+        return (
+            f"({number} || (type({value}) == string && size({value}) <= {_LONGEST} && isQuantity({value})))"
+        )
+    if rule.duration is not None and textual:
+        return f"(size({value}) <= {_LONGEST} && {value}.matches({_pattern(_DURATION)}))"
+    if rule.cast and textual and theirs in _TEXTS:
+        return f"(type({value}) != string || {value}.matches({_pattern(_TEXTS[theirs])}))"
+    if rule.cast and theirs == "boolean" and mine in ("integer", "number"):
+        return f"{value} in [0, 1]"
+    if rule.values is not None:
+        known = [each.hub if side == "hub" else each.spoke for each in rule.values]
+        return f"{value} in {_literal(known)}"
+    if rule.separator is not None and textual and mine != "array":
+        items = _TEXTS.get(_inside(there).get("type", ""))
+        if items is not None:
+            split = f"{value}.split({_text(rule.separator)})"
+            return f"({value} == '' || {split}.all(part, part.matches({_pattern(items)})))"
+    if rule.join is not None:
+        return f"{value}.matches({_pattern(_template(rule, other))})"
+    return None
+
+
+def _template(rule: ConversionRule, other: Schema) -> str:
+    """The texts that fit a template."""
+    assert rule.join is not None
+    pattern = ""
+    for i, part in enumerate(re.split(r"\{([A-Za-z_]\w*)\}", rule.join.template)):
+        if i % 2:
+            type_ = _at(other, parse(rule.join.parts[part])).get("type", "")
+            pattern += f"({_TEXTS.get(type_, '(?s:.*)')})"
+        else:
+            pattern += re.sub(
+                r"[^\w\s]", lambda found: f"[{found[0]}]" if found[0] not in "^\\" else f"\\{found[0]}", part
+            )
+    return pattern
+
+
+def _at(schema: Schema, steps: Steps) -> Schema:
+    """The schema of a field; an empty one where it is not known."""
+    for step in steps:
+        properties = schema.get("properties") or {}
+        schema = _inside(schema) if step == FIRST or step not in properties else properties[step]
+    return schema
+
+
+def _inside(schema: Schema) -> Schema:
+    """The schema of a list's items or a map's values; of an object the schema itself."""
+    if schema.get("type") == "array":
+        return schema.get("items") or {}
+    values = schema.get("additionalProperties")
+    return values if isinstance(values, dict) else schema
+
+
+def _text(value: Any) -> str:
+    """A literal of CEL: JSON is one."""
+    return json.dumps(value)
+
+
+def _literal(value: Any) -> str:
+    """The same of items of several types, which Kubernetes allows in no list or map but as dyn."""
+    if isinstance(value, list):
+        return f"[{', '.join(f'dyn({_literal(each)})' for each in value)}]"
+    if isinstance(value, dict):
+        entries = (f"{_text(key)}: dyn({_literal(each)})" for key, each in value.items())
+        return f"{{{', '.join(entries)}}}"
+    return _text(value)
+
+
+def _pattern(pattern: str) -> str:
+    return _text(f"^({pattern})$")
+
+
+def _documents(spec: VersionConversionSpec, version: str, checks: Sequence[Check]) -> list[dict[str, Any]]:
+    name = f"convertible.{version}.{spec.resource}"
+    resource = {
+        "apiGroups": [spec.resource.group],
+        "apiVersions": [version],
+        "resources": [spec.resource.resource],
+        "operations": ["CREATE", "UPDATE"],
+    }
+    policy = {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            # Each version has a policy of its own: what is checked is what was written.
+            "matchConstraints": {"matchPolicy": "Exact", "resourceRules": [resource]},
+            "validations": [_validation(each) for each in checks],
+        },
+    }
+    binding = {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    return [policy, binding]
+
+
+def _validation(check: Check) -> dict[str, Any]:
+    # An object that was bad before may be written: its other fields must not be locked in.
+    before = f"(oldObject != null && !({check.expression.replace('object[', 'oldObject[', 1)}))"
+    return {
+        "expression": f"({check.expression}) || {before}",
+        "message": f"{check.where}: a value that has no counterpart in another version",
+        "reason": "Invalid",
+    }
