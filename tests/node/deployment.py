@@ -104,6 +104,12 @@ class Deployment:
         for pid in processes:
             os.kill(pid, signal.SIGKILL)
 
+    def replace(self, *pods: str) -> None:
+        """Replaces pods whose containers a test has killed, if they are there: others count restarts."""
+        if pods:
+            self.kubectl("delete", "pod", *pods, "--ignore-not-found", "--wait=false")
+        self.wait_ready()
+
     def memory(self, pod: Pod) -> int:
         """The bytes that a pod uses by its cgroup, as kubelets count: without pages that can be dropped."""
         (group,) = self._groups(pod, "memory.usage_in_bytes", "memory.current")

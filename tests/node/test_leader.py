@@ -9,7 +9,7 @@ from pykube.http import HTTPClient
 from crdkeeper.scripting import report_of
 from tests.cluster.harness import CustomKind
 from tests.cluster.harness.admin import Admin
-from tests.node.deployment import OPERATOR, Deployment, Pod, until
+from tests.node.deployment import OPERATOR, REPLICAS, Deployment, Pod, until
 
 SECONDS = 20.0
 
@@ -44,5 +44,6 @@ async def test_a_standby_is_at_work_within_20_seconds(
     report_of(kind.name, api=scripts, timeout=SECONDS)
 
     assert time.monotonic() - ended < SECONDS
-    until(lambda: len(deployment.ready(OPERATOR)) == 2, 60)
+    until(lambda: len(deployment.ready(OPERATOR)) == REPLICAS, 60)
     assert deployment.leader() in {each.name for each in deployment.ready(OPERATOR)}
+    deployment.replace(leader.name)

@@ -10,7 +10,7 @@ from tests.cluster.conversion import RULES
 from tests.cluster.conversionscene import V1, V1ALPHA1, Scene
 from tests.cluster.harness import CustomKind
 from tests.node.cluster import NodeCluster
-from tests.node.deployment import OPERATOR, READY_SECONDS, Deployment, until
+from tests.node.deployment import DEPLOYMENTS, OPERATOR, READY_SECONDS, Deployment, until
 
 LOST = 1
 SECONDS = 30.0
@@ -49,7 +49,10 @@ def lost(nodes: NodeCluster, scene: Scene) -> Iterator[float]:
     nodes.lose(LOST)
     yield time.monotonic()
     nodes.recover(LOST)
-    Deployment(nodes).wait_ready()
+    deployment = Deployment(nodes)
+    name = nodes.nodes[LOST].name
+    found = [each for deployed in DEPLOYMENTS for each in deployment.pods(deployed)]
+    deployment.replace(*(each.name for each in found if each.node == name))
 
 
 def test_all_goes_on(deployment: Deployment, scene: Scene, lost: float, group: str) -> None:
