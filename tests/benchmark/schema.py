@@ -16,13 +16,13 @@ import celpy
 import jsonschema
 from celpy.adapter import json_to_cel
 
-from crdkeeper.core.schema.fieldpath import root
-from crdkeeper.core.schema.objectnode import Node
-from crdkeeper.core.schema.objectrules import RuleWalk
-from crdkeeper.core.schema.objects import ObjectSchema
-from crdkeeper.core.schema.props import SCHEMA, VALIDATIONS
-from crdkeeper.core.schema.validate import Validator
-from crdkeeper.core.schema.violation import Report
+from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectrules import RuleWalk
+from crdkeeper.apiserver.objects.objectschema import ObjectSchema
+from crdkeeper.apiserver.objects.validate import Validator
+from crdkeeper.apiserver.schema.fieldpath import root
+from crdkeeper.apiserver.schema.props import SCHEMA, VALIDATIONS
+from crdkeeper.apiserver.schema.violation import Report
 from tests.cluster.harness.customkind import SPEC
 
 LEGEND: Final = """\

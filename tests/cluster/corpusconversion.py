@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 import yaml
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.definitions.schemas import schemas_of
+from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.cluster.client import MERGE_PATCH, ApiError, Client
 from crdkeeper.core.conversion.metadata import without_notes
 from crdkeeper.core.conversion.narrowing import narrowed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.samples import samples
-from crdkeeper.core.definition.schemas import schemas_of
-from crdkeeper.core.schema.objects import ObjectSchema
 from tests.cluster.conversion import ConversionWebhook
 from tests.cluster.harness.waiting import eventually
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.connection import Connection
-from crdkeeper.core.definition.create import check_creation
 from tests.cluster.celcompile.comparison import Expectation, Rule, disagreements, expected
 from tests.cluster.celcompile.corpus import with_other_rules
 from tests.cluster.celcompile.costly import COSTS

@@ -8,11 +8,11 @@ import orjson
 import pytest
 import pytest_asyncio
 
+from crdkeeper.apiserver.definitions.create import decode
+from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.cluster.client import MERGE_PATCH, Answer, ApiError, Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.core.conventions.check import check_conventions
-from crdkeeper.core.definition.create import decode
-from crdkeeper.core.schema.violation import Report
 from tests.cluster.harness import eventually
 from tests.controlplane.cluster import Cluster
 

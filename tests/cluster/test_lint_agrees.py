@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import orjson
 import pytest
 
+from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.connection import Connection
-from crdkeeper.core.definition.create import check_creation
 from tests.cluster.lint.agreement import Comparison, ask, compare
 from tests.cluster.lint.drawing import drawn
 from tests.cluster.lint.variants import BASES, Crd, corpus, variants

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.cli.rehearseoutput import document
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.connection import Connection
@@ -21,7 +22,6 @@ from crdkeeper.cluster.definitions import get_definition_object, list_definition
 from crdkeeper.cluster.shadow import Shadow, ShadowFailed
 from crdkeeper.cluster.shadowrun import Conversions, NotPermitted, rehearse
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
-from crdkeeper.core.definition.schemas import schemas_of
 from crdkeeper.core.rehearsal.shadow import GROUP, LABEL, STALE
 from tests.cluster.commandline import CommandLine
 from tests.cluster.harness import eventually

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.apiserver.definitions.facts import definition_facts
 from crdkeeper.cluster.certificates import parse_bundle, served_certificate
 from crdkeeper.cluster.conversions import probe_conversion
-from crdkeeper.core.definition.facts import definition_facts
 from crdkeeper.core.diagnosis.conversion import ConversionFacts, Webhook, conversion_webhook, judge
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.certificates import Authority

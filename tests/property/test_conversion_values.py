@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crdkeeper.core.cel.library_quantity import parse_quantity
-from crdkeeper.core.cel.values import EvaluationError, Indeterminate
+from crdkeeper.apiserver.cel.library.quantity import parse_quantity
+from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from crdkeeper.core.conversion import keptaside
 from crdkeeper.core.conversion.values import INTEGER_LIMIT, QUANTITY_UNITS, Unconvertible, casting, quantities
 

@@ -11,7 +11,7 @@ from crdkeeper.api.storagemigration import (
     StorageMigration,
     StorageMigrationSpec,
 )
-from crdkeeper.core.definition.facts import DefinitionFacts, definition_facts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.core.migration.observation import ApiServerLease, Observation, definition_target
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -9,6 +9,8 @@ import click
 from pydantic import ValidationError
 
 from crdkeeper.api.versionconversion import VersionConversion, VersionConversionSpec
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of, storage_version_of
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.cli.lintinput import MAX_BYTES, STDIN, text_of
 from crdkeeper.cli.options import run_async
 from crdkeeper.cli.output import Trouble
@@ -18,8 +20,6 @@ from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition_object
 from crdkeeper.cluster.versionconversions import list_conversions
 from crdkeeper.core.conversion.verification import Trial, compile_trial
-from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of, storage_version_of
-from crdkeeper.core.schema.props import Schema
 
 
 class BadInput(Trouble):

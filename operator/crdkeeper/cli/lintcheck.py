@@ -4,6 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crdkeeper.apiserver.definitions.create import check_creation, decode
+from crdkeeper.apiserver.schema import rules
+from crdkeeper.apiserver.schema.fieldpath import Path, Step
+from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.cli.lintconfig import Configuration
 from crdkeeper.cli.lintfindings import Finding, Ignored, Result, Severity
 from crdkeeper.cli.lintignore import Suppressions, of_annotation
@@ -13,10 +17,6 @@ from crdkeeper.core.conventions import registry
 from crdkeeper.core.conventions.annotation import ANNOTATION
 from crdkeeper.core.conventions.check import check_conventions
 from crdkeeper.core.conventions.found import Found
-from crdkeeper.core.definition.create import check_creation, decode
-from crdkeeper.core.schema import rules
-from crdkeeper.core.schema.fieldpath import Path, Step
-from crdkeeper.core.schema.violation import Report
 
 
 @dataclass(frozen=True, slots=True)

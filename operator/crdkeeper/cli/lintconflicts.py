@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.cli.lintconfig import Configurations
 from crdkeeper.cli.lintfindings import Finding, Severity
 from crdkeeper.cli.lintinput import Definition
 from crdkeeper.cli.yamldocument import Position
 from crdkeeper.core.conventions.registry import NAMES_CONFLICT
-from crdkeeper.core.schema.fieldpath import Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The page about `crdkeeper lint`, made from the rules themselves: `python -m crdkeeper.cli.lintdocs`."""
 
+from crdkeeper.apiserver.schema.rules import all_rules
 from crdkeeper.cli.output import print_page
 from crdkeeper.core.conventions.registry import Convention, Severity, all_conventions
-from crdkeeper.core.schema.rules import all_rules
 
 _BEGINNING = """\
 <!-- Made by `python -m crdkeeper.cli.lintdocs > docs/lint.md`; do not edit. -->

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.cli.lintinput import Failed, Skipped
 from crdkeeper.cli.yamldocument import Position
-from crdkeeper.core.schema.rules import Rule
 
 
 class Severity(StrEnum):

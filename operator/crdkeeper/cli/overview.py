@@ -12,8 +12,8 @@ from pydantic import Field
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import ApiModel, ConditionStatus, Time, find_condition
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cli.table import age
-from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.policy.selection import governing
 
 HEADERS = ("NAME", "STORAGE", "STORED", "SERVED", "MIGRATION", "PROGRESS", "REASON", "AGE")

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.cli.convertinput import BadInput
 from crdkeeper.cli.options import connection_options, run_async
 from crdkeeper.cli.output import line, lines_of
 from crdkeeper.cli.rehearseinput import Rules, read_definition, read_definitions, read_folder
 from crdkeeper.cli.rehearseoutput import PRINTERS
 from crdkeeper.cli.signals import Signalled, until_signal
-from crdkeeper.core.definition.schemas import UnreadableDefinition
 from crdkeeper.core.rehearsal.offline import rehearse_offline
 from crdkeeper.core.rehearsal.report import Report, Verdict
 

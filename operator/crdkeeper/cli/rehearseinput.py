@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of, storage_version_of
+from crdkeeper.apiserver.objects.objectmeta import Malformed, object_meta
+from crdkeeper.apiserver.schema.finding import Undecided
 from crdkeeper.cli.convertinput import BadInput, read_objects, read_rules
 from crdkeeper.cli.diffinput import Side, name_of, read_files
 from crdkeeper.cli.lintinput import SUFFIXES
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
-from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of, storage_version_of
-from crdkeeper.core.schema.finding import Undecided
-from crdkeeper.core.schema.objectmeta import Malformed, object_meta
 
 _CLUSTER = "the cluster's VersionConversion"
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.cli.convertinput import BadInput
 from crdkeeper.cli.options import DEFAULT_NAMESPACE
 from crdkeeper.cli.rehearseinput import Rules
@@ -20,7 +21,6 @@ from crdkeeper.cluster.shadowrun import CannotRehearse, Conversions, NotPermitte
 from crdkeeper.cluster.versionconversions import read_bundle, read_conversion
 from crdkeeper.core.conversion.bundle import BadBundle, unpacked
 from crdkeeper.core.conversion.target import webhook_namespace
-from crdkeeper.core.definition.schemas import UnreadableDefinition
 from crdkeeper.core.rehearsal.report import Report
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cli.options import connection_options, run_async
 from crdkeeper.cli.output import Trouble, line, lines, print_json, print_yaml
 from crdkeeper.cli.overview import (
@@ -25,7 +26,6 @@ from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition, list_definitions
 from crdkeeper.cluster.discovery import list_resources
 from crdkeeper.cluster.kinds import list_migrations, list_policies
-from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.resourcenames import suggest
 
 _T = TypeVar("_T")

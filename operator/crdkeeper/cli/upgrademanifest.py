@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
+from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.cli.lintinput import STDIN, Definition, Failed, Skipped, read
 from crdkeeper.cli.output import line, lines, print_json, print_yaml
-from crdkeeper.core.schema.fieldpath import Path
 from crdkeeper.core.text import count
 from crdkeeper.core.upgrade.manifest import NotV1beta1, Upgraded, upgrade
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.looking import failure_of, silence
 from crdkeeper.cluster.objects import Endpoint
-from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.census import Census, Tally
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
 from crdkeeper.core.diagnosis.terminating import Blockers, BlockerTally

@@ -2,10 +2,10 @@
 
 import asyncio
 
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.client import METADATA_ONLY, Client
 from crdkeeper.cluster.looking import FirstObject, first_object, just_changed, look
 from crdkeeper.cluster.objects import Endpoint
-from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.conversion import ConversionProbe, Read, VersionRead, Webhook
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
 

@@ -5,8 +5,8 @@ from typing import Any
 from urllib.parse import quote
 
 from crdkeeper.api.meta import FIELD_MANAGER
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.cluster.client import MERGE_PATCH, METADATA_ONLY, ApiError, Client, find
-from crdkeeper.core.definition.facts import DefinitionFacts, definition_facts
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

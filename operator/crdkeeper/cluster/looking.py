@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 from crdkeeper.api.texts import LINE_BYTES, bounded
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.client import METADATA_ONLY_LIST, Answer, Client, Unreachable
 from crdkeeper.cluster.objects import Endpoint
-from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
 from crdkeeper.core.servermessages import without_values
 

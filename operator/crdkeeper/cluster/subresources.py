@@ -1,9 +1,9 @@
 """Reads /scale of an object, which is where a wrong path or a missing default shows."""
 
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.looking import first_object, just_changed, look
 from crdkeeper.cluster.objects import Endpoint
-from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
 from crdkeeper.core.diagnosis.subresources import DeclaredSubresources, ScaleProbe, ScaleRead
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import ObjectMeta
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.definitions import get_revision
 from crdkeeper.cluster.events import send_event
@@ -22,7 +23,6 @@ from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.probes import Probe, Probes, Subject
 from crdkeeper.controllers.state import State
 from crdkeeper.controllers.workqueue import WorkQueue
-from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.facts import Facts, SeenDefinition
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts
 from crdkeeper.core.diagnosis.report import OnRecord, Told, Wanted, on_record, report_metadata, wanted_report

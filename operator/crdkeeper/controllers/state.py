@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.conversion.target import WebhookAddress
-from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.facts import SeenDefinition
 from crdkeeper.core.diagnosis.report import OnRecord
 

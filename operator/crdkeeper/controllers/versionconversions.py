@@ -22,6 +22,8 @@ from crdkeeper.api.versionconversion import (
     VersionConversionSpec,
     VersionConversionStatus,
 )
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.definitions import get_definition, get_definition_object
 from crdkeeper.cluster.events import send_event
@@ -59,8 +61,6 @@ from crdkeeper.core.conversion.standing import (
 )
 from crdkeeper.core.conversion.target import Holder, WebhookAddress, holder, trusts
 from crdkeeper.core.conversion.verification import Trial, compile_trial
-from crdkeeper.core.definition.facts import DefinitionFacts, definition_facts
-from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.core.diagnosis.probes import Failure, Trouble, not_permitted
 
 _log = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from crdkeeper.apiserver.dnsnames import subdomain_errors
 from crdkeeper.cluster.client import METADATA_ONLY_LIST, ApiError, Client, Unreachable, find
 from crdkeeper.cluster.connection import ConfigurationError, Connection
 from crdkeeper.cluster.namespaces import Home, look_home, until_uninstalled
@@ -18,7 +19,6 @@ from crdkeeper.cluster.versionconversions import BUNDLE_SELECTOR, bundle_of, bun
 from crdkeeper.cluster.watches import watch
 from crdkeeper.core.conversion.bundle import BadBundle, digest, unpacked
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
-from crdkeeper.core.dnsnames import subdomain_errors
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.webhook.rulebook import Served
 

@@ -16,9 +16,9 @@ from pydantic import ValidationError
 
 from crdkeeper.api.texts import described
 from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of, storage_version_of
 from crdkeeper.core.conversion.bundle import BadBundle, packed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
-from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of, storage_version_of
 
 _log = logging.getLogger(__name__)
 

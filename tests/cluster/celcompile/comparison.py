@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crdkeeper.core.cel.compilation import (
+from crdkeeper.apiserver.cel.compilation import (
     CONTRIBUTED,
     CRD_COST_LIMIT,
     EXPRESSION_COST_LIMIT,
@@ -20,10 +20,10 @@ from crdkeeper.core.cel.compilation import (
     compile_rules,
     cost_problem,
 )
-from crdkeeper.core.cel.estimates import MAX
-from crdkeeper.core.schema.fieldpath import Path
-from crdkeeper.core.schema.props import SCHEMA, VALIDATIONS
-from crdkeeper.core.schema.violation import Report
+from crdkeeper.apiserver.cel.cost.estimates import MAX
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.props import SCHEMA, VALIDATIONS
+from crdkeeper.apiserver.schema.violation import Report
 
 _STEP = 1.4
 _ROOT = "spec.validation.openAPIV3Schema"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from crdkeeper.apiserver.schema.props import VALIDATIONS
 from crdkeeper.cli.yamldocument import documents
-from crdkeeper.core.schema.props import VALIDATIONS
 from tests.cluster.celcompile.expressions import mutated
 
 _LIMITS: Final = ("maxItems", "maxLength", "maxProperties", "enum", "format")

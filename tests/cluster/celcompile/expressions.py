@@ -4,10 +4,10 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from crdkeeper.core.cel import declarations
-from crdkeeper.core.cel.declarations import Overload
-from crdkeeper.core.cel.lexer import tokenize
-from crdkeeper.core.cel.types import Type
+from crdkeeper.apiserver.cel.syntax.lexer import tokenize
+from crdkeeper.apiserver.cel.types import declarations
+from crdkeeper.apiserver.cel.types.declarations import Overload
+from crdkeeper.apiserver.cel.types.types import Type
 
 VALUES: Final[dict[str, tuple[str, ...]]] = {
     "bool": ("self.b", "true", "has(self.o.x)", "self.lb[0]"),

@@ -12,20 +12,20 @@ from typing import Any
 
 import orjson
 
+from crdkeeper.apiserver.cel.run.binding import bind
+from crdkeeper.apiserver.cel.run.evaluate import compile_program
+from crdkeeper.apiserver.cel.syntax.nodes import CelSyntaxError
+from crdkeeper.apiserver.cel.syntax.parser import parse
+from crdkeeper.apiserver.cel.types.checker import Undecided, check
+from crdkeeper.apiserver.cel.types.declared import declare
+from crdkeeper.apiserver.cel.types.types import Type
+from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
+from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Value, type_name
+from crdkeeper.apiserver.schema.decoding import ABSENT
+from crdkeeper.apiserver.schema.fieldpath import root
+from crdkeeper.apiserver.schema.props import SCHEMA
+from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.cluster.client import Client
-from crdkeeper.core.cel.binding import bind
-from crdkeeper.core.cel.checker import Undecided, check
-from crdkeeper.core.cel.containers import NONE, OptionalValue
-from crdkeeper.core.cel.declared import declare
-from crdkeeper.core.cel.evaluate import compile_program
-from crdkeeper.core.cel.parser import parse
-from crdkeeper.core.cel.syntax import CelSyntaxError
-from crdkeeper.core.cel.types import Type
-from crdkeeper.core.cel.values import EvaluationError, Indeterminate, Value, type_name
-from crdkeeper.core.schema.decoding import ABSENT
-from crdkeeper.core.schema.fieldpath import root
-from crdkeeper.core.schema.props import SCHEMA
-from crdkeeper.core.schema.violation import Report
 from tests.cluster.celvalues.literals import Unwritable, literal
 from tests.cluster.harness.waiting import eventually
 

@@ -2,9 +2,9 @@
 
 import math
 
-from crdkeeper.core.cel.containers import NONE, CelMap, OptionalValue
-from crdkeeper.core.cel.timevalues import Duration, Timestamp
-from crdkeeper.core.cel.values import CelType, Uint, Value, elements_of, is_list, type_name
+from crdkeeper.apiserver.cel.values.containers import NONE, CelMap, OptionalValue
+from crdkeeper.apiserver.cel.values.times import Duration, Timestamp
+from crdkeeper.apiserver.cel.values.values import CelType, Uint, Value, elements_of, is_list, type_name
 
 
 class Unwritable(Exception):

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from crdkeeper.core.definition.create import check_creation
+from crdkeeper.apiserver.definitions.create import check_creation
 from tests.cluster.lint.keywords import keyword_values
 from tests.cluster.objects.schemas import schemas
 from tests.cluster.objects.values import values

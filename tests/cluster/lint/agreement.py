@@ -5,9 +5,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from crdkeeper.apiserver.schema import rules
+from crdkeeper.apiserver.schema.violation import Report, Violation
 from crdkeeper.cluster.client import Client, Unreachable
-from crdkeeper.core.schema import rules
-from crdkeeper.core.schema.violation import Report, Violation
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import orjson
 
+from crdkeeper.apiserver.objects import valuerules
+from crdkeeper.apiserver.objects.jsonvalue import same, stored
+from crdkeeper.apiserver.objects.objectschema import Admitted
 from crdkeeper.cluster.client import Client, Unreachable
-from crdkeeper.core.schema import valuerules
-from crdkeeper.core.schema.jsonvalue import same, stored
-from crdkeeper.core.schema.objects import Admitted
 
 Json = Any
 Cause = tuple[str, str]

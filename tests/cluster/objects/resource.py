@@ -5,13 +5,13 @@ from typing import Any
 
 import orjson
 
+from crdkeeper.apiserver.objects.objectschema import ObjectSchema
+from crdkeeper.apiserver.schema.decoding import ABSENT
+from crdkeeper.apiserver.schema.fieldpath import root
+from crdkeeper.apiserver.schema.props import SCHEMA
+from crdkeeper.apiserver.schema.structural import conversion_error
+from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.core.schema.decoding import ABSENT
-from crdkeeper.core.schema.fieldpath import root
-from crdkeeper.core.schema.objects import ObjectSchema
-from crdkeeper.core.schema.props import SCHEMA
-from crdkeeper.core.schema.structural import conversion_error
-from crdkeeper.core.schema.violation import Report
 from tests.cluster.harness.waiting import eventually
 
 Json = Any

@@ -8,13 +8,13 @@ from typing import Any
 
 import orjson
 
+from crdkeeper.apiserver.objects.jsonvalue import same, stored
+from crdkeeper.apiserver.objects.objectschema import Admitted
 from crdkeeper.cluster.client import Answer
 from crdkeeper.core.rehearsal.differences import How, differences
 from crdkeeper.core.rehearsal.effect import Effect, Kind
 from crdkeeper.core.rehearsal.judgement import Prediction
 from crdkeeper.core.rehearsal.report import Report
-from crdkeeper.core.schema.jsonvalue import same, stored
-from crdkeeper.core.schema.objects import Admitted
 from tests.cluster.rehearsal.scene import Seen
 
 Json = Any

@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
-from crdkeeper.core.schema.decoding import ABSENT
-from crdkeeper.core.schema.fieldpath import root
-from crdkeeper.core.schema.objects import CannotCompile, ObjectSchema
-from crdkeeper.core.schema.props import SCHEMA
-from crdkeeper.core.schema.violation import Report
+from crdkeeper.apiserver.objects.objectschema import CannotCompile, ObjectSchema
+from crdkeeper.apiserver.schema.decoding import ABSENT
+from crdkeeper.apiserver.schema.fieldpath import root
+from crdkeeper.apiserver.schema.props import SCHEMA
+from crdkeeper.apiserver.schema.violation import Report
 from tests.cluster.objects.samples import FORMATTED, TEXTS
 
 Json = Any

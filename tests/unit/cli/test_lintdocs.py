@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
+from crdkeeper.apiserver.schema import rules
 from crdkeeper.cli.lintdocs import page
 from crdkeeper.core.conventions import registry
-from crdkeeper.core.schema import rules
 
 ROOT = Path(__file__).parents[3]
 

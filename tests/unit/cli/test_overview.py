@@ -7,6 +7,7 @@ import pytest
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.cli.overview import (
     HEADERS,
     WIDE_HEADERS,
@@ -15,7 +16,6 @@ from crdkeeper.cli.overview import (
     overview,
     row,
 )
-from crdkeeper.core.definition.facts import DefinitionFacts, definition_facts
 from tests.unit.cli.migrations import NOW, ended, migration, rewriting, with_condition
 
 

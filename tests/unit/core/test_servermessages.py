@@ -2,9 +2,9 @@
 
 import pytest
 
+from crdkeeper.apiserver.golang.text import json_text, quote
 from crdkeeper.cluster.client import ApiError
 from crdkeeper.core.migration.evidence import ObjectRef, refusal
-from crdkeeper.core.schema.gotext import json_text, quote
 from crdkeeper.core.servermessages import message_of, of_a_secret, without_values
 
 INVALID = 'Widget.example.com "w1" is invalid: '

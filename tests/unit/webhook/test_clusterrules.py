@@ -11,10 +11,10 @@ import pytest
 from aiohttp import web
 
 from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.versionconversions import BUNDLE_KEY, BUNDLE_SELECTOR
 from crdkeeper.core.conversion.bundle import packed
-from crdkeeper.core.definition.schemas import schemas_of
 from crdkeeper.webhook import clusterrules
 from crdkeeper.webhook.clusterrules import ClusterRules
 from tests.benchmark import conversionsubject as subject

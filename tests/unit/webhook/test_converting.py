@@ -11,10 +11,10 @@ import orjson
 import pytest
 
 from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.bundle import packed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.review import BadReview, Reply
-from crdkeeper.core.schema.props import Schema
 from crdkeeper.webhook import worker, workerprocess
 from crdkeeper.webhook.converting import Converting
 from crdkeeper.webhook.http1types import Answer

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from crdkeeper.apiserver.definitions.facts import definition_facts
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.definitions import get_definition_object
 from crdkeeper.cluster.events import send_definition_event
@@ -21,7 +22,6 @@ from crdkeeper.cluster.versionconversions import (
 )
 from crdkeeper.core.conversion.retirement import still_needed
 from crdkeeper.core.conversion.target import Holder, WebhookAddress, configured_by, holder, trusts
-from crdkeeper.core.definition.facts import definition_facts
 
 _log = logging.getLogger(__name__)
 

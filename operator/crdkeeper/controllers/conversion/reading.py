@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.looking import FirstObject, look
 from crdkeeper.cluster.objects import Endpoint
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.standing import Step
 from crdkeeper.core.conversion.values import Unconvertible
-from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
 
 _OWN = ("apiVersion", "kind", "metadata")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.conversionwebhook import ask_webhook
 from crdkeeper.cluster.versionconversions import (
@@ -16,7 +17,6 @@ from crdkeeper.core.conversion.bundle import digest
 from crdkeeper.core.conversion.standing import Step
 from crdkeeper.core.conversion.target import Holder, WebhookAddress, describe, holder, trusts
 from crdkeeper.core.conversion.verification import Trial, generated
-from crdkeeper.core.schema.props import Schema
 
 _TRIED = 3
 """Objects of each version that are made up, of which the webhook is asked to convert the hub's."""

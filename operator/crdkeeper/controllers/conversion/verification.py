@@ -10,13 +10,13 @@ from crdkeeper.api.versionconversion import (
     ConversionVerification,
     VersionConversionSpec,
 )
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.objects import Endpoint
 from crdkeeper.core.conversion.standing import Step
 from crdkeeper.core.conversion.verification import Fault, Trial, generated
-from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.probes import Failure, Trouble, not_permitted
-from crdkeeper.core.schema.props import Schema
 from crdkeeper.core.text import count
 
 GENERATED = 200

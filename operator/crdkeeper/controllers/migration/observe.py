@@ -1,12 +1,12 @@
 """Gather all that the next decision needs, by consistent reads."""
 
 from crdkeeper.api.storagemigration import MigrationTarget, StorageMigrationSpec
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.access import Right, missing_rights
 from crdkeeper.cluster.apiservers import list_leases
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.definitions import get_definition
 from crdkeeper.cluster.discovery import discover
-from crdkeeper.core.definition.facts import DefinitionFacts
 from crdkeeper.core.migration.observation import Observation, definition_target
 
 _EXTENSIONS = "apiextensions.k8s.io"

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crdkeeper.core.schema.fieldpath import Path
-from crdkeeper.core.schema.rules import Rule
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.rules import Rule
 
 
 class Severity(StrEnum):

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from crdkeeper.apiserver.golang.text import json_text
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, Schema
 from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.change import Kind
 from crdkeeper.core.compatibility.node import Node, Teller, cut
-from crdkeeper.core.schema.gotext import json_text
-from crdkeeper.core.schema.props import INT_OR_STRING, Schema
 
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 

@@ -8,6 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crdkeeper.apiserver.definitions.create import check_creation, decode
+from crdkeeper.apiserver.definitions.update import check_update
+from crdkeeper.apiserver.schema import rules
+from crdkeeper.apiserver.schema.fieldpath import Path, root
+from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.compatibility import definitionkinds
 from crdkeeper.core.compatibility.change import Change, Kind, Place, Severity
 from crdkeeper.core.compatibility.definitions import (
@@ -21,11 +26,6 @@ from crdkeeper.core.compatibility.findings import MAX_STEPS, Exhausted, Findings
 from crdkeeper.core.compatibility.registry import declared
 from crdkeeper.core.compatibility.served import compare_served
 from crdkeeper.core.compatibility.versions import compare_versions
-from crdkeeper.core.definition.create import check_creation, decode
-from crdkeeper.core.definition.update import check_update
-from crdkeeper.core.schema import rules
-from crdkeeper.core.schema.fieldpath import Path, root
-from crdkeeper.core.schema.violation import Report
 
 
 class NotComparable(Exception):

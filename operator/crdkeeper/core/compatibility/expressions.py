@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from crdkeeper.apiserver.schema.props import VALIDATIONS
 from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.node import Node, Teller, cut, shown
-from crdkeeper.core.schema.props import VALIDATIONS
 
 _Rule = Mapping[str, Any]
 _TRANSITION = re.compile(r"\boldSelf\b")

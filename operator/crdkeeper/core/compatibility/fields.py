@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Final
 
+from crdkeeper.apiserver.golang.text import json_text
+from crdkeeper.apiserver.schema.props import EMBEDDED, PRESERVE, Schema, equal
 from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.node import Node, Teller, shown
-from crdkeeper.core.schema.gotext import json_text
-from crdkeeper.core.schema.props import EMBEDDED, PRESERVE, Schema, equal
 
 
 class _Others(Enum):

@@ -1,8 +1,8 @@
 """Compares how appliers share lists and objects: x-kubernetes-list-type, -list-map-keys and -map-type."""
 
+from crdkeeper.apiserver.schema.props import LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE
 from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.node import Node, Teller
-from crdkeeper.core.schema.props import LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE
 
 
 def compare_merging(node: Node, teller: Teller) -> None:

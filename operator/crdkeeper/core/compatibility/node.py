@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from crdkeeper.apiserver.golang.text import json_text
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
 from crdkeeper.core.compatibility.change import Audience, Change, Effects, Kind, Place, Severity
 from crdkeeper.core.compatibility.findings import Findings
-from crdkeeper.core.schema.fieldpath import Path
-from crdkeeper.core.schema.gotext import json_text
-from crdkeeper.core.schema.props import VALIDATIONS, Schema
 
 JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
 _SHOWN = 120

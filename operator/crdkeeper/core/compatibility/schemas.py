@@ -1,13 +1,13 @@
 """Compares two schemas, field by field. Works off a stack, so that no depth of nesting is too much."""
 
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.compatibility.combinations import compare_combinations
 from crdkeeper.core.compatibility.expressions import compare_rules
 from crdkeeper.core.compatibility.fields import compare_fields
 from crdkeeper.core.compatibility.merging import compare_merging
 from crdkeeper.core.compatibility.node import Node, Teller, with_guard
 from crdkeeper.core.compatibility.values import compare_types, compare_values, types
-from crdkeeper.core.schema.fieldpath import Path
-from crdkeeper.core.schema.props import Schema
 
 
 def compare_schemas(old: Schema, new: Schema, old_path: Path, path: Path, teller: Teller) -> None:

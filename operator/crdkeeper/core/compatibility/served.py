@@ -6,6 +6,7 @@ Differences that the old CRD had between the same versions are left out, since t
 from collections.abc import Iterator
 from itertools import combinations
 
+from crdkeeper.apiserver.schema.props import Schema, equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility import schemakinds
 from crdkeeper.core.compatibility.change import Change, Kind, Place
@@ -13,7 +14,6 @@ from crdkeeper.core.compatibility.definitions import Definition, Pair, Version
 from crdkeeper.core.compatibility.findings import Findings
 from crdkeeper.core.compatibility.node import Teller
 from crdkeeper.core.compatibility.schemas import compare_schemas
-from crdkeeper.core.schema.props import Schema, equal
 
 _ONLY_FIRST = frozenset((schemakinds.FIELD_REMOVED, schemakinds.FIELD_UNDESCRIBED))
 _ONLY_SECOND = frozenset(

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from crdkeeper.apiserver.golang.text import json_text
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, Schema
 from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.change import Kind
 from crdkeeper.core.compatibility.node import Node, Teller, from_to, shown
-from crdkeeper.core.schema.gotext import json_text
-from crdkeeper.core.schema.props import INT_OR_STRING, Schema
 
 _ANYTHING = frozenset(("object", "array", "string", "integer", "number", "boolean"))
 _NUMERIC = frozenset(("integer", "number"))

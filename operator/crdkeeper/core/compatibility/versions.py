@@ -5,14 +5,14 @@ schema.
 from collections.abc import Mapping
 from typing import Any
 
+from crdkeeper.apiserver.schema.fieldpath import Path, root
+from crdkeeper.apiserver.schema.props import equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility import schemakinds
 from crdkeeper.core.compatibility.change import Audience, Kind
 from crdkeeper.core.compatibility.definitions import Pair, Version
 from crdkeeper.core.compatibility.node import Teller, from_to
 from crdkeeper.core.compatibility.schemas import compare_schemas
-from crdkeeper.core.schema.fieldpath import Path, root
-from crdkeeper.core.schema.props import equal
 
 _OF_THE_STORED = frozenset((Audience.STORED, Audience.OPERATORS))
 

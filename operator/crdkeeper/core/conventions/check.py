@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from crdkeeper.apiserver.schema.props import VALIDATIONS
 from crdkeeper.core.conventions import registry
 from crdkeeper.core.conventions.columns import check_columns
 from crdkeeper.core.conventions.conversion import check_conversion
@@ -23,7 +24,6 @@ from crdkeeper.core.conventions.scale import check_scale
 from crdkeeper.core.conventions.size import check_size
 from crdkeeper.core.conventions.status import check_status
 from crdkeeper.core.conventions.versions import check_versions
-from crdkeeper.core.schema.props import VALIDATIONS
 
 _BY_TYPE = {
     "object": check_object,

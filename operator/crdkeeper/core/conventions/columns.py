@@ -7,13 +7,13 @@ How a value is shown follows ConvertToTable of apiextensions-apiserver
 from collections.abc import Mapping
 from typing import Any
 
+from crdkeeper.apiserver.schema.fieldpath import Step
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, PRESERVE
 from crdkeeper.core.conventions import registry
 from crdkeeper.core.conventions.found import Findings
 from crdkeeper.core.conventions.jsonpath import Lead, Target, follow
 from crdkeeper.core.conventions.place import Place
 from crdkeeper.core.conventions.registry import Convention
-from crdkeeper.core.schema.fieldpath import Step
-from crdkeeper.core.schema.props import INT_OR_STRING, PRESERVE
 
 _SHOWN = {
     "integer": ("integer", "number"),

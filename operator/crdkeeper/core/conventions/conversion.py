@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE
 from crdkeeper.core.conventions import registry
 from crdkeeper.core.conventions.found import Findings
 from crdkeeper.core.conventions.place import Place, root_place
 from crdkeeper.core.conventions.registry import Severity
-from crdkeeper.core.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE
 
 _INJECTED = ("cert-manager.io/inject-ca-from", "cert-manager.io/inject-apiserver-ca", "inject-cabundle")
 _ROOT_ONLY = frozenset(("apiVersion", "kind", "metadata"))

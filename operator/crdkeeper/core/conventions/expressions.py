@@ -2,10 +2,10 @@
 
 import re
 
+from crdkeeper.apiserver.schema.props import VALIDATIONS
 from crdkeeper.core.conventions import registry
 from crdkeeper.core.conventions.found import Findings
 from crdkeeper.core.conventions.place import Place
-from crdkeeper.core.schema.props import VALIDATIONS
 
 _IMMUTABLE = frozenset(("self==oldSelf", "oldSelf==self"))
 _BLANK = re.compile(r"\s+")

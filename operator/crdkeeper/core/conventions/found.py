@@ -7,8 +7,8 @@ that is, is put together only when somebody asks.
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.core.conventions.registry import Convention, Severity
-from crdkeeper.core.schema.fieldpath import Step
 
 Steps = tuple[Step, ...]
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from crdkeeper.core.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
+from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
 
 _TOKEN = re.compile(
     r"""\.(?P<name>(?:[^.\[\]'"\\(){}*@?\s]|\\.)+)"""

@@ -1,9 +1,9 @@
 """Arrays."""
 
+from crdkeeper.apiserver.schema.props import LIST_TYPE, Schema
 from crdkeeper.core.conventions import registry
 from crdkeeper.core.conventions.found import Findings
 from crdkeeper.core.conventions.place import Place
-from crdkeeper.core.schema.props import LIST_TYPE, Schema
 
 _PARTS = frozenset(("key", "kind", "namespace"))
 

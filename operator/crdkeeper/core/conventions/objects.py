@@ -2,10 +2,10 @@
 
 import re
 
+from crdkeeper.apiserver.schema.props import EMBEDDED, LIST_MAP_KEYS, PRESERVE
 from crdkeeper.core.conventions import registry
 from crdkeeper.core.conventions.found import Findings
 from crdkeeper.core.conventions.place import Place
-from crdkeeper.core.schema.props import EMBEDDED, LIST_MAP_KEYS, PRESERVE
 
 _CAMEL = re.compile("[a-z][A-Za-z0-9]*").fullmatch
 _SPEC_AND_STATUS = frozenset(("spec", "status"))

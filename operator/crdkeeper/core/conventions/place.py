@@ -7,11 +7,11 @@ together only when it is asked for.
 from collections.abc import Iterator
 from typing import Any
 
+from crdkeeper.apiserver.schema.fieldpath import Step
+from crdkeeper.apiserver.schema.props import EMBEDDED, Schema
 from crdkeeper.core.conventions.borrowed import is_borrowed
 from crdkeeper.core.conventions.found import Findings, Found, Steps
 from crdkeeper.core.conventions.registry import Convention, Severity
-from crdkeeper.core.schema.fieldpath import Step
-from crdkeeper.core.schema.props import EMBEDDED, Schema
 
 _META = frozenset(("apiVersion", "kind", "metadata"))
 

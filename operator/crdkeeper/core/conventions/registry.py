@@ -8,7 +8,7 @@ the others are traps that the API server sets by accepting what can't work.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crdkeeper.core.schema.rules import Rule, all_rules
+from crdkeeper.apiserver.schema.rules import Rule, all_rules
 
 
 class Severity(StrEnum):

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from crdkeeper.apiserver.schema.fieldpath import Step
+from crdkeeper.apiserver.schema.props import LIST_MAP_KEYS, LIST_TYPE, PRESERVE
 from crdkeeper.core.conventions import registry
 from crdkeeper.core.conventions.found import Findings
 from crdkeeper.core.conventions.place import Place
-from crdkeeper.core.schema.fieldpath import Step
-from crdkeeper.core.schema.props import LIST_MAP_KEYS, LIST_TYPE, PRESERVE
 
 _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "observedGeneration")
 _REQUIRED = frozenset(("type", "status"))

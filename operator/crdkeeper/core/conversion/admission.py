@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from crdkeeper.api.versionconversion import ConversionRule, VersionConversionSpec
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import FIRST, Steps, parse, show
-from crdkeeper.core.schema.props import Schema
 
 _API: Final = "admissionregistration.k8s.io/v1"
 _LONGEST: Final = 64

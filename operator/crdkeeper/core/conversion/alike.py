@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
 from crdkeeper.core.conversion.fieldpaths import Steps
 from crdkeeper.core.conversion.values import strictly
-from crdkeeper.core.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
 
 _FORM: Final = ("type", PRESERVE, EMBEDDED, INT_OR_STRING)
 _DEEPEST: Final = 16

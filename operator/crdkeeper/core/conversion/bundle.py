@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from crdkeeper.api.texts import described
 from crdkeeper.api.versionconversion import VersionConversionSpec
-from crdkeeper.core.schema.props import Schema
+from crdkeeper.apiserver.schema.props import Schema
 
 RULES_HEADER: Final = "X-Crdkeeper-Rules"
 """Of the webhook's answers: the digest of the rules that made them."""

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.actions import Tree
 from crdkeeper.core.conversion.alike import both_objects, difference
 from crdkeeper.core.conversion.fieldpaths import Steps
 from crdkeeper.core.conversion.gaps import HUB, SPOKE, Gap, Missing, Unlike, described
-from crdkeeper.core.schema.props import Schema
 
 __all__ = ["HUB", "SPOKE", "Coverage", "other_side"]
 

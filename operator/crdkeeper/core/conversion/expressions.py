@@ -11,24 +11,24 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-from crdkeeper.core.cel import types
-from crdkeeper.core.cel.binding import converter
-from crdkeeper.core.cel.budget import EXHAUSTED
-from crdkeeper.core.cel.checker import Checked, Undecided, check
-from crdkeeper.core.cel.declared import declare, embedded
-from crdkeeper.core.cel.evaluate import Account, Program, compile_program
-from crdkeeper.core.cel.instantiation import problem_of_program
-from crdkeeper.core.cel.literals import problems_of_literals
-from crdkeeper.core.cel.messages import rendered
-from crdkeeper.core.cel.names import escape
-from crdkeeper.core.cel.parser import parse
-from crdkeeper.core.cel.syntax import CelDepthError, CelSyntaxError, Expr
-from crdkeeper.core.cel.types import Type
-from crdkeeper.core.cel.values import EvaluationError, Indeterminate
+from crdkeeper.apiserver.cel.program.instantiation import problem_of_program
+from crdkeeper.apiserver.cel.program.literals import problems_of_literals
+from crdkeeper.apiserver.cel.run.binding import converter
+from crdkeeper.apiserver.cel.run.budget import EXHAUSTED
+from crdkeeper.apiserver.cel.run.evaluate import Account, Program, compile_program
+from crdkeeper.apiserver.cel.syntax.messages import rendered
+from crdkeeper.apiserver.cel.syntax.names import escape
+from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError, Expr
+from crdkeeper.apiserver.cel.syntax.parser import parse
+from crdkeeper.apiserver.cel.types import types
+from crdkeeper.apiserver.cel.types.checker import Checked, Undecided, check
+from crdkeeper.apiserver.cel.types.declared import declare, embedded
+from crdkeeper.apiserver.cel.types.types import Type
+from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import FIRST, Steps, show
 from crdkeeper.core.conversion.results import fitted, misfit, plain
 from crdkeeper.core.conversion.values import Unconvertible
-from crdkeeper.core.schema.props import Schema
 
 OBJECT: Final = "object"
 COST_LIMIT: Final = 10_000_000

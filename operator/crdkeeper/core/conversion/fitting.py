@@ -9,21 +9,21 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from crdkeeper.apiserver.dnsnames import value_errors
+from crdkeeper.apiserver.objects.defaulting import fill
+from crdkeeper.apiserver.objects.effort import limited
+from crdkeeper.apiserver.objects.listtypes import check_list_types
+from crdkeeper.apiserver.objects.objectmeta import coerce, unknown_in_embedded
+from crdkeeper.apiserver.objects.objectmetarules import check_embedded
+from crdkeeper.apiserver.objects.objectnode import Node, copied
+from crdkeeper.apiserver.objects.prune import pruned
+from crdkeeper.apiserver.objects.validate import Validator
+from crdkeeper.apiserver.schema.finding import INVALID, Finding, Undecided
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps
 from crdkeeper.core.conversion.keptaside import PREFIX, Entry, named
 from crdkeeper.core.conversion.places import Place
 from crdkeeper.core.conversion.restoring import FREE
-from crdkeeper.core.dnsnames import value_errors
-from crdkeeper.core.schema.defaulting import fill
-from crdkeeper.core.schema.effort import limited
-from crdkeeper.core.schema.finding import INVALID, Finding, Undecided
-from crdkeeper.core.schema.listtypes import check_list_types
-from crdkeeper.core.schema.objectmeta import coerce, unknown_in_embedded
-from crdkeeper.core.schema.objectmetarules import check_embedded
-from crdkeeper.core.schema.objectnode import Node, copied
-from crdkeeper.core.schema.props import Schema
-from crdkeeper.core.schema.prune import pruned
-from crdkeeper.core.schema.validate import Validator
 
 _STEPS: Final = 200_000_000
 """Of matching patterns in one object, some 0.2 seconds; what takes longer is not put back."""

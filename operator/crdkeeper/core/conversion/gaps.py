@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.alike import difference, fields
 from crdkeeper.core.conversion.fieldpaths import Steps, show
 from crdkeeper.core.conversion.likeness import LIKELY, between, in_yaml, likeness, words
-from crdkeeper.core.schema.props import Schema
 
 HUB: Final = "hub"
 SPOKE: Final = "spoke"

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import orjson
 
+from crdkeeper.apiserver.schema.props import LIST_MAP_KEYS, LIST_TYPE, Schema
 from crdkeeper.core.conversion.fieldpaths import ABSENT
 from crdkeeper.core.conversion.values import Unconvertible
-from crdkeeper.core.schema.props import LIST_MAP_KEYS, LIST_TYPE, Schema
 
 PREFIX: Final = "conversion.crdkeeper.dev/"
 MAX_BYTES: Final = 200 * 1024

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import orjson
 
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, LIST_MAP_KEYS, Schema
 from crdkeeper.core.conversion.alike import difference
 from crdkeeper.core.conversion.fieldpaths import Steps
 from crdkeeper.core.conversion.values import strictly
-from crdkeeper.core.schema.props import INT_OR_STRING, LIST_MAP_KEYS, Schema
 
 Inside = Callable[[Schema, Schema], str | None]
 """The rules for two objects within lists or maps, as text; None if they need none."""

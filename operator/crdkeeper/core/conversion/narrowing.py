@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from crdkeeper.api.versionconversion import ConversionRule, VersionConversionSpec
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, Schema
 from crdkeeper.core.conversion import fieldpaths
 from crdkeeper.core.conversion.coverage import HUB, SPOKE
 from crdkeeper.core.conversion.fieldpaths import BadPath, Steps
 from crdkeeper.core.conversion.values import strictly
-from crdkeeper.core.schema.props import INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, Schema
 
 _QUANTITIES: Final = ("1Gi", "512Mi", "1500m", "2", "100k", "0", "1500000Ki")
 _DURATIONS: Final = ("30s", "1m30s", "1h0m0s", "1500ms", "24h", "0s")

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion import keptaside
 from crdkeeper.core.conversion.arrival import Arrival, Route, arrived
 from crdkeeper.core.conversion.coverage import HUB, SPOKE
@@ -26,7 +27,6 @@ from crdkeeper.core.conversion.places import Places
 from crdkeeper.core.conversion.scope import RuleError, Scope
 from crdkeeper.core.conversion.standins import count_one, met
 from crdkeeper.core.conversion.values import Unconvertible
-from crdkeeper.core.schema.props import Schema
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ def compile_conversion(
 ) -> Conversion | Sequence[RuleError]:
     """The conversion of a CRD whose versions have these schemas, or all that is wrong with the rules.
 
-    Every version of the CRD must be the hub or a spoke. The schemas are in the form of `core.schema.props`.
+    Every version of the CRD must be the hub or a spoke. The schemas are those of `apiserver.schema.props`.
     `storage` is the version in which the API server writes objects; None if that is not known.
     With `refuse` a value that has no counterpart is Unconvertible, whatever the rules say.
     """

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from crdkeeper.api.versionconversion import ConversionRule
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, Schema
 from crdkeeper.core.conversion.actions import over_list, over_map
 from crdkeeper.core.conversion.alike import both_objects, difference
 from crdkeeper.core.conversion.coverage import HUB, SPOKE
@@ -28,7 +29,6 @@ from crdkeeper.core.conversion.values import (
     strictly,
     wrapping,
 )
-from crdkeeper.core.schema.props import INT_OR_STRING, Schema
 
 SCALARS: Final = ("string", "integer", "number", "boolean")
 _NUMBERS: Final = ("integer", "number")

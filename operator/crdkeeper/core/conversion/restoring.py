@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from crdkeeper.apiserver.objects.objectnode import META_FIELDS, Node
+from crdkeeper.apiserver.schema.props import PRESERVE
 from crdkeeper.core.conversion.fieldpaths import ABSENT
 from crdkeeper.core.conversion.keptaside import Entry, canonical, named, same
 from crdkeeper.core.conversion.places import ORDER, Place
-from crdkeeper.core.schema.objectnode import META_FIELDS, Node
-from crdkeeper.core.schema.props import PRESERVE
 
 FREE: Final = Node({PRESERVE: True})
 """Where the schema allows anything."""

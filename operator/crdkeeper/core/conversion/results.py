@@ -5,14 +5,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from crdkeeper.core.cel.bound import BoundList, BoundMap, UnseenData
-from crdkeeper.core.cel.containers import NONE, OptionalValue
-from crdkeeper.core.cel.timevalues import Duration, Timestamp
-from crdkeeper.core.cel.types import Type, unwrap_optional
-from crdkeeper.core.cel.unordered import Unordered
-from crdkeeper.core.cel.values import MapValue, Uint, Value, elements_of, is_list, read, type_name
+from crdkeeper.apiserver.cel.run.bound import BoundList, BoundMap, UnseenData
+from crdkeeper.apiserver.cel.types.types import Type, unwrap_optional
+from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
+from crdkeeper.apiserver.cel.values.times import Duration, Timestamp
+from crdkeeper.apiserver.cel.values.unordered import Unordered
+from crdkeeper.apiserver.cel.values.values import MapValue, Uint, Value, elements_of, is_list, read, type_name
+from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
 from crdkeeper.core.conversion.values import NOTHING, Unconvertible, go_duration, kind_of
-from crdkeeper.core.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
 
 _KINDS: Final[Mapping[str, frozenset[str]]] = {
     "string": frozenset(("string",)),

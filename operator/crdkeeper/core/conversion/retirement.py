@@ -1,8 +1,8 @@
 """When a VersionConversion may go: not while anybody could still need it to read what is stored."""
 
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.conversion.standing import Step
 from crdkeeper.core.conversion.target import Holder
-from crdkeeper.core.definition.facts import DefinitionFacts
 
 
 def use(definition: DefinitionFacts | None, held: Holder, objects: bool | None) -> Step:

@@ -8,9 +8,9 @@ looked at: rules between versions know nothing of it either.
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from crdkeeper.apiserver.schema.props import EMBEDDED, LIST_MAP_KEYS, LIST_TYPE, PRESERVE, Schema
 from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps
 from crdkeeper.core.conversion.samplevalues import candidates
-from crdkeeper.core.schema.props import EMBEDDED, LIST_MAP_KEYS, LIST_TYPE, PRESERVE, Schema
 
 _OWN: Final = ("apiVersion", "kind", "metadata")
 _KEYS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight")

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from crdkeeper.core.schema.finding import Undecided
-from crdkeeper.core.schema.props import INT_OR_STRING, Schema
-from crdkeeper.core.schema.validate import Validator
+from crdkeeper.apiserver.objects.validate import Validator
+from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, Schema
 
 _TEXTS: Final = (
     "one",

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from crdkeeper.api.versionconversion import ConversionRule
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion import fieldpaths
 from crdkeeper.core.conversion.actions import Action, Carry, Compute, Fill, Join, Split, Tree
 from crdkeeper.core.conversion.coverage import HUB, SPOKE, Coverage, other_side
@@ -20,7 +21,6 @@ from crdkeeper.core.conversion.pairs import SCALARS, Unfit, converter
 from crdkeeper.core.conversion.standins import REFUSED, for_metadata, misfit, stand_in
 from crdkeeper.core.conversion.template import BadTemplate, Template
 from crdkeeper.core.conversion.values import Convert, Unconvertible, casting, kind_of, same
-from crdkeeper.core.schema.props import Schema
 
 _KINDS: Final = (
     "values",

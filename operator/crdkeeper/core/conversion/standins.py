@@ -10,14 +10,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from crdkeeper.apiserver.dnsnames import value_errors
+from crdkeeper.apiserver.objects.validate import Validator
+from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps, put, show
 from crdkeeper.core.conversion.samples import least
 from crdkeeper.core.conversion.samplevalues import candidates
 from crdkeeper.core.conversion.values import NOTHING, Convert, Refused, Unconvertible, kind_of
-from crdkeeper.core.dnsnames import value_errors
-from crdkeeper.core.schema.finding import Undecided
-from crdkeeper.core.schema.props import Schema
-from crdkeeper.core.schema.validate import Validator
 
 REFUSED: Final = object()
 """In place of a stand-in: whoever wants the object gets an error."""

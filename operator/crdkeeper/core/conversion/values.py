@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 from typing import Any, Final
 
-from crdkeeper.core.cel.library_quantity import parse_quantity
-from crdkeeper.core.cel.timevalues import parse_duration
-from crdkeeper.core.cel.values import EvaluationError, Indeterminate
+from crdkeeper.apiserver.cel.library.quantity import parse_quantity
+from crdkeeper.apiserver.cel.values.times import parse_duration
+from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 
 Convert = Callable[[Any], Any]
 

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.keptaside import PREFIX, Entry, differences
 from crdkeeper.core.conversion.losses import without_drops
 from crdkeeper.core.conversion.metadata import without_notes
@@ -15,7 +16,6 @@ from crdkeeper.core.conversion.places import place_of
 from crdkeeper.core.conversion.samples import samples
 from crdkeeper.core.conversion.scope import RuleError
 from crdkeeper.core.conversion.values import Unconvertible
-from crdkeeper.core.schema.props import Schema
 
 _SHOWN: Final = 3
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from crdkeeper.core.definition.fields import DEFINITION
+from crdkeeper.apiserver.definitions.fields import DEFINITION
+from crdkeeper.apiserver.schema.decoding import ABSENT
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.diagnosis.findings import Findings, collect, lint
 from crdkeeper.core.diagnosis.structural import Structure, structure
 from crdkeeper.core.diagnosis.subresources import DeclaredSubresources, declared_subresources
-from crdkeeper.core.schema.decoding import ABSENT
-from crdkeeper.core.schema.fieldpath import Path
-from crdkeeper.core.schema.violation import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.certificates import Certificate, Serving, next_expiry
 from crdkeeper.core.diagnosis.conversionfailures import Cause, blames_webhook, classify, essence
 from crdkeeper.core.diagnosis.probes import PERMIT, Failure, Trouble, not_permitted

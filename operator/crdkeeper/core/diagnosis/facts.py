@@ -15,7 +15,7 @@ import orjson
 from crdkeeper.api.meta import ConditionStatus
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.texts import LINE_BYTES, bounded
-from crdkeeper.core.definition.facts import DefinitionFacts, definition_facts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.census import Census
 from crdkeeper.core.diagnosis.conversion import ConversionProbe, Webhook, conversion_webhook

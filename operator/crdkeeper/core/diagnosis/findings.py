@@ -13,10 +13,10 @@ from typing import Any
 import orjson
 
 from crdkeeper.api.definitionreport import FINDINGS_SHOWN, SEVERITIES, Finding, FindingCounts, Severity
+from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.core.conventions import registry
 from crdkeeper.core.conventions.annotation import ignored_by
 from crdkeeper.core.conventions.check import check_conventions
-from crdkeeper.core.definition.create import check_creation
 
 _PATH_LIMIT = 512
 _MESSAGE_LIMIT = 512

@@ -7,7 +7,7 @@ condition decides what it means.
 from dataclasses import dataclass
 from enum import Enum
 
-from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 
 READER_LABEL = "rbac.crdkeeper.dev/aggregate-to-reader"
 PERMIT = (

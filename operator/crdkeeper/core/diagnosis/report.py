@@ -12,7 +12,7 @@ from crdkeeper import __version__
 from crdkeeper.api.definitionreport import DefinitionReport, DefinitionReportStatus
 from crdkeeper.api.meta import READY, RECONCILING, STALLED, Condition, ConditionStatus, summarize
 from crdkeeper.api.texts import bounded
-from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.chain import ASSESSED, PROBED, diagnose
 from crdkeeper.core.diagnosis.facts import Facts, SeenDefinition

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from crdkeeper.api.meta import find_condition
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 TYPE = "StorageCurrent"

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crdkeeper.apiserver.schema import rules
+from crdkeeper.apiserver.schema.fieldpath import root
+from crdkeeper.apiserver.schema.structural import conversion_error, violations
+from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
-from crdkeeper.core.schema import rules
-from crdkeeper.core.schema.fieldpath import root
-from crdkeeper.core.schema.structural import conversion_error, violations
-from crdkeeper.core.schema.violation import Report
 from crdkeeper.core.text import count
 
 TYPE = "NonStructuralSchema"

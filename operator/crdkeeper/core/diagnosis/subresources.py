@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.conversionfailures import essence
 from crdkeeper.core.diagnosis.probes import PERMIT, Failure, Trouble, not_permitted
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict

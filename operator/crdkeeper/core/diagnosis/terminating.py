@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from crdkeeper.api.meta import format_time
-from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.census import EXAMPLES, object_name
 from crdkeeper.core.diagnosis.conversionfailures import essence
 from crdkeeper.core.diagnosis.probes import PERMIT, Failure, Trouble, not_permitted

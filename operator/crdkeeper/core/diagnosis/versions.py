@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crdkeeper.api.meta import format_time
-from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.census import Census, ManagerUse
 from crdkeeper.core.diagnosis.conversionfailures import essence
 from crdkeeper.core.diagnosis.probes import PERMIT, Trouble, not_permitted

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from crdkeeper.api.meta import CLI, find_condition
 from crdkeeper.api.storagemigration import GroupResource, StorageMigration
-from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 
 _NAME_LIMIT = 253
 _EARLIEST = datetime.min.replace(tzinfo=UTC)

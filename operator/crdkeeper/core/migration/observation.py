@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from crdkeeper.api.storagemigration import MigrationTarget
-from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 
 
 @dataclass(frozen=True, slots=True)

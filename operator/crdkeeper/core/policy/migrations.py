@@ -8,7 +8,7 @@ from typing import Any
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import API_VERSION, POLICY_LABEL, ConditionStatus, find_condition
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.text import count
 
 _NAME_LIMIT = 253

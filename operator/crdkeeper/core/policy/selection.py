@@ -9,7 +9,7 @@ from crdkeeper.api.definitionpolicy import (
     LabelSelector,
     LabelSelectorRequirement,
 )
-from crdkeeper.core.definition.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 
 _LATEST = datetime.max.replace(tzinfo=UTC)
 

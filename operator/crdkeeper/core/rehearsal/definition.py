@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
+from crdkeeper.apiserver.objects.jsonvalue import stored
+from crdkeeper.apiserver.objects.objectschema import Admitted, CannotCompile, ObjectSchema
+from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.objects import Conversion
-from crdkeeper.core.definition.schemas import UnreadableDefinition, schemas_of
-from crdkeeper.core.schema.jsonvalue import stored
-from crdkeeper.core.schema.objects import Admitted, CannotCompile, ObjectSchema
-from crdkeeper.core.schema.props import Schema
 
 NONE, WEBHOOK = "None", "Webhook"
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
+from crdkeeper.apiserver.objects.jsonvalue import same, stored
+from crdkeeper.apiserver.objects.objectnode import Node
 from crdkeeper.core.conversion.keptaside import PREFIX
-from crdkeeper.core.schema.jsonvalue import same, stored
-from crdkeeper.core.schema.objectnode import Node
 
 _PLACE = re.compile(r"\[[^\]]*\]")
 _COMPARED = ("labels", "annotations")

@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
-from crdkeeper.core.schema.defaulting import fill
-from crdkeeper.core.schema.jsonvalue import same, stored
-from crdkeeper.core.schema.objectnode import Node, copied
+from crdkeeper.apiserver.objects.defaulting import fill
+from crdkeeper.apiserver.objects.jsonvalue import same, stored
+from crdkeeper.apiserver.objects.objectnode import Node, copied
 
 _Owned = Sequence[Mapping[str, Any]]
 """What each manager owns of a value (fieldsV1)."""

@@ -1,9 +1,13 @@
-"""What a new CRD does to one object, predicted by the engine of `core/schema/objects`."""
+"""What a new CRD does to one object, predicted by the engine of `apiserver/objects`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from crdkeeper.apiserver.objects.jsonvalue import same, stored
+from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectschema import Admitted
+from crdkeeper.apiserver.schema.violation import Violation
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.rehearsal.definition import NONE, Definition, NotRehearsed, version_of
 from crdkeeper.core.rehearsal.differences import Difference, How, differences, general
@@ -11,10 +15,6 @@ from crdkeeper.core.rehearsal.effect import Effect, Kind
 from crdkeeper.core.rehearsal.hiddendefaults import least_stored
 from crdkeeper.core.rehearsal.losses import lost_by_writing
 from crdkeeper.core.rehearsal.scale import check_scale
-from crdkeeper.core.schema.jsonvalue import same, stored
-from crdkeeper.core.schema.objectnode import Node
-from crdkeeper.core.schema.objects import Admitted
-from crdkeeper.core.schema.violation import Violation
 
 Json = Any
 _NOT_EVALUATED = "<nil>"

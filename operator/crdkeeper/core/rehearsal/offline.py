@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from crdkeeper.apiserver.definitions.create import check_creation
+from crdkeeper.apiserver.definitions.update import check_update
 from crdkeeper.core.conversion.objects import Conversion
-from crdkeeper.core.definition.create import check_creation
-from crdkeeper.core.definition.update import check_update
 from crdkeeper.core.rehearsal.definition import compile_definition, version_of
 from crdkeeper.core.rehearsal.effect import Effect, Kind
 from crdkeeper.core.rehearsal.judgement import Judge

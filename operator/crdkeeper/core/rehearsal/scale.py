@@ -7,10 +7,10 @@ ValidateScaleStatus in k8s.io/apiextensions-apiserver, pkg/registry/customresour
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crdkeeper.core.schema import valuerules
-from crdkeeper.core.schema.fieldpath import Path
-from crdkeeper.core.schema.finding import INVALID
-from crdkeeper.core.schema.violation import Violation
+from crdkeeper.apiserver.objects import valuerules
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.finding import INVALID
+from crdkeeper.apiserver.schema.violation import Violation
 
 _MOST = (1 << 31) - 1
 _ABSENT = object()

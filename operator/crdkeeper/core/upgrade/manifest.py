@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from crdkeeper.core.definition.create import check_creation
-from crdkeeper.core.schema.fieldpath import Path, root
-from crdkeeper.core.schema.props import PRESERVE
-from crdkeeper.core.schema.violation import Violation
+from crdkeeper.apiserver.definitions.create import check_creation
+from crdkeeper.apiserver.schema.fieldpath import Path, root
+from crdkeeper.apiserver.schema.props import PRESERVE
+from crdkeeper.apiserver.schema.violation import Violation
 from crdkeeper.core.upgrade import topics
 from crdkeeper.core.upgrade.skeleton import make_structural
 from crdkeeper.core.upgrade.topics import Note, Topic

@@ -7,8 +7,8 @@ accepts any value and a person is told.
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from crdkeeper.core.schema.fieldpath import Path
-from crdkeeper.core.schema.props import EMBEDDED, INT_OR_STRING, LIST_TYPE, MAP_TYPE, PRESERVE
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, LIST_TYPE, MAP_TYPE, PRESERVE
 from crdkeeper.core.upgrade import topics
 from crdkeeper.core.upgrade.topics import Topic
 

@@ -5,7 +5,7 @@ One place, so that the documentation can be made from it.
 
 from dataclasses import dataclass
 
-from crdkeeper.core.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.fieldpath import Path
 
 _ALL: dict[str, "Topic"] = {}
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from crdkeeper.apiserver.definitions.create import decode
+from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.conventions.check import check_conventions
 from crdkeeper.core.conventions.found import Found
-from crdkeeper.core.definition.create import decode
-from crdkeeper.core.schema.violation import Report
 
 Json = dict[str, Any]
 

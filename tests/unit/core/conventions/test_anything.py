@@ -2,9 +2,9 @@
 
 import os
 
+from crdkeeper.apiserver.definitions.create import decode
+from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.conventions.check import check_conventions
-from crdkeeper.core.definition.create import decode
-from crdkeeper.core.schema.violation import Report
 from tests.cluster.lint.drawing import drawn
 from tests.cluster.lint.variants import BASES, corpus, variants
 

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.core.conversion.metadata import without_notes
 from crdkeeper.core.conversion.narrowing import narrowed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.samples import samples
-from crdkeeper.core.definition.schemas import schemas_of
 from tests.unit.core.conversion.samples import (
     INTEGER,
     STRING,

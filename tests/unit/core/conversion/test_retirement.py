@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts, VersionFacts
 from crdkeeper.core.conversion.retirement import still_needed, use
 from crdkeeper.core.conversion.target import Holder, configured_by
-from crdkeeper.core.definition.facts import DefinitionFacts, VersionFacts
 
 
 def definition(stored: tuple[str, ...], *, served: tuple[str, ...]) -> DefinitionFacts:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.core.conversion.samples import samples
-from crdkeeper.core.schema.objects import ObjectSchema
 from tests.unit.core.conversion.samples import BOOLEAN, INTEGER, NUMBER, STRING, crd, list_of, map_of, obj
 
 NAMED = {**obj(name=STRING, port=INTEGER), "required": ["name"]}

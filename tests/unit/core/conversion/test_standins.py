@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.core.conversion.keptaside import ALL_BYTES, PREFIX
 from crdkeeper.core.conversion.objects import Conversion, Tally, compile_conversion
 from crdkeeper.core.conversion.values import Unconvertible
-from crdkeeper.core.schema.validate import Validator
 from tests.unit.core.conversion.samples import (
     BOOLEAN,
     INTEGER,

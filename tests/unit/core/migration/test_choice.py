@@ -7,7 +7,7 @@ import pytest
 
 from crdkeeper.api.meta import CLI, OPERATOR, set_condition
 from crdkeeper.api.storagemigration import GroupResource, MigrationTarget, StorageMigration
-from crdkeeper.core.definition.facts import DefinitionFacts, definition_facts
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.core.migration.choice import Choice, Create, Follow, Resume, Unneeded, choose, default_name
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

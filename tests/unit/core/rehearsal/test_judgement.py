@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
-from crdkeeper.core.definition.schemas import schemas_of
 from crdkeeper.core.rehearsal.definition import compile_definition
 from crdkeeper.core.rehearsal.effect import Kind
 from crdkeeper.core.rehearsal.judgement import Judge, between_views

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.definition.create import check_creation
+from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.core.rehearsal.effect import Kind
 from crdkeeper.core.rehearsal.judgement import Judge
 from crdkeeper.core.rehearsal.shadow import GROUP, STALE, Answer, confirm, is_stale, shadow_definition

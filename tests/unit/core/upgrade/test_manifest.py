@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from crdkeeper.core.definition.create import check_creation
+from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.core.upgrade.manifest import NotV1beta1, upgrade
 
 CRDS = sorted((Path(__file__).parents[4] / "crds").glob("crdkeeper.dev_*.yaml"))

@@ -1,0 +1,228 @@
+"""Compiles the rules of x-kubernetes-validations as the API server does when it takes a CRD.
+
+The entry to the compile-time half of the engine:
+
+- `Place` is a node of a schema with what stands above it: `Place.root(schema)` is that of a version, and
+  `field`, `items` and `values` lead down. It knows what `self` is and how often the node can occur.
+- `compile_rules(place, …)` gives one `Compilation` for each rule of the node: what is wrong with the rule
+  and with its messageExpression in the server's words, and their costs.
+- `cost_problem(…)` words a cost that is over a limit.
+
+Follows Compile of k8s.io/apiextensions-apiserver (pkg/apiserver/schema/cel/compilation.go) and the
+CELSchemaContext of its pkg/apis/apiextensions/validation/cel_validation.go.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from crdkeeper.apiserver.cel.cost.cost import estimate
+from crdkeeper.apiserver.cel.cost.estimates import MAX
+from crdkeeper.apiserver.cel.cost.place import CannotDeclare, Place
+from crdkeeper.apiserver.cel.program.instantiation import problem_of_program
+from crdkeeper.apiserver.cel.program.literals import problems_of_literals
+from crdkeeper.apiserver.cel.syntax.messages import rendered
+from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError, Expr
+from crdkeeper.apiserver.cel.syntax.parser import parse
+from crdkeeper.apiserver.cel.types import types
+from crdkeeper.apiserver.cel.types.checker import Checked, Undecided, check
+from crdkeeper.apiserver.cel.types.declared import Declared
+from crdkeeper.apiserver.cel.types.types import Type
+from crdkeeper.apiserver.schema.props import VALIDATIONS
+
+__all__ = [
+    "CONTRIBUTED",
+    "CRD_COST_LIMIT",
+    "EXPRESSION_COST_LIMIT",
+    "CannotDeclare",
+    "Compilation",
+    "Place",
+    "Verdict",
+    "compile_rules",
+    "cost_problem",
+]
+
+EXPRESSION_COST_LIMIT: Final = 10_000_000
+"""The greatest estimated cost of one expression."""
+CRD_COST_LIMIT: Final = 100_000_000
+"""The greatest estimated cost of all expressions of one schema."""
+
+CONTRIBUTED: Final = (
+    "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+)
+
+_USUAL_LENGTH = 2000
+_TOO_DEEP = "the expression is nested too deeply to be checked here"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What compiling one expression came to.
+
+    `problem` is the server's detail for a refused expression. With `exact` false the server refuses it as
+    well, but says why in its own way. `left` is why only the server can tell; then nothing else is known.
+    `cost` is the estimated cost of one evaluation.
+    """
+
+    problem: str | None = None
+    exact: bool = True
+    left: str | None = None
+    cost: int = 0
+    uses_old_self: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """One rule, compiled.
+
+    `rule` is None for a rule without text, `message` for one without a messageExpression or with a rule
+    that does not compile: the server does not look at those. `total_cost` is the cost of the rule times the
+    greatest number of values that it can be evaluated for in one object.
+    """
+
+    rule: Verdict | None
+    message: Verdict | None
+    total_cost: int
+
+
+_NOTHING = Compilation(None, None, 0)
+
+
+def _never(_: str) -> bool:
+    return False
+
+
+def compile_rules(
+    place: Place,
+    *,
+    stored_rule: Callable[[str], bool] = _never,
+    stored_message: Callable[[str], bool] = _never,
+) -> list[Compilation]:
+    """All rules of a node, in their order.
+
+    `stored_rule` and `stored_message` tell which expressions the CRD held before: those may use what is too
+    new for others. Raises CannotDeclare if CEL has no type for the node.
+    """
+    declared = place.declared
+    variables = _variables(declared.type())
+    cardinality = place.cardinality
+    if cardinality is None:
+        cardinality = declared.most_in_request
+    return [
+        _compile(
+            rule,
+            declared,
+            variables[bool(rule.get("optionalOldSelf"))],
+            cardinality,
+            stored_rule,
+            stored_message,
+        )
+        for rule in place.schema.get(VALIDATIONS, ())
+    ]
+
+
+def _variables(self_type: Type) -> tuple[Mapping[str, Type], Mapping[str, Type]]:
+    """The variables of a rule without and with optionalOldSelf."""
+    return (
+        {"self": self_type, "oldSelf": self_type},
+        {"self": self_type, "oldSelf": types.optional_of(self_type)},
+    )
+
+
+def _compile(
+    rule: Mapping[str, Any],
+    declared: Declared,
+    variables: Mapping[str, Type],
+    cardinality: int,
+    stored_rule: Callable[[str], bool],
+    stored_message: Callable[[str], bool],
+) -> Compilation:
+    text = rule.get("rule", "")
+    if not text.strip():
+        return _NOTHING
+    verdict = _verdict(text, declared, variables, _RULE, stored=stored_rule(text))
+    message = None
+    expression = rule.get("messageExpression", "")
+    if expression and verdict.problem is None and verdict.left is None:
+        message = _verdict(expression, declared, variables, _MESSAGE, stored=stored_message(expression))
+    return Compilation(verdict, message, min(verdict.cost * cardinality, MAX))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How the server speaks of an expression."""
+
+    result: str
+    wrong_result: str
+    failed: str
+    no_program: str
+
+
+_RULE = _Kind(
+    "bool", "cel expression must evaluate to a bool", "compilation failed: ", "program instantiation failed: "
+)
+_MESSAGE = _Kind(
+    "string",
+    "messageExpression must evaluate to a string",
+    "messageExpression compilation failed: ",
+    "messageExpression instantiation failed: ",
+)
+
+
+def _verdict(
+    text: str, declared: Declared, variables: Mapping[str, Type], kind: _Kind, *, stored: bool
+) -> Verdict:
+    try:
+        tree = _parsed(text)
+    except CelSyntaxError as error:
+        return Verdict(kind.failed + rendered(text, error.problems), exact=error.exact)
+    except CelDepthError as error:
+        return Verdict(left=str(error))
+    try:
+        checked = check(tree, variables, stored=stored)
+        problems = checked.problems or problems_of_literals(tree, checked)
+        if problems:
+            return Verdict(kind.failed + rendered(text, problems))
+        if checked.types[tree].kind != kind.result:
+            return Verdict(kind.wrong_result)
+        return _priced(tree, checked, declared, kind)
+    except Undecided as undecided:
+        return Verdict(left=str(undecided))
+    except RecursionError:
+        return Verdict(left=_TOO_DEEP)
+
+
+def _priced(tree: Expr, checked: Checked, declared: Declared, kind: _Kind) -> Verdict:
+    uses_old_self = checked.uses_old_self
+    problem = problem_of_program(tree, checked)
+    if problem is not None:
+        return Verdict(kind.no_program + problem, uses_old_self=uses_old_self)
+    return Verdict(cost=estimate(tree, checked, declared)[1], uses_old_self=uses_old_self)
+
+
+def _parsed(text: str) -> Expr:
+    # The same rules stand in every version; long ones would make a cache of unlimited size.
+    return _parsed_once(text) if len(text) <= _USUAL_LENGTH else parse(text)
+
+
+@lru_cache(maxsize=2048)
+def _parsed_once(text: str) -> Expr:
+    return parse(text)
+
+
+def cost_problem(name: str, cost: int, limit: int) -> str | None:
+    """The server's words for a cost that is over a limit; None if it is not. `name` is what has the cost."""
+    if cost <= limit:
+        return None
+    factor = cost / limit
+    if factor > 100:
+        shown = "more than 100x"
+    elif factor < 1.5:
+        shown = f"{factor:.6f}x"
+    else:
+        shown = f"{factor:.1f}x"
+    return (
+        f"{name} exceeds budget by factor of {shown} (try simplifying the rule, or adding maxItems, "
+        "maxProperties, and maxLength where arrays, maps, and strings are declared)"
+    )

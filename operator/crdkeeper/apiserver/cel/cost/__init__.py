@@ -1,0 +1,1 @@
+"""What an expression can cost at most, as the API server estimates it before it accepts a rule."""

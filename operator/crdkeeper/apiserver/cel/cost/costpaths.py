@@ -1,0 +1,68 @@
+"""Where in the schema the value of an expression stands, for the cost estimate.
+
+cel-go keeps such a path as a Go slice and appends to it without a copy. Two expressions that extend one
+path can therefore share the memory behind it, and the later one overwrites the last step of the earlier.
+That changes estimates (`self.l.all(x, x.a.all(y, x.b == y))` takes the size of `x.b` for that of `x.a`), so
+it is done here too.
+"""
+
+from crdkeeper.apiserver.cel.cost.estimates import Range
+from crdkeeper.apiserver.cel.types.declared import KEY, Declared
+
+
+class Path:
+    """A path with a Go slice's memory: steps that other paths can see, and overwrite."""
+
+    __slots__ = ("_capacity", "_length", "_steps")
+
+    def __init__(self, steps: list[str], length: int, capacity: int) -> None:
+        self._steps = steps
+        self._length = length
+        self._capacity = capacity
+
+    @classmethod
+    def of(cls, name: str) -> "Path":
+        """The path of a variable."""
+        return cls([name], 1, 1)
+
+    @classmethod
+    def append(cls, base: "Path | None", step: str) -> "Path":
+        """A path with one more step; from the step alone if there is no base."""
+        if base is None:
+            return cls.of(step)
+        if base._length < base._capacity:
+            if len(base._steps) == base._length:
+                base._steps.append(step)
+            else:
+                base._steps[base._length] = step
+            return cls(base._steps, base._length + 1, base._capacity)
+        # Go doubles the memory of a small slice.
+        return cls([*base._steps[: base._length], step], base._length + 1, 2 * base._capacity)
+
+    @property
+    def first(self) -> str:
+        """The variable."""
+        return self._steps[0]
+
+    def steps(self) -> list[str]:
+        """All steps, as they are now."""
+        return self._steps[: self._length]
+
+
+def declared_size(root: Declared, path: Path | None, *more: str) -> Range | None:
+    """The size that the schema allows at a path with some more steps; None if nothing is declared there."""
+    if path is None:
+        return None
+    at: Declared | None = root
+    for step in (*path.steps()[1:], *more):
+        assert at is not None
+        if step == "@items" or step == "@values":
+            at = at.element
+        elif step == "@keys":
+            at = KEY if at.kind == "map" else None
+        else:
+            at = at.fields.get(step) if at.kind == "object" else None
+        if at is None:
+            return None
+    assert at is not None
+    return 0, at.max_elements

@@ -1,0 +1,1 @@
+"""The functions of CEL's and of Kubernetes' libraries, a file per library."""

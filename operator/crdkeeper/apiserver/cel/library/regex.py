@@ -1,0 +1,57 @@
+"""matches, find and findAll (common/types/string.go of cel-go, library/regex.go of Kubernetes)."""
+
+from typing import Any, Final
+
+from crdkeeper.apiserver.cel.values.arithmetic import unknown_operator
+from crdkeeper.apiserver.cel.values.overloads import Overload, Table, Unguarded
+from crdkeeper.apiserver.cel.values.patterns import compiled
+from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Value, no_overload
+
+MAX_MATCHES: Final = 100_000
+"""More matches than this take us too long to find."""
+
+
+def _matches(text: Value, pattern: Value) -> bool:
+    if type(text) is not str:
+        raise unknown_operator("matches", text)
+    if type(pattern) is not str:
+        raise no_overload()
+    return compiled(pattern).search(text) is not None
+
+
+def _regex(pattern: str) -> Any:
+    try:
+        return compiled(pattern)
+    except EvaluationError as error:
+        raise EvaluationError(f"Illegal regex: {error.message}") from None
+
+
+def _find(text: str, pattern: str) -> str:
+    found = _regex(pattern).search(text)
+    return str(found.group()) if found else ""
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[Value]:
+    expression = _regex(pattern)
+    found: list[Value] = []
+    if limit == 0:
+        return found
+    end = -1
+    for match in expression.finditer(text):
+        # An empty match that touches the one before does not count in Go.
+        if match.start() != match.end() or match.start() != end:
+            found.append(match.group())
+            if len(found) == limit:
+                break
+            if len(found) > MAX_MATCHES:
+                raise Indeterminate(f"more than {MAX_MATCHES:,} matches of a pattern")
+        end = match.end()
+    return found
+
+
+MEMBERS: Final[Table] = {
+    "matches": Unguarded(_matches),
+    "find": (Overload(("string", "string"), _find),),
+    "findAll": (Overload(("string", "string"), _find_all), Overload(("string", "string", "int"), _find_all)),
+}
+GLOBALS: Final[Table] = {"matches": Unguarded(_matches)}

@@ -1,0 +1,1 @@
+"""Evaluation: a checked expression compiled to closures, and objects bound to its variables."""

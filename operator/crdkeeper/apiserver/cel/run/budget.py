@@ -1,0 +1,142 @@
+"""How much an evaluation may cost.
+
+The server counts the actual cost of an evaluation and stops it at a limit (cel-go
+interpreter/runtimecost.go, the constants of k8s.io/apiserver pkg/apis/cel). Here an upper bound is counted
+instead: constant costs in advance, those that depend on sizes as they occur. Within the limit the server is
+certain to get to the end; beyond, it may or may not, and the evaluation ends as Indeterminate. The same
+count bounds our own time and memory.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from crdkeeper.apiserver.cel.values.patterns import matching_cost
+from crdkeeper.apiserver.cel.values.values import Indeterminate, ListValue, MapValue, Value
+
+CALL_LIMIT: Final = 1_000_000
+"""The cost at which the server stops an evaluation (PerCallLimit)."""
+OBJECT_LIMIT: Final = 10_000_000
+"""The cost at which the server stops checking an object (RuntimeCELCostBudget)."""
+
+EXHAUSTED: Final = "the evaluation may cost more than the API server allows"
+SMALL: Final = 64
+"""Sizes up to here are covered by the constant cost of a call."""
+CONSTANT_CALL: Final = 8
+"""What a call costs at most whose operands are small."""
+LIST_COST: Final = 10
+MAP_COST: Final = 30
+ITERATION: Final = 16
+"""What a turn of a comprehension costs besides its parts: conditions, the accumulator, a list of one
+element.
+"""
+
+Frame = list[Any]
+"""What is left of the budget, then the variables."""
+
+
+class Account:
+    """The cost of all evaluations for one object, which the server limits too."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, limit: int = OBJECT_LIMIT) -> None:
+        self.left = limit
+
+
+def charge(frame: Frame, cost: int) -> None:
+    """Take a cost from the budget. Raises Indeterminate when it is used up."""
+    frame[0] -= cost
+    if frame[0] < 0:
+        raise Indeterminate(EXHAUSTED)
+
+
+def size_of(value: Value) -> int:
+    """The size by which the cost of a function goes."""
+    kind = type(value)
+    if kind is str or kind is bytes or kind is list:
+        return len(value)
+    if isinstance(value, ListValue):
+        return len(value.elements())
+    return len(value) if isinstance(value, MapValue) else 1
+
+
+def _linear(args: Sequence[Value]) -> int:
+    return sum(map(size_of, args))
+
+
+def _product(args: Sequence[Value]) -> int:
+    one, two = (size_of(each) for each in args[:2])
+    return (one // 10 + 2) * (two // 4 + 2)
+
+
+def _matching(args: Sequence[Value]) -> int:
+    text, pattern = args[0], args[1]
+    ours = matching_cost(text, pattern) if isinstance(text, str) and isinstance(pattern, str) else 0
+    return max(_product(args), ours)
+
+
+def _quadratic(args: Sequence[Value]) -> int:
+    return 3 * size_of(args[0]) ** 2
+
+
+def _sets(args: Sequence[Value]) -> int:
+    return 2 * size_of(args[0]) * size_of(args[1])
+
+
+def _traversal(args: Sequence[Value]) -> int:
+    """Of lists and all that is in them."""
+    total = 0
+    waiting = list(args)
+    while waiting:
+        value = waiting.pop()
+        total += size_of(value) if type(value) is str or type(value) is bytes else 1
+        if type(value) is list:
+            waiting += value
+        elif isinstance(value, ListValue):
+            waiting += value.elements()
+        elif isinstance(value, MapValue):
+            total += 20 * len(value)
+    return total
+
+
+def _format(args: Sequence[Value]) -> int:
+    """By the longest of the formats' patterns."""
+    return 300 * (size_of(args[1]) // 10 + 1) if len(args) > 1 else 0
+
+
+def _range(args: Sequence[Value]) -> int:
+    return args[0] if type(args[0]) is int and args[0] > 0 else 0
+
+
+def _flatten(args: Sequence[Value]) -> int:
+    depth = args[1] if len(args) > 1 and type(args[1]) is int else 1
+    return _traversal(args[:1]) + max(depth, 1) * size_of(args[0])
+
+
+_COSTS: Final[Mapping[str, Callable[[Sequence[Value]], int]]] = {
+    "matches": _matching,
+    "find": _matching,
+    "findAll": _matching,
+    "contains": _product,
+    "sort": _quadratic,
+    "distinct": _quadratic,
+    "sets.contains": _sets,
+    "sets.intersects": _sets,
+    "sets.equivalent": _sets,
+    "isSorted": _traversal,
+    "sum": _traversal,
+    "min": _traversal,
+    "max": _traversal,
+    "indexOf": _traversal,
+    "lastIndexOf": _traversal,
+    "includes": _traversal,
+    "join": _traversal,
+    "flatten": _flatten,
+    "lists.range": _range,
+    "validate": _format,
+}
+
+
+def cost_of(function: str) -> Callable[[Sequence[Value]], int]:
+    """An upper bound of what a call costs beyond its constant part, by its arguments."""
+    return _COSTS.get(function, _linear)

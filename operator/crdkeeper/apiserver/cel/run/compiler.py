@@ -1,0 +1,293 @@
+"""Makes closures of a syntax tree.
+
+Names become places in a frame, macros loops, and what is constant is evaluated at once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from crdkeeper.apiserver.cel.library.conversion import TYPE_NAMES
+from crdkeeper.apiserver.cel.library.functions import GLOBALS, MEMBERS
+from crdkeeper.apiserver.cel.library.lists import ZEROS, total
+from crdkeeper.apiserver.cel.run import budget
+from crdkeeper.apiserver.cel.run.budget import Frame
+from crdkeeper.apiserver.cel.run.comprehensions import LOOPS, Loop, Run
+from crdkeeper.apiserver.cel.run.folding import constant_of, folded, literal_value
+from crdkeeper.apiserver.cel.run.operations import (
+    OPERATORS,
+    called,
+    constant,
+    failing,
+    in_container,
+    optional_map,
+    optional_or,
+    sort_by,
+    variable,
+    with_constant_pattern,
+)
+from crdkeeper.apiserver.cel.run.panics import list_or_panic
+from crdkeeper.apiserver.cel.run.selection import chain
+from crdkeeper.apiserver.cel.syntax.nodes import (
+    Call,
+    Comprehension,
+    Expr,
+    Identifier,
+    ListLiteral,
+    Literal,
+    Macro,
+    MapLiteral,
+    Op,
+    Select,
+)
+from crdkeeper.apiserver.cel.values.containers import NONE, CelMap, OptionalValue
+from crdkeeper.apiserver.cel.values.sets import constant_set
+from crdkeeper.apiserver.cel.values.unordered import ORDERLY, Unordered, unknown_order
+from crdkeeper.apiserver.cel.values.values import (
+    MISSING,
+    CelType,
+    EvaluationError,
+    Indeterminate,
+    Value,
+    elements_of,
+    is_list,
+)
+
+_SELF, _SECOND, FIRST_FREE = 1, 2, 3
+"""Places in a frame, which begins with the budget."""
+_REGEXES: Final = frozenset(("matches", "find", "findAll"))
+_ZERO_IDS: Final = {"int": "int", "uint": "uint", "double": "double", "google.protobuf.Duration": "duration"}
+
+
+class Compiler:
+    """One expression's way to a closure; `slots` and `cost` are what it needs, once it is compiled."""
+
+    def __init__(self, overloads: Mapping[Call, Sequence[str]], second: str) -> None:
+        """`second` is the name of the variable beside `self`."""
+        self._overloads = overloads
+        self._places = {"self": _SELF, second: _SECOND}
+        self._scope: dict[str, int] = {}
+        self.slots = FIRST_FREE
+        self.cost = 0
+
+    def compile(self, node: Expr) -> Run:
+        """The closure of a node; its constant cost is added to `cost`."""
+        if isinstance(node, Literal):
+            return constant(literal_value(node))
+        if isinstance(node, Identifier):
+            return self._identifier(node)
+        if isinstance(node, Select):
+            return self._attribute(node)
+        if isinstance(node, Call):
+            return self._call(node)
+        if isinstance(node, Macro):
+            return self._macro(node)
+        if isinstance(node, ListLiteral):
+            return self._list(node)
+        if isinstance(node, MapLiteral):
+            return self._map(node)
+        return failing(Indeterminate("messages cannot be made here"))
+
+    def _identifier(self, node: Identifier) -> Run:
+        self.cost += 1
+        name = node.name.lstrip(".")
+        slot = self._scope.get(name)
+        if slot is None:
+            slot = self._places.get(name)
+        if slot is not None:
+            return variable(slot, name)
+        if name in TYPE_NAMES:
+            return constant(CelType(name))
+        return failing(EvaluationError(f"no such attribute(s): {name}"))
+
+    def _attribute(self, node: Expr) -> Run:
+        """A chain of selections and indices, from what it starts at."""
+        name = _dotted(node)
+        if name in TYPE_NAMES and name.split(".")[0] not in self._scope:
+            return constant(CelType(name))
+        steps: list[tuple[Run | None, Value, bool]] = []
+        test = isinstance(node, Select) and node.test_only
+        current = node
+        while True:
+            self.cost += 1
+            if isinstance(current, Select) and (current is node or not current.test_only):
+                steps.append((None, current.field, False))
+                current = current.operand
+            elif isinstance(current, Call) and current.function in (Op.INDEX, Op.OPT_INDEX, Op.OPT_SELECT):
+                key = current.args[1]
+                optional = current.function != Op.INDEX
+                if isinstance(key, Literal):
+                    steps.append((None, literal_value(key), optional))
+                else:
+                    steps.append((self.compile(key), None, optional))
+                current = current.args[0]
+            else:
+                break
+        return chain(self.compile(current), steps[::-1], test=test)
+
+    def _call(self, node: Call) -> Run:
+        function = node.function
+        if function in (Op.INDEX, Op.OPT_INDEX, Op.OPT_SELECT):
+            return self._attribute(node)
+        self.cost += budget.CONSTANT_CALL
+        if node.target is not None:
+            return self._member(node, node.target)
+        args = [self.compile(each) for each in node.args]
+        if function == Op.IN and isinstance(node.args[1], ListLiteral):
+            return self._membership(node.args[1], *args)
+        special = OPERATORS.get(function)
+        if special is not None:
+            return special(*args)
+        value = folded(node)
+        if value is not MISSING:
+            return constant(value)
+        return self._function(node, function, GLOBALS, args)
+
+    def _member(self, node: Call, target: Expr) -> Run:
+        prefix = _dotted(target)
+        qualified = f"{prefix}.{node.function}"
+        if prefix and qualified in GLOBALS:
+            return self._function(node, qualified, GLOBALS, [self.compile(each) for each in node.args])
+        args = [self.compile(each) for each in (target, *node.args)]
+        if node.function in ("or", "orValue") and len(args) == 2:
+            return optional_or(*args, whole=node.function == "or")
+        return self._function(node, node.function, MEMBERS, args)
+
+    def _function(
+        self, node: Call, name: str, functions: Mapping[str, Callable[..., Value]], args: list[Run]
+    ) -> Run:
+        function = functions.get(name)
+        if function is None:
+            return failing(Indeterminate(f"the function {name}"))
+        if name == "sum":
+            function = self._sum(node, function)
+        if name in ORDERLY:
+            function = _ordered_only(function)
+        if name == "distinct" or (name == "sort" and self._is_resolved(node)):
+            args = [list_or_panic(each) for each in args]
+        pattern = node.args[-1 if name == "matches" else 0] if name in _REGEXES and node.args else None
+        if isinstance(pattern, Literal) or (pattern is not None and constant_of(pattern) is not MISSING):
+            function = with_constant_pattern(function)
+        return called(function, args, budget.cost_of(name))
+
+    def _sorts_by_one_type(self, node: Macro) -> bool:
+        expansion = node.expansion
+        result = expansion.result if isinstance(expansion, Comprehension) else expansion
+        return isinstance(result, Call) and self._is_resolved(result)
+
+    def _is_resolved(self, node: Call) -> bool:
+        return len(self._overloads.get(node, ())) == 1
+
+    def _sum(self, node: Call, function: Callable[..., Value]) -> Callable[..., Value]:
+        ids = self._overloads.get(node, ())
+        zeros = [zero for name, zero in ZEROS.items() if ids and f"list_{_ZERO_IDS[name]}_sum" in ids[0]]
+        zero = zeros[0] if len(ids) == 1 and zeros else MISSING
+
+        def run(values: Value) -> Value:
+            if is_list(values) and not elements_of(values):
+                known = getattr(values, "zero", MISSING) if zero is MISSING else zero
+                if known is MISSING and len(ids) > 1:
+                    known = 0
+                if known is not MISSING:
+                    return total(values, known)
+            return function(values)
+
+        return run
+
+    def _membership(self, container: ListLiteral, value: Run, values: Run) -> Run:
+        if not container.elements:
+            return constant(False)
+        known = (
+            None if container.optional else constant_set([constant_of(each) for each in container.elements])
+        )
+        return in_container(value, values) if known is None else lambda frame: known(value(frame))
+
+    def _macro(self, node: Macro) -> Run:
+        target = self.compile(node.target)
+        if node.name in ("optMap", "optFlatMap"):
+            (slot,), (body,), _ = self._within(node, (node.body,))
+            return optional_map(target, slot, body, wrap=node.name == "optMap")
+        parts = (node.body,) if node.filter is None else (node.body, node.filter)
+        slots, runs, cost = self._within(node, parts)
+        loop = Loop(target, slots, cost + budget.ITERATION)
+        if node.name == "sortBy":
+            keys = LOOPS["map"](Loop(variable(slots[0] - 1, ""), slots, loop.cost), None, runs[0])
+            return sort_by(
+                target, slots[0] - 1, list_or_panic(keys) if self._sorts_by_one_type(node) else keys
+            )
+        return LOOPS[node.name](loop, runs[1] if len(runs) > 1 else None, runs[0])
+
+    def _within(self, node: Macro, parts: tuple[Expr, ...]) -> tuple[tuple[int, ...], list[Run], int]:
+        """The slots of a macro's variables, its parts compiled with them, and what these cost at a time."""
+        first = self.slots + (node.name == "sortBy")
+        slots = tuple(range(first, first + len(node.variables)))
+        self.slots = first + len(slots)
+        outer, cost = self._scope, self.cost
+        self._scope = outer | dict(zip(node.variables, slots, strict=True))
+        self.cost = 0
+        runs = [self.compile(each) for each in parts]
+        inner = self.cost
+        self._scope, self.cost = outer, cost + (inner if node.name in ("optMap", "optFlatMap") else 1)
+        return slots, runs, inner
+
+    def _list(self, node: ListLiteral) -> Run:
+        self.cost += budget.LIST_COST
+        if not node.optional and all(isinstance(each, Literal) for each in node.elements):
+            return constant([literal_value(each) for each in node.elements if isinstance(each, Literal)])
+        runs = [self.compile(each) for each in node.elements]
+        if not node.optional:
+            return lambda frame: [run(frame) for run in runs]
+        optional = node.optional
+
+        def make(frame: Frame) -> Value:
+            made = []
+            for at, run in enumerate(runs):
+                value = run(frame)
+                if at in optional:
+                    if type(value) is not OptionalValue:
+                        raise Indeterminate("the error of an optional element that is not optional")
+                    if value is NONE:
+                        continue
+                    value = value.value
+                made.append(value)
+            return made
+
+        return make
+
+    def _map(self, node: MapLiteral) -> Run:
+        self.cost += budget.MAP_COST
+        entries = [(self.compile(each.key), self.compile(each.value), each.optional) for each in node.entries]
+
+        def make(frame: Frame) -> Value:
+            made = CelMap()
+            for key_of, value_of, optional in entries:
+                key, value = key_of(frame), value_of(frame)
+                if optional:
+                    if type(value) is not OptionalValue:
+                        raise Indeterminate("the error of an optional entry that is not optional")
+                    if value is NONE:
+                        made.drop(key)
+                        continue
+                    value = value.value
+                made.put(key, value)
+            return made
+
+        return make
+
+
+def _ordered_only(function: Callable[..., Value]) -> Callable[..., Value]:
+    def run(*args: Value) -> Value:
+        if any(type(each) is Unordered for each in args):
+            raise unknown_order()
+        return function(*args)
+
+    return run
+
+
+def _dotted(node: Expr) -> str:
+    parts = []
+    while isinstance(node, Select) and not node.test_only:
+        parts.append(node.field)
+        node = node.operand
+    if not isinstance(node, Identifier):
+        return ""
+    return ".".join((node.name.lstrip("."), *reversed(parts)))

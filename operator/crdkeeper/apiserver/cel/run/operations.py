@@ -1,0 +1,289 @@
+"""Operators and calls, run: closures over the closures of their operands."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from crdkeeper.apiserver.cel.library.functions import MEMBERS
+from crdkeeper.apiserver.cel.library.lists import sort_by_keys
+from crdkeeper.apiserver.cel.run.budget import SMALL, Frame, charge, size_of
+from crdkeeper.apiserver.cel.run.comprehensions import Run
+from crdkeeper.apiserver.cel.syntax.nodes import Op
+from crdkeeper.apiserver.cel.values.arithmetic import BINARY, ORDERED, RELATIONS, negate, unknown_operator
+from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
+from crdkeeper.apiserver.cel.values.equality import compare, equal
+from crdkeeper.apiserver.cel.values.membership import contains
+from crdkeeper.apiserver.cel.values.values import (
+    MISSING,
+    EvaluationError,
+    Indeterminate,
+    Value,
+    elements_of,
+    is_list,
+    no_overload,
+    read,
+)
+
+
+def constant(value: Value) -> Run:
+    """Always the same value."""
+    return lambda frame: value
+
+
+def failing(error: EvaluationError | Indeterminate) -> Run:
+    """Always the same error."""
+
+    def run(frame: Frame) -> Value:
+        return read(error)
+
+    return run
+
+
+def variable(slot: int, name: str) -> Run:
+    """A variable in its place of the frame."""
+
+    def run(frame: Frame) -> Value:
+        value = frame[slot]
+        if value is MISSING:
+            raise EvaluationError(f"no such attribute(s): {name}")
+        return read(value)
+
+    return run
+
+
+def called(function: Callable[..., Value], args: list[Run], cost: Callable[[Sequence[Value]], int]) -> Run:
+    """A call of a function, with its cost by the arguments."""
+    if not args:
+        return lambda frame: function()
+
+    def run(frame: Frame) -> Value:
+        values = [arg(frame) for arg in args]
+        charge(frame, cost(values))
+        made = function(*values)
+        # What is made costs the server nothing, but us memory.
+        if (type(made) is str or type(made) is list) and len(made) > SMALL:
+            charge(frame, len(made) // 10)
+        return made
+
+    return run
+
+
+def optional_or(left: Run, right: Run, *, whole: bool) -> Run:
+    """`a.or(b)`, or with `whole` false `a.orValue(b)`."""
+
+    def run(frame: Frame) -> Value:
+        value = left(frame)
+        if type(value) is not OptionalValue:
+            raise no_overload()
+        if value is NONE:
+            return right(frame)
+        return value if whole else value.value
+
+    return run
+
+
+def optional_map(target: Run, slot: int, body: Run, *, wrap: bool) -> Run:
+    """`optFlatMap`, or with `wrap` `optMap`."""
+    has_value, value_of = MEMBERS["hasValue"], MEMBERS["value"]
+
+    def run(frame: Frame) -> Value:
+        value = target(frame)
+        if not has_value(value):
+            return NONE
+        frame[slot] = value_of(value)
+        made = body(frame)
+        return OptionalValue(made) if wrap else made
+
+    return run
+
+
+def sort_by(target: Run, slot: int, keys_of: Run) -> Run:
+    """`sortBy`, by the keys of all elements."""
+
+    def run(frame: Frame) -> Value:
+        values = frame[slot] = target(frame)
+        keys = keys_of(frame)
+        if not is_list(values):
+            raise unknown_operator("@sortByAssociatedKeys", values)
+        charge(frame, 3 * size_of(keys) ** 2)
+        return sort_by_keys(values, elements_of(keys))
+
+    return run
+
+
+def with_constant_pattern(function: Callable[..., Value]) -> Callable[..., Value]:
+    """A function of a regular expression that the server has compiled in advance: it words mismatches
+    shortly.
+    """
+
+    def run(*args: Value) -> Value:
+        if type(args[0]) is not str or (len(args) > 2 and type(args[2]) is not int):
+            raise no_overload()
+        return function(*args)
+
+    return run
+
+
+def _logical(left: Run, right: Run, *, deciding: bool) -> Run:
+    def run(frame: Frame) -> Value:
+        failed: EvaluationError | None = None
+        try:
+            value = left(frame)
+            if value is deciding:
+                return deciding
+            if value is not True and value is not False:
+                failed = no_overload()
+        except EvaluationError as error:
+            failed = error
+        value = right(frame) if failed is None else _either(right, frame, failed)
+        if value is deciding:
+            return deciding
+        if failed is not None:
+            raise failed
+        if value is not True and value is not False:
+            raise no_overload()
+        return not deciding
+
+    return run
+
+
+def _either(right: Run, frame: Frame, failed: EvaluationError) -> Value:
+    """The right side of && or ||, when the left one has failed already."""
+    try:
+        return right(frame)
+    except EvaluationError:
+        raise failed from None
+
+
+def _and(left: Run, right: Run) -> Run:
+    return _logical(left, right, deciding=False)
+
+
+def _or(left: Run, right: Run) -> Run:
+    return _logical(left, right, deciding=True)
+
+
+def _conditional(condition: Run, yes: Run, no: Run) -> Run:
+    def run(frame: Frame) -> Value:
+        value = condition(frame)
+        if value is True:
+            return yes(frame)
+        if value is False:
+            return no(frame)
+        raise no_overload()
+
+    return run
+
+
+def _not(operand: Run) -> Run:
+    def run(frame: Frame) -> Value:
+        value = operand(frame)
+        if value is True or value is False:
+            return not value
+        raise no_overload()
+
+    return run
+
+
+def _negative(operand: Run) -> Run:
+    return lambda frame: negate(operand(frame))
+
+
+def _equals(left: Run, right: Run) -> Run:
+    def run(frame: Frame) -> Value:
+        one, two = left(frame), right(frame)
+        kind = type(one)
+        if kind is int and type(two) is int:
+            return one == two
+        if kind is not bool and size_of(one) > SMALL:
+            charge(frame, size_of(one))
+        return equal(one, two)
+
+    return run
+
+
+def _differs(left: Run, right: Run) -> Run:
+    def run(frame: Frame) -> Value:
+        one, two = left(frame), right(frame)
+        if size_of(one) > SMALL:
+            charge(frame, size_of(one))
+        try:
+            return not equal(one, two)
+        except EvaluationError:
+            return True
+
+    return run
+
+
+def _relation(name: str) -> Callable[[Run, Run], Run]:
+    holds = RELATIONS[name]
+
+    def compiled(left: Run, right: Run) -> Run:
+        def run(frame: Frame) -> Value:
+            one, two = left(frame), right(frame)
+            kind = type(one)
+            if kind is int and type(two) is int:
+                return holds(one, two)
+            if kind not in ORDERED:
+                raise unknown_operator(name, one)
+            if kind is str and len(one) > SMALL:
+                charge(frame, len(one))
+            return holds(compare(one, two), 0)
+
+        return run
+
+    return compiled
+
+
+def _arithmetic(name: str) -> Callable[[Run, Run], Run]:
+    operate = BINARY[name]
+
+    def compiled(left: Run, right: Run) -> Run:
+        def run(frame: Frame) -> Value:
+            one, two = left(frame), right(frame)
+            if type(one) is not int and size_of(one) + size_of(two) > SMALL:
+                charge(frame, (size_of(one) + size_of(two)) // 10)
+            return operate(one, two)
+
+        return run
+
+    return compiled
+
+
+def in_container(value: Run, container: Run) -> Run:
+    """`value in container`."""
+
+    """`sortBy`, by the keys of all elements."""
+
+    """`optFlatMap`, or with `wrap` `optMap`."""
+
+    """`a.or(b)`, or with `whole` false `a.orValue(b)`."""
+
+    """A call of a function, with its cost by the arguments."""
+
+    """A variable in its place of the frame."""
+
+    """Always the same error."""
+
+    """Always the same value."""
+
+    def run(frame: Frame) -> Value:
+        one, two = value(frame), container(frame)
+        if is_list(two):
+            charge(frame, size_of(two))
+        return contains(two, one)
+
+    return run
+
+
+OPERATORS: Final[Mapping[str, Callable[..., Run]]] = {
+    Op.AND: _and,
+    Op.OR: _or,
+    Op.CONDITIONAL: _conditional,
+    Op.NOT: _not,
+    Op.NEGATE: _negative,
+    Op.EQUALS: _equals,
+    Op.NOT_EQUALS: _differs,
+    Op.IN: in_container,
+    **{name: _relation(name) for name in RELATIONS},
+    **{name: _arithmetic(name) for name in BINARY},
+}

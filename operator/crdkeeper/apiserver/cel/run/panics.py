@@ -1,0 +1,44 @@
+"""Calls that the server's cost tracker cannot stand.
+
+The trackers of distinct, sort and sortBy take their argument for a list (cel-go ext/lists.go,
+trackListSelfCompare): one that is an error or something else makes the evaluator panic. For sort and sortBy
+that is so only where the checker has resolved the call to one overload.
+"""
+
+from typing import Final
+
+from crdkeeper.apiserver.cel.run.budget import Frame
+from crdkeeper.apiserver.cel.run.comprehensions import Run
+from crdkeeper.apiserver.cel.run.qualifiers import go_type
+from crdkeeper.apiserver.cel.values.times import Duration, Timestamp
+from crdkeeper.apiserver.cel.values.values import (
+    Aborted,
+    EvaluationError,
+    Indeterminate,
+    Opaque,
+    Uint,
+    Value,
+    is_list,
+)
+
+_ADDERS: Final = frozenset((int, Uint, float, str, bytes, Duration, Timestamp))
+
+
+def list_or_panic(argument: Run) -> Run:
+    """An argument that must be a list. Raises Aborted if it is an error or no list."""
+
+    def run(frame: Frame) -> Value:
+        try:
+            value = argument(frame)
+        except EvaluationError:
+            raise Aborted(
+                "interface conversion: *types.Err is not traits.Lister: missing method Add"
+            ) from None
+        if is_list(value):
+            return value
+        if isinstance(value, Opaque) and type(value) not in _ADDERS:
+            raise Indeterminate("a panic of the API server")
+        method = "Contains" if type(value) in _ADDERS else "Add"
+        raise Aborted(f"interface conversion: {go_type(value)} is not traits.Lister: missing method {method}")
+
+    return run

@@ -1,0 +1,69 @@
+"""The shape of syntax trees: chains of `&&` and `||` are kept flat, and no tree is deeper than cel-go's."""
+
+from typing import Final
+
+from crdkeeper.apiserver.cel.syntax.nodes import (
+    Call,
+    Expr,
+    ListLiteral,
+    Macro,
+    MapLiteral,
+    Op,
+    Select,
+    StructLiteral,
+)
+
+MAX_DEPTH: Final = 250
+"""How many rules of the grammar can be open at once."""
+
+
+def balanced(function: str, terms: list[Expr], offsets: list[int]) -> Expr:
+    """The tree that cel-go makes of a chain of `&&` or `||`: halves, so that it stays flat."""
+    if len(terms) == 1:
+        return terms[0]
+    return _balanced_part(function, terms, offsets, 0, len(offsets) - 1)
+
+
+def _balanced_part(function: str, terms: list[Expr], offsets: list[int], low: int, high: int) -> Expr:
+    middle = (low + high + 1) // 2
+    left = terms[middle] if middle == low else _balanced_part(function, terms, offsets, low, middle - 1)
+    right = (
+        terms[middle + 1] if middle == high else _balanced_part(function, terms, offsets, middle + 1, high)
+    )
+    return Call(offsets[middle], function, (left, right))
+
+
+_WEIGHTLESS = frozenset((Op.AND, Op.OR, Op.NOT, Op.NEGATE))
+
+
+def depth_exceeded(tree: Expr) -> bool:
+    """Whether cel-go's walk of the parsed text would be deeper than it allows."""
+    stack = [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        children: list[Expr] = []
+        if isinstance(node, Select):
+            # has(a.b) was written with its selection.
+            depth += 1
+            children = [node.operand]
+        elif isinstance(node, Call):
+            if node.target is not None:
+                children = [node.target]
+            if node.target is not None or (node.function[:1] in "_@" and node.function not in _WEIGHTLESS):
+                depth += 1
+            children.extend(node.args)
+        elif isinstance(node, Macro):
+            depth += 1
+            children = [node.target, node.body]
+            if node.filter is not None:
+                children.append(node.filter)
+        elif isinstance(node, ListLiteral):
+            children = list(node.elements)
+        elif isinstance(node, MapLiteral):
+            children = [part for entry in node.entries for part in (entry.key, entry.value)]
+        elif isinstance(node, StructLiteral):
+            children = [each.value for each in node.fields]
+        if depth > MAX_DEPTH:
+            return True
+        stack.extend((child, depth) for child in children)
+    return False

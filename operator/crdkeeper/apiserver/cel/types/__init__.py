@@ -1,0 +1,1 @@
+"""The types of expressions: declarations, signatures, the checker."""

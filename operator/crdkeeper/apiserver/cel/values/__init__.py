@@ -1,0 +1,1 @@
+"""The values of expressions: equality, order, arithmetic, time, addresses."""

@@ -1,0 +1,38 @@
+"""`x in [constants]`, which cel-go turns into a look-up in a set (interpreter/decorators.go)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from crdkeeper.apiserver.cel.values.values import MAX_INT, MIN_INT, Uint, Value
+
+
+def constant_set(values: Sequence[Any]) -> Callable[[Value], bool] | None:
+    """Whether a value is one of the constants; None if they are not of the types that can be looked up.
+
+    An int and a double are the same constant if the int, as a double, equals it.
+    """
+    if not values or not all(type(each) in (int, Uint, float, str, bool) for each in values):
+        return None
+    known: set[tuple[type, Value]] = set()
+    for each in values:
+        known.add((type(each), each))
+        if type(each) is int:
+            known.add((float, float(each)))
+            if each >= 0:
+                known.add((Uint, Uint(each)))
+        elif type(each) is Uint:
+            known.add((float, float(int(each))))
+            if each <= MAX_INT:
+                known.add((int, int(each)))
+        elif type(each) is float and each.is_integer():
+            if MIN_INT < each < MAX_INT:
+                known.add((int, int(each)))
+            if 0 <= each <= 2**64 - 1:
+                known.add((Uint, Uint(int(each))))
+
+    def contains(value: Value) -> bool:
+        if type(value) in (int, float, str, bool, Uint):
+            return (type(value), value) in known
+        return False
+
+    return contains

@@ -1,0 +1,61 @@
+"""What the API server says of a CRD that is created: every rule, in its order, with its words.
+
+The server decodes, then checks. A CRD that cannot be decoded is refused for that alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from crdkeeper.apiserver.definitions.fields import DEFINITION
+from crdkeeper.apiserver.definitions.rules.internalform import Decoded, internal
+from crdkeeper.apiserver.definitions.rules.names import check_api_approval
+from crdkeeper.apiserver.definitions.rules.objectmeta import check_created_metadata
+from crdkeeper.apiserver.definitions.rules.requirements import CREATION
+from crdkeeper.apiserver.definitions.rules.spec import check_spec
+from crdkeeper.apiserver.definitions.rules.versions import (
+    check_preserve_unknown_fields,
+    check_stored_versions,
+)
+from crdkeeper.apiserver.schema import rules
+from crdkeeper.apiserver.schema.decoding import ABSENT
+from crdkeeper.apiserver.schema.fieldpath import Path, root
+from crdkeeper.apiserver.schema.violation import Report
+
+API_VERSION = "apiextensions.k8s.io/v1"
+
+
+def check_creation(document: Mapping[str, Any]) -> Report:
+    """All that is to be said of a document whose kind is CustomResourceDefinition."""
+    report = Report()
+    try:
+        crd = decode(document, report)
+        if crd is None:
+            return report
+        spec = internal(crd)
+        metadata = crd.get("metadata", {})
+        check_created_metadata(metadata, spec.spec, report)
+        check_spec(spec, CREATION, report)
+        check_stored_versions(spec, [], report)
+        check_api_approval(metadata, spec.spec, None, report)
+        check_preserve_unknown_fields(spec, report)
+    except RecursionError:
+        leave_too_deep(report)
+    return report
+
+
+def decode(document: Mapping[str, Any], report: Report) -> Decoded | None:
+    """The document as the server decodes it; None, and reported why, if it cannot be decoded."""
+    version = document.get("apiVersion")
+    if version != API_VERSION:
+        report.invalid(rules.API_VERSION, root("apiVersion"), version, f"must be {API_VERSION}")
+        return None
+    crd: Any = DEFINITION.decode(document, Path("", ()), report)
+    if crd is ABSENT or any(each.rule is rules.DECODE for each in report.violations):
+        return None
+    found: Decoded = crd
+    return found
+
+
+def leave_too_deep(report: Report) -> None:
+    """Leaves to the server a CRD whose schemas or values nest too deep to be walked through."""
+    report.leave(rules.DECODE, root("spec"), "it nests too deep to be checked here")

@@ -1,0 +1,235 @@
+"""Whether the defaults of a structural schema may stand: pruned, with good metadata, and valid.
+
+As ValidateDefaults and PruneDefaults in k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from crdkeeper.apiserver.cel.compilation import CannotDeclare, Place, compile_rules
+from crdkeeper.apiserver.objects.effort import limited
+from crdkeeper.apiserver.objects.godecode import metadata_error
+from crdkeeper.apiserver.objects.jsonvalue import received, same
+from crdkeeper.apiserver.objects.objectmeta import coerce
+from crdkeeper.apiserver.objects.objectmetarules import check_embedded
+from crdkeeper.apiserver.objects.objectnode import META_FIELDS, Node, copied
+from crdkeeper.apiserver.objects.objectrules import RuleWalk
+from crdkeeper.apiserver.objects.prune import pruned
+from crdkeeper.apiserver.objects.surrounding import Surrounding
+from crdkeeper.apiserver.objects.validate import Validator
+from crdkeeper.apiserver.schema import rules
+from crdkeeper.apiserver.schema.fieldpath import Path, root
+from crdkeeper.apiserver.schema.finding import (
+    Findings,
+    Step,
+    Undecided,
+    openapi_violations,
+    structural_violations,
+)
+from crdkeeper.apiserver.schema.props import EMBEDDED, VALIDATIONS, Schema, subschemas
+from crdkeeper.apiserver.schema.structural import conversion_error, violations
+from crdkeeper.apiserver.schema.violation import Report, Violation
+
+_MOST_STEPS = 1_000_000_000
+"""For the patterns of all defaults of a schema: about a second."""
+
+
+def check_defaults(schema: Schema, path: Path, report: Report, *, must_be_pruned: bool = True) -> None:
+    """Reports the defaults of a structural schema; those in maps are the business of other rules.
+
+    `must_be_pruned` says whether a default must not have unknown fields.
+    """
+    with limited(_MOST_STEPS):
+        _Checks(report, must_be_pruned).walk({**schema, EMBEDDED: True}, path, None)
+
+
+class _Checks:
+    def __init__(self, report: Report, must_be_pruned: bool) -> None:
+        self._report = report
+        self._must_be_pruned = must_be_pruned
+
+    def walk(self, schema: Schema, path: Path, around: Surrounding | None) -> None:
+        """Checks the default of a schema and those below it.
+
+        Inside of metadata, `around` is where the schema's value stands in the resource.
+        """
+        if schema.get(EMBEDDED):
+            around = None
+        if schema.get("default") is not None:
+            value = schema["default"]
+            value = received(value) if type(value) is int else value
+            self._check(value, schema, path.child("default"), around)
+        items = schema.get("items")
+        if isinstance(items, dict):
+            self.walk(items, path.child("items"), around and around.index())
+        properties = schema.get("properties")
+        if properties:
+            below, embedded = path.child("properties"), bool(schema.get(EMBEDDED))
+            for name, each in properties.items():
+                inner = around and around.child(name)
+                if embedded and name in META_FIELDS:
+                    inner = Surrounding(schema, type_meta=True).child(name)
+                self.walk(each, below.key(name), inner)
+
+    def _check(self, value: Any, schema: Schema, path: Path, around: Surrounding | None) -> None:
+        try:
+            if around is not None:
+                fine = self._fits_metadata(value, path, around)
+            else:
+                fine = not isinstance(value, dict | list) or self._fits_structure(value, schema, path)
+            if not fine:
+                return
+            findings = Validator.of_default(schema).check(value)
+        except Undecided as undecided:
+            self._report.leave(rules.DEFAULT_VALUE, path, str(undecided))
+            return
+        if findings:
+            self._add(openapi_violations(findings, path))
+        elif has_rules(schema):
+            self._check_rules(value, schema, path)
+
+    def _check_rules(self, value: Any, schema: Schema, path: Path) -> None:
+        """The rules are asked twice: as if the value were there already, and as if it came from nothing."""
+        place = Place.root({}).field("", schema)
+        refused = _refused(place)
+        if refused is None or not all(_compiles(each) for each in _below(place)):
+            # The server asks the rules all the same, and its answer is about the rule.
+            self._report.leave(rules.DEFAULT_VALUE, path, "a rule for the default does not compile")
+            return
+        for problem in refused.values():
+            detail = f"rule compile error: {problem}"
+            self._report.invalid(rules.DEFAULT_VALUE, path, schema.get("type", ""), detail)
+        kept = [rule for i, rule in enumerate(schema.get(VALIDATIONS, ())) if i not in refused]
+        walk = RuleWalk(Node({**schema, VALIDATIONS: kept}), root=False)
+        found, left = walk.check(value, value, None, path)
+        if not found and not refused:
+            found, more = walk.check(value, None, None, path)
+            left = [*left, *more]
+        self._add(found)
+        for reason in dict.fromkeys(each.reason for each in left):
+            self._report.leave(rules.DEFAULT_VALUE, path, reason)
+
+    def _fits_structure(self, value: Any, schema: Schema, path: Path) -> bool:
+        """Whether metadata in the value is good, so that the value itself is looked at."""
+        node = Node(schema)
+        kept, _ = pruned(value, node, nulls=False)
+        if self._must_be_pruned and not same(kept, copied(value)):
+            self._report.invalid(rules.DEFAULT_VALUE, path, value, "must not have unknown fields")
+        if not node.has_embedded:
+            return True
+        value = copied(value)
+        findings = _malformed(value, node) or check_embedded(value, node)
+        self._add(structural_violations(findings, path))
+        return not findings
+
+    def _fits_metadata(self, value: Any, path: Path, around: Surrounding) -> bool:
+        """Whether a default inside of metadata makes good metadata."""
+        built, node = around.built(copied(value)), around.node
+        findings = _malformed(built, node) or check_embedded(built, node)
+        if findings:
+            detail = f"must result in valid metadata: {_aggregate(findings)}"
+            self._report.invalid(rules.DEFAULT_VALUE, path, value, detail)
+        return not findings
+
+    def _add(self, found: list[Violation]) -> None:
+        self._report.violations += [replace(each, rule=rules.DEFAULT_VALUE) for each in found]
+
+
+def _malformed(value: Any, node: Node) -> Findings:
+    """Normalizes metadata in a value, in place; says what cannot be decoded. Raises Undecided."""
+    findings = coerce(value, node)
+    if len(findings) > 1:
+        raise Undecided("of several fields that cannot be decoded, the API server names any")
+    for each in findings:
+        if each.steps[0] == (Step.FIELD, "metadata"):
+            each.detail = metadata_error(each.value)
+    return findings
+
+
+def _aggregate(findings: Findings) -> str:
+    """Errors as one text."""
+    found = structural_violations(findings)
+    texts = list(dict.fromkeys(f"{each.path}: {each.message}" for each in found))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def has_rules(schema: Schema) -> bool:
+    """Whether there is a rule of x-kubernetes-validations on a node that shapes values."""
+    return any(each.get(VALIDATIONS) for each in _shaping_nodes(schema))
+
+
+def _refused(place: Place) -> dict[int, str] | None:
+    """Why rules of a node do not compile, by their number; None where only the server can say it."""
+    try:
+        verdicts = [each.rule for each in compile_rules(place, stored_rule=_always, stored_message=_always)]
+    except CannotDeclare:
+        return None
+    if any(each is not None and (each.left is not None or not each.exact) for each in verdicts):
+        return None
+    return {i: each.problem for i, each in enumerate(verdicts) if each is not None and each.problem}
+
+
+def _compiles(place: Place) -> bool:
+    """Whether all rules of a node, and of those below it, compile."""
+    return _refused(place) == {} and all(_compiles(each) for each in _below(place))
+
+
+def _below(place: Place) -> list[Place]:
+    """The parts of a node that have rules in or below them."""
+    schema = place.schema
+    found = [place.field(name, each) for name, each in (schema.get("properties") or {}).items()]
+    if isinstance(schema.get("items"), dict):
+        found.append(place.items(schema["items"]))
+    if isinstance(schema.get("additionalProperties"), dict):
+        found.append(place.values(schema["additionalProperties"]))
+    return [each for each in found if has_rules(each.schema)]
+
+
+def _always(_: str) -> bool:
+    return True
+
+
+def has_unpruned_defaults(schema: Schema) -> bool:
+    """Whether a schema is structural and pruning changes one of its defaults, those in maps included."""
+    if not any("default" in each for each in _all_nodes(schema)) or conversion_error(schema) is not None:
+        return False
+    report = Report()
+    violations(schema, root("schema"), report)
+    return not report.violations and _is_changed_by_pruning(schema, Surrounding(schema))
+
+
+def _is_changed_by_pruning(schema: Schema, around: Surrounding) -> bool:
+    default = schema.get("default")
+    if default is not None:
+        if around.is_root and not isinstance(default, dict):
+            return False  # for the server it is no object, and what lies below is not looked at
+        built = around.built(copied(default))
+        coerce(built, around.node, lenient=True)
+        kept, _ = pruned(built, around.node, nulls=False)
+        if not same(around.found(kept), default):
+            return True
+    below = [around.child(name) for name in schema.get("properties") or ()]
+    parts = list((schema.get("properties") or {}).values())
+    for key, inner in (("items", around.index()), ("additionalProperties", around.child("*"))):
+        if isinstance(schema.get(key), dict):
+            parts.append(schema[key])
+            below.append(inner)
+    return any(_is_changed_by_pruning(each, inner) for each, inner in zip(parts, below, strict=True))
+
+
+def _all_nodes(schema: Schema) -> list[Schema]:
+    found = [schema]
+    for each in found:
+        found.extend(subschemas(each))
+    return found
+
+
+def _shaping_nodes(schema: Schema) -> list[Schema]:
+    """The nodes outside of allOf, anyOf, oneOf and not."""
+    found = [schema]
+    for each in found:
+        found.extend((each.get("properties") or {}).values())
+        for key in ("items", "additionalProperties"):
+            if isinstance(each.get(key), dict):
+                found.append(each[key])
+    return found

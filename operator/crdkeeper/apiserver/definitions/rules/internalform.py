@@ -1,0 +1,138 @@
+"""A decoded CRD in the form that the API server checks.
+
+The server's internal type is older than v1: what all versions share stands once, at the top of spec, and
+its errors are reported there. Defaults have been filled in.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crdkeeper.apiserver.schema.fieldpath import Path, root
+from crdkeeper.apiserver.schema.props import Schema, equal
+
+Decoded = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one version has of its own, or all versions share; its path in the server's words."""
+
+    path: Path
+    own: bool
+    """Whether it is one version's; else it is what all share."""
+    subresources: Decoded | None
+    validation: Decoded | None
+    columns: list[Decoded]
+    selectable_fields: list[Decoded]
+
+    def place(self, field: str) -> Path:
+        """Where the server sees a field of a version, and where the file has it."""
+        if self.own:
+            return self.path.child(field)
+        name = "validation" if field == "schema" else field
+        return self.path.child(name, "versions", 0, field)
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema, if there is one."""
+        found: Schema | None = (self.validation or {}).get("openAPIV3Schema")
+        return found
+
+    @property
+    def has_status(self) -> bool:
+        """Whether it has a status subresource."""
+        return self.subresources is not None and "status" in self.subresources
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """spec of a CRD."""
+
+    path: Path
+    spec: Decoded
+    versions: list[Decoded]
+    shared: Part
+    own: list[Part]
+    """By version, in their order."""
+
+    def has_status(self, version: str) -> bool:
+        """Whether a version has a status subresource: the first of that name, where names repeat."""
+        if not any(part.subresources is not None for part in self.own):
+            return self.shared.has_status
+        for each, part in zip(self.versions, self.own, strict=True):
+            if each.get("name", "") == version:
+                return part.has_status
+        return False
+
+    @property
+    def any_status(self) -> bool:
+        """Whether any version has a status subresource."""
+        return self.shared.has_status or any(part.has_status for part in self.own)
+
+    @property
+    def schemas(self) -> list[Schema]:
+        """All schemas."""
+        return [each.schema for each in (self.shared, *self.own) if each.schema is not None]
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """spec.names with its defaults."""
+        names = dict(self.spec.get("names", {}))
+        kind = names.get("kind", "")
+        names.setdefault("singular", kind.lower())
+        names.setdefault("listKind", f"{kind}List" if kind else "")
+        return names
+
+
+def internal(crd: Decoded) -> Spec:
+    """The spec in the server's internal form."""
+    path = root("spec")
+    spec = crd.get("spec", {})
+    versions = spec.get("versions", [])
+    schemas = [each.get("schema") for each in versions]
+    subresources = [each.get("subresources") for each in versions]
+    columns = [each.get("additionalPrinterColumns", []) for each in versions]
+    fields = [each.get("selectableFields", []) for each in versions]
+    same_schema = _identical(schemas, same_validation)
+    same_subresources = _identical(subresources, _same)
+    same_columns = _identical(columns, _same)
+    same_fields = _identical(fields, _same)
+    shared = Part(
+        path,
+        False,
+        subresources[0] if same_subresources else None,
+        schemas[0] if same_schema else None,
+        columns[0] if same_columns else [],
+        fields[0] if same_fields else [],
+    )
+    own = [
+        Part(
+            path.child("versions").index(i),
+            True,
+            None if same_subresources else subresources[i],
+            None if same_schema else schemas[i],
+            [] if same_columns else columns[i],
+            [] if same_fields else fields[i],
+        )
+        for i in range(len(versions))
+    ]
+    return Spec(path, spec, versions, shared, own)
+
+
+def _identical(values: list[Any], same: Callable[[Any, Any], bool]) -> bool:
+    return bool(values) and all(same(each, values[0]) for each in values[1:])
+
+
+def _same(left: Any, right: Any) -> bool:
+    return bool(left == right)
+
+
+def same_validation(left: Decoded | None, right: Decoded | None) -> bool:
+    """Whether the server takes the schema stanzas of two versions for the same."""
+    if left is None or right is None:
+        return left is right
+    one, other = left.get("openAPIV3Schema"), right.get("openAPIV3Schema")
+    if one is None or other is None:
+        return one is other
+    return equal(one, other)

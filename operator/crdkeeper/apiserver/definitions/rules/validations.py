@@ -1,0 +1,62 @@
+"""The rules of x-kubernetes-validations around the expressions, which are not compiled here."""
+
+from typing import Any
+
+from crdkeeper.apiserver.schema import fieldreference, rules
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
+from crdkeeper.apiserver.schema.structural import conversion_error
+from crdkeeper.apiserver.schema.violation import Report
+
+_REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+
+
+def check_validations(schema: Schema, path: Path, report: Report) -> None:
+    """Reports on each rule's message, reason and fieldPath."""
+    for i, each in enumerate(schema[VALIDATIONS]):
+        at = path.child(VALIDATIONS).index(i)
+        _check_texts(each, at, report)
+        reason = each.get("reason")
+        if reason is not None and reason not in _REASONS:
+            at_reason = at.child("reason")
+            report.not_supported(rules.VALIDATION_RULE, at_reason, reason, _REASONS, as_json=True)
+        if each.get("fieldPath"):
+            _check_field_path(each["fieldPath"], schema, at.child("fieldPath"), report)
+
+
+def _check_texts(rule: dict[str, Any], path: Path, report: Report) -> None:
+    text, message = rule.get("rule", ""), rule.get("message", "")
+    if not text.strip():
+        report.required(rules.VALIDATION_RULE, path.child("rule"), "rule is not specified")
+    elif message and not message.strip():
+        report.invalid(
+            rules.VALIDATION_RULE, path.child("message"), message, "must be non-empty if specified"
+        )
+    elif _has_line_breaks(message.strip()):
+        report.invalid(rules.VALIDATION_RULE, path.child("message"), message, "must not contain line breaks")
+    elif _has_line_breaks(text.strip()) and not message.strip():
+        detail = "message must be specified if rule contains line breaks"
+        report.required(rules.VALIDATION_RULE, path.child("message"), detail)
+    expression = rule.get("messageExpression", "")
+    if expression and not expression.strip():
+        detail = "messageExpression must be non-empty if specified"
+        report.required(rules.VALIDATION_RULE, path.child("messageExpression"), detail)
+
+
+def _check_field_path(field_path: str, schema: Schema, path: Path, report: Report) -> None:
+    if not field_path.strip():
+        report.invalid(rules.VALIDATION_RULE, path, field_path, "must be non-empty if specified")
+    if _has_line_breaks(field_path):
+        report.invalid(rules.VALIDATION_RULE, path, field_path, "must not contain line breaks")
+    if conversion_error(schema) is not None:
+        return
+    try:
+        fieldreference.resolve(field_path, schema, arrays=True)
+    except fieldreference.BadReference:
+        report.invalid(rules.VALIDATION_RULE, path, field_path, "must be a valid path")
+    except fieldreference.ServerFails as fails:
+        report.leave(rules.VALIDATION_RULE, path, str(fails))
+
+
+def _has_line_breaks(text: str) -> bool:
+    return "\n" in text or "\r" in text

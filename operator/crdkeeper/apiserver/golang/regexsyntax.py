@@ -1,0 +1,386 @@
+"""Whether Go's regexp package accepts a pattern, without ever running one.
+
+Patterns are the author's, and Python's `re` takes another language and exponential time. This reads the
+syntax only, in one pass, and words errors as Go does. What depends on Go's tables or on its estimate of
+memory is left undecided.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from crdkeeper.apiserver.golang.regexclasses import is_class
+
+_MAX_REPEAT = 1000
+_LONG = 20_000
+_DEEP = 100
+_MANY_INSTRUCTIONS = 1_000_000
+
+
+class Undecided(Exception):
+    """Only Go can tell."""
+
+
+class _Bad(Exception):
+    def __init__(self, code: str, expression: str) -> None:
+        super().__init__(f"error parsing regexp: {code}: `{expression}`")
+
+
+@lru_cache(maxsize=4096)
+def error(pattern: str) -> str | None:
+    """Go's error message; None if the pattern is accepted. Raises Undecided."""
+    if len(pattern) > _LONG:
+        raise Undecided(f"patterns of more than {_LONG:,} characters are not read")
+    try:
+        _Parser(pattern).parse()
+    except _Bad as bad:
+        return str(bad)
+    return None
+
+
+class _Node:
+    """A part of the expression: how often it repeats, and how big its program gets at most."""
+
+    __slots__ = ("max", "size", "subs")
+
+    def __init__(self, subs: Sequence["_Node"] = (), max: int | None = None, size: int = 1) -> None:
+        self.subs = subs
+        self.max = max
+        self.size = size
+
+
+_ATOM = _Node()
+_OPEN = _Node()
+_BAR = _Node()
+
+
+class _Parser:
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self._at = 0
+        self._stack: list[_Node] = []
+        self._depth = 0
+
+    def parse(self) -> None:
+        last_repeat: int | None = None
+        while self._at < len(self._pattern):
+            before = self._at
+            char = self._pattern[before]
+            repeated = False
+            if char in "*+?":
+                self._at += 1
+                self._repeat(before, last_repeat, None)
+                repeated = True
+            elif char == "{":
+                repeated = self._braces(before, last_repeat)
+            else:
+                self._one(char)
+            last_repeat = before if repeated else None
+        self._collapse()
+        if _OPEN in self._stack:
+            raise _Bad("missing closing )", self._pattern)
+
+    def _one(self, char: str) -> None:
+        if char == "(":
+            if self._pattern.startswith("(?", self._at):
+                self._perl_group()
+            else:
+                self._open()
+                self._at += 1
+        elif char == "|":
+            self._concatenate()
+            self._stack.append(_BAR)
+            self._at += 1
+        elif char == ")":
+            self._collapse()
+            if len(self._stack) < 2:
+                raise _Bad("unexpected )", self._pattern)
+            inner = self._stack.pop()
+            self._stack.pop()
+            self._stack.append(_Node((inner,), size=inner.size + 2))
+            self._depth -= 1
+            self._at += 1
+        elif char == "[":
+            self._at = _class(self._pattern, self._at)
+            self._stack.append(_ATOM)
+        elif char == "\\":
+            self._escape()
+        else:
+            self._stack.append(_ATOM)
+            self._at += 1
+
+    def _open(self) -> None:
+        self._stack.append(_OPEN)
+        self._depth += 1
+        if self._depth > _DEEP:
+            raise Undecided(f"groups nest deeper than {_DEEP} levels")
+
+    def _concatenate(self) -> None:
+        """Joins what stands after the last bracket or bar into one node."""
+        subs: list[_Node] = []
+        while self._stack and self._stack[-1] is not _OPEN and self._stack[-1] is not _BAR:
+            subs.append(self._stack.pop())
+        self._stack.append(_joined(subs))
+
+    def _collapse(self) -> None:
+        """Joins what stands after the last bracket, alternatives and all."""
+        self._concatenate()
+        subs: list[_Node] = []
+        while self._stack and self._stack[-1] is not _OPEN:
+            each = self._stack.pop()
+            if each is not _BAR:
+                subs.append(each)
+        self._stack.append(_joined(subs))
+
+    def _repeat(self, before: int, last_repeat: int | None, limits: tuple[int, int] | None) -> None:
+        if self._pattern.startswith("?", self._at):
+            self._at += 1
+        if last_repeat is not None:
+            raise _Bad("invalid nested repetition operator", self._pattern[last_repeat : self._at])
+        operator = self._pattern[before : self._at]
+        if not self._stack or self._stack[-1] is _OPEN or self._stack[-1] is _BAR:
+            raise _Bad("missing argument to repetition operator", operator)
+        sub = self._stack.pop()
+        if limits is None:
+            self._stack.append(_Node((sub,), size=sub.size + 2))
+            return
+        low, high = limits
+        node = _Node((sub,), low if high < 0 else high, size=(sub.size + 1) * max(low, high, 1) + 1)
+        if high == 0:
+            node.max = 0
+        if (low >= 2 or high >= 2) and not _repeats_within(node, _MAX_REPEAT):
+            raise _Bad("invalid repeat count", operator)
+        if node.size > _MANY_INSTRUCTIONS:
+            raise Undecided("the repetitions may need more memory than Go allows")
+        self._stack.append(node)
+
+    def _braces(self, before: int, last_repeat: int | None) -> bool:
+        parsed = _limits(self._pattern, before)
+        if parsed is None:
+            self._stack.append(_ATOM)
+            self._at += 1
+            return False
+        low, high, self._at = parsed
+        if low < 0 or low > _MAX_REPEAT or high > _MAX_REPEAT or 0 <= high < low:
+            raise _Bad("invalid repeat count", self._pattern[before : self._at])
+        self._repeat(before, last_repeat, (low, high))
+        return True
+
+    def _perl_group(self) -> None:
+        pattern, start = self._pattern, self._at
+        rest = pattern[start : start + 5]
+        named = 4 if len(pattern) - start > 4 and rest[2:4] == "P<" else 0
+        if len(pattern) - start > 3 and rest[2:3] == "<":
+            named = 3
+        if named:
+            end = pattern.find(">", start)
+            if end < 0:
+                raise _Bad("invalid named capture", pattern[start:])
+            name = pattern[start + named : end]
+            if not name or not all(each == "_" or (each.isascii() and each.isalnum()) for each in name):
+                raise _Bad("invalid named capture", pattern[start : end + 1])
+            self._open()
+            self._at = end + 1
+            return
+        at, negative, saw_flag = start + 2, False, False
+        while at < len(pattern):
+            char = pattern[at]
+            at += 1
+            if char in "imsU":
+                saw_flag = True
+            elif char == "-" and not negative:
+                negative, saw_flag = True, False
+            elif char in ":)" and (saw_flag or not negative):
+                if char == ":":
+                    self._open()
+                self._at = at
+                return
+            else:
+                break
+        raise _Bad("invalid or unsupported Perl syntax", pattern[start:at])
+
+    def _escape(self) -> None:
+        pattern, at = self._pattern, self._at
+        follower = pattern[at + 1 : at + 2]
+        if follower and follower in "AbBz":
+            self._at += 2
+        elif follower == "C":
+            raise _Bad("invalid escape sequence", pattern[at : at + 2])
+        elif follower == "Q":
+            end = pattern.find("\\E", at + 2)
+            literal = pattern[at + 2 : end if end >= 0 else len(pattern)]
+            self._stack.extend(_ATOM for _ in literal)
+            self._at = end + 2 if end >= 0 else len(pattern)
+            return
+        elif follower and follower in "pP":
+            self._at = _unicode_class(pattern, at)
+        elif follower and follower in "dDsSwW":
+            self._at += 2
+        else:
+            _, self._at = _char_escape(pattern, at)
+        self._stack.append(_ATOM)
+
+
+def _joined(subs: Sequence[_Node]) -> _Node:
+    if len(subs) == 1:
+        return subs[0]
+    return _Node(
+        tuple(each for each in subs if each is not _ATOM), size=sum(each.size + 1 for each in subs) + 1
+    )
+
+
+def _repeats_within(node: _Node, limit: int) -> bool:
+    if node.max is not None:
+        if node.max == 0:
+            return True
+        if node.max > limit:
+            return False
+        limit //= node.max
+    return all(_repeats_within(each, limit) for each in node.subs)
+
+
+def _limits(pattern: str, at: int) -> tuple[int, int, int] | None:
+    """{n}, {n,} or {n,m} as (n, m or -1, the place after); n = -1 if too big; None if it is literal."""
+    low, at = _integer(pattern, at + 1)
+    if low is None or at >= len(pattern):
+        return None
+    high: int | None = low
+    if pattern[at] == ",":
+        at += 1
+        if pattern.startswith("}", at):
+            high = -1
+        else:
+            high, at = _integer(pattern, at)
+            if high is None:
+                return None
+            if high < 0:
+                low = -1
+    if not pattern.startswith("}", at):
+        return None
+    return low, high if high is not None else -1, at + 1
+
+
+def _integer(pattern: str, at: int) -> tuple[int | None, int]:
+    start = at
+    while at < len(pattern) and pattern[at] in "0123456789":
+        at += 1
+    digits = pattern[start:at]
+    if not digits or (len(digits) > 1 and digits[0] == "0"):
+        return None, at
+    return (-1 if len(digits) > 9 else int(digits)), at
+
+
+_ESCAPED = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+_HEX = "0123456789abcdefABCDEF"
+
+
+def _char_escape(pattern: str, start: int) -> tuple[int, int]:
+    """The character that an escape stands for, and the place after it."""
+    at = start + 1
+    if at >= len(pattern):
+        raise _Bad("trailing backslash at end of expression", "")
+    char = pattern[at]
+    at += 1
+    if char in "01234567":
+        if char == "0" or pattern[at : at + 1] in tuple("01234567"):
+            value = int(char)
+            for _ in range(2):
+                if pattern[at : at + 1] not in tuple("01234567"):
+                    break
+                value = value * 8 + int(pattern[at])
+                at += 1
+            return value, at
+    elif char == "x":
+        return _hex_escape(pattern, start, at)
+    elif char in _ESCAPED:
+        return _ESCAPED[char], at
+    elif char.isascii() and not char.isalnum():
+        return ord(char), at
+    raise _Bad("invalid escape sequence", pattern[start:at])
+
+
+def _hex_escape(pattern: str, start: int, at: int) -> tuple[int, int]:
+    if at >= len(pattern):
+        raise _Bad("invalid escape sequence", pattern[start:at])
+    if pattern[at] != "{":
+        digits = pattern[at : at + 2]
+        if len(digits) < 2 or any(each not in _HEX for each in digits):
+            raise _Bad("invalid escape sequence", pattern[start : at + 2])
+        return int(digits, 16), at + 2
+    at += 1
+    value, digits = 0, ""
+    while at < len(pattern):
+        char = pattern[at]
+        at += 1
+        if char == "}" and digits:
+            return value, at
+        if char not in _HEX:
+            break
+        digits += char
+        value = value * 16 + int(char, 16)
+        if value > 0x10FFFF:
+            break
+    raise _Bad("invalid escape sequence", pattern[start:at])
+
+
+def _unicode_class(pattern: str, start: int) -> int:
+    """The place after \\pN or \\p{Name}."""
+    at = start + 2
+    if pattern.startswith("{", at):
+        end = pattern.find("}", start)
+        if end < 0:
+            raise _Bad("invalid character class range", pattern[start:])
+        name, at = pattern[at + 1 : end], end + 1
+    else:
+        name, at = pattern[at : at + 1], at + 1
+    if not is_class(name.removeprefix("^")):
+        raise _Bad("invalid character class range", pattern[start:at])
+    return at
+
+
+_POSIX = frozenset(
+    f"[:{sign}{name}:]"
+    for sign in ("", "^")
+    for name in (
+        *("alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph"),
+        *("lower", "print", "punct", "space", "upper", "word", "xdigit"),
+    )
+)
+
+
+def _class(pattern: str, start: int) -> int:
+    """The place after [...]."""
+    at = start + 1
+    if pattern.startswith("^", at):
+        at += 1
+    first = True
+    while first or not pattern.startswith("]", at):
+        first = False
+        if pattern.startswith("[:", at) and len(pattern) - at > 2:
+            end = pattern.find(":]", at + 2)
+            if end >= 0:
+                if pattern[at : end + 2] not in _POSIX:
+                    raise _Bad("invalid character class range", pattern[at : end + 2])
+                at = end + 2
+                continue
+        pair = pattern[at : at + 2]
+        if pair in ("\\p", "\\P"):
+            at = _unicode_class(pattern, at)
+            continue
+        if len(pair) == 2 and pair[0] == "\\" and pair[1] in "dDsSwW":
+            at += 2
+            continue
+        begin = at
+        low, at = _class_char(pattern, at, start)
+        if pattern.startswith("-", at) and at + 1 < len(pattern) and pattern[at + 1] != "]":
+            high, at = _class_char(pattern, at + 1, start)
+            if high < low:
+                raise _Bad("invalid character class range", pattern[begin:at])
+    return at + 1
+
+
+def _class_char(pattern: str, at: int, start: int) -> tuple[int, int]:
+    if at >= len(pattern):
+        raise _Bad("missing closing ]", pattern[start:])
+    if pattern[at] == "\\":
+        return _char_escape(pattern, at)
+    return ord(pattern[at]), at + 1

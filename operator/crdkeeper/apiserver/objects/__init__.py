@@ -1,0 +1,1 @@
+"""Custom objects under a schema: pruned, defaulted, validated, on create and on update."""

@@ -1,0 +1,52 @@
+"""Defaults: absent fields get the defaults of their schema, from the top down (defaulting.Default)."""
+
+from typing import Any
+
+from crdkeeper.apiserver.objects.objectmeta import coerce
+from crdkeeper.apiserver.objects.objectnode import Node, copied
+from crdkeeper.apiserver.objects.prune import pruned
+
+
+def fill(value: Any, node: Node) -> None:
+    """Sets the defaults in an object or list, in place.
+
+    A null where the schema allows none counts as absent. Inside of a default that is set, further defaults
+    are.
+    """
+    if not node.has_defaults:
+        return
+    if type(value) is dict:
+        _fill_map(value, node)
+    elif type(value) is list and node.items is not None:
+        items = node.items
+        for i, each in enumerate(value):
+            if each is None and not items.nullable:
+                value[i] = copied(items.default)
+            fill(value[i], items)
+
+
+def _fill_map(value: dict[str, Any], node: Node) -> None:
+    for name, child in node.fills:
+        if name not in value:
+            value[name] = copied(child.default)
+    properties, additional = node.properties, node.additional
+    for key, each in value.items():
+        below = properties.get(key, additional)
+        if below is None or not (below.has_defaults or below.default is not None):
+            continue
+        if each is None and not below.nullable:
+            value[key] = copied(below.default)
+        fill(value[key], below)
+
+
+def prune_defaults(node: Node) -> None:
+    """Drops from the defaults of a schema what would be pruned from an object (defaulting.PruneDefaults).
+
+    A CRD may have such defaults inside of maps, where they are not checked. Raises Undecided.
+    """
+    if node.default is not None:
+        coerce(node.default, node, lenient=True)
+        node.default = pruned(node.default, node, nulls=False)[0]
+    for child in node.children():
+        if child.has_defaults or child.default is not None:
+            prune_defaults(child)

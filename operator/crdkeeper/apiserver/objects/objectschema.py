@@ -1,0 +1,265 @@
+"""What the API server does with a custom object: prunes and defaults it, and accepts or refuses it.
+
+The schema of a version is compiled once; then many objects are admitted by it. The order of work is that of a
+request: decode, prune unknown fields, drop nulls, normalize metadata, default, validate.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from crdkeeper.apiserver.objects import valuerules
+from crdkeeper.apiserver.objects.correlation import Correlated
+from crdkeeper.apiserver.objects.defaulting import fill, prune_defaults
+from crdkeeper.apiserver.objects.listtypes import check_list_types
+from crdkeeper.apiserver.objects.objectmeta import (
+    Malformed,
+    coerce,
+    object_meta,
+    unknown_fields,
+    unknown_in_embedded,
+)
+from crdkeeper.apiserver.objects.objectmetarules import check_embedded, check_root
+from crdkeeper.apiserver.objects.objectnode import Node, copied
+from crdkeeper.apiserver.objects.objectrules import RuleWalk
+from crdkeeper.apiserver.objects.prune import pruned
+from crdkeeper.apiserver.objects.validate import Validator
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.finding import (
+    INVALID,
+    Finding,
+    Findings,
+    Step,
+    Undecided,
+    below,
+    openapi_violations,
+    structural_violations,
+)
+from crdkeeper.apiserver.schema.props import Schema
+from crdkeeper.apiserver.schema.rules import Rule
+from crdkeeper.apiserver.schema.violation import OMITTED, Unchecked, Violation
+
+_WHOLE = Path("<nil>", ())
+_TOO_DEEP = "the object nests too deep"
+
+
+class CannotCompile(Exception):
+    """A schema by which no object can be judged here; the text says why."""
+
+
+@dataclass(slots=True)
+class Admitted:
+    """What becomes of an object."""
+
+    object: Any
+    """As it would be stored; None if it cannot be read."""
+    violations: list[Violation] = field(default_factory=list)
+    """Why it is refused, as in `status.details.causes`, where the field "<nil>" is none."""
+    unchecked: list[Unchecked] = field(default_factory=list)
+    """What is left to the API server, so that the object may be refused for more than `violations`."""
+    unknown: list[str] = field(default_factory=list)
+    """The unknown fields that were dropped, as the server's warnings name them."""
+
+    @property
+    def accepted(self) -> bool | None:
+        """Whether the server accepts the object; None if only it can tell."""
+        if self.violations:
+            return False
+        return None if self.unchecked else True
+
+
+class ObjectSchema:
+    """The schema of one version of a custom resource."""
+
+    def __init__(self, schema: Schema, *, status: bool = False) -> None:
+        """`status` says whether status is a subresource. Raises CannotCompile. See `of`."""
+        try:
+            # At the root, apiVersion, kind and metadata are known to pruning, but not coerced or checked as
+            # those of embedded resources are.
+            self._shape = Node(schema, embedded=True)
+            self._node = Node(schema)
+            prune_defaults(self._node)
+            self._validator = Validator(schema)
+            self._rules = RuleWalk(self._node)
+        except RecursionError:
+            raise CannotCompile("the schema nests too deep") from None
+        except Undecided as undecided:
+            raise CannotCompile(f"in a default: {undecided}") from None
+        self._status = status
+
+    @classmethod
+    def of(cls, schema: Schema, *, status: bool = False) -> Self:
+        """Compiles a structural schema, decoded by `props.SCHEMA`. Raises CannotCompile.
+
+        With `status`, the main endpoint is meant: it keeps the status of the old object.
+        """
+        return cls(schema, status=status)
+
+    @property
+    def node(self) -> Node:
+        """The schema as a tree, with the defaults as they are set."""
+        return self._node
+
+    def admit(self, obj: Any, old: Any = None) -> Admitted:
+        """What becomes of an object that is created, or that replaces `old`; neither is changed.
+
+        apiVersion and kind are not compared with those of the resource, nor is the namespace checked, nor
+        what else in metadata an update must keep: only the request shows them.
+        """
+        try:
+            return self._admit(obj, old)
+        except RecursionError:
+            return Admitted(None, [], [Unchecked(valuerules.SCHEMA, _WHOLE, _TOO_DEEP)])
+
+    def create(self, obj: Any, *, whole: bool = False) -> Admitted:
+        """What becomes of an object that is created, as it goes to storage; `admit` reads it again.
+
+        `whole`: as if status were no subresource.
+        """
+        return self._to_storage(obj, None, whole=whole)
+
+    def stored(self, obj: Any) -> Admitted:
+        """What is read of an object that is stored in this version: pruned and defaulted, never validated.
+
+        Violations are what makes it unreadable. At another version it is read by `converted` of that one.
+        """
+        return self._as_read(obj, lenient=True, defaults=True)
+
+    def converted(self, obj: Any) -> Admitted:
+        """What is left of an object that was converted to this version: pruned, but not defaulted.
+
+        So it is read at a version that it is not stored in (schemaCoercingConverter in
+        k8s.io/apiextensions-apiserver), and so it is stored if this is the storage version. Violations are
+        what makes it unreadable.
+        """
+        return self._as_read(obj, lenient=False, defaults=False)
+
+    def rewrite(self, current: Any) -> Admitted:
+        """What becomes of an update that sends the object just as it is read, as it goes to storage."""
+        return self._to_storage(current, current)
+
+    def _to_storage(self, obj: Any, old: Any, *, whole: bool = False) -> Admitted:
+        try:
+            return self._admit(obj, old, raw=True, whole=whole)
+        except RecursionError:
+            return Admitted(None, [], [Unchecked(valuerules.SCHEMA, _WHOLE, _TOO_DEEP)])
+
+    def _as_read(self, obj: Any, *, lenient: bool, defaults: bool) -> Admitted:
+        try:
+            value, findings, _ = self._read(obj, lenient=lenient, defaults=defaults)
+        except Undecided as undecided:
+            return Admitted(None, [], [_left(valuerules.DECODE, undecided)])
+        except RecursionError:
+            return Admitted(None, [], [Unchecked(valuerules.DECODE, _WHOLE, _TOO_DEEP)])
+        return Admitted(None, structural_violations(findings)) if findings else Admitted(value)
+
+    def _admit(self, obj: Any, old: Any, *, raw: bool = False, whole: bool = False) -> Admitted:
+        """`raw`: `old` was read from storage and stays as it is, and what is stored is not read again."""
+        admitted = Admitted(None)
+        try:
+            value, findings, admitted.unknown = self._read(obj, lenient=False)
+            before = copied(old) if raw or old is None else self._read(old, lenient=True)[0]
+        except Undecided as undecided:
+            admitted.unchecked.append(_left(valuerules.DECODE, undecided))
+            return admitted
+        if findings:
+            admitted.violations += structural_violations(findings)
+            return admitted
+        if before is None:
+            for key in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+                value.get("metadata", {}).pop(key, None)
+        if self._status and not whole:
+            _keep_status(value, before)
+        self._validate(value, before, admitted)
+        # What is stored is read again, and has the defaults of a status that was not taken from the request.
+        if not raw:
+            fill(value, self._node)
+        admitted.object = value
+        return admitted
+
+    def _read(self, obj: Any, *, lenient: bool, defaults: bool = True) -> tuple[Any, Findings, list[str]]:
+        """The object as the server decodes it, what keeps it from doing so, and the unknown fields.
+
+        `lenient` is how objects are read from storage. Raises Undecided.
+        """
+        if not isinstance(obj, dict):
+            return None, [Finding(valuerules.DECODE, INVALID, OMITTED, "must be an object")], []
+        found: list[Finding] = []
+        for key in ("apiVersion", "kind"):
+            if key in obj and not isinstance(obj[key], str):
+                bad = Finding(valuerules.DECODE, INVALID, obj[key], "must be a string")
+                found += below(Step.FIELD, key, [bad])
+        metadata: dict[str, Any] | None = None
+        try:
+            metadata = object_meta(obj["metadata"]) if "metadata" in obj else None
+        except Malformed as error:
+            bad = Finding(valuerules.DECODE, INVALID, OMITTED, str(error))
+            found += below(Step.FIELD, "metadata", [bad])
+        if found:
+            return None, found, []
+        value, unknown = pruned(obj, self._shape)
+        unknown += unknown_fields(obj.get("metadata"), "metadata")
+        unknown = sorted(unknown + unknown_in_embedded(value, self._node))
+        malformed = coerce(value, self._node, lenient=lenient)
+        for key in ("apiVersion", "kind"):
+            if key in obj:
+                value[key] = obj[key]
+        if metadata is not None:
+            value["metadata"] = metadata
+        if defaults:
+            fill(value, self._node)
+        return value, malformed, unknown
+
+    def _validate(self, value: Any, old: Any, admitted: Admitted) -> None:
+        correlated = None if old is None else Correlated(value, old, self._node)
+        root = check_root(value.get("metadata", {}), create=old is None)
+        admitted.violations += structural_violations(root)
+        blocked = any(each.blocking for each in root)
+        undecided = False
+        try:
+            openapi = self._validator.check_update(value, correlated)
+            admitted.violations += openapi_violations(openapi)
+            blocked = blocked or any(each.blocking for each in openapi)
+        except Undecided as error:
+            admitted.unchecked.append(_left(valuerules.SCHEMA, error))
+            undecided = True
+        try:
+            embedded = check_embedded(value, self._node)
+            admitted.violations += structural_violations(embedded)
+            blocked = blocked or any(each.blocking for each in embedded)
+        except Undecided as error:
+            admitted.unchecked.append(_left(valuerules.METADATA, error))
+            undecided = True
+        if old is None or not check_list_types(old, self._node):
+            admitted.violations += structural_violations(check_list_types(value, self._node))
+        if not self._rules:
+            return
+        if blocked:
+            admitted.violations.append(_NOT_EVALUATED)
+        elif undecided:
+            reason = "whether rules are evaluated depends on what else is wrong"
+            admitted.unchecked.append(Unchecked(valuerules.VALIDATION, _WHOLE, reason))
+        else:
+            violations, unchecked = self._rules.check(value, old, correlated)
+            admitted.violations += violations
+            admitted.unchecked += unchecked
+
+
+_NOT_EVALUATED = Violation(
+    valuerules.VALIDATION,
+    _WHOLE,
+    INVALID,
+    "null",
+    "some validation rules were not checked because the object was invalid; correct the existing errors to "
+    "complete validation",
+)
+
+
+def _keep_status(value: dict[str, Any], old: Any) -> None:
+    if old is not None and "status" in old:
+        value["status"] = old["status"]
+    else:
+        value.pop("status", None)
+
+
+def _left(rule: Rule, undecided: Undecided) -> Unchecked:
+    return Unchecked(rule, _WHOLE, str(undecided))

@@ -1,0 +1,62 @@
+"""The smallest object that holds a value at a place: a default inside of metadata is judged with the rest."""
+
+from typing import Any
+
+from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.schema.props import Schema
+
+_TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}
+
+
+class Surrounding:
+    """A place in the objects of one schema, by the steps that lead there."""
+
+    __slots__ = ("_compiled", "_schema", "_steps", "_type_meta")
+
+    def __init__(self, schema: Schema, *, type_meta: bool = False) -> None:
+        """At the object itself; `type_meta` adds an apiVersion and a kind where there is none."""
+        self._schema = schema
+        self._type_meta = type_meta
+        self._steps: tuple[str | int, ...] = ()
+        self._compiled: list[Node] = []
+
+    def child(self, name: str) -> "Surrounding":
+        """At a field below."""
+        return self._below(name)
+
+    def index(self) -> "Surrounding":
+        """At an item below."""
+        return self._below(0)
+
+    def _below(self, step: str | int) -> "Surrounding":
+        found = Surrounding(self._schema, type_meta=self._type_meta)
+        found._steps = (*self._steps, step)
+        found._compiled = self._compiled
+        return found
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is the object itself."""
+        return not self._steps
+
+    @property
+    def node(self) -> Node:
+        """The object's schema, as that of a resource."""
+        if not self._compiled:
+            self._compiled.append(Node(self._schema, embedded=True))
+        return self._compiled[0]
+
+    def built(self, value: Any) -> Any:
+        """The object with the value in its place."""
+        for step in reversed(self._steps):
+            value = [value] if isinstance(step, int) else {step: value}
+        return {**_TYPE_META, **value} if self._type_meta else value
+
+    def found(self, whole: Any) -> Any:
+        """What stands in the place now; None where there is nothing."""
+        for step in self._steps:
+            if isinstance(step, int):
+                whole = whole[0] if isinstance(whole, list) and whole else None
+            else:
+                whole = whole.get(step) if isinstance(whole, dict) else None
+        return whole

@@ -1,0 +1,244 @@
+"""Validation of a value by an OpenAPI schema, as the API server does it with kube-openapi's validator.
+
+A schema is compiled once. A valid value then costs little more than a walk over it: errors, their places and
+the choice between the errors of anyOf's branches are worked out only where something is wrong.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+from crdkeeper.apiserver.objects.correlation import Correlated
+from crdkeeper.apiserver.objects.valuejunctors import AllOf, AnyOf, Junctor, Measured, Not, OneOf
+from crdkeeper.apiserver.objects.valuelimits import (
+    Check,
+    enum_check,
+    format_check,
+    invalid,
+    size_check,
+    text_check,
+)
+from crdkeeper.apiserver.objects.valuenumbers import number_check
+from crdkeeper.apiserver.objects.valuerules import SCHEMA
+from crdkeeper.apiserver.objects.valuetypes import Typing, typing_of
+from crdkeeper.apiserver.schema.finding import NO_FINDINGS, REQUIRED, Finding, Findings, Step, below
+from crdkeeper.apiserver.schema.props import Schema
+
+_SCALARS = (str, bool, int, float)
+_Part = tuple[Step, str | int, "Validator", Any]
+
+
+class Validator:
+    """The compiled validator of one schema."""
+
+    __slots__ = (
+        "_additional",
+        "_any_key",
+        "_enum",
+        "_extra",
+        "_free",
+        "_items",
+        "_junctors",
+        "_limits",
+        "_properties",
+        "_typed",
+        "_typing",
+    )
+
+    def __init__(self, schema: Schema, *, request: bool = True, nested: bool = False) -> None:
+        """For a `request`, else for a default; see `of_default`."""
+        self._typing: Typing = typing_of(schema, request=request)
+        self._typed = frozenset(
+            each for each in (*_SCALARS, list, dict) if each is not float and not self._typing.check(each())
+        )
+        """The Python types whose values all have the right type; of floats only some may be integers."""
+        self._enum = enum_check(schema)
+        self._limits = _limits(schema, self._typing)
+        self._extra = 1 if format_check(self._typing.format) is not None else 0
+        self._junctors = _junctors(schema, request)
+        self._properties = {
+            name: Validator(each, request=request, nested=nested)
+            for name, each in (schema.get("properties") or {}).items()
+        }
+        additional = None if nested and not request else schema.get("additionalProperties")
+        self._any_key = additional is not False
+        self._additional = (
+            Validator(additional, request=request, nested=nested) if isinstance(additional, dict) else None
+        )
+        items = schema.get("items")
+        self._items = Validator(items, request=request, nested=nested) if isinstance(items, dict) else None
+        self._free = frozenset(each for each in _SCALARS if self._accepts_all(each))
+
+    @classmethod
+    def of_default(cls, schema: Schema) -> Self:
+        """The validator that the server makes to check a default of a CRD (ToKubeOpenAPI).
+
+        Formats that it would otherwise ignore count as types there, int-or-string is no type, and maps inside
+        of junctors are not looked at.
+        """
+        return cls(schema, request=False)
+
+    def _accepts_all(self, kind: type) -> bool:
+        """Whether every value of a type is valid; a float may or may not pass for an integer."""
+        if kind in self._limits or self._enum or self._junctors:
+            return False
+        return kind in self._typed
+
+    def check(self, value: Any) -> Findings:
+        """What is wrong with a value. Raises Undecided, RecursionError."""
+        kind = type(value)
+        if kind in self._free:
+            return NO_FINDINGS
+        found = [*self._own(value)]
+        if kind is dict or kind is list:
+            for step, name, part, each in self._parts(value):
+                if type(each) in part._free:
+                    continue
+                said = part.check(each)
+                if said:
+                    found += below(step, name, said)
+        return found
+
+    def check_update(self, value: Any, correlated: Correlated | None, *, root: bool = True) -> Findings:
+        """The same for an update: what is wrong with a part that the update does not change is forgiven.
+
+        `correlated` is the value beside its old one; None where there is none, below which nothing is
+        forgiven. Errors of allOf, anyOf, oneOf and not are only forgiven with the whole of the value that has
+        them.
+        """
+        if correlated is None:
+            return self.check(value)
+        found = [*self._own(value)]
+        for step, name, part, each in self._parts(value):
+            if step is Step.INDEX:
+                child = correlated.index(int(name))
+            else:
+                # The version of an object is not its author's to keep.
+                hidden = root and name in ("apiVersion", "kind")
+                child = None if hidden else correlated.key(str(name))
+            said = part.check_update(each, child, root=False)
+            if said:
+                found += below(step, name, said)
+        return NO_FINDINGS if found and correlated.unchanged() else found
+
+    def measured(self, value: Any) -> Measured:
+        """The findings, and how many of the server's validators passed."""
+        typing = self._typing
+        wrong_type = typing.check(value)
+        if value is None:
+            return (*wrong_type, *self._enum_findings(value)), 0 if wrong_type else 1
+        found = [*wrong_type]
+        # The common validator, the one of junctors with its own count, and the whole.
+        count = 4
+        if typing.applies:
+            count += 1 if wrong_type else 2
+        for junctor in self._junctors:
+            said, passed = junctor.measured(value)
+            found += said
+            count += passed
+        for limit in self._limits.get(type(value), ()):
+            found += limit(value)
+        found += self._enum_findings(value)
+        kind = type(value)
+        if kind is dict:
+            found += self._forbidden(value)
+        if kind is str:
+            count += 1 + self._extra
+        elif kind is dict:
+            count += 1
+        elif kind is not bool:
+            count += 2
+        for step, name, part, each in self._parts(value):
+            said, passed = part.measured(each)
+            found += below(step, name, said)
+            count += passed
+        return found, count
+
+    def _own(self, value: Any) -> Findings:
+        """What is wrong with a value beside what is wrong with its parts."""
+        found = NO_FINDINGS if type(value) in self._typed else self._typing.check(value)
+        if value is not None:
+            for junctor in self._junctors:
+                said = junctor.check(value)
+                if said:
+                    found = (*found, *said)
+            for limit in self._limits.get(type(value), ()):
+                said = limit(value)
+                if said:
+                    found = (*found, *said)
+        if self._enum is not None:
+            said = self._enum(value)
+            if said:
+                found = (*found, *said)
+        if type(value) is dict and not self._any_key:
+            found = (*found, *self._forbidden(value))
+        return found
+
+    def _enum_findings(self, value: Any) -> Findings:
+        return self._enum(value) if self._enum is not None else NO_FINDINGS
+
+    def _forbidden(self, value: dict[str, Any]) -> Findings:
+        if self._any_key:
+            return NO_FINDINGS
+        return [_forbidden_property(key) for key in value if key not in self._properties]
+
+    def _parts(self, value: Any) -> Iterator[_Part]:
+        """The parts of a value that have a schema of their own."""
+        if type(value) is dict:
+            properties, additional = self._properties, self._additional
+            for key, each in value.items():
+                part = properties.get(key)
+                if part is not None:
+                    yield Step.FIELD, key, part, each
+                elif additional is not None:
+                    yield Step.ENTRY, key, additional, each
+        elif type(value) is list and self._items is not None:
+            items = self._items
+            for i, each in enumerate(value):
+                yield Step.INDEX, i, items, each
+
+
+def _forbidden_property(key: str) -> Finding:
+    finding = invalid(key, "is a forbidden property")
+    finding.detail = f".{key}{finding.detail}"
+    return finding
+
+
+def _limits(schema: Schema, typing: Typing) -> dict[type, tuple[Check, ...]]:
+    """The checks of values by their Python type, in the server's order."""
+    number = number_check(schema, *typing.number)
+    found: dict[type, list[Check | None]] = {
+        str: [text_check(schema), format_check(typing.format)],
+        int: [number],
+        float: [number],
+        list: [size_check(schema, "Items")],
+        dict: [size_check(schema, "Properties"), _required_check(schema.get("required", []))],
+    }
+    kept = {kind: tuple(each for each in checks if each is not None) for kind, checks in found.items()}
+    return {kind: checks for kind, checks in kept.items() if checks}
+
+
+def _required_check(required: list[str]) -> Check | None:
+    if not required:
+        return None
+
+    def check(value: dict[str, Any]) -> Findings:
+        found: list[Finding] = []
+        for key in required:
+            if key not in value:
+                found += below(Step.ENTRY, key, [Finding(SCHEMA, REQUIRED, "", "")])
+        return found
+
+    return check
+
+
+def _junctors(schema: Schema, request: bool) -> tuple[Junctor, ...]:
+    def branches(key: str) -> list[Validator]:
+        return [Validator(each, request=request, nested=True) for each in schema.get(key, ())]
+
+    found: list[Junctor] = []
+    for key, junctor in (("anyOf", AnyOf), ("oneOf", OneOf), ("allOf", AllOf)):
+        if schema.get(key):
+            found.append(junctor(branches(key)))
+    if "not" in schema:
+        found.append(Not(Validator(schema["not"], request=request, nested=True)))
+    return tuple(found)

@@ -1,0 +1,136 @@
+"""allOf, anyOf, oneOf and not, with the errors that kube-openapi chooses to show of their branches.
+
+Where no branch of anyOf or oneOf fits, the errors of the one are shown that got furthest: the one with the
+most validators passed. So each branch can be `measured`: its findings, and that number.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from crdkeeper.apiserver.objects.valuerules import SCHEMA
+from crdkeeper.apiserver.schema.finding import INVALID, NO_FINDINGS, Finding, Findings, Naming
+
+Measured = tuple[Findings, int]
+"""The findings of a value, and how many validators it passed (MatchCount)."""
+
+
+class Branch(Protocol):
+    """A schema inside of a junctor."""
+
+    def check(self, value: Any) -> Findings:
+        """What is wrong with a value."""
+
+    def measured(self, value: Any) -> Measured:
+        """The same, and how far the value got."""
+
+
+class Junctor(Protocol):
+    """One of the keywords, with its branches."""
+
+    def check(self, value: Any) -> Findings:
+        """What is wrong with a value."""
+
+    def measured(self, value: Any) -> Measured:
+        """The same, and the number of validators that count."""
+
+
+def _said(detail: str) -> Finding:
+    return Finding(SCHEMA, INVALID, "", detail, Naming.QUOTED, nowhere=True)
+
+
+def _best(results: list[Measured]) -> Measured:
+    best = results[0]
+    for each in results[1:]:
+        if each[1] > best[1]:
+            best = each
+    return best
+
+
+class AnyOf:
+    """At least one branch fits."""
+
+    def __init__(self, branches: Sequence[Branch]) -> None:
+        self._branches = branches
+
+    def check(self, value: Any) -> Findings:
+        """What is wrong with a value."""
+        for each in self._branches:
+            if not each.check(value):
+                return NO_FINDINGS
+        return self.measured(value)[0]
+
+    def measured(self, value: Any) -> Measured:
+        """The same, and the number of validators that count."""
+        results = []
+        for each in self._branches:
+            result = each.measured(value)
+            if not result[0]:
+                return result
+            results.append(result)
+        findings, count = _best(results)
+        return (_said(" must validate at least one schema (anyOf)"), *findings), count
+
+
+class OneOf:
+    """Exactly one branch fits."""
+
+    def __init__(self, branches: Sequence[Branch]) -> None:
+        self._branches = branches
+
+    def check(self, value: Any) -> Findings:
+        """What is wrong with a value."""
+        fitting = sum(1 for each in self._branches if not each.check(value))
+        return NO_FINDINGS if fitting == 1 else self.measured(value)[0]
+
+    def measured(self, value: Any) -> Measured:
+        """The same, and the number of validators that count."""
+        results = [each.measured(value) for each in self._branches]
+        fitting = [each for each in results if not each[0]]
+        if len(fitting) == 1:
+            return fitting[0]
+        words = " must validate one and only one schema (oneOf). "
+        if fitting:
+            return (_said(f"{words}Found {len(fitting)} valid alternatives"),), 0
+        findings, count = _best(results)
+        return (_said(f"{words}Found none valid"), *findings), count
+
+
+class AllOf:
+    """Every branch fits."""
+
+    def __init__(self, branches: Sequence[Branch]) -> None:
+        self._branches = branches
+
+    def check(self, value: Any) -> Findings:
+        """What is wrong with a value."""
+        return self._joined([each.check(value) for each in self._branches])
+
+    def measured(self, value: Any) -> Measured:
+        """The same, and the number of validators that count."""
+        results = [each.measured(value) for each in self._branches]
+        return self._joined([each for each, _ in results]), sum(count for _, count in results)
+
+    def _joined(self, results: list[Findings]) -> Findings:
+        bad = [each for each in results if each]
+        if not bad:
+            return NO_FINDINGS
+        none = ". None validated" if len(bad) == len(results) else ""
+        said = _said(f" must validate all the schemas (allOf){none}")
+        return (*(finding for each in bad for finding in each), said)
+
+
+class Not:
+    """The branch does not fit."""
+
+    def __init__(self, branch: Branch) -> None:
+        self._branch = branch
+
+    def check(self, value: Any) -> Findings:
+        """What is wrong with a value."""
+        if self._branch.check(value):
+            return NO_FINDINGS
+        return (_said(" must not validate the schema (not)"),)
+
+    def measured(self, value: Any) -> Measured:
+        """The same; it counts for nothing."""
+        return self.check(value), 0

@@ -1,0 +1,206 @@
+"""Reads a document as the API server's JSON decoder reads it into typed fields.
+
+What the rest of the checks see is the result: unknown fields are gone, nulls are absent, and a field that
+Go cannot tell from an absent one (false, an empty string) is absent as well.
+"""
+
+import binascii
+import re
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, Final, Protocol
+
+from crdkeeper.apiserver.schema import rules
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.violation import Report
+
+ABSENT: Final = object()
+
+
+class Type(Protocol):
+    """How one field is decoded."""
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The value, or ABSENT; a value of another type is reported and ABSENT. `raw` is not None."""
+
+
+def described(raw: Any) -> str:
+    """The JSON type of a value."""
+    if isinstance(raw, bool):
+        return "a boolean"
+    if isinstance(raw, str):
+        return "a string"
+    if isinstance(raw, int | float):
+        return "a number"
+    return "an array" if isinstance(raw, list) else "an object"
+
+
+def mismatch(raw: Any, wanted: str, path: Path, report: Report) -> Any:
+    """Reports a value of a wrong type."""
+    report.invalid(rules.DECODE, path, raw if _short(raw) else [], f"must be {wanted}, not {described(raw)}")
+    return ABSENT
+
+
+def _short(raw: Any) -> bool:
+    return isinstance(raw, bool | int | float) or (isinstance(raw, str) and len(raw) < 100)
+
+
+class Text:
+    """A string; `pointer` where an empty one differs from none."""
+
+    def __init__(self, *, pointer: bool = False) -> None:
+        self._pointer = pointer
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The string."""
+        if not isinstance(raw, str):
+            return mismatch(raw, "a string", path, report)
+        return raw if raw or self._pointer else ABSENT
+
+
+class Flag:
+    """A boolean; `pointer` where false differs from none."""
+
+    def __init__(self, *, pointer: bool = False) -> None:
+        self._pointer = pointer
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The boolean."""
+        if not isinstance(raw, bool):
+            return mismatch(raw, "a boolean", path, report)
+        return raw if raw or self._pointer else ABSENT
+
+
+class Integer:
+    """An integer of so many bits; `pointer` where zero differs from none."""
+
+    def __init__(self, bits: int = 64, *, pointer: bool = True) -> None:
+        self._pointer = pointer
+        self._limit = 1 << (bits - 1)
+        self._wanted = f"a {bits}-bit integer"
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The integer."""
+        if isinstance(raw, float) and raw.is_integer():
+            raw = int(raw)  # as a YAML file's 1.0 arrives
+        if isinstance(raw, bool) or not isinstance(raw, int) or not -self._limit <= raw < self._limit:
+            return mismatch(raw, self._wanted, path, report)
+        return raw if raw or self._pointer else ABSENT
+
+
+class Number:
+    """A floating-point number."""
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The number, as a float."""
+        if isinstance(raw, bool) or not isinstance(raw, int | float):
+            return mismatch(raw, "a number", path, report)
+        try:
+            return float(raw)
+        except OverflowError:
+            return mismatch(raw, "a 64-bit number", path, report)
+
+
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T([01]?\d|2[0-3]):[0-5]\d:[0-5]\d([.,]\d+)?(Z|[+-]([01]\d|2[0-4]):[0-5]\d)",
+    re.ASCII,
+)
+
+
+class Time:
+    """A time in RFC 3339."""
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The text."""
+        found = _TIME.fullmatch(raw) if isinstance(raw, str) else None
+        if found:
+            try:
+                date(int(found[1]) or 4, int(found[2]), int(found[3]))
+            except ValueError:
+                found = None
+        if found is None:
+            return mismatch(raw, "a time such as 2006-01-02T15:04:05Z", path, report)
+        return raw
+
+
+class Base64:
+    """Bytes in base64."""
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The bytes; none is ABSENT."""
+        if not isinstance(raw, str):
+            return mismatch(raw, "a string in base64", path, report)
+        try:
+            decoded = binascii.a2b_base64(raw.replace("\r", "").replace("\n", ""), strict_mode=True)
+        except ValueError:
+            return mismatch([], "in base64", path, report)
+        return decoded or ABSENT
+
+
+class Anything:
+    """Any JSON; null is none."""
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The value itself."""
+        return raw
+
+
+class ListOf:
+    """An array; a null in it stands for an empty item."""
+
+    def __init__(self, item: Type, empty: Any) -> None:
+        self._item = item
+        self._empty = empty
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The decoded items."""
+        if not isinstance(raw, list):
+            return mismatch(raw, "an array", path, report)
+        item = self._item
+        decoded = []
+        for i, each in enumerate(raw):
+            value = ABSENT if each is None else item.decode(each, path.index(i), report)
+            decoded.append(self._empty if value is ABSENT else value)
+        return decoded
+
+
+class MapOf:
+    """An object with keys of the author's choice."""
+
+    def __init__(self, value: Type, empty: Any) -> None:
+        self._value = value
+        self._empty = empty
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The decoded values by key."""
+        if not isinstance(raw, dict):
+            return mismatch(raw, "an object", path, report)
+        value = self._value
+        decoded = {}
+        for key, each in raw.items():
+            one = ABSENT if each is None else value.decode(each, path.key(key), report)
+            decoded[key] = self._empty if one is ABSENT else one
+        return decoded
+
+
+class Struct:
+    """An object with known fields; the others are dropped, with a warning."""
+
+    def __init__(self, fields: Mapping[str, Type]) -> None:
+        self.fields = fields
+
+    def decode(self, raw: Any, path: Path, report: Report) -> Any:
+        """The known fields that are present."""
+        if not isinstance(raw, dict):
+            return mismatch(raw, "an object", path, report)
+        fields = self.fields
+        decoded = {}
+        for key, each in raw.items():
+            kind = fields.get(key)
+            if kind is None:
+                report.warn(rules.UNKNOWN_FIELD, path.child(key), f'unknown field "{path.child(key)}"')
+            elif each is not None:
+                value = kind.decode(each, path.child(key), report)
+                if value is not ABSENT:
+                    decoded[key] = value
+        return decoded

@@ -1,0 +1,176 @@
+"""A violation in the making: known at the value that causes it, before it is known where that value stands.
+
+Each level of a value adds its step to the findings from below. So a valid object, the common case, costs no
+paths.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Final
+
+from crdkeeper.apiserver.golang.text import displayed, quote
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.rules import Rule
+from crdkeeper.apiserver.schema.violation import OMITTED, Violation
+
+INVALID: Final = "Invalid value"
+REQUIRED: Final = "Required value"
+NOT_SUPPORTED: Final = "Unsupported value"
+TOO_LONG: Final = "Too long"
+TOO_MANY: Final = "Too many"
+DUPLICATE: Final = "Duplicate value"
+FORBIDDEN: Final = "Forbidden"
+
+_BLOCKING = frozenset((REQUIRED, NOT_SUPPORTED, TOO_LONG, TOO_MANY))
+
+
+class Undecided(Exception):
+    """Only the API server can tell whether a value is valid."""
+
+
+class Step(Enum):
+    """How a finding's path goes one level down."""
+
+    FIELD = "a property"
+    ENTRY = "a property of a map, which the OpenAPI validator of the server always names with a leading dot"
+    KEY = "an entry of a map, in brackets"
+    INDEX = "an item of a list"
+
+
+class Naming(Enum):
+    """Where the message says the name of the field."""
+
+    NONE = "nowhere"
+    BEFORE = "at the beginning"
+    QUOTED = "at the beginning, in quotes"
+    AFTER = "at the end"
+    BETWEEN = "where the detail has a NUL"
+
+
+class Finding:
+    """One error of a value, with the steps that lead to it, innermost first."""
+
+    __slots__ = ("blocking", "detail", "kind", "naming", "nowhere", "rule", "steps", "value")
+
+    def __init__(
+        self,
+        rule: Rule,
+        kind: str,
+        value: Any,
+        detail: str,
+        naming: Naming = Naming.NONE,
+        *,
+        wrong_type: bool = False,
+        nowhere: bool = False,
+    ) -> None:
+        """`nowhere` is an error for which the server names the field in the message only."""
+        self.rule = rule
+        self.kind = kind
+        self.value = value
+        self.detail = detail
+        self.naming = naming
+        self.nowhere = nowhere
+        self.steps: list[tuple[Step, str | int]] = []
+        self.blocking = wrong_type or kind in _BLOCKING
+        """Whether the server evaluates no rules of x-kubernetes-validations beside it."""
+
+
+Findings = Sequence[Finding]
+NO_FINDINGS: Final[tuple[Finding, ...]] = ()
+
+
+def below(step: Step, name: str | int, findings: Findings) -> Findings:
+    """The findings of a part, as findings of the whole."""
+    for each in findings:
+        each.steps.append((step, name))
+    return findings
+
+
+def dotted(finding: Finding) -> str:
+    """The field's name as kube-openapi builds it."""
+    text = ""
+    for step, name in reversed(finding.steps):
+        if step is Step.INDEX:
+            text += f"[{name}]"
+        elif step is Step.FIELD and not text:
+            text = str(name)
+        else:
+            text += f".{name}"
+    return text
+
+
+def message(finding: Finding) -> str:
+    """The detail with the name of the field where it belongs."""
+    naming = finding.naming
+    if naming is Naming.NONE:
+        return finding.detail
+    name = dotted(finding)
+    if naming is Naming.BEFORE:
+        return name + finding.detail
+    if naming is Naming.QUOTED:
+        return quote(name) + finding.detail
+    return finding.detail + name if naming is Naming.AFTER else finding.detail.replace("\0", name, 1)
+
+
+_NOWHERE = "<nil>"
+_BARE = frozenset((REQUIRED, FORBIDDEN, TOO_LONG))
+"""Errors that show no value."""
+
+
+def _violation(finding: Finding, path: Path, detail: str) -> Violation:
+    bare = finding.kind in _BARE or finding.value is OMITTED
+    shown = None if bare else displayed(finding.value)
+    return Violation(finding.rule, path, finding.kind, shown, detail)
+
+
+def openapi_violations(findings: Findings, base: Path | None = None) -> list[Violation]:
+    """Findings of the OpenAPI validator below `base` (None: of a whole object), each message once."""
+    found: dict[str, Violation] = {}
+    for each in findings:
+        name, detail = dotted(each), message(each)
+        said = detail if each.naming is not Naming.NONE else f"{name}\0{each.kind}\0{detail}"
+        if said not in found:
+            found[said] = _violation(each, _openapi_path(each, name, base), detail)
+    return list(found.values())
+
+
+def _openapi_path(finding: Finding, name: str, base: Path | None) -> Path:
+    steps = tuple(step for _, step in reversed(finding.steps))
+    if name and not finding.nowhere:
+        return (base or Path("", ())).child(name.removeprefix("."), *steps)
+    return Path(_NOWHERE, steps) if base is None else Path(str(base), (*base.steps, *steps))
+
+
+def structural_violations(findings: Findings, base: Path | None = None) -> list[Violation]:
+    """Findings of the checks along the structural schema below `base` (None: of a whole object)."""
+    return [_violation(each, structural_path(each, base), message(each)) for each in findings]
+
+
+def structural_path(finding: Finding, base: Path | None) -> Path:
+    """The path of a finding as field.Path prints it."""
+    if base is None and not finding.steps:
+        return Path(_NOWHERE, ())
+    path = base or Path("", ())
+    for step, name in reversed(finding.steps):
+        path = _ADD[step](path, name)
+    return path
+
+
+def _field(path: Path, name: Any) -> Path:
+    return path.child(name)
+
+
+def _key(path: Path, name: Any) -> Path:
+    return path.key(name)
+
+
+def _index(path: Path, name: Any) -> Path:
+    return path.index(name)
+
+
+_ADD: dict[Step, Callable[[Path, Any], Path]] = {
+    Step.FIELD: _field,
+    Step.ENTRY: _field,
+    Step.KEY: _key,
+    Step.INDEX: _index,
+}

@@ -1,0 +1,160 @@
+# ruff: noqa: E501
+"""Values and errors of expressions; what the API server gives for them is tested in tests/cluster."""
+
+import math
+
+import pytest
+
+from crdkeeper.apiserver.cel.run.budget import Account
+from crdkeeper.apiserver.cel.run.evaluate import compile_program
+from crdkeeper.apiserver.cel.syntax.parser import parse
+from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
+from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
+from tests.unit.apiserver.cel.running import outcome, value
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("9223372036854775807 + 1", "!integer overflow"),
+        ("-9223372036854775808 - 1", "!integer overflow"),
+        ("1u - 2u", "!unsigned integer overflow"),
+        ("7 / -2", -3),
+        ("-7 % 3", -1),
+        ("1 / 0", "!division by zero"),
+        ("1 % 0", "!modulus by zero"),
+        ("1.0 / 0.0", math.inf),
+        ("dyn(1) + 1.0", "!no such overload"),
+        ("dyn(true) + 1", "!no such overload: _+_"),
+        ("dyn('a') - 'b'", "!no such overload"),
+        ("dyn([1]) < [2]", "!no such overload: _<_"),
+        ("1 == 1.0 && dyn(1u) == 1", True),
+        ("dyn(9007199254740993) == 9007199254740992.0", True),
+        ("double('NaN') == double('NaN')", False),
+        ("double('NaN') < 1.0", "!NaN values cannot be ordered"),
+        ("'a' < 'b' && b'a' < b'b' && false < true", True),
+    ],
+)
+def test_operators(expression: str, expected: object) -> None:
+    assert outcome(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("1/0 > 1 || true", True),
+        ("1/0 > 1 && false", False),
+        ("1/0 > 1 || 2 % 0 > 1", "!division by zero"),
+        ("true || 1/0 > 1", True),
+        ("{'b': 1, 'a': 2}.map(k, k).sortBy(k, k) == ['a', 'b']", True),
+        ("[1, 2].all(x, x == 1 ? 1 / 0 > 0 : 1 % 0 > 0)", "!division by zero"),
+        ("{'a': 1, 'b': 2}.map(k, k).sort() == ['a', 'b'] && 'a' in {'a': 1, 'b': 2}.map(k, k)", True),
+        ("{'a': 1, 'b': 2}.map(k, k) == ['a', 'c'] || {'a': 1}.map(k, k)[0] != 'a'", False),
+        ("dyn(1) || true", True),
+        ("dyn(1) || false", "!no such overload"),
+        ("true ? 1 : 1/0", 1),
+        ("[1, 2, 3].all(x, 10 / (x - 2) > 20)", False),
+        ("[1, 2, 3].all(x, 10 / (x - 2) != 0)", "!division by zero"),
+        ("[1, 2, 3].exists(x, 10 / (x - 2) > 5)", True),
+        ("[1, 2].exists_one(x, 1 / (x - 1) == 1)", "!division by zero"),
+        ("[0, 1].exists_one(x, x == 0 ? 1 / x > 0 : 1 % 0 > 0)", "!modulus by zero"),
+        ("[0, 1].map(x, x == 0 ? 1 / x : 1 % 0)", "!division by zero"),
+        ("[0, 1].filter(x, x == 0 ? 1 / x > 0 : 1 % 0 > 0)", "!modulus by zero"),
+        ("quantity('1') != quantity('1').add(0)", True),
+        ("quantity('1') == quantity('1').add(0)", "!no such overload"),
+        ("[1].sortBy(x, 1/0) == [1] || true", True),
+        ("dyn(1).distinct() == [1] || true", None),
+    ],
+)
+def test_errors_go_where_the_server_lets_them(expression: str, expected: object) -> None:
+    if expected is None:
+        with pytest.raises(EvaluationError, match=r"internal error: .* types\.Int is not traits\.Lister"):
+            value(expression)
+    else:
+        assert outcome(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("{'a': 1}.b", "!no such key: b"),
+        ("[1][1]", "!index out of bounds: 1"),
+        ("[1][dyn(1.5)]", "!unsupported index value 1.5 in list"),
+        ("[1][dyn('a')]", "!unsupported index type 'string' in list"),
+        ("{'a': 1}[dyn(null)]", "!invalid qualifier type: types.Null"),
+        ("{1: 'x'}[dyn(1u)]", "x"),
+        ("has({'a': {}}.a.b)", False),
+        ("has({}.a.b)", "!no such key: a"),
+        ("{'a': 1}.?b.orValue(2)", 2),
+        ("{}.?a.b.c.hasValue()", False),
+        ("optional.none().value()", "!optional.none() dereference"),
+        ("1/0 in []", False),
+        ("dyn(1.0) in [1]", True),
+        ("string(1e6) + string(100000.0) + string(1e-5)", "1e+061000001e-05"),
+        ("'%.2f|%e|%.12e|%x'.format([1234.5, 1234.5, 1.5, -255])", "1,234.50|1.234500\u00d710⁰³|1.500000\u00d710⁰⁰|-ff"),
+        ("'%s'.format([{'b': [1.0, null], 'a': duration('1s')}])", '{"a":duration("1s"), "b":[1.000000, null]}'),
+        ("'a*'.size() == 2 && 'baac'.findAll('a*') == ['', 'aa', '']", True),
+        ("'x'.matches('(' + 'a')", "!error parsing regexp: missing closing ): `(a`"),
+        ("duration('-1.5h').getMinutes()", -90),
+        ("string(duration('1.5s')) + string(timestamp('2024-01-01T00:00:00.10+01:00'))", "1.5s2024-01-01T00:00:00.1+01:00"),
+        ("timestamp('2024-03-10T12:00:00Z').getHours('America/New_York')", 8),
+        ("timestamp(0).getHours('x:30')", '!strconv.Atoi: parsing "x": invalid syntax'),
+        ("ip('1:0:0:4:0:0:0:8') == ip('1:0:0:4::8') && !isIP('01.2.3.4')", True),
+        ("url('http://a:80/b%20c?x=1#y').getEscapedPath()", "/b%20c"),
+        ("semver('v1', true).minor()", 0),
+        ("[[1], [2, [3]]].flatten(2) == [1, 2, 3]", True),
+        ("['b', 'a'].sort()[0] + ['b', 'a'].sortBy(x, x)[1]", "ab"),
+        ("format.dns1035Label().validate('1a').value()[0].startsWith('a DNS-1035 label')", True),
+    ],
+)  # fmt: skip
+def test_selection_and_library(expression: str, expected: object) -> None:
+    assert outcome(expression) == expected
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "lists.range(1000).map(a, lists.range(1000).map(b, lists.range(1000)))",
+        "lists.range(100000000)",
+        "lists.range(900000).sort()",
+        "lists.range(200).map(x, 'x').join('').replace('', lists.range(100000).map(x, 'y').join(''))",
+        "'%.100000f'.format([1.0])",
+        "quantity('1e1000000000')",
+        "timestamp(0).getHours('Local')",
+        "[].sum()",
+        "{'a': 1, 'b': 2}.map(k, k)[0]",
+        "{'a': 1, 'b': 2}.map(k, k).sortBy(k, 1)",
+        "{'a': 1, 'b': 2}.map(k, k).filter(k, true).join()",
+        "[] + {'a': 1, 'b': 2}.transformList(k, v, v) == [1, 2]",
+    ],
+)
+def test_what_only_the_server_can_tell_is_left_to_it(expression: str) -> None:
+    with pytest.raises(Indeterminate):
+        value(expression)
+
+
+def test_a_deep_expression_ends() -> None:
+    compared = " == ".join(["[" * 60 + "1" + "]" * 60] * 2)
+    assert value(compared) is True
+    long = " + ".join(["1"] * 200)
+    assert value(long) == 200
+
+
+def test_an_account_adds_up_the_cost_of_all_rules() -> None:
+    program = compile_program(parse("lists.range(1000).all(x, x >= 0)"))
+    account = Account()
+    program.evaluate({}, account)
+    spent = Account().left - account.left
+    assert 1000 < spent < 100_000
+    account.left = spent
+    assert program.evaluate({}, account) is True
+    with pytest.raises(Indeterminate):
+        program.evaluate({}, account)
+
+
+def test_old_self_may_be_absent_or_optional() -> None:
+    program = compile_program(parse("oldSelf.orValue(1) == 1"))
+    assert program.evaluate({"oldSelf": NONE}) is True
+    assert program.evaluate({"oldSelf": OptionalValue(2)}) is False
+    with pytest.raises(EvaluationError, match=r"no such attribute\(s\): oldSelf"):
+        program.evaluate({})

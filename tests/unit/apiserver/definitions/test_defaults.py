@@ -1,0 +1,200 @@
+"""Defaults: pruned, valid, and with good metadata, in the API server's words."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.apiserver.definitions.rules.defaults import check_defaults, has_unpruned_defaults
+from crdkeeper.apiserver.schema.fieldpath import root
+from crdkeeper.apiserver.schema.props import SCHEMA
+from crdkeeper.apiserver.schema.violation import Report
+
+TEXT = {"type": "string"}
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+
+
+def checked(schema: dict[str, Any]) -> Report:
+    report = Report()
+    decoded = SCHEMA.decode({"type": "object", "properties": {"a": schema}}, root("s"), Report())
+    check_defaults(decoded, root("s"), report)
+    return report
+
+
+def has_unknown(schema: dict[str, Any], default: Any) -> bool:
+    report = checked({**schema, "default": default})
+    return any(each.detail == "must not have unknown fields" for each in report.violations)
+
+
+@pytest.mark.parametrize(
+    ("schema", "default", "unknown"),
+    [
+        ({"type": "object"}, {}, False),
+        ({"type": "object"}, {"b": 1}, True),
+        ({"type": "object", "properties": {"b": TEXT}}, {"b": "x"}, False),
+        ({"type": "object", "properties": {"b": {"type": "object"}}}, {"b": {"c": 1}}, True),
+        ({"type": "object", "additionalProperties": TEXT}, {"b": "x"}, False),
+        # additionalProperties: true keeps the fields, but not those inside of them.
+        ({"type": "object", "additionalProperties": True}, {"b": 1}, False),
+        ({"type": "object", "additionalProperties": True}, {"b": {"c": 1}}, True),
+        ({"type": "array", "items": {"type": "object"}}, [{"b": 1}], True),
+        ({"type": "array", "items": TEXT}, ["b"], False),
+        ({"type": "object", PRESERVE: True}, {"b": {"c": 1}}, False),
+        # Pruning begins again in the fields that are known.
+        ({"type": "object", PRESERVE: True, "properties": {"b": {"type": "object"}}}, {"b": {"c": 1}}, True),
+        ({PRESERVE: True, "items": {"type": "object"}}, [{"b": 1}], False),
+        (TEXT, {"b": 1}, True),
+    ],
+)
+def test_unknown_fields(schema: dict[str, Any], default: Any, unknown: bool) -> None:
+    assert has_unknown(schema, default) is unknown
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "default": "x"},
+        {"type": "string", "maxLength": 1, "enum": ["x"], "default": "x"},
+        {"type": "integer", "minimum": 0, "maximum": 5, "default": 5},
+        {"type": "integer", "default": 2.0},
+        {"type": "number", "default": 1.5},
+        {"type": "boolean", "default": False},
+        {"x-kubernetes-int-or-string": True, "default": "10%"},
+        {"x-kubernetes-int-or-string": True, "default": 1.5},
+        {PRESERVE: True, "default": 1},
+        {"type": "array", "items": TEXT, "default": ["x"]},
+        # List types are not checked in defaults.
+        {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set", "default": ["x", "x"]},
+        {"type": "object", "properties": {"b": TEXT}, "required": ["b"], "default": {"b": "x"}},
+    ],
+)
+def test_valid(schema: dict[str, Any]) -> None:
+    assert checked(schema) == Report()
+
+
+INVALID: list[tuple[dict[str, Any], str]] = [
+    (
+        {"type": "string", "default": 1},
+        ': Invalid value: "integer":  in body must be of type string: "integer"',
+    ),
+    (
+        {"type": "array", "items": TEXT, "default": True},
+        ': Invalid value: "boolean":  in body must be of type array: "boolean"',
+    ),
+    (
+        {"type": "string", "enum": ["a", "b"], "default": "c"},
+        ': Unsupported value: "c": supported values: "a", "b"',
+    ),
+    ({"type": "integer", "enum": [1, 2], "default": 3}, ': Unsupported value: 3: supported values: "1", "2"'),
+    ({"type": "string", "maxLength": 1, "default": "ab"}, ": Too long: may not be more than 1 byte"),
+    (
+        {"type": "string", "minLength": 3, "default": "ab"},
+        ': Invalid value: "ab":  in body should be at least 3 chars long',
+    ),
+    (
+        {"type": "integer", "maximum": 1, "default": 2},
+        ": Invalid value: 2:  in body should be less than or equal to 1",
+    ),
+    (
+        {"type": "integer", "maximum": 2, "exclusiveMaximum": True, "default": 2},
+        ": Invalid value: 2:  in body should be less than 2",
+    ),
+    (
+        {"type": "number", "minimum": 1.5, "exclusiveMinimum": True, "default": 1.5},
+        ": Invalid value: 1.5:  in body should be greater than 1.5",
+    ),
+    (
+        {"type": "array", "items": {"type": "integer"}, "default": ["a"]},
+        '.[0]: Invalid value: "string": [0] in body must be of type integer: "string"',
+    ),
+    (
+        {"type": "array", "items": TEXT, "maxItems": 1, "default": ["a", "b"]},
+        ": Too many: 2: must have at most 1 item",
+    ),
+    (
+        {"type": "array", "items": TEXT, "minItems": 1, "default": []},
+        ": Invalid value: 0:  in body should have at least 1 items",
+    ),
+    (
+        {"type": "object", "minProperties": 1, "default": {}},
+        ": Invalid value: 0:  in body should have at least 1 properties",
+    ),
+    (
+        {"type": "object", "properties": {"q": TEXT}, "default": {"q": 1}},
+        '.q: Invalid value: "integer": q in body must be of type string: "integer"',
+    ),
+    (
+        {"type": "object", "additionalProperties": TEXT, "default": {"k": 5}},
+        '.k: Invalid value: "integer": .k in body must be of type string: "integer"',
+    ),
+    ({"type": "object", "properties": {"b": TEXT}, "required": ["b"], "default": {}}, ".b: Required value"),
+]
+
+
+@pytest.mark.parametrize(("schema", "said"), INVALID)
+def test_invalid(schema: dict[str, Any], said: str) -> None:
+    report = checked(schema)
+    assert [f"{each.path}: {each.message}" for each in report.violations] == [
+        f"s.properties[a].default{said}"
+    ]
+    assert report.unchecked == []
+
+
+EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, PRESERVE: True}
+
+
+@pytest.mark.parametrize(
+    ("default", "said"),
+    [
+        ({}, [".apiVersion: Required value", ".kind: Required value"]),
+        ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"a": "b"}}}, []),
+        (
+            {"apiVersion": "v1", "kind": "Pod", "metadata": []},
+            [
+                ".metadata: Invalid value: []: "
+                "json: cannot unmarshal array into Go value of type v1.ObjectMeta"
+            ],
+        ),
+        (
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": 1}},
+            [
+                '.metadata: Invalid value: {"name":1}: json: cannot unmarshal number into Go struct field '
+                "ObjectMeta.name of type string"
+            ],
+        ),
+    ],
+)
+def test_embedded_resources(default: Any, said: list[str]) -> None:
+    report = checked({**EMBEDDED, "default": default})
+    assert [f"{each.path}: {each.message}" for each in report.violations] == [
+        f"s.properties[a].default{each}" for each in said
+    ]
+
+
+def test_metadata_is_judged_with_the_resource_around_it() -> None:
+    name = {"type": "string", "default": "a/b"}
+    metadata = {"type": "object", "properties": {"name": name}}
+    report = checked({**EMBEDDED, "properties": {"metadata": metadata}})
+    assert [f"{each.path}: {each.message}" for each in report.violations] == [
+        "s.properties[a].properties[metadata].properties[name].default: Invalid value: "
+        '"a/b": must result in valid metadata: metadata.name: Invalid value: "a/b": may not contain \'/\''
+    ]
+
+
+def test_several_errors_at_once() -> None:
+    b = {"type": "array", "items": TEXT}
+    report = checked({"type": "object", "properties": {"b": b}, "required": ["c"], "default": {"b": [1, 2]}})
+    assert [str(each.path).removeprefix("s.properties[a].default") for each in report.violations] == [
+        ".c",
+        ".b[0]",
+        ".b[1]",
+    ]
+
+
+def test_unknown_fields_may_stay_where_the_old_schema_had_some() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "object", "default": {"b": 1}}}}
+    decoded = SCHEMA.decode(schema, root("s"), Report())
+    report = Report()
+    check_defaults(decoded, root("s"), report, must_be_pruned=False)
+    assert report == Report()
+    assert has_unpruned_defaults(decoded)
+    assert not has_unpruned_defaults(SCHEMA.decode(EMBEDDED, root("s"), Report()))

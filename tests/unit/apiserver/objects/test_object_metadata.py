@@ -1,0 +1,83 @@
+"""The rules of an object's own metadata, and of the resources embedded in it."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.apiserver.objects.samples import EMBEDDED, admitted, resource, said, thing
+
+SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters"
+
+
+def own(metadata: Any, *, old: Any = None) -> list[str]:
+    before = None if old is None else {**thing(), "metadata": old}
+    return said(resource().admit({**thing(), "metadata": metadata}, before))
+
+
+@pytest.mark.parametrize("metadata", [{"name": "a.b"}, {"generateName": "a-"}, {"generateName": "a--"}])
+def test_good_names(metadata: Any) -> None:
+    assert own(metadata) == []
+
+
+@pytest.mark.parametrize(
+    ("metadata", "fields"),
+    [
+        ({"name": "A"}, ["metadata.name"]),
+        ({"name": "a", "generateName": "AA"}, ["metadata.generateName"]),
+        # The server looks at the prefix without its dash and the letter before, but then at the name.
+        ({"generateName": "A-"}, ["metadata.name"]),
+        ({"generateName": "AA-"}, ["metadata.generateName", "metadata.name"]),
+    ],
+)
+def test_bad_names(metadata: Any, fields: list[str]) -> None:
+    words = own(metadata)
+    assert [each.partition(":")[0] for each in words] == fields
+    assert all(SUBDOMAIN in each for each in words)
+
+
+def test_no_name() -> None:
+    assert own({}) == ["metadata.name: Required value: name or generateName is required"]
+
+
+def test_finalizers_are_checked_on_creation_only() -> None:
+    bad = {"name": "a", "finalizers": ["a b"]}
+    assert [each.partition(":")[0] for each in own(bad)] == ["metadata.finalizers"]
+    assert own(bad, old={"name": "a"}) == []
+
+
+def test_labels_are_checked_always() -> None:
+    bad = {"name": "a", "labels": {"a b": "-"}}
+    assert [each.partition(":")[0] for each in own(bad, old=bad)] == ["metadata.labels", "metadata.labels"]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({}, ["spec.a.apiVersion: Required value", "spec.a.kind: Required value"]),
+        (
+            {"apiVersion": "", "kind": ""},
+            [
+                'spec.a.apiVersion: Invalid value: "": must not be empty',
+                'spec.a.kind: Invalid value: "": must not be empty',
+            ],
+        ),
+        (
+            {"apiVersion": "a/b/c", "kind": "Pod"},
+            ['spec.a.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c'],
+        ),
+        (
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a/b"}},
+            ["spec.a.metadata.name: Invalid value: \"a/b\": may not contain '/'"],
+        ),
+        (
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"ownerReferences": [{"apiVersion": "v1"}]}},
+            [
+                f"spec.a.metadata.ownerReferences[0].{key}: Required value: must not be empty"
+                for key in ("kind", "name", "uid")
+            ],
+        ),
+        ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": ""}}, []),
+    ],
+)
+def test_embedded(value: Any, words: list[str]) -> None:
+    assert said(admitted(EMBEDDED, value)) == words

@@ -1,0 +1,149 @@
+"""Rules of x-kubernetes-validations over objects; the words were seen on the API server."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectrules import RuleWalk
+from tests.unit.apiserver.objects.samples import (
+    EMBEDDED,
+    INTEGER,
+    TEXT,
+    admitted,
+    decoded,
+    resource,
+    said,
+    thing,
+)
+
+
+def ruled(schema: dict[str, Any], *rules: dict[str, Any]) -> dict[str, Any]:
+    return schema | {"x-kubernetes-validations": list(rules)}
+
+
+def rule(text: str, **fields: Any) -> dict[str, Any]:
+    return {"rule": text, **fields}
+
+
+OBJECT = {"type": "object", "properties": {"b": TEXT, "c": INTEGER}}
+
+ON_CREATION: list[tuple[dict[str, Any], Any, list[str]]] = [
+    (ruled(INTEGER, rule("self > 1")), 2, []),
+    (ruled(INTEGER, rule("self > 1")), 1, ["spec.a: Invalid value: 1: failed rule: self > 1"]),
+    (ruled(TEXT, rule("false", message=" no ")), "x", ['spec.a: Invalid value: "x": no']),
+    # Objects and arrays are not shown.
+    (ruled(OBJECT, rule("has(self.b)", message="no b")), {}, ["spec.a: Invalid value: no b"]),
+    (ruled(OBJECT, rule("false", reason="FieldValueForbidden")), {},
+        ["spec.a: Forbidden: failed rule: false"]),
+    (ruled(OBJECT, rule("false", reason="FieldValueRequired", message="m")), {},
+        ["spec.a: Required value: m"]),
+    (ruled(OBJECT, rule("false", reason="FieldValueDuplicate")), {}, ["spec.a: Duplicate value"]),
+    (ruled(OBJECT, rule("false", fieldPath=".b")), {}, ["spec.a.b: Invalid value: failed rule: false"]),
+    (ruled(INTEGER, rule("false", messageExpression="'got ' + string(self)")), 5,
+        ["spec.a: Invalid value: 5: got 5"]),
+    # A message that is empty, has line breaks or fails is not used.
+    (ruled(INTEGER, rule("false", message="m", messageExpression="' '")), 5, ["spec.a: Invalid value: 5: m"]),
+    (ruled(INTEGER, rule("false", message="m", messageExpression="'a\\nb'")), 5,
+        ["spec.a: Invalid value: 5: m"]),
+    (ruled(INTEGER, rule("false", message="m", messageExpression="string(1 / 0)")), 5,
+        ["spec.a: Invalid value: 5: m"]),
+    (
+        ruled(INTEGER, rule("1 / self > 0")),
+        0,
+        ['spec.a: Invalid value: "integer": division by zero evaluating rule: 1 / self > 0'],
+    ),
+    (
+        ruled({"x-kubernetes-int-or-string": True}, rule("self > 0")),
+        "x",
+        [
+            "spec.a: Invalid value: \"\": 'no such overload': call arguments did not match a supported "
+            "operator, function or macro signature for rule: self > 0"
+        ],
+    ),
+    # A null has no rules; a transition has none without an old value.
+    (ruled(TEXT | {"nullable": True}, rule("false")), None, []),
+    (ruled(TEXT, rule("self == oldSelf")), "x", []),
+    (ruled(TEXT, rule("oldSelf.hasValue()", optionalOldSelf=True)), "x",
+     ['spec.a: Invalid value: "x": failed rule: oldSelf.hasValue()']),
+    (ruled({"type": "array", "items": ruled(INTEGER, rule("self > 1"))}), [2, 1],
+     ["spec.a[1]: Invalid value: 1: failed rule: self > 1"]),
+    ({"type": "object", "additionalProperties": ruled(INTEGER, rule("self > 1"))}, {"k": 1},
+     ["spec.a[k]: Invalid value: 1: failed rule: self > 1"]),
+    (ruled(EMBEDDED, rule("self.kind == 'Pod' && self.metadata.name == 'x'", message="m")),
+     {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "y"}}, ["spec.a: Invalid value: m"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "value", "words"), ON_CREATION)
+def test_on_creation(schema: dict[str, Any], value: Any, words: list[str]) -> None:
+    assert said(admitted(schema, value)) == words
+
+
+MAP_LIST = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+    "items": ruled(
+        {"type": "object", "required": ["name"], "properties": {"name": TEXT, "c": INTEGER}},
+        rule("self.c >= oldSelf.c", message="shrinks"),
+    ),
+}
+KEPT = ruled(TEXT, rule("self == oldSelf", message="immutable"))
+POSITIVE = ruled(INTEGER, rule("self > 0", message="positive"))
+ON_UPDATE: list[tuple[dict[str, Any], Any, Any, list[str]]] = [
+    (KEPT, "x", "x", []),
+    (KEPT, "x", "y", ['spec.a: Invalid value: "y": immutable']),
+    (KEPT, ..., "y", []),
+    # What the update leaves unchanged is forgiven, but not to transitions.
+    (POSITIVE, -1, -1, []),
+    (POSITIVE, -1, -2, ["spec.a: Invalid value: -2: positive"]),
+    (ruled(INTEGER, rule("self > oldSelf", message="grows")), 1, 1, ["spec.a: Invalid value: 1: grows"]),
+    # Errors of evaluation are never forgiven.
+    (ruled(INTEGER, rule("1 / self > 0")), 0, 0,
+     ['spec.a: Invalid value: "integer": division by zero evaluating rule: 1 / self > 0']),
+    ({"type": "object", "additionalProperties": POSITIVE}, {"k": -1}, {"k": -1, "l": -1},
+     ["spec.a[l]: Invalid value: -1: positive"]),
+    # Items of map lists are found again by their keys; those of other lists are not.
+    (MAP_LIST, [{"name": "x", "c": 2}], [{"name": "y", "c": 0}, {"name": "x", "c": 1}],
+     ["spec.a[1]: Invalid value: shrinks"]),
+    ({"type": "array", "items": POSITIVE}, [-1], [-1], []),
+    ({"type": "array", "items": POSITIVE}, [-1], [-1, 1], ["spec.a[0]: Invalid value: -1: positive"]),
+    (ruled(INTEGER, rule("oldSelf.orValue(0) < self", optionalOldSelf=True, message="grows")), 1, 1,
+     ["spec.a: Invalid value: 1: grows"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "old", "new", "words"), ON_UPDATE)
+def test_on_update(schema: dict[str, Any], old: Any, new: Any, words: list[str]) -> None:
+    before = thing() if old is ... else thing(a=old)
+    assert said(resource(a=schema).admit(thing(a=new), before)) == words
+
+
+def test_rules_wait_until_the_object_has_the_right_types() -> None:
+    schema = {"type": "object", "properties": {"b": TEXT, "c": ruled(INTEGER, rule("false"))}}
+    assert said(admitted(schema, {"b": 1, "c": 1})) == [
+        'spec.a.b: Invalid value: "integer": spec.a.b in body must be of type string: "integer"',
+        "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
+        "correct the existing errors to complete validation",
+    ]
+
+
+def test_a_bad_value_of_the_right_type_keeps_no_rule_back() -> None:
+    schema = ruled(INTEGER | {"minimum": 5}, rule("self > 1"))
+    assert len(said(admitted(schema, 1))) == 2
+
+
+def test_a_bomb_is_left_to_the_server() -> None:
+    text = "self.all(a, self.all(b, self.all(c, self.all(d, a + b + c + d != 'x'))))"
+    schema = ruled({"type": "array", "items": TEXT}, rule(text))
+    outcome = admitted(schema, [str(i) for i in range(200)])
+    assert outcome.accepted is None
+    assert [str(each.path) for each in outcome.unchecked] == ["spec.a"]
+
+
+def test_a_part_of_an_object_has_no_metadata_of_its_own() -> None:
+    # At the root of a resource, kind would be taken for the text that it always is.
+    schema = ruled({"type": "object", "properties": {"kind": INTEGER}}, rule("self.kind == 1"))
+    walk = RuleWalk(Node(decoded(schema)), root=False)
+    assert walk.check({"kind": 1}, None, None) == ([], [])

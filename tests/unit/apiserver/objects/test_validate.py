@@ -1,0 +1,154 @@
+"""The OpenAPI validator in the server's words; each line was seen on the API server."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.apiserver.objects.samples import INTEGER, PRESERVE, TEXT, admitted, said
+
+NUMBER = {"type": "number"}
+NOWHERE = '<nil>: Invalid value: "": '
+INT_OR_STRING = {"x-kubernetes-int-or-string": True}
+ANY = [{"type": "integer"}, {"type": "string"}]
+
+VALID: list[tuple[dict[str, Any], Any]] = [
+    (INTEGER, 1),
+    (INTEGER, 1.0),
+    (INTEGER | {"enum": [1]}, 1.0),
+    (NUMBER, 1),
+    (INT_OR_STRING, "50%"),
+    (INT_OR_STRING, 1.0),
+    (INT_OR_STRING | {"anyOf": ANY}, "x"),
+    (TEXT | {"maxLength": 2}, "é😀"),
+    (TEXT | {"pattern": r"^\pL+$"}, "日本"),
+    (TEXT | {"format": "nonsense"}, "x"),
+    (TEXT | {"enum": ["a", "b"]}, "b"),
+    # Go converts a float to an integer by cutting it off, and an integer to a text of one code point.
+    (NUMBER | {"enum": [1]}, 1.7),
+    (INT_OR_STRING | {"enum": ["A"]}, 65),
+    # An integer is compared with the integral part of a bound.
+    (NUMBER | {"minimum": 2.5}, 2),
+    (NUMBER | {"multipleOf": 0.1}, 0.3),
+    (INTEGER | {"multipleOf": 3}, -9),
+    ({"type": "object", "additionalProperties": True}, {"b": 1}),
+    ({"type": "array", "items": TEXT | {"nullable": True}}, [None]),
+    # Where a string with a format is wanted, an array passes for one.
+    (TEXT | {"format": "date"}, ["x"]),
+    (TEXT | {"not": {"pattern": "x"}}, "y"),
+    (TEXT | {"oneOf": [{"pattern": "x"}, {"pattern": "y"}]}, "y"),
+]
+
+
+@pytest.mark.parametrize(("schema", "value"), VALID)
+def test_valid(schema: dict[str, Any], value: Any) -> None:
+    assert said(admitted(schema, value)) == []
+
+
+INVALID: list[tuple[dict[str, Any], Any, list[str]]] = [
+    (TEXT, 1, ['spec.a: Invalid value: "integer": spec.a in body must be of type string: "integer"']),
+    (INTEGER, 1.5, ['spec.a: Invalid value: "number": spec.a in body must be of type integer: "number"',
+                    NOWHERE + 'Checked value must be of type integer (default format) in spec.a']),
+    (INTEGER | {"format": "int32"}, True,
+     ['spec.a: Invalid value: "": spec.a in body must be of type int32: ""']),
+    (INTEGER | {"format": "int32"}, 2**31,
+     [NOWHERE + 'Checked value must be of type integer with format int32 in spec.a']),
+    (TEXT | {"format": "date-time"}, 5,
+     ['spec.a: Invalid value: "int64": spec.a in body must be of type date-time: "int64"']),
+    (TEXT | {"format": "date"}, "x",
+        ['spec.a: Invalid value: "x": spec.a in body must be of type date: "x"']),
+    (INT_OR_STRING, True,
+     ['spec.a: Invalid value: "boolean": spec.a in body must be of type integer,string: "boolean"']),
+    ({"type": "array", "items": TEXT}, ["x", None],
+     ['spec.a[1]: Invalid value: "null": spec.a[1] in body must be of type string: "null"']),
+    (TEXT | {"maxLength": 1}, "ab", ["spec.a: Too long: may not be more than 1 byte"]),
+    (TEXT | {"minLength": 2}, "é",
+        ['spec.a: Invalid value: "é": spec.a in body should be at least 2 chars long']),
+    (TEXT | {"pattern": "^a$"}, "b", ["spec.a: Invalid value: \"b\": spec.a in body should match '^a$'"]),
+    (TEXT | {"enum": ["a", "b"]}, "c", ['spec.a: Unsupported value: "c": supported values: "a", "b"']),
+    # Null is in no enum, also where it is listed.
+    (TEXT | {"enum": ["a", None], "nullable": True}, None,
+     ['spec.a: Unsupported value: null: supported values: "a", "null"']),
+    (INTEGER | {"minimum": 1}, 0,
+        ["spec.a: Invalid value: 0: spec.a in body should be greater than or equal to 1"]),
+    (NUMBER | {"maximum": 2, "exclusiveMaximum": True}, 2.0,
+     ["spec.a: Invalid value: 2: spec.a in body should be less than 2"]),
+    # A bound that is no integer is an error of its own for each value.
+    (INTEGER | {"maximum": 2.5}, 1,
+     [NOWHERE + 'Maximum boundary value must be of type integer (default format) in spec.a']),
+    (INTEGER | {"maximum": 2.5}, 5_000_000,
+     [NOWHERE + 'Maximum boundary value must be of type integer (default format) in spec.a',
+      "spec.a: Invalid value: 5e+06: spec.a in body should be less than or equal to 2.5"]),
+    # A float within a billionth of an integer has the type of one.
+    (INTEGER, 1.0000000001, [NOWHERE + 'Checked value must be of type integer (default format) in spec.a']),
+    (NUMBER | {"minimum": 1e7}, 1.5,
+     ["spec.a: Invalid value: 1.5: spec.a in body should be greater than or equal to 1e+07"]),
+    (INTEGER | {"multipleOf": 2}, 3, ["spec.a: Invalid value: 3: spec.a in body should be a multiple of 2"]),
+    # The integral part of 0.5 is 0.
+    (NUMBER | {"multipleOf": 0.5}, 3,
+     ["spec.a: Invalid value: 0: factor MultipleOf declared for spec.a must be positive: 0"]),
+    ({"type": "array", "items": TEXT, "maxItems": 1}, ["a", "b"],
+        ["spec.a: Too many: 2: must have at most 1 item"]),
+    ({"type": "array", "items": TEXT, "minItems": 1}, [],
+     ["spec.a: Invalid value: 0: spec.a in body should have at least 1 items"]),
+    ({"type": "object", "additionalProperties": TEXT, "minProperties": 2}, {"b": "x"},
+     ["spec.a: Invalid value: 1: spec.a in body should have at least 2 properties"]),
+    ({"type": "object", "properties": {"b": TEXT}, "required": ["b"]}, {}, ["spec.a.b: Required value"]),
+    ({"type": "object", "additionalProperties": False}, {"b": 1},
+     ['spec.a: Invalid value: "b": spec.a.b in body is a forbidden property']),
+    ({"type": "object", "additionalProperties": INTEGER}, {"x/y": "s"},
+     ['spec.a.x/y: Invalid value: "string": spec.a.x/y in body must be of type integer: "string"']),
+    (TEXT | {"not": {"pattern": "x"}}, "x",
+        [NOWHERE + '"spec.a" must not validate the schema (not)']),
+    (TEXT | {"oneOf": [{"pattern": "x"}, {"maxLength": 3}]}, "x",
+     [NOWHERE + '"spec.a" must validate one and only one schema (oneOf). Found 2 valid alternatives']),
+    (TEXT | {"allOf": [{"pattern": "x"}, {"maxLength": 3}]}, "y",
+     ["spec.a: Invalid value: \"y\": spec.a in body should match 'x'",
+      NOWHERE + '"spec.a" must validate all the schemas (allOf)']),
+    # The errors of the branch are shown that got furthest: here the first of two that got equally far.
+    (TEXT | {"anyOf": [{"pattern": "x"}, {"maxLength": 0}]}, "y",
+     [NOWHERE + '"spec.a" must validate at least one schema (anyOf)',
+      "spec.a: Invalid value: \"y\": spec.a in body should match 'x'"]),
+    (INT_OR_STRING | {"anyOf": ANY}, True,
+     ['spec.a: Invalid value: "boolean": spec.a in body must be of type integer,string: "boolean"',
+      NOWHERE + '"spec.a" must validate at least one schema (anyOf)',
+      'spec.a: Invalid value: "boolean": spec.a in body must be of type integer: "boolean"']),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "value", "words"), INVALID)
+def test_invalid(schema: dict[str, Any], value: Any, words: list[str]) -> None:
+    assert sorted(said(admitted(schema, value))) == sorted(words)
+
+
+def test_the_furthest_branch_explains() -> None:
+    branches = [
+        {"properties": {"b": {"maximum": 1}}},
+        {"properties": {"b": {"minimum": 9}, "c": {"maxLength": 5}}},
+    ]
+    schema = {"type": "object", "properties": {"b": INTEGER, "c": TEXT}, "anyOf": branches}
+    words = said(admitted(schema, {"b": 5, "c": "x"}))
+    assert words == [
+        NOWHERE + '"spec.a" must validate at least one schema (anyOf)',
+        "spec.a.b: Invalid value: 5: spec.a.b in body should be greater than or equal to 9",
+    ]
+
+
+def test_a_bound_beyond_64_bits_is_left_to_the_server() -> None:
+    outcome = admitted(NUMBER | {"maximum": 1e19}, 5)
+    assert outcome.accepted is None
+    assert "depends on the processor" in outcome.unchecked[0].reason
+
+
+def test_nested_junctors_take_no_exponential_time() -> None:
+    schema: dict[str, Any] = {"maximum": 1}
+    for _ in range(60):
+        schema = {"anyOf": [schema, {"maximum": 0}]}
+    assert len(said(admitted(INTEGER | schema, 5))) == 2
+
+
+def test_a_deep_object_is_left_to_the_server() -> None:
+    value: Any = {}
+    for _ in range(5000):
+        value = {"b": value}
+    outcome = admitted({"type": "object", **PRESERVE}, value)
+    assert outcome.accepted is None and outcome.unchecked
