@@ -1,1 +1,1 @@
-"""What Go's standard library does where the API server's answers show it: numbers, texts, URLs, patterns."""
+"""What Go's standard library does where the API server's answers show it, each thing once."""

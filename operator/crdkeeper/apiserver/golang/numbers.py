@@ -1,10 +1,12 @@
-"""Numbers read from text and written to it as Go's strconv and fmt do, where CEL's conversions show it."""
+"""Numbers read from text and written to it as Go does, where the API server's answers show it."""
 
 import math
 import re
 from typing import Final
 
-from crdkeeper.apiserver.cel.values.values import MAX_INT, MAX_UINT, MIN_INT
+MIN_INT: Final = -(2**63)
+MAX_INT: Final = 2**63 - 1
+MAX_UINT: Final = 2**64 - 1
 
 _SPECIAL: Final = re.compile(r"[+-]?(?:inf|infinity)|nan", re.IGNORECASE | re.ASCII)
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9_]+\.?[0-9_]*|\.[0-9_]+)(?:[eE][+-]?[0-9][0-9_]*)?", re.ASCII)
@@ -114,6 +116,16 @@ def shortest(value: float) -> str:
         fraction = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{fraction}e{'-' if power < 0 else '+'}{abs(power):02d}"
     return sign + _plain(digits, power)
+
+
+def json_number(value: float) -> str:
+    """A finite double as encoding/json writes it: an exponent below a millionth and from 10^21 on."""
+    digits, power = _scientific(value)
+    if -6 <= power < 21:
+        return plain(value)
+    sign = "-" if value < 0 else ""
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{fraction}e{power:+d}"
 
 
 def plain(value: float) -> str:

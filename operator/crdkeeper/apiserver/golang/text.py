@@ -1,7 +1,8 @@
 """Values as Go prints them, since the API server's messages quote them so."""
 
-from decimal import Decimal
 from typing import Any
+
+from crdkeeper.apiserver.golang.numbers import json_number, shortest
 
 _ESCAPES = {
     "\a": "\\a",
@@ -28,9 +29,6 @@ _JSON_ESCAPES = {
     "\u2028": "\\u2028",
     "\u2029": "\\u2029",
 }
-
-
-_MANY_DIGITS = 6
 
 
 def quote(text: str) -> str:
@@ -63,7 +61,7 @@ def json_text(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return _json_number(value)
+        return json_number(value)
     if isinstance(value, list | tuple):
         return "[" + ",".join(json_text(each) for each in value) + "]"
     return "{" + ",".join(f"{json_text(key)}:{json_text(value[key])}" for key in sorted(value)) + "}"
@@ -76,37 +74,8 @@ def _json_char(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) < 0x20 else char
 
 
-def number(value: float) -> str:
-    """A float as the verb %v shows it: with an exponent below a ten-thousandth and from a million on."""
-    mantissa, exponent = _parts(value)
-    if -4 <= exponent < _MANY_DIGITS:
-        return _plain(value)
-    return f"{mantissa}e{exponent:+03d}"
-
-
-def _json_number(value: float) -> str:
-    """A float as encoding/json writes it: with an exponent below a millionth and from 10^21 on."""
-    mantissa, exponent = _parts(value)
-    if -6 <= exponent < 21:
-        return _plain(value)
-    return f"{mantissa}e{exponent:+d}"
-
-
-def _parts(value: float) -> tuple[str, int]:
-    """The shortest digits that stand for a float, with a point after the first, and the exponent for them."""
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int)
-    text = "".join(map(str, digits))
-    mantissa = f"{'-' if sign else ''}{text[0]}{'.' if len(text) > 1 else ''}{text[1:]}"
-    return mantissa, exponent + len(text) - 1 if value else 0
-
-
-def _plain(value: float) -> str:
-    return f"{Decimal(repr(value)).normalize():f}"
-
-
 def displayed(value: Any) -> str:
     """A value as a field error shows it: strings quoted, numbers as Go prints them, all else as JSON."""
     if isinstance(value, str):
         return quote(value)
-    return number(value) if isinstance(value, float) else json_text(value)
+    return shortest(value) if isinstance(value, float) else json_text(value)

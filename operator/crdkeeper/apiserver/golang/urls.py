@@ -5,7 +5,7 @@ Texts are kept as Go keeps them, as bytes: each character of a part stands for o
 
 from typing import Final
 
-from crdkeeper.apiserver.cel.values.network import AddressError, parse_address
+from crdkeeper.apiserver.golang.addresses import AddressError, parse_address
 from crdkeeper.apiserver.golang.text import quote
 
 _ALPHANUMERIC: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -267,9 +267,9 @@ def _literal_host(host: str) -> str:
     else:
         name = unescape(name, _HOST_MODE)
     try:
-        address, _ = parse_address(name)
+        _, bits, _ = parse_address(name)
     except AddressError as error:
         raise UrlError(f"invalid host: {error.message}") from None
-    if address.bits == 32:
+    if bits == 32:
         raise UrlError("invalid IP-literal")
     return f"[{name}]{port}"

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from crdkeeper.apiserver.golang.text import number
+from crdkeeper.apiserver.golang.numbers import shortest
 from crdkeeper.apiserver.objects.valuelimits import Check, invalid
 from crdkeeper.apiserver.objects.valuerules import SCHEMA
 from crdkeeper.apiserver.objects.valuetypes import is_json_integer
@@ -89,7 +89,7 @@ def _bound(schema: Schema, keyword: str, type_: str, format: str) -> Callable[[N
         beyond = (compared - limit) * sign
         found: list[Finding] = [] if fits else [misfit()]
         if beyond > 0 or (exclusive and beyond == 0):
-            found.append(invalid(compared, said + (str(limit) if type(limit) is int else number(limit))))
+            found.append(invalid(compared, said + (str(limit) if type(limit) is int else shortest(limit))))
         return found
 
     return check
@@ -112,7 +112,7 @@ def _multiple_of(schema: Schema, type_: str, format: str) -> Callable[[Number], 
 
 
 def _not_multiple(value: Number, factor: Number) -> Findings:
-    said = str(factor) if type(factor) is int else number(factor)
+    said = str(factor) if type(factor) is int else shortest(factor)
     if factor <= 0:
         detail = f"factor MultipleOf declared for \0 must be positive: {said}"
         return (Finding(SCHEMA, INVALID, factor, detail, Naming.BETWEEN),)

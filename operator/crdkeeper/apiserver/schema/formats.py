@@ -11,6 +11,8 @@ from typing import Final
 
 import re2
 
+from crdkeeper.apiserver.golang import durations
+from crdkeeper.apiserver.golang.numbers import MAX_INT
 from crdkeeper.apiserver.schema import netformats
 from crdkeeper.apiserver.schema.finding import Undecided
 
@@ -116,58 +118,19 @@ _UNITS = (
     ("d", "day"),
     ("w", "wk", "week"),
 )
-_MAX_INT64 = (1 << 63) - 1
 
 
 def _is_duration(text: str) -> bool:
-    if _is_go_duration(text):
+    if durations.parse(text) is not None:
         return True
     known = False
     for number, unit in _WORDED.findall(text):
         digits = number.lstrip("0") or "0"
-        if len(digits) > 19 or int(digits) > _MAX_INT64:
+        if len(digits) > 19 or int(digits) > MAX_INT:
             return False
         word = unit.lower()
         known = known or any(word in names or word.startswith(names[-1]) for names in _UNITS)
     return known
-
-
-_NANOSECONDS = {
-    "ns": 1,
-    "us": 10**3,
-    "µs": 10**3,
-    "μs": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-}
-_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^.0-9]+)")
-
-
-def _is_go_duration(text: str) -> bool:
-    """time.ParseDuration."""
-    negative = text.startswith("-")
-    rest = text[1:] if text[:1] in ("-", "+") else text
-    if rest == "0":
-        return True
-    total, at = 0, 0
-    while at < len(rest):
-        part = _PART.match(rest, at)
-        if part is None:
-            return False
-        digits, fraction, unit = part.groups()
-        whole = digits.lstrip("0")
-        if (not digits and not fraction) or unit not in _NANOSECONDS or len(whole) > 19:
-            return False
-        # Digits of a fraction beyond what matters are dropped.
-        nanoseconds = _NANOSECONDS[unit]
-        total += int(whole or "0") * nanoseconds
-        total += int((fraction or "0")[:18]) * nanoseconds // 10 ** len((fraction or "0")[:18])
-        if total > 1 << 63:
-            return False
-        at = part.end()
-    return bool(rest) and (negative or total <= _MAX_INT64)
 
 
 _DIGITS_ONLY = re.compile("[^0-9]+")

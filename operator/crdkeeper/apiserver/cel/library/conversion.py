@@ -14,7 +14,6 @@ from crdkeeper.apiserver.cel.values.times import (
     parse_timestamp,
 )
 from crdkeeper.apiserver.cel.values.values import (
-    MAX_INT,
     CelType,
     EvaluationError,
     MapValue,
@@ -25,7 +24,14 @@ from crdkeeper.apiserver.cel.values.values import (
     no_overload,
     type_name,
 )
-from crdkeeper.apiserver.golang.numbers import parse_bool, parse_float, parse_int, parse_uint, shortest
+from crdkeeper.apiserver.golang.numbers import (
+    MAX_INT,
+    parse_bool,
+    parse_float,
+    parse_int,
+    parse_uint,
+    shortest,
+)
 
 DURATION: Final = "google.protobuf.Duration"
 TIMESTAMP: Final = "google.protobuf.Timestamp"

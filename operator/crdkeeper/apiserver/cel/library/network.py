@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
-from crdkeeper.apiserver.cel.values.network import AddressError, Cidr, Ip, cidr, ip
+from crdkeeper.apiserver.cel.values.network import Cidr, Ip, cidr, ip
 from crdkeeper.apiserver.cel.values.overloads import Overload, Table
 from crdkeeper.apiserver.cel.values.values import EvaluationError, no_overload
+from crdkeeper.apiserver.golang.addresses import AddressError
 
 
 def _ip(text: str) -> Ip:

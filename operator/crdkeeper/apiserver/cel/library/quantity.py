@@ -8,15 +8,8 @@ import math
 from typing import Final
 
 from crdkeeper.apiserver.cel.values.overloads import Overload, Table
-from crdkeeper.apiserver.cel.values.values import (
-    MAX_INT,
-    MIN_INT,
-    EvaluationError,
-    Indeterminate,
-    Opaque,
-    Value,
-    no_overload,
-)
+from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Opaque, Value, no_overload
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
 
 _FORMAT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _DECIMAL: Final = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}

@@ -5,14 +5,8 @@
 from typing import Final
 
 from crdkeeper.apiserver.cel.values.overloads import Overload, Table
-from crdkeeper.apiserver.cel.values.values import (
-    MAX_INT,
-    MAX_UINT,
-    EvaluationError,
-    Opaque,
-    Value,
-    no_overload,
-)
+from crdkeeper.apiserver.cel.values.values import EvaluationError, Opaque, Value, no_overload
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MAX_UINT
 from crdkeeper.apiserver.golang.text import quote
 
 _NUMBERS: Final = frozenset("0123456789")

@@ -22,14 +22,8 @@ from crdkeeper.apiserver.cel.values.times import (
     parse_duration,
     parse_timestamp,
 )
-from crdkeeper.apiserver.cel.values.values import (
-    MAX_INT,
-    MIN_INT,
-    MISSING,
-    EvaluationError,
-    Indeterminate,
-    Value,
-)
+from crdkeeper.apiserver.cel.values.values import MISSING, EvaluationError, Indeterminate, Value
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
 from crdkeeper.apiserver.schema.props import (
     EMBEDDED,
     INT_OR_STRING,

@@ -7,8 +7,6 @@ from typing import Final
 from crdkeeper.apiserver.cel.values.display import displayed
 from crdkeeper.apiserver.cel.values.unordered import Unordered, unknown_order
 from crdkeeper.apiserver.cel.values.values import (
-    MAX_INT,
-    MIN_INT,
     MISSING,
     EvaluationError,
     ListValue,
@@ -20,6 +18,7 @@ from crdkeeper.apiserver.cel.values.values import (
     read,
     type_name,
 )
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
 
 _GO_TYPES: Final = {
     "null_type": "types.Null",

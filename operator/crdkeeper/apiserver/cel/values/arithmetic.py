@@ -14,9 +14,6 @@ from typing import Final
 from crdkeeper.apiserver.cel.values.times import Duration, Timestamp, between, shifted
 from crdkeeper.apiserver.cel.values.unordered import Unordered
 from crdkeeper.apiserver.cel.values.values import (
-    MAX_INT,
-    MAX_UINT,
-    MIN_INT,
     EvaluationError,
     ListValue,
     Uint,
@@ -25,6 +22,7 @@ from crdkeeper.apiserver.cel.values.values import (
     is_list,
     no_overload,
 )
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MAX_UINT, MIN_INT
 
 _RECEIVERS: Final = (str, Duration, Timestamp)
 

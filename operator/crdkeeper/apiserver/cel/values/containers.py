@@ -5,9 +5,6 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.cel.values.equality import certainly_different, equal_values
 from crdkeeper.apiserver.cel.values.values import (
-    MAX_INT,
-    MAX_UINT,
-    MIN_INT,
     MISSING,
     EvaluationError,
     Indeterminate,
@@ -17,6 +14,7 @@ from crdkeeper.apiserver.cel.values.values import (
     Value,
     type_name,
 )
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MAX_UINT, MIN_INT
 
 
 class OptionalValue(Opaque):

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from crdkeeper.apiserver.cel.values.values import MAX_INT, MIN_INT, Uint, Value
+from crdkeeper.apiserver.cel.values.values import Uint, Value
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
 
 
 def constant_set(values: Sequence[Any]) -> Callable[[Value], bool] | None:

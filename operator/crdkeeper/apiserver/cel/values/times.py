@@ -7,15 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from crdkeeper.apiserver.cel.values.values import (
-    MAX_INT,
-    MIN_INT,
-    EvaluationError,
-    Indeterminate,
-    Opaque,
-    Value,
-)
-from crdkeeper.apiserver.golang.numbers import plain
+from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Opaque, Value
+from crdkeeper.apiserver.golang import durations
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT, plain
 from crdkeeper.apiserver.golang.text import quote
 
 SECOND: Final = 10**9
@@ -24,17 +18,6 @@ MIN_SECONDS: Final = -62135596800
 MAX_SECONDS: Final = 253402300799
 """9999-12-31T23:59:59Z in seconds since 1970."""
 
-_UNITS: Final = {
-    "ns": 1,
-    "us": 10**3,
-    "\u00b5s": 10**3,
-    "\u03bcs": 10**3,
-    "ms": 10**6,
-    "s": SECOND,
-    "m": 60 * SECOND,
-    "h": 3600 * SECOND,
-}
-_TERM: Final = re.compile(r"([0-9]*)(?:(\.)([0-9]*))?([^0-9.]+)", re.ASCII)
 _TIMESTAMP: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?"
     r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))",
@@ -103,57 +86,8 @@ class Timestamp(Opaque):
 
 def parse_duration(text: str) -> Duration | None:
     """A duration such as -1h30.5m (time.ParseDuration), or None."""
-    rest = text[1:] if text[:1] in ("+", "-") else text
-    if rest == "0":
-        return Duration(0)
-    total = 0
-    at = 0
-    while at < len(rest):
-        term = _TERM.match(rest, at)
-        unit = _UNITS.get(term[4]) if term else None
-        if term is None or unit is None or not (term[1] or term[3]):
-            return None
-        value = _term(term[1], term[3] or "", unit)
-        if value is None:
-            return None
-        total += value
-        if total > 2**63:
-            return None
-        at = term.end()
-    negative = text[:1] == "-"
-    if not rest or (total > MAX_INT and not negative):
-        return None
-    return Duration(-total if negative else total)
-
-
-def _term(whole: str, fraction: str, unit: int) -> int | None:
-    digits = whole.lstrip("0")
-    if len(digits) > 19:
-        return None
-    value = int(digits or 0)
-    if value > 2**63 // unit:
-        return None
-    value *= unit
-    if fraction:
-        parts, scale = _fraction(fraction)
-        if parts:
-            value += int(float(parts) * (float(unit) / scale))
-            if value > 2**63:
-                return None
-    return value
-
-
-def _fraction(digits: str) -> tuple[int, float]:
-    """The digits that fit into an int64, and the power of ten they are of (time.leadingFraction)."""
-    value, scale = 0, 1.0
-    for each in digits:
-        if value > MAX_INT // 10:
-            break
-        following = value * 10 + int(each)
-        if following > 2**63:
-            break
-        value, scale = following, scale * 10
-    return value, scale
+    nanoseconds = durations.parse(text)
+    return None if nanoseconds is None else Duration(nanoseconds)
 
 
 def parse_timestamp(text: str) -> Timestamp | None:

@@ -15,10 +15,6 @@ Value: TypeAlias = Any
 it.
 """
 
-MIN_INT: Final = -(2**63)
-MAX_INT: Final = 2**63 - 1
-MAX_UINT: Final = 2**64 - 1
-
 
 class EvaluationError(Exception):
     """An error of CEL at run time, in cel-go's words."""
