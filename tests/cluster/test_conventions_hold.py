@@ -12,7 +12,7 @@ from crdkeeper.apiserver.definitions.create import decode
 from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.cluster.client import MERGE_PATCH, Answer, ApiError, Client
 from crdkeeper.cluster.connection import Connection
-from crdkeeper.core.conventions.check import check_conventions
+from crdkeeper.core.lint.check import check_conventions
 from tests.cluster.harness import eventually
 from tests.controlplane.cluster import Cluster
 

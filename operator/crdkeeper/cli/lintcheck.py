@@ -13,10 +13,10 @@ from crdkeeper.cli.lintfindings import Finding, Ignored, Result, Severity
 from crdkeeper.cli.lintignore import Suppressions, of_annotation
 from crdkeeper.cli.lintinput import Definition
 from crdkeeper.cli.yamldocument import Position
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.annotation import ANNOTATION
-from crdkeeper.core.conventions.check import check_conventions
-from crdkeeper.core.conventions.found import Found
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.annotation import ANNOTATION
+from crdkeeper.core.lint.check import check_conventions
+from crdkeeper.core.lint.found import Found
 
 
 @dataclass(frozen=True, slots=True)

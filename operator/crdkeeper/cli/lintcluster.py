@@ -12,7 +12,7 @@ from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition_object, list_definition_objects
 from crdkeeper.cluster.discovery import list_resources
-from crdkeeper.core.conventions.registry import SERVER_CONDITION
+from crdkeeper.core.lint.registry import SERVER_CONDITION
 from crdkeeper.core.resourcenames import suggest
 
 _API_VERSION, _KIND = "apiextensions.k8s.io/v1", "CustomResourceDefinition"

@@ -20,7 +20,7 @@ from typing import Any
 from crdkeeper.cli.lintfindings import Severity
 from crdkeeper.cli.lintinput import CONFIGURATION
 from crdkeeper.cli.yamldocument import Document, Unreadable, documents
-from crdkeeper.core.conventions.registry import known_ids
+from crdkeeper.core.lint.registry import known_ids
 
 MAX_BYTES = 1 << 20
 _OFF = "off"

@@ -13,7 +13,7 @@ from crdkeeper.cli.lintconfig import Configurations
 from crdkeeper.cli.lintfindings import Finding, Severity
 from crdkeeper.cli.lintinput import Definition
 from crdkeeper.cli.yamldocument import Position
-from crdkeeper.core.conventions.registry import NAMES_CONFLICT
+from crdkeeper.core.lint.registry import NAMES_CONFLICT
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from crdkeeper.apiserver.schema.rules import all_rules
 from crdkeeper.cli.output import print_page
-from crdkeeper.core.conventions.registry import Convention, Severity, all_conventions
+from crdkeeper.core.lint.registry import Convention, Severity, all_conventions
 
 _BEGINNING = """\
 <!-- Made by `python -m crdkeeper.cli.lintdocs > docs/lint.md`; do not edit. -->

@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from crdkeeper.cli.yamldocument import Position
-from crdkeeper.core.conventions.annotation import ANNOTATION, is_meant, parse
-from crdkeeper.core.conventions.registry import known_ids
+from crdkeeper.core.lint.annotation import ANNOTATION, is_meant, parse
+from crdkeeper.core.lint.registry import known_ids
 
 MARK = "crdkeeper:ignore"
 

@@ -10,7 +10,7 @@ from crdkeeper import __version__
 from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.cli.lintinput import Failed
 from crdkeeper.cli.yamldocument import Position
-from crdkeeper.core.conventions.registry import Convention, Severity
+from crdkeeper.core.lint.registry import Convention, Severity
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

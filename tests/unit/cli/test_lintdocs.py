@@ -5,7 +5,7 @@ from pathlib import Path
 
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.cli.lintdocs import page
-from crdkeeper.core.conventions import registry
+from crdkeeper.core.lint import registry
 
 ROOT = Path(__file__).parents[3]
 

@@ -14,9 +14,9 @@ import orjson
 
 from crdkeeper.api.definitionreport import FINDINGS_SHOWN, SEVERITIES, Finding, FindingCounts, Severity
 from crdkeeper.apiserver.definitions.create import check_creation
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.annotation import ignored_by
-from crdkeeper.core.conventions.check import check_conventions
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.annotation import ignored_by
+from crdkeeper.core.lint.check import check_conventions
 
 _PATH_LIMIT = 512
 _MESSAGE_LIMIT = 512

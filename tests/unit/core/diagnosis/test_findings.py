@@ -5,8 +5,8 @@ from typing import Any
 from crdkeeper.api.definitionreport import FINDINGS_SHOWN, Severity
 from crdkeeper.apiserver.definitions.create import decode
 from crdkeeper.apiserver.schema.violation import Report
-from crdkeeper.core.conventions.annotation import ANNOTATION
 from crdkeeper.core.diagnosis.findings import Findings, Found, collect, lint
+from crdkeeper.core.lint.annotation import ANNOTATION
 from tests.unit.core.diagnosis.builders import live_crd
 
 PLAIN = {"type": "object", "properties": {"spec": {"type": "object", "description": "Nothing yet."}}}

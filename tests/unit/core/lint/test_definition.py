@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.conventions.registry import all_conventions
-from tests.unit.core.conventions import test_fields
-from tests.unit.core.conventions.definitions import (
+from crdkeeper.core.lint.registry import all_conventions
+from tests.unit.core.lint import test_fields
+from tests.unit.core.lint.definitions import (
     AGE,
     CONDITION,
     CONDITIONS,

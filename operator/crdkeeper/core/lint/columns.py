@@ -9,11 +9,11 @@ from typing import Any
 
 from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.apiserver.schema.props import INT_OR_STRING, PRESERVE
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.found import Findings
-from crdkeeper.core.conventions.jsonpath import Lead, Target, follow
-from crdkeeper.core.conventions.place import Place
-from crdkeeper.core.conventions.registry import Convention
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.found import Findings
+from crdkeeper.core.lint.jsonpath import Lead, Target, follow
+from crdkeeper.core.lint.place import Place
+from crdkeeper.core.lint.registry import Convention
 
 _SHOWN = {
     "integer": ("integer", "number"),

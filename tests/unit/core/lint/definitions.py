@@ -4,8 +4,8 @@ from typing import Any
 
 from crdkeeper.apiserver.definitions.create import decode
 from crdkeeper.apiserver.schema.violation import Report
-from crdkeeper.core.conventions.check import check_conventions
-from crdkeeper.core.conventions.found import Found
+from crdkeeper.core.lint.check import check_conventions
+from crdkeeper.core.lint.found import Found
 
 Json = dict[str, Any]
 

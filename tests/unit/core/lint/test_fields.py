@@ -4,15 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.core.conventions.definitions import (
-    CONDITIONS,
-    NUMBER,
-    TEXT,
-    check,
-    definition,
-    schema,
-    version,
-)
+from tests.unit.core.lint.definitions import CONDITIONS, NUMBER, TEXT, check, definition, schema, version
 
 D = {"description": "Said."}
 STRING = {"type": "string", **D}

@@ -1,9 +1,9 @@
 """Arrays."""
 
 from crdkeeper.apiserver.schema.props import LIST_TYPE, Schema
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.found import Findings
-from crdkeeper.core.conventions.place import Place
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.found import Findings
+from crdkeeper.core.lint.place import Place
 
 _PARTS = frozenset(("key", "kind", "namespace"))
 

@@ -4,26 +4,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from crdkeeper.apiserver.schema.props import VALIDATIONS
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.columns import check_columns
-from crdkeeper.core.conventions.conversion import check_conversion
-from crdkeeper.core.conventions.expressions import check_rules
-from crdkeeper.core.conventions.found import Findings, Found
-from crdkeeper.core.conventions.lists import check_array
-from crdkeeper.core.conventions.names import check_names
-from crdkeeper.core.conventions.objects import check_field, check_object
-from crdkeeper.core.conventions.place import Place, root_place, walk
-from crdkeeper.core.conventions.scalars import (
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.columns import check_columns
+from crdkeeper.core.lint.conversion import check_conversion
+from crdkeeper.core.lint.expressions import check_rules
+from crdkeeper.core.lint.found import Findings, Found
+from crdkeeper.core.lint.lists import check_array
+from crdkeeper.core.lint.names import check_names
+from crdkeeper.core.lint.objects import check_field, check_object
+from crdkeeper.core.lint.place import Place, root_place, walk
+from crdkeeper.core.lint.scalars import (
     check_boolean,
     check_integer,
     check_keywords,
     check_number,
     check_string,
 )
-from crdkeeper.core.conventions.scale import check_scale
-from crdkeeper.core.conventions.size import check_size
-from crdkeeper.core.conventions.status import check_status
-from crdkeeper.core.conventions.versions import check_versions
+from crdkeeper.core.lint.scale import check_scale
+from crdkeeper.core.lint.size import check_size
+from crdkeeper.core.lint.status import check_status
+from crdkeeper.core.lint.versions import check_versions
 
 _BY_TYPE = {
     "object": check_object,

@@ -3,9 +3,9 @@
 import re
 
 from crdkeeper.apiserver.schema.props import EMBEDDED, LIST_MAP_KEYS, PRESERVE
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.found import Findings
-from crdkeeper.core.conventions.place import Place
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.found import Findings
+from crdkeeper.core.lint.place import Place
 
 _CAMEL = re.compile("[a-z][A-Za-z0-9]*").fullmatch
 _SPEC_AND_STATUS = frozenset(("spec", "status"))

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.found import Findings
-from crdkeeper.core.conventions.place import Place, root_place
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.found import Findings
+from crdkeeper.core.lint.place import Place, root_place
 
 _ANNOTATIONS = 256 << 10
 """TotalAnnotationSizeLimitB of k8s.io/apimachinery/pkg/api/validation."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from crdkeeper.apiserver.schema.fieldpath import Step
-from crdkeeper.core.conventions.registry import Convention, Severity
+from crdkeeper.core.lint.registry import Convention, Severity
 
 Steps = tuple[Step, ...]
 

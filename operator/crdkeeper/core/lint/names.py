@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.builtin_names import LONG_NAMES, SHORT_NAMES
-from crdkeeper.core.conventions.found import Findings, Steps
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.builtin_names import LONG_NAMES, SHORT_NAMES
+from crdkeeper.core.lint.found import Findings, Steps
 
 _KIND = re.compile("[A-Z][A-Za-z0-9]*")
 _AT: Steps = ("spec", "names")

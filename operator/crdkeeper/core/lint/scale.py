@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from crdkeeper.apiserver.schema.props import PRESERVE
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.found import Findings
-from crdkeeper.core.conventions.jsonpath import Lead, follow
-from crdkeeper.core.conventions.place import Place
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.found import Findings
+from crdkeeper.core.lint.jsonpath import Lead, follow
+from crdkeeper.core.lint.place import Place
 
 _TYPES = {"specReplicasPath": "integer", "statusReplicasPath": "integer", "labelSelectorPath": "string"}
 

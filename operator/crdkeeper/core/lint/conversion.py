@@ -6,10 +6,10 @@ from enum import Enum
 from typing import Any
 
 from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.found import Findings
-from crdkeeper.core.conventions.place import Place, root_place
-from crdkeeper.core.conventions.registry import Severity
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.found import Findings
+from crdkeeper.core.lint.place import Place, root_place
+from crdkeeper.core.lint.registry import Severity
 
 _INJECTED = ("cert-manager.io/inject-ca-from", "cert-manager.io/inject-apiserver-ca", "inject-cabundle")
 _ROOT_ONLY = frozenset(("apiVersion", "kind", "metadata"))

@@ -3,9 +3,9 @@
 import re
 
 from crdkeeper.apiserver.schema.props import VALIDATIONS
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.found import Findings
-from crdkeeper.core.conventions.place import Place
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.found import Findings
+from crdkeeper.core.lint.place import Place
 
 _IMMUTABLE = frozenset(("self==oldSelf", "oldSelf==self"))
 _BLANK = re.compile(r"\s+")

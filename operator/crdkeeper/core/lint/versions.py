@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.found import Findings, Steps
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.found import Findings, Steps
 
 Version = Mapping[str, Any]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crdkeeper.core.conventions.annotation import ANNOTATION, ignored_by, parse
+from crdkeeper.core.lint.annotation import ANNOTATION, ignored_by, parse
 
 
 @pytest.mark.parametrize(

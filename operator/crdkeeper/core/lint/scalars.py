@@ -3,10 +3,10 @@
 import re
 
 from crdkeeper.apiserver.schema.props import INT_OR_STRING
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.found import Findings
-from crdkeeper.core.conventions.patterns import is_loose, is_unanchored
-from crdkeeper.core.conventions.place import Place
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.found import Findings
+from crdkeeper.core.lint.patterns import is_loose, is_unanchored
+from crdkeeper.core.lint.place import Place
 
 # Those of supportedVersionedFormats in apiextensions-apiserver (pkg/apiserver/validation/formats.go), which
 # are compared without hyphens.

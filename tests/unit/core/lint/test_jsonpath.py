@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.conventions.jsonpath import Lead, follow
+from crdkeeper.core.lint.jsonpath import Lead, follow
 
 TEXT = {"type": "string"}
 SCHEMA: dict[str, Any] = {

@@ -4,7 +4,7 @@ import os
 
 from crdkeeper.apiserver.definitions.create import decode
 from crdkeeper.apiserver.schema.violation import Report
-from crdkeeper.core.conventions.check import check_conventions
+from crdkeeper.core.lint.check import check_conventions
 from tests.cluster.lint.drawing import drawn
 from tests.cluster.lint.variants import BASES, corpus, variants
 

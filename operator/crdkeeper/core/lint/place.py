@@ -9,9 +9,9 @@ from typing import Any
 
 from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.apiserver.schema.props import EMBEDDED, Schema
-from crdkeeper.core.conventions.borrowed import is_borrowed
-from crdkeeper.core.conventions.found import Findings, Found, Steps
-from crdkeeper.core.conventions.registry import Convention, Severity
+from crdkeeper.core.lint.borrowed import is_borrowed
+from crdkeeper.core.lint.found import Findings, Found, Steps
+from crdkeeper.core.lint.registry import Convention, Severity
 
 _META = frozenset(("apiVersion", "kind", "metadata"))
 

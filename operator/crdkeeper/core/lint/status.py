@@ -5,9 +5,9 @@ from typing import Any
 
 from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.apiserver.schema.props import LIST_MAP_KEYS, LIST_TYPE, PRESERVE
-from crdkeeper.core.conventions import registry
-from crdkeeper.core.conventions.found import Findings
-from crdkeeper.core.conventions.place import Place
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.found import Findings
+from crdkeeper.core.lint.place import Place
 
 _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "observedGeneration")
 _REQUIRED = frozenset(("type", "status"))

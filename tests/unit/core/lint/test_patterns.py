@@ -2,7 +2,7 @@
 
 import pytest
 
-from crdkeeper.core.conventions.patterns import is_loose, is_unanchored
+from crdkeeper.core.lint.patterns import is_loose, is_unanchored
 
 
 @pytest.mark.parametrize(
