@@ -75,10 +75,10 @@ format: $(READY) ## Format the code
 .PHONY: generate
 generate: $(READY) ## Generate crds/ and the pages of docs/ that come from the code
 	$(BIN)/python -m crdkeeper.api.crdgen crds
-	$(BIN)/python -m crdkeeper.cli.lintdocs > docs/lint.md
-	$(BIN)/python -m crdkeeper.cli.reportsdocs > docs/reports.md
-	$(BIN)/python -m crdkeeper.cli.diffdocs > docs/diff.md
-	$(BIN)/python -m crdkeeper.cli.upgradedocs > docs/upgrade-manifest.md
+	$(BIN)/python -m generate.lint > docs/lint.md
+	$(BIN)/python -m generate.reports > docs/reports.md
+	$(BIN)/python -m generate.diff > docs/diff.md
+	$(BIN)/python -m generate.upgrademanifest > docs/upgrade-manifest.md
 
 PYTHON_IMAGE ?=
 IMAGE := $(BIN)/python -m image $(if $(PYTHON_IMAGE),--python-image $(PYTHON_IMAGE))

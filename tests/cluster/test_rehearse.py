@@ -15,7 +15,7 @@ import yaml
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import schemas_of
-from crdkeeper.cli.rehearseoutput import document
+from crdkeeper.cli.rehearse.output import document
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition_object, list_definition_objects

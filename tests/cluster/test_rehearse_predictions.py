@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cli.rehearseoutput import document
+from crdkeeper.cli.rehearse.output import document
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition_object

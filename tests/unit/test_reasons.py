@@ -66,7 +66,7 @@ def test_reasons_and_remedies_are_complete() -> None:
 
 @pytest.mark.parametrize("condition", [type_ for type_, _ in registry.CONDITIONS])
 def test_each_reason_of_a_report_can_be_given(condition: str) -> None:
-    """What docs/reports.md lists is made from these; see tests/unit/cli/test_reportsdocs.py."""
+    """What docs/reports.md lists is made from these; see tests/unit/generate/test_reports.py."""
     module = dict(registry.CONDITIONS)[condition]
     source = Path(module.__file__ or "").read_text(encoding="utf-8")
     constants = [name for name, value in vars(module).items() if isinstance(value, Reason)]

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from crdkeeper import __version__
-from crdkeeper.cli.logs import one_line_logs
-from crdkeeper.cli.output import show
+from crdkeeper.cli.output.logs import one_line_logs
+from crdkeeper.cli.output.printing import show
 
 _COMMANDS = {
     "convert": "convert",
@@ -24,7 +24,7 @@ _COMMANDS = {
     "upgrade-manifest": "upgrademanifest",
     "webhook": "webhook",
 }
-"""Commands by name, and the modules of this package that hold them."""
+"""Commands by name, and the packages that hold them: each has a module `command`."""
 
 
 class _Program(click.Group):
@@ -48,7 +48,9 @@ class _Program(click.Group):
         if module is None:
             return None
         _have_home()
-        found: click.Command = getattr(import_module(f"crdkeeper.cli.{module}"), cmd_name.replace("-", "_"))
+        found: click.Command = getattr(
+            import_module(f"crdkeeper.cli.{module}.command"), cmd_name.replace("-", "_")
+        )
         return found
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from crdkeeper.apiserver.schema.props import VALIDATIONS
-from crdkeeper.cli.yamldocument import documents
+from crdkeeper.cli.input.yamldocument import documents
 from tests.cluster.celcompile.expressions import mutated
 
 _LIMITS: Final = ("maxItems", "maxLength", "maxProperties", "enum", "format")

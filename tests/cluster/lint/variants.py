@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from crdkeeper.cli.yamldocument import documents
+from crdkeeper.cli.input.yamldocument import documents
 from tests.cluster.lint.defaults import DEFAULTED
 from tests.cluster.lint.expressions import EXPRESSIONS
 from tests.cluster.lint.keywords import SMALL, VALUES, keyword_values

@@ -17,12 +17,12 @@ import yaml
 from click.testing import CliRunner, Result
 
 from crdkeeper.cli import main
-from crdkeeper.cli.display import PlainDisplay, TerminalDisplay
-from crdkeeper.cli.narration import refused_table
-from crdkeeper.cli.table import table
+from crdkeeper.cli.migrate.display import PlainDisplay, TerminalDisplay
+from crdkeeper.cli.migrate.narration import refused_table
+from crdkeeper.cli.output.table import table
 from crdkeeper.core.text import visible
 from tests.unit.cli.hostile import ALL, FILE, MARKUP, assert_harmless
-from tests.unit.cli.migrations import migration, refused, rewriting, with_condition
+from tests.unit.cli.migrate.migrations import migration, refused, rewriting, with_condition
 from tests.unit.cluster.localserver import kubeconfig
 
 NAME = f"things{ALL}.example.com{ALL}"

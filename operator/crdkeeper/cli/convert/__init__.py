@@ -1,0 +1,1 @@
+"""`crdkeeper convert`: objects at another version, by rules; admission policies; rules tried."""

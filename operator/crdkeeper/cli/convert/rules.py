@@ -1,0 +1,167 @@
+"""What `crdkeeper convert` reads: rules, the CRD whose versions they are about, and objects."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from pydantic import ValidationError
+
+from crdkeeper.api.versionconversion import VersionConversion, VersionConversionSpec
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of, storage_version_of
+from crdkeeper.apiserver.schema.props import Schema
+from crdkeeper.cli.input.files import MAX_BYTES, STDIN, text_of
+from crdkeeper.cli.input.options import run_async
+from crdkeeper.cli.input.yamldocument import Unreadable, documents
+from crdkeeper.cli.output.printing import Trouble
+from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.definitions import get_definition_object
+from crdkeeper.cluster.versionconversions import list_conversions
+from crdkeeper.core.conversion.verification import Trial, compile_trial
+
+
+class BadInput(Trouble):
+    """Something that was given cannot be used."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object and where it stands."""
+
+    place: str
+    value: dict[str, Any]
+
+
+def read_objects(files: Iterable[str]) -> Iterator[Found]:
+    """All objects in files, those in lists one by one. Raises BadInput."""
+    for file in files:
+        for place, value in _documents(file):
+            yield from _objects(place, value)
+
+
+def _objects(place: str, value: Any) -> Iterator[Found]:
+    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
+        raise BadInput(f"{place}: no Kubernetes object")
+    if value["kind"].endswith("List") and isinstance(value.get("items"), list):
+        for each in value["items"]:
+            yield from _objects(place, each)
+    else:
+        yield Found(place, value)
+
+
+def _documents(file: str) -> Iterator[tuple[str, Any]]:
+    try:
+        for document in documents(_text(file)):
+            yield f"{file}:{document.position.line}", document.value
+    except Unreadable as error:
+        raise BadInput(f"{file}:{error.position.line}: {error}") from None
+
+
+def _text(file: str) -> str:
+    try:
+        with click.open_file(file, "rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise BadInput(f"{file}: {error.strerror or error}") from None
+    return text_of(content)
+
+
+def read_rules(file: str) -> VersionConversion:
+    """The one VersionConversion in a file. Raises BadInput, naming the field."""
+    found = list(_documents(file))
+    if len(found) != 1:
+        raise BadInput(f"{file}: holds {len(found)} documents instead of one VersionConversion")
+    place, value = found[0]
+    return _understood(value, place)
+
+
+def _understood(value: Any, place: str) -> VersionConversion:
+    try:
+        return VersionConversion.model_validate(value)
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        raise BadInput(*(f"{place}: {each}" for each in lines)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules that compile."""
+
+    spec: VersionConversionSpec
+    schemas: Mapping[str, Schema]
+    trial: Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rules and CRD come from: files, or the cluster for what no file is named for."""
+
+    rules: str | None
+    definition: str | None
+    kubeconfig: Path | None = None
+    context: str | None = None
+
+    def read(self, kind: tuple[str, str] | None = None, name: str | None = None) -> Rules:
+        """The compiled rules: those of the CRD called `name`, or of objects of this group and kind.
+
+        Raises BadInput.
+        """
+        if STDIN in (self.rules, self.definition):
+            raise BadInput("standard input is for objects: name files for the rules and the CRD")
+        where = self.rules or "the cluster"
+        if self.rules is not None:
+            spec, name = _spec_in(self.rules, name)
+        else:
+            spec, name = run_async(self._live_rules(kind, name))
+        document = (
+            _from_file(self.definition, name) if self.definition else run_async(self._live_definition(name))
+        )
+        try:
+            schemas = schemas_of(document)
+        except UnreadableDefinition as error:
+            raise BadInput(f"{self.definition or name}: {error}") from None
+        made = compile_trial(spec, schemas, storage_version_of(document))
+        if isinstance(made, Trial):
+            return Rules(spec, schemas, made)
+        raise BadInput(*(f"{where}: {each}" for each in made))
+
+    async def _live_rules(
+        self, kind: tuple[str, str] | None, name: str | None
+    ) -> tuple[VersionConversionSpec, str]:
+        async with Client(Connection(self.kubeconfig, self.context)) as client:
+            for each in await list_conversions(client):
+                found = each["metadata"]["name"]
+                if name is None and kind is not None and found.partition(".")[2] == kind[0]:
+                    crd = await get_definition_object(client, found)
+                    wanted = crd is not None and crd["spec"]["names"]["kind"] == kind[1]
+                else:
+                    wanted = found == name
+                if wanted:
+                    return _understood(each, f"VersionConversion {found}").spec, found
+        about = name or (f"{kind[1]} of {kind[0]}" if kind else "it")
+        raise BadInput(f"the cluster has no VersionConversion for {about}: name a file by --rules")
+
+    async def _live_definition(self, name: str) -> dict[str, Any]:
+        async with Client(Connection(self.kubeconfig, self.context)) as client:
+            found = await get_definition_object(client, name)
+        if found is None:
+            raise BadInput(f"there is no CustomResourceDefinition {name} in the cluster")
+        return found
+
+
+def _spec_in(file: str, name: str | None) -> tuple[VersionConversionSpec, str]:
+    spec = read_rules(file).spec
+    if name not in (None, str(spec.resource)):
+        raise BadInput(f"{file}: is about {spec.resource}, not {name}")
+    return spec, str(spec.resource)
+
+
+def _from_file(file: str, name: str) -> dict[str, Any]:
+    for each in read_objects([file]):
+        if (each.value.get("metadata") or {}).get("name") == name:
+            return each.value
+    raise BadInput(f"{file}: no CustomResourceDefinition {name}")

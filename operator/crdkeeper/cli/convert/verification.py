@@ -1,0 +1,60 @@
+"""`crdkeeper convert test` on objects that are live, and on those made up from the schemas."""
+
+from pathlib import Path
+
+from crdkeeper.api.versionconversion import ConversionVerification
+from crdkeeper.cli.convert.rules import BadInput, Rules
+from crdkeeper.cli.output.printing import line
+from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.definitions import get_definition
+from crdkeeper.controllers.conversion.verification import GENERATED, Unlistable, judge_generated, judge_live
+from crdkeeper.core.conversion.verification import generated
+from crdkeeper.core.text import count
+
+_SHOWN = 10
+
+
+def try_generated(rules: Rules) -> int:
+    """Try objects made up from the schemas; how many texts of trouble there are.
+
+    That a value which a schema allows cannot be converted is said, and no failure: there may be no such
+    object.
+    """
+    found = ConversionVerification()
+    objects = list(generated(rules.spec, rules.schemas, GENERATED))
+    lost = judge_generated(rules.trial, objects, found)
+    for each in lost[:_SHOWN]:
+        line(f"made up from the schemas: {each}", err=True)
+    for each in found.unconvertible[:_SHOWN]:
+        line(f"note: the schemas allow what cannot be converted: {each}", err=True)
+    line(f"{count(found.generated, 'object')} made up from the schemas, {count(len(lost), 'failure')}.")
+    return len(lost)
+
+
+async def try_live(rules: Rules, kubeconfig: Path | None, context: str | None) -> int:
+    """Try all live objects; how many fail."""
+    name = str(rules.spec.resource)
+    found = ConversionVerification()
+    async with Client(Connection(kubeconfig, context)) as client:
+        definition = await get_definition(client, name)
+        if definition is None:
+            raise BadInput(f"there is no CustomResourceDefinition {name} in the cluster: name objects by -f")
+        try:
+            unseen = await judge_live(client, definition, rules.trial, found, lambda: True)
+        except Unlistable as error:
+            raise BadInput(f"the objects of {name} cannot be listed: {error}") from None
+    if unseen:
+        line(f"note: {unseen}", err=True)
+    for each in found.failures[:_SHOWN]:
+        where = "/".join(filter(None, (each.namespace, each.name)))
+        line(f"{where}: {each.from_version} to {each.to_version}: {each.message}", err=True)
+    for each in found.unmatched_objects[:_SHOWN]:
+        where = "/".join(filter(None, (each.namespace, each.name)))
+        line(f"note: {where}: {each.from_version} to {each.to_version}: {each.message}", err=True)
+    line(f"{count(found.objects, 'live object')}, of which {found.failed} failed.")
+    if found.kept_aside:
+        line(f"{count(found.kept_aside, 'object')} had to keep something aside at another version.")
+    if found.lossy:
+        line(f"{count(found.lossy, 'object')} lost what the rules drop.")
+    return found.failed

@@ -1,0 +1,1 @@
+"""`crdkeeper diff`: whom a change of CRDs hurts."""

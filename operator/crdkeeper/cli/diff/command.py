@@ -1,0 +1,180 @@
+"""`crdkeeper diff`: whom a change of CRDs hurts, at the line that changed."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from crdkeeper.cli.diff.definitions import (
+    Side,
+    name_of,
+    read_against,
+    read_files,
+    read_live,
+    read_side,
+    reject_standard_input,
+)
+from crdkeeper.cli.diff.output import PRINTERS, Found, Result, Spot
+from crdkeeper.cli.input.files import STDIN, Definition, Failed
+from crdkeeper.cli.input.options import connection_options, run_async
+from crdkeeper.cli.output.printing import Trouble, lines_of
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.core.compatibility.change import Change, Severity
+from crdkeeper.core.compatibility.compare import NotComparable, compare
+
+_FOUND, _UNREADABLE = 1, 2
+_NEVER = "none"
+
+
+@click.command(short_help="Say whom a change of CRDs hurts.")
+@click.argument("paths", nargs=-1, metavar="OLD NEW | FILE|FOLDER...")
+@click.option(
+    "--filename",
+    "-f",
+    "filenames",
+    multiple=True,
+    metavar="FILE|FOLDER|-",
+    help="The new CRDs, to compare with the cluster or with --against. [may be repeated]",
+)
+@click.option("--against", metavar="REV", help="Compare files with themselves in this git revision.")
+@click.option("--live", is_flag=True, help="Compare files with the CRDs in the cluster; implied by -f.")
+@click.option(
+    "--converted",
+    is_flag=True,
+    help="A webhook converts, though the files do not say so, as where kustomize adds it.",
+)
+@click.option("--allow-none", is_flag=True, help="It is no error if there is no CRD.")
+@click.option("--all", "-a", "everything", is_flag=True, help="Show safe changes, too.")
+@click.option(
+    "--fail-on",
+    type=click.Choice((Severity.BREAKING.value, Severity.RISKY.value, _NEVER)),
+    default=Severity.BREAKING.value,
+    show_default=True,
+    help="From which severity on to exit with 1.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Choice(tuple(PRINTERS)),
+    default="text",
+    show_default=True,
+    help="The format. json always has all changes.",
+)
+@connection_options
+def diff(
+    paths: tuple[str, ...],
+    *,
+    filenames: tuple[str, ...],
+    against: str | None,
+    live: bool,
+    converted: bool,
+    allow_none: bool,
+    everything: bool,
+    fail_on: str,
+    output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Say whom a change of CRDs hurts: who writes objects, who reads them, and what is stored.
+
+    \b
+    crdkeeper diff OLD NEW                         files, folders, or REV:PATH in git
+    crdkeeper diff --against main config/crd       the working tree against a revision
+    crdkeeper diff -f config/crd                   the cluster against files
+
+    CRDs are compared by name. A change is breaking where what was promised no longer holds, risky where it
+    depends on how the CRD is used or where it cannot be decided, and else safe.
+
+    Exits with 0 if nothing is as severe as --fail-on says, 1 if something is, 2 if something could not be
+    read or compared.
+    """
+    names = (*filenames, *paths)
+    if against is not None:
+        if live:
+            raise click.UsageError("compare with a git revision or with the cluster, not both")
+        if not names:
+            raise click.UsageError("name the files or folders to compare with the revision")
+        reject_standard_input(names)
+        old, new = read_against(against, names), read_files(names, allow_none=allow_none)
+    elif live or filenames:
+        if not names:
+            raise click.UsageError("name the files or folders to compare with the cluster")
+        new = read_files(names, allow_none=allow_none)
+        old = _read_cluster(Connection(kubeconfig, context), new)
+    else:
+        if len(paths) != 2:
+            raise click.UsageError("name two files or folders, the old and the new one; or see --help")
+        if paths.count(STDIN) == len(paths):
+            raise click.UsageError("standard input can only be read once")
+        old, new = (read_side(each, allow_none=allow_none) for each in paths)
+    result = compare_sides(old, new, converted=converted)
+    PRINTERS[output](result, everything=everything)
+    if result.failed or result.incomplete:
+        raise SystemExit(_UNREADABLE)
+    if fail_on != _NEVER and result.severity.rank <= Severity(fail_on).rank and result.counts:
+        raise SystemExit(_FOUND)
+
+
+class _Trouble(Trouble):
+    """Trouble with the cluster, which must not look like a breaking change."""
+
+    exit_code = _UNREADABLE
+
+
+def _read_cluster(connection: Connection, new: Side) -> Side:
+    try:
+        return run_async(read_live(connection, sorted(new.definitions)))
+    except click.ClickException as error:
+        raise _Trouble(*lines_of(error)) from error
+
+
+def compare_sides(old: Side, new: Side, *, converted: bool = False) -> Result:
+    """Compares the CRDs of two sides by name; one CRD on each side is the same also under another name."""
+    result = Result(failed=[*old.failed, *new.failed])
+    if result.failed:
+        # What could not be read would look like a CRD that is gone or new.
+        return result
+    for before, after in _pairs(old, new):
+        _compare(before, after, result, converted=converted)
+    result.found.sort(key=lambda each: (each.definition, each.change.severity.rank))
+    return result
+
+
+def _pairs(old: Side, new: Side) -> Iterable[tuple[Definition | None, Definition | None]]:
+    if len(old.definitions) == 1 and len(new.definitions) == 1:
+        return list(zip(old.definitions.values(), new.definitions.values(), strict=True))
+    names = sorted(old.definitions.keys() | new.definitions.keys())
+    return [(old.definitions.get(each), new.definitions.get(each)) for each in names]
+
+
+def _compare(old: Definition | None, new: Definition | None, result: Result, *, converted: bool) -> None:
+    shown = new or old
+    if shown is None:
+        return
+    name = name_of(shown)
+    try:
+        comparison = compare(old.value if old else None, new.value if new else None, converted=converted)
+    except NotComparable as error:
+        side = new if new is not None and error.is_new else old
+        at = side or shown
+        result.failed.append(Failed(at.file or "the cluster", at.find(error.path.steps), str(error)))
+        return
+    result.compared += 1
+    result.counts.update(comparison.counts)
+    if not comparison.complete:
+        result.incomplete.append(name)
+    result.found.extend(Found(name, each, *_spots(each, old, new)) for each in comparison.changes)
+
+
+def _spots(change: Change, old: Definition | None, new: Definition | None) -> tuple[Spot | None, Spot | None]:
+    """Where the change is, and where it was."""
+    place = change.place
+    at = _spot(new, place.path.steps)
+    was = _spot(old, place.old_path.steps) if place.old_path is not None else None
+    return at, was
+
+
+def _spot(definition: Definition | None, steps: tuple[str | int, ...]) -> Spot | None:
+    if definition is None or not definition.is_manifest:
+        return None
+    return Spot(definition.file, definition.find(steps))

@@ -1,0 +1,119 @@
+"""What `crdkeeper diff` compares: the CRDs of two sides by name, in files, a git revision or the cluster."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+
+from crdkeeper.cli.diff.gitrevision import GitError, read_revision, split_revision
+from crdkeeper.cli.input.files import MAX_BYTES, STDIN, Definition, Failed, Skipped, parse, read
+from crdkeeper.cli.input.yamldocument import Document, Position
+from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.definitions import get_definition_object
+
+
+@dataclass(slots=True)
+class Side:
+    """The CRDs of one side, by name, and what could not be read."""
+
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    failed: list[Failed] = field(default_factory=list)
+
+    def take(self, found: Iterable[object]) -> None:
+        """Takes in what was read: CRDs, and what could not be read; all else is passed over.
+
+        Of two CRDs of one name that differ, none is the one to compare: that is a failure.
+        """
+        for each in found:
+            if isinstance(each, Failed):
+                self.failed.append(each)
+            elif isinstance(each, Definition):
+                known = self.definitions.setdefault(name_of(each), each)
+                if known is not each and known.value != each.value:
+                    first = known.find(())
+                    message = f"{name_of(each)} is defined otherwise at {known.file}:{first.line}"
+                    self.failed.append(Failed(each.file, each.find(()), message))
+
+
+def name_of(definition: Definition) -> str:
+    """The CRD's name; where a manifest has none, the one that it must have."""
+    metadata, spec = definition.value.get("metadata"), definition.value.get("spec")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if isinstance(name, str) and name:
+        return name
+    names = spec.get("names") if isinstance(spec, dict) else None
+    plural = names.get("plural") if isinstance(names, dict) else None
+    group = spec.get("group") if isinstance(spec, dict) else None
+    return f"{plural}.{group}"
+
+
+def read_side(text: str, *, allow_none: bool) -> Side:
+    """A file, a folder, standard input, or `REV:PATH` for one of the former in a git revision."""
+    side = Side()
+    split = None if text == STDIN else split_revision(text)
+    if split is None:
+        side.take(read([text]))
+    else:
+        side.take(_of_revision(split[0], split[1], Path(), text))
+    return side if allow_none else _with_some(side, text)
+
+
+def read_files(names: Iterable[str], *, allow_none: bool) -> Side:
+    """Files and folders."""
+    side = Side()
+    side.take(read(names))
+    return side if allow_none else _with_some(side, ", ".join(names))
+
+
+def _with_some(side: Side, what: str) -> Side:
+    if not side.definitions and not side.failed:
+        side.failed.append(Failed(what, Position(), "no CustomResourceDefinition in it"))
+    return side
+
+
+def read_against(revision: str, names: Iterable[str]) -> Side:
+    """The same files and folders in a git revision; what it lacks is new."""
+    side = Side()
+    for name in names:
+        path = Path(name)
+        folder, inside = (path, "./") if path.is_dir() else (path.parent, f"./{path.name}")
+        side.take(_of_revision(revision, inside, folder, f"{revision}:{name}"))
+    return side
+
+
+def _of_revision(
+    revision: str, path: str, folder: Path, shown: str
+) -> Iterator[Definition | Skipped | Failed]:
+    try:
+        found = False
+        for file in read_revision(revision, path, folder):
+            found = True
+            name = f"{shown.rstrip('/')}/{file.name}" if file.name else shown
+            if file.content is None:
+                yield Failed(name, Position(), f"bigger than {MAX_BYTES >> 20} MiB")
+            else:
+                yield from parse(name, file.content)
+        if not found and not path.startswith("./"):
+            yield Failed(shown, Position(), f"there is no {path!r} in {revision}")
+    except GitError as error:
+        yield Failed(shown, Position(), str(error))
+
+
+async def read_live(connection: Connection, names: Iterable[str]) -> Side:
+    """The CRDs of these names in the cluster, as far as they exist. Raises ApiError or Unreachable."""
+    side = Side()
+    async with Client(connection) as client:
+        for name in names:
+            value = await get_definition_object(client, quote(name, safe=""))
+            if value is not None:
+                side.definitions[name] = Definition("", Document(value, Position(), []), (), value)
+    return side
+
+
+def reject_standard_input(names: Iterable[str]) -> None:
+    """Standard input is in no revision, and can be read once only. Raises click.UsageError."""
+    if list(names).count(STDIN):
+        raise click.UsageError("standard input has no revision to compare with")

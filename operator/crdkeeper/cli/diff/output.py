@@ -1,0 +1,244 @@
+"""How the changes of `crdkeeper diff` are printed: for reviewers, programs, and code hosts (SARIF)."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Protocol
+
+from crdkeeper.cli.input.files import Failed
+from crdkeeper.cli.input.yamldocument import Position
+from crdkeeper.cli.output import sarif
+from crdkeeper.cli.output.printing import Styled, line, print_json
+from crdkeeper.core.compatibility.change import Audience, Change, Kind, Severity
+from crdkeeper.core.text import count
+
+_DOCUMENTATION = "docs/diff.md"
+_OF_ONE_KIND = 10
+"""Changes of one kind that are shown of one version; a person looks at the first few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a file."""
+
+    file: str
+    position: Position
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.position.line}:{self.position.column}"
+
+    def to_object(self) -> dict[str, Any]:
+        """The place as JSON."""
+        return {"file": self.file, "line": self.position.line, "column": self.position.column}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A change of one CRD, with its places in the files."""
+
+    definition: str
+    change: Change
+    at: Spot | None
+    """In the new file; None where the CRD is gone."""
+    was: Spot | None
+    """In the old file; None where there is none, as in the cluster."""
+
+    @property
+    def where(self) -> str:
+        """The place to look at."""
+        return str(self.at or self.was or self.definition)
+
+    @property
+    def remedy(self) -> str:
+        """What to do, with the name of this CRD."""
+        return self.change.kind.remedy.replace("PLURAL.GROUP", self.definition)
+
+    def to_object(self) -> dict[str, Any]:
+        """The change as JSON."""
+        change = self.change
+        return {
+            "definition": self.definition,
+            "version": change.place.version,
+            "field": change.place.field,
+            "severity": change.severity.value,
+            "effects": {who.value: severity.value for who, severity in change.effects.items()},
+            "id": change.kind.id,
+            "message": change.message,
+            "why": change.kind.why,
+            "hint": self.remedy,
+            "at": self.at.to_object() if self.at else None,
+            "was": self.was.to_object() if self.was else None,
+        }
+
+
+@dataclass(slots=True)
+class Result:
+    """All that a run found."""
+
+    compared: int = 0
+    found: list[Found] = field(default_factory=list)
+    counts: Counter[Severity] = field(default_factory=Counter)
+    """All changes, also those that are not listed because there are too many."""
+    incomplete: list[str] = field(default_factory=list)
+    """CRDs that are too big to be compared to the end."""
+    failed: list[Failed] = field(default_factory=list)
+
+    @property
+    def severity(self) -> Severity:
+        """The worst of all."""
+        return next((each for each in Severity if self.counts[each]), Severity.SAFE)
+
+    @property
+    def not_listed(self) -> int:
+        """How many changes are only counted."""
+        return self.counts.total() - len(self.found)
+
+    def shown(self, *, everything: bool) -> list[Found]:
+        """The changes to show."""
+        return [each for each in self.found if everything or each.change.severity is not Severity.SAFE]
+
+
+class Printer(Protocol):
+    """Prints a result."""
+
+    def __call__(self, result: Result, *, everything: bool) -> None:
+        """Prints it, with the safe changes or without."""
+
+
+def _print_text(result: Result, *, everything: bool) -> None:
+    explained: set[Kind] = set()
+    shown = _merged(result.shown(everything=everything))
+    for (definition, versions), group in groupby(shown, key=lambda each: (each[0].definition, each[1])):
+        line(Styled(f"{definition}{', ' if versions else ''}{versions}", bold=True))
+        of_kind: Counter[Kind] = Counter()
+        for found, _ in group:
+            kind = found.change.kind
+            of_kind[kind] += 1
+            if everything or of_kind[kind] <= _OF_ONE_KIND:
+                _print_change(found, explained)
+        for kind, number in of_kind.items():
+            if number > _OF_ONE_KIND and not everything:
+                line(f"  and {number - _OF_ONE_KIND:,} more {kind.id} (--all shows them)")
+        line()
+    for name in result.incomplete:
+        line(f"{name}: too big to be compared to the end", err=True)
+    for failure in result.failed:
+        place = Spot(failure.file, failure.position)
+        line(f"{place}: unreadable: {failure.message}", err=True)
+    if not result.failed:
+        _print_summary(result, everything=everything)
+
+
+_COLORS = {Severity.BREAKING: "red", Severity.RISKY: "yellow", Severity.SAFE: "green"}
+
+
+def _print_change(found: Found, explained: set[Kind]) -> None:
+    change = found.change
+    label = Styled(f"{change.severity.value}[{change.kind.id}]", _COLORS[change.severity])
+    was = f" (was at {found.was})" if found.was and _is_gone(found) else ""
+    line(f"  {found.where}: ", label, f": {change.place.field}: {change.message}{was}")
+    if change.kind in explained:
+        return
+    explained.add(change.kind)
+    line(f"      {_hurt(change)}{change.kind.why}")
+    if change.severity is not Severity.SAFE:
+        line(f"      hint: {found.remedy}")
+
+
+def _hurt(change: Change) -> str:
+    """`Hurts writers, may hurt readers. `, or nothing where nobody is hurt."""
+    parts = []
+    for severity, verb in ((Severity.BREAKING, "hurts"), (Severity.RISKY, "may hurt")):
+        who = [each for each in Audience if change.effects.get(each) is severity]
+        if who:
+            parts.append(f"{verb} {_listed(who)}")
+    said = ", ".join(parts)
+    return f"{said[0].upper()}{said[1:]}. " if said else ""
+
+
+def _is_gone(found: Found) -> bool:
+    return found.change.kind.id.endswith("-removed")
+
+
+def _merged(shown: Iterable[Found]) -> list[tuple[Found, str]]:
+    """Each change with its versions: the same one in several versions is shown once."""
+    versions: dict[tuple[str, str, str, str], tuple[Found, list[str]]] = {}
+    for each in shown:
+        change = each.change
+        key = each.definition, change.place.field, change.kind.id, change.message
+        versions.setdefault(key, (each, []))[1].append(change.place.version)
+    merged = [(found, ", ".join(names)) for found, names in versions.values()]
+    return sorted(merged, key=lambda each: (each[0].definition, each[1], each[0].change.severity.rank))
+
+
+def _print_summary(result: Result, *, everything: bool) -> None:
+    counts = ", ".join(f"{result.counts[each]:,} {each.value}" for each in Severity)
+    hidden = " (--all shows the safe ones)" if result.counts[Severity.SAFE] and not everything else ""
+    line(f"{count(result.compared, 'CRD')} compared. Changes: {counts}{hidden}.")
+    if result.not_listed:
+        line(f"{count(result.not_listed, 'change')} more than are listed.")
+    line(Styled(_verdict(result), _COLORS[result.severity], bold=True))
+
+
+def _verdict(result: Result) -> str:
+    severity = result.severity
+    if severity is Severity.SAFE:
+        return "Compatible."
+    hurt = {who for each in result.found for who in Audience if each.change.effects.get(who) is severity}
+    who = _listed(each for each in Audience if each in hurt)
+    return (
+        f"Breaking for {who}." if severity is Severity.BREAKING else f"Risky for {who}: a person must look."
+    )
+
+
+def _listed(audiences: Iterable[Audience]) -> str:
+    names = [each.value for each in audiences]
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def _print_json(result: Result, *, everything: bool) -> None:
+    document = {
+        "compared": result.compared,
+        "severity": result.severity.value,
+        "counts": {each.value: result.counts[each] for each in Severity},
+        "changes": [each.to_object() for each in result.found],
+        "notListed": result.not_listed,
+        "incomplete": result.incomplete,
+        "unreadable": [
+            {**Spot(each.file, each.position).to_object(), "message": each.message} for each in result.failed
+        ],
+    }
+    print_json(document)
+
+
+_LEVELS = {Severity.BREAKING: "error", Severity.RISKY: "warning", Severity.SAFE: "note"}
+
+
+def _print_sarif(result: Result, *, everything: bool) -> None:
+    shown = result.shown(everything=everything)
+    print_json(
+        sarif.document(
+            [each.change.kind for each in shown],
+            [_sarif_result(each) for each in shown],
+            result.failed,
+            complete=not result.incomplete,
+            documentation=_DOCUMENTATION,
+        )
+    )
+
+
+def _sarif_result(found: Found) -> dict[str, Any]:
+    change = found.change
+    spot = found.at or found.was
+    version = f" {change.place.version}" if change.place.version else ""
+    text = f"{found.definition}{version}: {change.place.field}: {change.message}"
+    return {
+        "ruleId": change.kind.id,
+        "level": _LEVELS[change.severity],
+        "message": {"text": f"{text}\n{_hurt(change)}{change.kind.why}\n{found.remedy}"},
+        "locations": [sarif.location(spot.file, spot.position)] if spot else [],
+    }
+
+
+PRINTERS: dict[str, Printer] = {"text": _print_text, "json": _print_json, "sarif": _print_sarif}

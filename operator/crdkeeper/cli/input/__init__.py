@@ -1,0 +1,1 @@
+"""What commands read: options, files and folders, YAML with the lines that things are on."""

@@ -1,0 +1,1 @@
+"""`crdkeeper lint`: what the API server and users would say of CRDs."""

@@ -1,0 +1,72 @@
+"""The CRDs of a live cluster for `crdkeeper lint`, with what the API server itself says of them."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from crdkeeper.cli.input.files import Definition
+from crdkeeper.cli.input.yamldocument import Document, Position
+from crdkeeper.cli.lint.findings import Finding, Severity
+from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.definitions import get_definition_object, list_definition_objects
+from crdkeeper.cluster.discovery import list_resources
+from crdkeeper.core.lint.registry import SERVER_CONDITION
+from crdkeeper.core.resourcenames import suggest
+
+_API_VERSION, _KIND = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
+_GOOD = {
+    "NamesAccepted": "True",
+    "Established": "True",
+    "NonStructuralSchema": "False",
+    "Terminating": "False",
+    "KubernetesAPIApprovalPolicyConformant": "True",
+}
+"""The conditions that the API server sets, with the status that is well."""
+
+
+@dataclass(slots=True)
+class Live:
+    """What was read; `missing` tells which names do not exist."""
+
+    definitions: list[Definition] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+async def gather(connection: Connection, names: Sequence[str], selector: str) -> Live:
+    """The CRDs that are named or selected, or all. Raises ApiError and Unreachable."""
+    async with Client(connection) as client:
+        if not names:
+            return Live([_definition(each) for each in await list_definition_objects(client, selector)])
+        wanted = list(dict.fromkeys(names))
+        found = await asyncio.gather(*(get_definition_object(client, each) for each in wanted))
+        live = Live([_definition(each) for each in found if each is not None])
+        absent = [name for name, each in zip(wanted, found, strict=True) if each is None]
+        served = await list_resources(client) if absent else ()
+        for name in absent:
+            meant = suggest(name, served)
+            known = meant is not None and await get_definition_object(client, meant) is not None
+            live.missing.append(f"no CRD {name}" + (f"; did you mean {meant}?" if known else ""))
+        return live
+
+
+def _definition(value: dict[str, Any]) -> Definition:
+    # Items of a list leave out what the list says.
+    value.setdefault("apiVersion", _API_VERSION)
+    value.setdefault("kind", _KIND)
+    return Definition("", Document(value, Position(), []), (), value)
+
+
+def conditions(definition: Definition) -> Iterator[Finding]:
+    """A finding for each condition by which the API server says that something is wrong."""
+    value = definition.value
+    name = str(value["metadata"]["name"])
+    found: Sequence[Mapping[str, Any]] = (value.get("status") or {}).get("conditions") or ()
+    for each in found:
+        type_, status = each.get("type", ""), each.get("status", "")
+        if _GOOD.get(type_, status) == status:
+            continue
+        severity = Severity.WARNING if type_ == "Terminating" else Severity.ERROR
+        message = f"{type_}={status} ({each.get('reason', '')}): {each.get('message', '')}"
+        yield Finding("", Position(), severity, SERVER_CONDITION, name, "status.conditions", message)

@@ -1,0 +1,126 @@
+"""`crdkeeper lint`: what the API server would say of CRDs, and what their users will, line by line."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from crdkeeper.cli.input.files import STDIN, SUFFIXES
+from crdkeeper.cli.input.options import connection_options
+from crdkeeper.cli.lint.config import BadConfiguration, Configurations
+from crdkeeper.cli.lint.findings import Severity
+from crdkeeper.cli.lint.jsonoutput import print_json
+from crdkeeper.cli.lint.run import Run
+from crdkeeper.cli.lint.sarifoutput import print_sarif
+from crdkeeper.cli.lint.textoutput import print_text
+from crdkeeper.cli.output.printing import Trouble, line, lines_of
+
+_FINDINGS, _UNREADABLE = 1, 2
+_PRINTERS = {"text": print_text, "json": print_json, "sarif": print_sarif}
+_NONE = "none"
+_FAIL_ON = (Severity.ERROR.value, Severity.WARNING.value, Severity.INFO.value, _NONE)
+
+
+@click.command(short_help="Check CRDs in files, or those of a cluster.")
+@click.argument("arguments", nargs=-1, metavar="[FILE|FOLDER|-|NAME]...")
+@click.option(
+    "--filename",
+    "-f",
+    "filenames",
+    multiple=True,
+    metavar="FILE|FOLDER|-",
+    help="A file, a folder with all YAML and JSON files below it, or - for standard input.",
+)
+@click.option("--selector", "-l", default="", help="Only CRDs of the cluster with these labels.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Choice(tuple(_PRINTERS)),
+    default="text",
+    show_default=True,
+    help="The format.",
+)
+@click.option("--all", "-a", "everything", is_flag=True, help="Also show findings that are only info.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(_FAIL_ON),
+    default=Severity.ERROR.value,
+    show_default=True,
+    help="The least severity that makes the exit code 1.",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The configuration. [default: the nearest .crdkeeper.yaml in or above the file's folder]",
+)
+@click.option("--allow-none", is_flag=True, help="Files without any CRD are fine, too.")
+@connection_options
+def lint(
+    arguments: tuple[str, ...],
+    *,
+    filenames: tuple[str, ...],
+    selector: str,
+    output: str,
+    everything: bool,
+    fail_on: str,
+    config: Path | None,
+    allow_none: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Check CRDs in files, or with no file those of the cluster: all, those named, or those selected by -l.
+
+    Errors are what the API server refuses, in its words, or what it accepts and cannot work. Warnings are
+    what somebody will stumble over. What cannot be decided offline is counted as not checked. docs/lint.md
+    explains each finding, and how to configure or ignore it.
+
+    An argument that exists, ends in .yaml, .yml or .json, or has a / is a file; else it names a CRD.
+
+    Exits with 0 if there are no errors (--fail-on), 1 if there are, 2 if something could not be read.
+    """
+    files, names = _sorted(arguments, filenames)
+    in_cluster = bool(names or selector or not files)
+    if files and in_cluster:
+        raise click.UsageError("check files or the CRDs of the cluster, not both")
+    if names and selector:
+        raise click.UsageError("name CRDs or select them by labels, not both")
+    if files.count(STDIN) > 1:
+        raise click.UsageError("standard input can only be read once")
+    try:
+        run = Run(Configurations(config), everything=everything or fail_on == Severity.INFO)
+        if in_cluster:
+            from crdkeeper.cluster.connection import Connection  # see run.check_cluster
+
+            run.check_cluster(Connection(kubeconfig, context), names, selector)
+        else:
+            run.check_files(files, allow_none=allow_none)
+    except BadConfiguration as error:
+        line(f"Error: {error}", err=True)
+        raise SystemExit(_UNREADABLE) from None
+    except click.ClickException as error:
+        raise _Trouble(*lines_of(error)) from None
+    result = run.result
+    _PRINTERS[output](result)
+    if result.failed or result.missing:
+        raise SystemExit(_UNREADABLE)
+    if fail_on != _NONE and any(each.severity.rank <= Severity(fail_on).rank for each in result.findings):
+        raise SystemExit(_FINDINGS)
+
+
+class _Trouble(Trouble):
+    """There is no saying whether anything is wrong."""
+
+    exit_code = _UNREADABLE
+
+
+def _sorted(arguments: Sequence[str], filenames: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Files and names."""
+    files = list(filenames)
+    names: list[str] = []
+    for each in arguments:
+        path = Path(each)
+        # Beside -f all arguments are files, as when a shell expands a glob after it.
+        is_file = filenames or each == STDIN or os.sep in each or path.suffix in SUFFIXES or path.exists()
+        (files if is_file else names).append(each)
+    return files, names

@@ -1,0 +1,168 @@
+"""`.crdkeeper.yaml`: which findings matter, and which files are looked at at all.
+
+    lint:
+      all: true                 # also show what is only info
+      severity:                 # error, warning, info or off, by id
+        duration-unit: off
+        description: warning
+      exclude:                  # globs, from the folder of this file; ** crosses folders
+      - vendor/**
+
+It lies in the folder of the linted file or in one above; the nearest counts alone.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crdkeeper.cli.input.files import CONFIGURATION
+from crdkeeper.cli.input.yamldocument import Document, Unreadable, documents
+from crdkeeper.cli.lint.findings import Severity
+from crdkeeper.core.lint.registry import known_ids
+
+MAX_BYTES = 1 << 20
+_OFF = "off"
+_SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
+
+class BadConfiguration(Exception):
+    """A configuration cannot be read or says what is not understood; the text names the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a file says. `folder` is where its globs begin."""
+
+    folder: Path = field(default_factory=Path)
+    all: bool = False
+    severities: dict[str, Severity | None] = field(default_factory=dict)
+    """By id; None is off."""
+    exclude: tuple[str, ...] = ()
+
+    def excludes(self, file: Path) -> bool:
+        """Whether a file is not to be looked at."""
+        if not self.exclude:
+            return False
+        try:
+            relative = file.resolve().relative_to(self.folder.resolve())
+        except ValueError:
+            return False
+        return any(_glob(each).fullmatch(relative.as_posix()) for each in self.exclude)
+
+
+def _glob(text: str) -> re.Pattern[str]:
+    parts = re.split(r"(\*\*/?|\*|\?)", text)
+    meaning = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    # A folder stands for all that is in it.
+    return re.compile(
+        "".join(meaning.get(each, re.escape(each)) for each in parts).removesuffix("/") + "(?:/.*)?"
+    )
+
+
+class Configurations:
+    """The configuration of each file that is linted."""
+
+    def __init__(self, chosen: Path | None) -> None:
+        self._chosen = load(chosen) if chosen is not None else None
+        self._by_folder: dict[Path, Configuration] = {}
+
+    def of(self, file: Path | None) -> Configuration:
+        """That of a file, or of the working folder. Raises BadConfiguration."""
+        if self._chosen is not None:
+            return self._chosen
+        folder = (file.parent if file is not None else Path()).absolute()
+        known = self._by_folder.get(folder)
+        if known is None:
+            known = self._by_folder[folder] = self._find(folder)
+        return known
+
+    def of_name(self, file: str) -> Configuration:
+        """That of a file by its name; of the working folder for `-` and for what is in no file."""
+        return self.of(Path(file) if file not in ("", "-") else None)
+
+    def _find(self, folder: Path) -> Configuration:
+        for above in (folder, *folder.parents):
+            path = above / CONFIGURATION
+            if path.is_file():
+                return load(path)
+        return Configuration()
+
+
+def load(path: Path) -> Configuration:
+    """Reads a configuration. Raises BadConfiguration."""
+    try:
+        content = path.read_bytes()
+        if len(content) > MAX_BYTES:
+            raise BadConfiguration(f"{path}: bigger than {MAX_BYTES >> 20} MiB")
+        found = list(documents(content.decode()))
+    except OSError as error:
+        raise BadConfiguration(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise BadConfiguration(f"{path}: not UTF-8") from None
+    except Unreadable as error:
+        raise BadConfiguration(f"{path}:{error.position.line}: {error}") from None
+    if len(found) > 1:
+        raise BadConfiguration(f"{path}:{found[1].position.line}: a second document")
+    return _Reader(path, found[0]).read() if found else Configuration(path.parent)
+
+
+class _Reader:
+    def __init__(self, path: Path, document: Document) -> None:
+        self._path = path
+        self._document = document
+
+    def read(self) -> Configuration:
+        lint = {}
+        for key, value in self._mapping(self._document.value):
+            if key != "lint":
+                raise self._bad(f"unknown field {key}; known is lint", key)
+            lint = dict(self._mapping(value, "lint"))
+        known = ("all", "exclude", "severity")
+        for key in lint:
+            if key not in known:
+                raise self._bad(f"unknown field lint.{key}; known are {', '.join(known)}", "lint", key)
+        everything = lint.get("all", False)
+        if not isinstance(everything, bool):
+            raise self._bad("lint.all is true or false", "lint", "all")
+        return Configuration(
+            self._path.parent, everything, self._severities(lint), tuple(self._exclude(lint))
+        )
+
+    def _severities(self, lint: dict[str, Any]) -> dict[str, Severity | None]:
+        found: dict[str, Severity | None] = {}
+        known = known_ids()
+        for id, value in self._mapping(lint.get("severity"), "lint", "severity"):
+            at = ("lint", "severity", id)
+            if id not in known:
+                raise self._bad(f"there is no finding {id!r}", *at)
+            if value is False or value == _OFF:
+                # YAML takes `off` for false.
+                found[id] = None
+            elif value in _SEVERITIES:
+                found[id] = Severity(value)
+            else:
+                raise self._bad(f"severity of {id}: error, warning, info or off", *at)
+        return found
+
+    def _exclude(self, lint: dict[str, Any]) -> Iterator[str]:
+        exclude = lint.get("exclude")
+        if exclude is None:
+            return
+        if not isinstance(exclude, list):
+            raise self._bad("lint.exclude is a list of globs", "lint", "exclude")
+        for i, each in enumerate(exclude):
+            if not isinstance(each, str) or not each:
+                raise self._bad("lint.exclude is a list of globs", "lint", "exclude", i)
+            yield each.removeprefix("./")
+
+    def _mapping(self, value: Any, *steps: str) -> Iterator[tuple[str, Any]]:
+        if value is None:
+            return
+        if not isinstance(value, dict):
+            raise self._bad(f"{'.'.join(steps) or 'the configuration'} is a mapping", *steps)
+        yield from value.items()
+
+    def _bad(self, what: str, *steps: str | int) -> BadConfiguration:
+        return BadConfiguration(f"{self._path}:{self._document.find(steps).line}: {what}")

@@ -1,0 +1,129 @@
+"""What `crdkeeper lint` has found: findings with their places, and those of one kind put together."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from crdkeeper.apiserver.schema.rules import Rule
+from crdkeeper.cli.input.files import Failed, Skipped
+from crdkeeper.cli.input.yamldocument import Position
+
+
+class Severity(StrEnum):
+    """How much a finding matters, in the order of weight."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+    """A matter of taste: shown on request."""
+    UNCHECKED = "unchecked"
+    """Only the API server can tell."""
+
+    @property
+    def rank(self) -> int:
+        """0 for the heaviest."""
+        return list(Severity).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something to say of one field of a CRD."""
+
+    file: str
+    """Empty for a CRD of a live cluster."""
+    position: Position
+    severity: Severity
+    rule: Rule
+    definition: str
+    field: str
+    message: str
+
+    @property
+    def place(self) -> str:
+        """The line in the file, or the CRD in the cluster."""
+        if not self.file:
+            return self.definition
+        return f"{self.file}:{self.position.line}:{self.position.column}"
+
+    def to_object(self) -> dict[str, Any]:
+        """The finding as JSON."""
+        at = (
+            {"file": self.file, "line": self.position.line, "column": self.position.column}
+            if self.file
+            else {}
+        )
+        return {
+            **at,
+            "severity": self.severity.value,
+            "id": self.rule.id,
+            "definition": self.definition,
+            "field": self.field,
+            "message": self.message,
+            "hint": self.rule.remedy,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A finding that its author has looked at and let be."""
+
+    finding: Finding
+    reason: str
+
+    def to_object(self) -> dict[str, Any]:
+        """The finding as JSON, with the reason."""
+        return {**self.finding.to_object(), "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The findings of one kind in one CRD: the first of them speaks for all."""
+
+    first: Finding
+    others: tuple[Finding, ...] = ()
+
+    @property
+    def more(self) -> str:
+        """What is added to the first one's message."""
+        count = len(self.others)
+        return f" (and {count} more such {'field' if count == 1 else 'fields'})" if count else ""
+
+
+@dataclass(slots=True)
+class Result:
+    """All that a run found."""
+
+    checked: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    ignored: list[Ignored] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    """What is said of CRDs that are not in the cluster."""
+    hidden: int = 0
+    """How many findings of severity info are not among the findings."""
+
+    def of(self, severity: Severity) -> list[Finding]:
+        """The findings of that severity."""
+        return [each for each in self.findings if each.severity is severity]
+
+    @property
+    def errors(self) -> list[Finding]:
+        """What the API server refuses, or what cannot work."""
+        return self.of(Severity.ERROR)
+
+    def groups(self) -> list[Group]:
+        """The findings in their order; those of conventions put together by CRD, id and severity."""
+        return group(self.findings)
+
+
+def group(findings: Iterable[Finding]) -> list[Group]:
+    """Puts findings of one kind together; each error is a thing to mend of its own."""
+    kinds: dict[Any, list[Finding]] = {}
+    for number, each in enumerate(findings):
+        alone = each.severity in (Severity.ERROR, Severity.UNCHECKED)
+        key = number if alone else (each.file, each.definition, each.rule.id, each.severity)
+        kinds.setdefault(key, []).append(each)
+    return [Group(each[0], tuple(each[1:])) for each in kinds.values()]

@@ -1,0 +1,134 @@
+"""Findings that an author has looked at and lets be: comments at the line, and an annotation on the CRD.
+
+    size: # crdkeeper:ignore=duration-unit seconds since the first version
+    # crdkeeper:ignore=list-of-named,field-name the names are another system's
+    some_list:
+
+A comment is about the field whose line it stands on or above. Each must give a reason, and must be needed.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from crdkeeper.cli.input.yamldocument import Position
+from crdkeeper.core.lint.annotation import ANNOTATION, is_meant, parse
+from crdkeeper.core.lint.registry import known_ids
+
+MARK = "crdkeeper:ignore"
+
+_COMMENT = re.compile(r"(?:^|(?<=\s))#\s*crdkeeper:ignore(?P<rest>.*)$", re.MULTILINE)
+_IDS = re.compile(r"=\s*(?P<ids>[\w-]+(?:\s*,\s*[\w-]+)*)(?:\s+(?P<reason>\S.*))?\s*")
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(slots=True)
+class Suppression:
+    """One id at one place. `used` and `refused` are told by what is found there."""
+
+    id: str
+    reason: str
+    position: Position
+    line: int = 0
+    """The line that a comment is about; 0 for one of the annotation."""
+    fields: re.Pattern[str] | None = None
+    """What an annotation is about."""
+    used: bool = False
+    refused: bool = False
+    """Whether what it is about is an error of the API server's, which nobody can ignore."""
+
+    def covers(self, field: str, lines: Iterable[int]) -> bool:
+        """Whether a finding at that field or those lines is meant."""
+        if self.fields is None:
+            return self.line in lines
+        return is_meant(self.fields, field)
+
+
+@dataclass(slots=True)
+class Suppressions:
+    """Those of a file or of a CRD, by id, and what could not be understood of them."""
+
+    by_id: dict[str, list[Suppression]] = field(default_factory=dict)
+    faults: list[tuple[Position, str]] = field(default_factory=list)
+
+    def add(self, ids: Iterable[str], reason: str, position: Position, **about: Any) -> None:
+        """Takes one up, or the fault in it."""
+        known = known_ids()
+        for id in ids:
+            if id not in known:
+                self.faults.append((position, f"there is no finding {id!r}"))
+            elif not reason:
+                self.faults.append((position, f"{id} is ignored without a reason"))
+            else:
+                self.by_id.setdefault(id, []).append(Suppression(id, reason, position, **about))
+
+    def find(self, id: str, field: str, lines: Iterable[int]) -> Suppression | None:
+        """The one that covers a finding."""
+        return next((each for each in self.by_id.get(id, ()) if each.covers(field, lines)), None)
+
+    @property
+    def unused(self) -> list[Suppression]:
+        """Those that no finding needed."""
+        return [each for several in self.by_id.values() for each in several if not each.used]
+
+
+def of_comments(text: str) -> Suppressions:
+    """Those in the comments of a YAML file."""
+    found = Suppressions()
+    if MARK not in text:
+        return found
+    lines = text.splitlines()
+    scalars = _scalars(text)
+    for match in _COMMENT.finditer(text):
+        row = text.count("\n", 0, match.start())
+        column = match.start() - (text.rfind("\n", 0, match.start()) + 1)
+        if any(start <= (row, column) < end for start, end in scalars):
+            continue
+        position = Position(row + 1, column + 1)
+        parts = _IDS.fullmatch(match["rest"])
+        if parts is None:
+            found.faults.append((position, f"`# {MARK}=<id> <reason>` is expected"))
+            continue
+        about = row if lines[row][:column].strip() else _next(lines, row)
+        ids = [each.strip() for each in parts["ids"].split(",")]
+        found.add(ids, (parts["reason"] or "").strip(), position, line=about + 1)
+    return found
+
+
+def _next(lines: list[str], row: int) -> int:
+    """The next line that is no comment."""
+    below = row + 1
+    while below < len(lines) and (not lines[below].strip() or lines[below].lstrip().startswith("#")):
+        below += 1
+    return below
+
+
+_Mark = tuple[int, int]
+
+
+def _scalars(text: str) -> list[tuple[_Mark, _Mark]]:
+    """Where texts stand, in which a # begins no comment."""
+    found = []
+    try:
+        for token in yaml.scan(text, Loader=_LOADER):
+            if isinstance(token, yaml.ScalarToken) and not token.plain:
+                start, end = token.start_mark, token.end_mark
+                found.append(((start.line, start.column), (end.line, end.column)))
+    except yaml.YAMLError:
+        # Whoever reads the file says so.
+        pass
+    return found
+
+
+def of_annotation(metadata: Mapping[str, Any], position: Position) -> Suppressions:
+    """Those in the annotation of a CRD."""
+    found = Suppressions()
+    lines, bad = parse(metadata)
+    for each in lines:
+        found.add([each.id], each.reason, position, fields=each.fields)
+    for line in bad:
+        found.faults.append((position, f"{ANNOTATION}: {line!r} is not of the form <id> <field>: <reason>"))
+    return found

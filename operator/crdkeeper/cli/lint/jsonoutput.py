@@ -1,0 +1,36 @@
+"""How `crdkeeper lint` prints for programs. Fields are only ever added."""
+
+from collections import Counter
+
+from crdkeeper.cli.lint.findings import Result, Severity
+from crdkeeper.cli.output import printing
+
+
+def print_json(result: Result) -> None:
+    """Everything, each finding by itself."""
+    unchecked = result.of(Severity.UNCHECKED)
+    document = {
+        "checked": result.checked,
+        "findings": [each.to_object() for each in result.findings if each.severity is not Severity.UNCHECKED],
+        "ignored": [each.to_object() for each in result.ignored],
+        "hidden": result.hidden,
+        "unchecked": {
+            "counts": dict(sorted(Counter(each.rule.id for each in unchecked).items())),
+            "items": [each.to_object() for each in unchecked],
+        },
+        "skipped": [
+            {"file": each.file, "line": each.position.line, "what": each.what} for each in result.skipped
+        ],
+        "excluded": result.excluded,
+        "missing": result.missing,
+        "unreadable": [
+            {
+                "file": each.file,
+                "line": each.position.line,
+                "column": each.position.column,
+                "message": each.message,
+            }
+            for each in result.failed
+        ],
+    }
+    printing.print_json(document)

@@ -1,0 +1,108 @@
+"""One run of `crdkeeper lint`: reads CRDs one after the other, checks each, and then them together."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crdkeeper.cli.input.files import Definition, Failed, Skipped, read
+from crdkeeper.cli.input.yamldocument import Position
+from crdkeeper.cli.lint.check import check_definition, report_suppressions
+from crdkeeper.cli.lint.config import Configurations
+from crdkeeper.cli.lint.conflicts import Claim, claims, conflicts
+from crdkeeper.cli.lint.findings import Result
+from crdkeeper.cli.lint.ignore import Suppressions
+
+if TYPE_CHECKING:
+    from crdkeeper.cluster.connection import Connection
+
+_NEEDLE = b"CustomResourceDefinition"
+
+
+class Run:
+    """Collects the result. `everything` shows also what is only info."""
+
+    def __init__(self, configurations: Configurations, *, everything: bool = False) -> None:
+        self.result = Result()
+        self._configurations = configurations
+        self._everything = everything
+        self._claims: list[Claim] = []
+        self._comments: dict[int, tuple[str, Suppressions]] = {}
+
+    def check_files(self, files: Sequence[str], *, allow_none: bool = False) -> None:
+        """Reads and checks all of the files; `allow_none`: those without any CRD are fine.
+
+        Raises BadConfiguration.
+        """
+        result = self.result
+        for each in read(files, self._excludes):
+            if isinstance(each, Definition) and _is_patch(each):
+                result.skipped.append(Skipped(each.file, each.find(()), "a patch of a CRD"))
+            elif isinstance(each, Definition):
+                self._check(each)
+            elif isinstance(each, Skipped):
+                result.skipped.append(each)
+            elif not (allow_none and _is_of_something_else(each.file)):
+                result.failed.append(each)
+        self._finish()
+        if not (result.checked or result.failed or result.excluded or allow_none):
+            result.failed.append(Failed(", ".join(files), Position(), "no CustomResourceDefinition in it"))
+
+    def check_cluster(self, connection: "Connection", names: Sequence[str], selector: str) -> None:
+        """Reads and checks the CRDs that are named or selected, or all.
+
+        Raises BadConfiguration, and click.ClickException if there is trouble with the cluster.
+        """
+        # Imported only here: a check of files takes less time than the imports of a Kubernetes client.
+        from crdkeeper.cli.input.options import run_async
+        from crdkeeper.cli.lint.cluster import conditions, gather
+
+        live = run_async(gather(connection, names, selector))
+        for each in live.definitions:
+            self._check(each)
+            self.result.findings.extend(conditions(each))
+        self.result.missing.extend(live.missing)
+        self._finish(alone=False)
+
+    def _excludes(self, file: Path) -> bool:
+        excluded = self._configurations.of(file).excludes(file)
+        if excluded:
+            self.result.excluded.append(str(file))
+        return excluded
+
+    def _check(self, definition: Definition) -> None:
+        configuration = self._configurations.of_name(definition.file)
+        check_definition(definition, configuration, self.result, everything=self._everything)
+        self._claims.extend(claims(definition))
+        self._comments[id(definition.comments)] = (definition.file, definition.comments)
+
+    def _finish(self, *, alone: bool = True) -> None:
+        """What can only be said at the end; `alone`: no API server has looked at the names."""
+        for file, comments in self._comments.values():
+            report_suppressions(comments, file, "", self._configurations.of_name(file), self.result)
+        if alone:
+            self.result.findings.extend(conflicts(self._claims, self._configurations))
+        self.result.findings.sort(
+            key=lambda each: (
+                each.file,
+                each.position.line,
+                each.position.column,
+                each.definition,
+                each.field,
+            )
+        )
+
+
+def _is_patch(definition: Definition) -> bool:
+    """Whether another tool, such as kustomize, puts it together with the CRD of that name."""
+    spec, metadata = definition.value.get("spec"), definition.value.get("metadata")
+    if spec is None:
+        return isinstance(metadata, dict) and bool(metadata.get("annotations") or metadata.get("labels"))
+    return isinstance(spec, dict) and spec.keys() == {"conversion"}
+
+
+def _is_of_something_else(file: str) -> bool:
+    """Whether a file that cannot be read as YAML, such as a template, has nothing to do with CRDs."""
+    try:
+        return _NEEDLE not in Path(file).read_bytes()
+    except OSError:
+        return False

@@ -1,0 +1,63 @@
+"""How `crdkeeper lint` prints for code hosts: SARIF, which becomes annotations of a pull request.
+
+What the hosts read of it is documented at
+https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning.
+"""
+
+from typing import Any
+
+from crdkeeper.cli.lint.findings import Finding, Group, Ignored, Result, Severity
+from crdkeeper.cli.output.printing import print_json
+from crdkeeper.cli.output.sarif import document, location
+
+_DOCUMENTATION = "docs/lint.md"
+_LEVELS = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "note",
+    Severity.UNCHECKED: "note",
+}
+_RELATED = 50
+"""At most so many further places of a finding; hosts refuse files that are too big."""
+
+
+def print_sarif(result: Result) -> None:
+    """One run; findings of one kind in one CRD are one result with related places."""
+    findings = [*result.findings, *(each.finding for each in result.ignored)]
+    results = [*map(_result, result.groups()), *map(_suppressed, result.ignored)]
+    print_json(
+        document(
+            [each.rule for each in findings],
+            results,
+            result.failed,
+            complete=not result.missing,
+            documentation=_DOCUMENTATION,
+        )
+    )
+
+
+def _result(group: Group) -> dict[str, Any]:
+    made = _one(group.first, group.more)
+    related = [_place(each) for each in group.others[:_RELATED]]
+    return {**made, "relatedLocations": related} if related else made
+
+
+def _suppressed(ignored: Ignored) -> dict[str, Any]:
+    suppression = {"kind": "inSource", "justification": ignored.reason}
+    return {**_one(ignored.finding, ""), "suppressions": [suppression]}
+
+
+def _one(finding: Finding, more: str) -> dict[str, Any]:
+    what = f"{finding.field}: {finding.message}" if finding.field else finding.message
+    return {
+        "ruleId": finding.rule.id,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": f"{what}{more}\n{finding.rule.remedy}"},
+        "locations": [_place(finding)],
+    }
+
+
+def _place(finding: Finding) -> dict[str, Any]:
+    named = f"{finding.definition}/{finding.field}"
+    logical: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": named}]}
+    return {**location(finding.file, finding.position), **logical} if finding.file else logical

@@ -1,0 +1,55 @@
+"""How `crdkeeper lint` prints for people: findings on stdout, what else is to be said on stderr."""
+
+from collections import Counter
+
+from crdkeeper.cli.lint.findings import Result, Severity
+from crdkeeper.cli.output.printing import line
+from crdkeeper.core.text import count
+
+_SHOWN = 400
+
+
+def print_text(result: Result) -> None:
+    """One line per finding; those of one kind in one CRD are put together, and a kind is explained once."""
+    explained: set[str] = set()
+    for group in result.groups():
+        each = group.first
+        if each.severity is Severity.UNCHECKED:
+            continue
+        message = each.message if len(each.message) <= _SHOWN else each.message[:_SHOWN] + "…"
+        field = f"{each.field}: " if each.field else ""
+        line(f"{each.place}: {each.severity.value}[{each.rule.id}]: {field}{message}{group.more}")
+        if each.rule.id not in explained:
+            explained.add(each.rule.id)
+            line(f"    why: {each.rule.why}")
+            line(f"    hint: {each.rule.remedy}")
+    _print_notes(result)
+    parts = [count(len(result.of(each)), each.value) for each in (Severity.ERROR, Severity.WARNING)]
+    infos = len(result.of(Severity.INFO))
+    parts += [f"{infos} info"] if infos else []
+    parts += [f"{len(result.ignored)} ignored"] if result.ignored else []
+    parts += [f"{result.hidden} info hidden (--all shows them)"] if result.hidden else []
+    line(f"{count(result.checked, 'CRD')}: {', '.join(parts)}.", err=True)
+
+
+def _print_notes(result: Result) -> None:
+    for skip in result.skipped:
+        line(f"{skip.file}:{skip.position.line}: skipped: {skip.what}", err=True)
+    for failure in result.failed:
+        place = f"{failure.file}:{failure.position.line}:{failure.position.column}"
+        line(f"{place}: unreadable: {failure.message}", err=True)
+    for each in result.missing:
+        line(f"Error: {each}", err=True)
+    if result.excluded:
+        line(f"Excluded by the configuration: {count(len(result.excluded), 'file')}.", err=True)
+    unchecked = result.of(Severity.UNCHECKED)
+    if not unchecked:
+        return
+    counts = sorted(Counter(each.rule.id for each in unchecked).items())
+    what = ", ".join(f"{number:,} {id}" for id, number in counts)
+    definitions = len({(each.file, each.definition) for each in unchecked})
+    line(
+        f"Not checked, neither passed nor failed: {what}, in {count(definitions, 'CRD')} "
+        "(-o json lists them; kubectl create --dry-run=server decides).",
+        err=True,
+    )

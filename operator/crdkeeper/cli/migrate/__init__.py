@@ -1,0 +1,1 @@
+"""`crdkeeper migrate`: one migration now, without the operator."""

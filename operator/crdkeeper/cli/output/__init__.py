@@ -1,0 +1,1 @@
+"""What commands print: everything from a cluster or a file made visible; tables, SARIF, logs."""

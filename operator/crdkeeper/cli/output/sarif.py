@@ -1,0 +1,80 @@
+"""Findings in SARIF 2.1.0, which code hosts show beside the lines of a change."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from crdkeeper import __version__
+from crdkeeper.apiserver.schema.rules import Rule
+from crdkeeper.cli.input.files import Failed
+from crdkeeper.cli.input.yamldocument import Position
+from crdkeeper.core.lint.registry import Convention, Severity
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+
+def document(
+    rules: Iterable[Rule],
+    results: Sequence[dict[str, Any]],
+    failed: Iterable[Failed],
+    *,
+    complete: bool = True,
+    documentation: str,
+) -> dict[str, Any]:
+    """A whole log. `rules` are those that results name, `failed` is what could not be read.
+
+    `documentation` is the page that has a section for each rule.
+    """
+    by_id = {each.id: each for each in rules}
+    notifications = [
+        {
+            "level": "error",
+            "message": {"text": each.message},
+            "locations": [location(each.file, each.position)],
+        }
+        for each in failed
+    ]
+    run = {
+        "tool": {
+            "driver": {
+                "name": "crdkeeper",
+                "version": __version__,
+                "rules": [_rule(by_id[id], documentation) for id in sorted(by_id)],
+            }
+        },
+        "results": results,
+        "invocations": [
+            {
+                "executionSuccessful": complete and not notifications,
+                "toolExecutionNotifications": notifications,
+            }
+        ],
+    }
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return log
+
+
+def _rule(rule: Rule, documentation: str) -> dict[str, Any]:
+    level = _LEVELS[rule.severity] if isinstance(rule, Convention) else "error"
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": rule.why},
+        "help": {
+            "text": f"{rule.remedy} See {documentation}#{rule.id}.",
+            "markdown": f"{rule.why}\n\n**What to do:** {rule.remedy}\n\nSee `{documentation}#{rule.id}`.",
+        },
+        "defaultConfiguration": {"level": level},
+    }
+
+
+def location(file: str, position: Position) -> dict[str, Any]:
+    """A place in a file."""
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": quote(os.fsencode(Path(file).as_posix()))},
+            "region": {"startLine": position.line, "startColumn": position.column},
+        }
+    }

@@ -1,0 +1,144 @@
+"""`crdkeeper rehearse`: what a new CRD would do to the objects that exist."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
+from crdkeeper.cli.convert.rules import BadInput
+from crdkeeper.cli.input.options import connection_options, run_async
+from crdkeeper.cli.output.printing import line, lines_of
+from crdkeeper.cli.rehearse.objects import Rules, read_definition, read_definitions, read_folder
+from crdkeeper.cli.rehearse.output import PRINTERS
+from crdkeeper.cli.signals import Signalled, until_signal
+from crdkeeper.core.rehearsal.offline import rehearse_offline
+from crdkeeper.core.rehearsal.report import Report, Verdict
+
+_HARMFUL, _UNCERTAIN = 1, 2
+_MANY = 500
+
+
+@click.command(short_help="Say what a new CRD would do to the objects that exist.")
+@click.option(
+    "--filename",
+    "-f",
+    "filenames",
+    required=True,
+    multiple=True,
+    metavar="FILE|FOLDER|-",
+    help="The new CRDs.",
+)
+@click.option(
+    "--objects",
+    multiple=True,
+    metavar="FILE|FOLDER",
+    help="Rehearse offline, on these objects instead of the cluster's. [may be repeated]",
+)
+@click.option("--from", "old_file", metavar="FILE", help="With --objects: the CRD as it is now.")
+@click.option(
+    "--rules",
+    metavar="FILE",
+    help="The VersionConversion by which a webhook will convert. [default: the cluster's]",
+)
+@click.option(
+    "--old-rules",
+    metavar="FILE",
+    help="The VersionConversion by which one converts now. [default: the cluster's]",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Choice(tuple(PRINTERS)),
+    default="text",
+    show_default=True,
+    help="The format.",
+)
+@connection_options
+def rehearse(
+    filenames: tuple[str, ...],
+    *,
+    objects: tuple[str, ...],
+    old_file: str | None,
+    rules: str | None,
+    old_rules: str | None,
+    output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Say what a new CRD would do to the objects that exist, before it is applied.
+
+    Every object of the cluster is sent to a shadow of the new CRD in a group of its own, as a dry run, and
+    its reads and writes at each version are predicted. Nothing of yours is written; the shadow is removed.
+
+    Exits with 0 if nothing is lost or refused, 1 if something would be, 2 if input is bad or it cannot be
+    said for every object.
+    """
+    if old_file is not None and not objects:
+        raise click.UsageError("--from goes with --objects: else the CRD as it is now is the cluster's")
+    if old_rules is not None and objects and old_file is None:
+        raise click.UsageError("--old-rules needs --from with --objects")
+    definitions = read_definitions(filenames)
+    given = Rules.read(rules, old_rules, definitions)
+    if objects:
+        reports = _offline(definitions, objects, old_file, given)
+    else:
+        reports = _live(definitions, given, kubeconfig, context)
+    PRINTERS[output](reports)
+    verdicts = {each.verdict for each in reports}
+    if verdicts & {Verdict.HARMFUL, Verdict.REJECTED}:
+        raise SystemExit(_HARMFUL)
+    if Verdict.UNCERTAIN in verdicts:
+        raise SystemExit(_UNCERTAIN)
+
+
+def _offline(
+    definitions: Sequence[Any], objects: Iterable[str], old_file: str | None, rules: Rules
+) -> list[Report]:
+    reports = []
+    for each in definitions:
+        name = each["metadata"]["name"]
+        old = read_definition(old_file, name) if old_file is not None else None
+        try:
+            report = rehearse_offline(
+                each,
+                old,
+                read_folder(objects),
+                conversion=rules.of(name, each),
+                old_conversion=rules.before(name, old) if old is not None else None,
+            )
+        except UnreadableDefinition as error:
+            raise BadInput(f"{name}: {error}") from None
+        if not report.rejections and not report.tally.objects:
+            raise BadInput(f"--objects: no object of {name}")
+        reports.append(report)
+    return reports
+
+
+def _live(
+    definitions: Sequence[Any], rules: Rules, kubeconfig: Path | None, context: str | None
+) -> list[Report]:
+    # Imported only here: a rehearsal of files needs no Kubernetes client.
+    from crdkeeper.cli.rehearse.live import rehearse_all
+
+    try:
+        return run_async(until_signal(rehearse_all(definitions, rules, kubeconfig, context, _progress())))
+    except Signalled as signalled:
+        line("Stopped; nothing is left behind.", err=True)
+        raise SystemExit(signalled.exit_code) from None
+    except click.ClickException as error:
+        raise BadInput(*lines_of(error)) from error
+
+
+def _progress() -> Callable[[int], None]:
+    """Tells how far it is, each time when so many more objects are done."""
+    told = 0
+
+    def progress(done: int) -> None:
+        nonlocal told
+        if done - told >= _MANY:
+            told = done
+            line(f"{done:,} objects …", err=True)
+
+    return progress

@@ -1,0 +1,79 @@
+"""`crdkeeper rehearse` on the cluster: one CRD after the other."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
+from crdkeeper.cli.convert.rules import BadInput
+from crdkeeper.cli.input.options import DEFAULT_NAMESPACE
+from crdkeeper.cli.rehearse.objects import Rules
+from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.definitions import get_definition_object
+from crdkeeper.cluster.shadow import ShadowFailed
+from crdkeeper.cluster.shadowrun import CannotRehearse, Conversions, NotPermitted, rehearse
+from crdkeeper.cluster.versionconversions import read_bundle, read_conversion
+from crdkeeper.core.conversion.bundle import BadBundle, unpacked
+from crdkeeper.core.conversion.target import webhook_namespace
+from crdkeeper.core.rehearsal.report import Report
+
+
+async def rehearse_all(
+    definitions: Sequence[Mapping[str, Any]],
+    rules: Rules,
+    kubeconfig: Path | None,
+    context: str | None,
+    progress: Callable[[int], None],
+) -> list[Report]:
+    """The reports of all CRDs. Raises BadInput, ApiError and Unreachable."""
+    reports = []
+    async with Client(Connection(kubeconfig, context)) as client:
+        for each in definitions:
+            name = each["metadata"]["name"]
+            conversions = _conversions(name, rules.completed(name, await _serving(client, name)))
+            try:
+                reports.append(await rehearse(client, each, conversions, progress))
+            except (NotPermitted, CannotRehearse, ShadowFailed, UnreadableDefinition) as error:
+                raise BadInput(f"{name}: {error}") from None
+    return reports
+
+
+async def _serving(client: Client, name: str) -> VersionConversionSpec | None:
+    """The rules that convert a CRD at present; None if there are none, or none that may be read.
+
+    Newer rules that failed a step do not serve: then those that do are in the webhook's bundle alone.
+    Raises BadInput if that cannot be read.
+    """
+    try:
+        found = await read_conversion(client, name)
+    except ApiError as error:
+        if error.code == 403:
+            return None
+        raise
+    served = ((found or {}).get("status") or {}).get("servedGeneration")
+    if found is None or not served:
+        return None
+    if served == found["metadata"]["generation"]:
+        with suppress(ValidationError):
+            return VersionConversionSpec.model_validate(found["spec"])
+    namespace = webhook_namespace(await get_definition_object(client, name) or {}) or DEFAULT_NAMESPACE
+    try:
+        content = await read_bundle(client, namespace, name)
+        if content is None:
+            raise BadBundle("it is not there")
+        return unpacked(content).spec
+    except (ApiError, BadBundle) as error:
+        raise BadInput(
+            f"{name}: its newest rules do not serve, and those that do cannot be read from the ConfigMap "
+            f"{namespace}/{name}: {error}"
+        ) from None
+
+
+def _conversions(name: str, rules: Rules) -> Conversions:
+    return Conversions(partial(rules.before, name), partial(rules.of, name))

@@ -1,0 +1,118 @@
+"""What `crdkeeper rehearse` reads: new CRDs, rules of conversion, and objects from files."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of, storage_version_of
+from crdkeeper.apiserver.objects.objectmeta import Malformed, object_meta
+from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.cli.convert.rules import BadInput, read_objects, read_rules
+from crdkeeper.cli.diff.definitions import Side, name_of, read_files
+from crdkeeper.cli.input.files import SUFFIXES
+from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+
+_CLUSTER = "the cluster's VersionConversion"
+
+
+def read_definitions(names: Iterable[str]) -> list[dict[str, Any]]:
+    """The CRDs in files and folders. Raises BadInput, naming the place."""
+    return list(_checked(read_files(names, allow_none=False)).values())
+
+
+def read_definition(file: str, name: str) -> dict[str, Any]:
+    """The CRD of that name in a file. Raises BadInput."""
+    found = _checked(read_files([file], allow_none=False)).get(name)
+    if found is None:
+        raise BadInput(f"{file}: no CustomResourceDefinition {name}")
+    return found
+
+
+def _checked(side: Side) -> dict[str, dict[str, Any]]:
+    for failed in side.failed:
+        raise BadInput(f"{failed.file}:{failed.position.line}: {failed.message}")
+    for name, each in side.definitions.items():
+        metadata = each.value.get("metadata")
+        if not isinstance(metadata, dict) or metadata.get("name") != name_of(each):
+            raise BadInput(f"{each.file}:{each.find(()).line}: metadata.name: must be set")
+        try:
+            schemas_of(each.value)
+        except UnreadableDefinition as error:
+            raise BadInput(f"{each.file}:{each.find(()).line}: {name}: {error}") from None
+    return {name: each.value for name, each in side.definitions.items()}
+
+
+def read_folder(names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """All objects in files and folders, those in lists one by one. Raises BadInput."""
+    for name in names:
+        for each in read_objects(_files(name)):
+            try:
+                object_meta(each.value.get("metadata"))
+            except Malformed as error:
+                raise BadInput(f"{each.place}: metadata: {error}") from None
+            except Undecided:
+                pass  # a time that Python does not have
+            yield each.value
+
+
+def _files(name: str) -> list[str]:
+    path = Path(name)
+    if not path.is_dir():
+        return [name]
+    return sorted(str(each) for each in path.rglob("*") if each.suffix in SUFFIXES and each.is_file())
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules that were given, for the CRD as it will be and as it is."""
+
+    new: VersionConversionSpec | None
+    old: VersionConversionSpec | None
+    files: tuple[str, str]
+    """Where they were read."""
+
+    @classmethod
+    def read(cls, new: str | None, old: str | None, definitions: Sequence[Mapping[str, Any]]) -> Self:
+        """Reads both. Raises BadInput, also if they are about none of the CRDs."""
+        names = {each["metadata"]["name"] for each in definitions}
+        specs = []
+        for file in (new, old):
+            spec = read_rules(file).spec if file is not None else None
+            if spec is not None and str(spec.resource) not in names:
+                raise BadInput(
+                    f"{file}: spec.resource: {spec.resource} is none of {', '.join(sorted(names))}"
+                )
+            specs.append(spec)
+        return cls(specs[0], specs[1], (new or "", old or ""))
+
+    def completed(self, name: str, serving: VersionConversionSpec | None) -> Self:
+        """With the rules that convert a CRD in the cluster for what no file says of it."""
+        new, old = (
+            each if each is not None and str(each.resource) == name else None for each in (self.new, self.old)
+        )
+        files = (
+            self.files[0] if new is not None else _CLUSTER,
+            self.files[1] if old is not None else _CLUSTER,
+        )
+        return replace(self, new=new or serving, old=old or serving, files=files)
+
+    def of(self, name: str, document: Mapping[str, Any]) -> Conversion | None:
+        """The conversion of a CRD as it will be; None if there are no rules for it. Raises BadInput."""
+        return _compiled(self.new, self.files[0], name, document)
+
+    def before(self, name: str, document: Mapping[str, Any]) -> Conversion | None:
+        """The conversion of a CRD as it is. Raises BadInput."""
+        return _compiled(self.old, self.files[1], name, document)
+
+
+def _compiled(
+    spec: VersionConversionSpec | None, file: str, name: str, document: Mapping[str, Any]
+) -> Conversion | None:
+    if spec is None or str(spec.resource) != name:
+        return None
+    made = compile_conversion(spec, schemas_of(document), storage_version_of(document))
+    if isinstance(made, Conversion):
+        return made
+    raise BadInput(*(f"{file}: {each}" for each in made))

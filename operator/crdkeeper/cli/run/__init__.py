@@ -1,0 +1,1 @@
+"""`crdkeeper run`: the operator."""

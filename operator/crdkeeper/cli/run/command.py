@@ -1,0 +1,122 @@
+"""`crdkeeper run`: the operator."""
+
+import logging
+import re
+import socket
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import click
+import kopf
+
+from crdkeeper.cli.input.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
+from crdkeeper.cli.output.logs import one_line_logs
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.process import Options, run_operator
+
+_WEBHOOK_URL = re.compile(r"https://[^/:?#@]+(:\d{1,5})?")
+_FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
+
+
+@click.command()
+@connection_options
+@click.option(
+    "--namespace",
+    "-n",
+    envvar="POD_NAMESPACE",
+    default=DEFAULT_NAMESPACE,
+    show_default=True,
+    help="Where the Lease is.",
+)
+@click.option(
+    "--identity", envvar="POD_NAME", help="Who holds the Lease. [default: host name and a random part]"
+)
+@click.option(
+    "--listen", default="0.0.0.0:8080", show_default=True, help="Address of /healthz, /readyz and /metrics."
+)
+@click.option(
+    "--max-migrations",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="Migrations that write at the same time.",
+)
+@click.option(
+    "--lease-duration",
+    type=click.FloatRange(min=1),
+    default=15.0,
+    show_default=True,
+    help="Seconds after which a standby takes over from a leader that is silent.",
+)
+@click.option(
+    "--renew-deadline",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Seconds after which a leader that could not renew its Lease gives up.",
+)
+@click.option(
+    "--retry-period",
+    type=click.FloatRange(min=0, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="Seconds between two tries to take or renew the Lease.",
+)
+@click.option(
+    "--webhook-service",
+    default="crdkeeper-webhook",
+    show_default=True,
+    help="The Service of crdkeeper webhook, in the same namespace.",
+)
+@click.option(
+    "--webhook-url",
+    metavar="https://HOST:PORT",
+    help="Where API servers reach crdkeeper webhook, instead of the Service.",
+)
+@click.option("--log-format", type=click.Choice(sorted(_FORMATS)), default="text", show_default=True)
+@click.option("--verbose", "-v", is_flag=True, help="Log what Kopf does, too.")
+def run(
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str,
+    identity: str | None,
+    listen: str,
+    max_migrations: int,
+    lease_duration: float,
+    renew_deadline: float,
+    retry_period: float,
+    webhook_service: str,
+    webhook_url: str | None,
+    log_format: str,
+    verbose: bool,
+) -> None:
+    """Run the operator until it is told to stop.
+
+    Of several replicas the holder of the Lease works. One that loses it exits with code 1, to be started
+    anew as a standby.
+    """
+    kopf.configure(verbose=verbose, log_format=_FORMATS[log_format])
+    if not verbose:
+        # Kopf logs a line for each event of each object.
+        logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    one_line_logs()
+    host, port = listen_address(listen)
+    if not lease_duration > renew_deadline > retry_period:
+        raise click.UsageError("--lease-duration > --renew-deadline > --retry-period must hold")
+    if webhook_url is not None and not _WEBHOOK_URL.fullmatch(webhook_url):
+        raise click.BadParameter(f"{webhook_url!r} is not https://HOST:PORT", param_hint="--webhook-url")
+    options = Options(
+        Connection(kubeconfig, context),
+        namespace=namespace,
+        identity=identity or f"{socket.gethostname()}-{uuid4().hex[:8]}",
+        host=host,
+        port=port,
+        at_once=max_migrations,
+        webhook=WebhookAddress(namespace, webhook_service, url=webhook_url or ""),
+        lease_duration=lease_duration,
+        renew_deadline=renew_deadline,
+        retry_period=retry_period,
+    )
+    sys.exit(run_async(run_operator(options)))

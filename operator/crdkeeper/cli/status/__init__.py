@@ -1,0 +1,1 @@
+"""`crdkeeper status`: which CRDs need a migration, and how the migrations stand."""

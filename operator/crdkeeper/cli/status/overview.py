@@ -1,0 +1,212 @@
+"""CRDs with what they store and how their migrations stand: from facts to one record each, and to rows.
+
+The records are what `crdkeeper status -o json` prints. Like an API they only ever gain fields.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.meta import ApiModel, ConditionStatus, Time, find_condition
+from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.cli.output.table import age
+from crdkeeper.core.policy.selection import governing
+
+HEADERS = ("NAME", "STORAGE", "STORED", "SERVED", "MIGRATION", "PROGRESS", "REASON", "AGE")
+WIDE_HEADERS = (*HEADERS, "POLICY", "REWRITTEN", "CURRENT", "REFUSED", "MESSAGE")
+
+
+class MigrationOverview(ApiModel):
+    """The latest migration of a CRD: the one at work, else the one created last. Plans are left out."""
+
+    name: str
+    managed_by: str
+    succeeded: ConditionStatus
+    """Status of the condition Succeeded; its reason and message follow."""
+    reason: str
+    message: str
+    percent: int
+    objects_per_second: int
+    remaining: str
+    """Estimated time to the end of the current pass, such as 2m10s; empty if unknown."""
+    total: int
+    rewritten: int
+    current: int
+    gone: int
+    refused: int
+    start_time: Time | None = None
+    completion_time: Time | None = None
+
+
+class PolicyOverview(ApiModel):
+    """The DefinitionPolicy that governs a CRD."""
+
+    name: str
+    mode: Literal["Automatic", "Plan", "Disabled"]
+    """What it does about old stored versions."""
+
+
+class DefinitionOverview(ApiModel):
+    """One CRD."""
+
+    name: str
+    kind: str
+    storage_version: str
+    """The version that objects are written in."""
+    stored_versions: list[str]
+    """status.storedVersions: the versions in which objects may be stored."""
+    served_versions: list[str]
+    outdated_versions: list[str]
+    """Stored versions other than the storage version; not empty means that a migration is due."""
+    migration_needed: bool
+    """Whether a migration is due and none is at work, or stopped by what a person must mend."""
+    established: bool
+    terminating: bool
+    creation_timestamp: Time | None = None
+    migration: MigrationOverview | None = None
+    policy: PolicyOverview | None = None
+
+
+class DefinitionOverviewList(ApiModel):
+    """What `crdkeeper status -o json` and `-o yaml` print."""
+
+    api_version: Literal["cli.crdkeeper.dev/v1alpha1"] = "cli.crdkeeper.dev/v1alpha1"
+    kind: Literal["DefinitionOverviewList"] = "DefinitionOverviewList"
+    items: Annotated[list[DefinitionOverview], Field(default_factory=list)]
+
+
+def overview(
+    definitions: Iterable[DefinitionFacts],
+    migrations: Iterable[StorageMigration],
+    policies: Sequence[DefinitionPolicy],
+) -> list[DefinitionOverview]:
+    """One record for each CRD, by name."""
+    by_resource: dict[str, list[StorageMigration]] = {}
+    for each in migrations:
+        by_resource.setdefault(str(each.spec.resource), []).append(each)
+    return [
+        _describe(each, by_resource, governing(policies, each))
+        for each in sorted(definitions, key=lambda each: each.name)
+    ]
+
+
+def _describe(
+    definition: DefinitionFacts,
+    migrations: Mapping[str, Sequence[StorageMigration]],
+    policy: DefinitionPolicy | None,
+) -> DefinitionOverview:
+    latest = _latest(definition, migrations.get(definition.name, ()))
+    return DefinitionOverview(
+        name=definition.name,
+        kind=definition.kind,
+        storage_version=definition.storage_version,
+        stored_versions=list(definition.stored_versions),
+        served_versions=[each.name for each in definition.versions if each.served],
+        outdated_versions=list(definition.outdated_versions),
+        migration_needed=bool(definition.outdated_versions)
+        and (latest is None or _is_over(definition, latest)),
+        established=definition.established,
+        terminating=definition.terminating,
+        creation_timestamp=definition.created_at,
+        migration=None if latest is None else _summarize(latest),
+        policy=None
+        if policy is None
+        else PolicyOverview(name=policy.metadata.name, mode=policy.spec.storage_migration.mode),
+    )
+
+
+def _latest(definition: DefinitionFacts, migrations: Iterable[StorageMigration]) -> StorageMigration | None:
+    of_this = [
+        each
+        for each in migrations
+        if each.spec.mode == "Execute"
+        # One of a CRD that was deleted tells nothing about a CRD created anew.
+        and (each.status.target is None or each.status.target.uid == definition.uid)
+    ]
+    return max(
+        of_this,
+        key=lambda each: (
+            each.status.completion_time is None,
+            each.metadata.creation_timestamp is not None and each.metadata.creation_timestamp.timestamp(),
+            each.metadata.name,
+        ),
+        default=None,
+    )
+
+
+def _is_over(definition: DefinitionFacts, migration: StorageMigration) -> bool:
+    """Whether it succeeded and yet the CRD has old versions again: those came later."""
+    succeeded, target = find_condition(migration.status.conditions, "Succeeded"), migration.status.target
+    if migration.status.completion_time is None or succeeded is None or succeeded.status != "True":
+        return False
+    untrimmed = not migration.spec.trim and target is not None and target.generation == definition.generation
+    return not untrimmed
+
+
+def _summarize(migration: StorageMigration) -> MigrationOverview:
+    status, progress = migration.status, migration.status.progress
+    succeeded = find_condition(status.conditions, "Succeeded")
+    return MigrationOverview(
+        name=migration.metadata.name,
+        managed_by=migration.spec.managed_by,
+        succeeded=succeeded.status if succeeded is not None else "Unknown",
+        reason=succeeded.reason if succeeded is not None else "Pending",
+        message=succeeded.message if succeeded is not None else "",
+        percent=progress.percent,
+        objects_per_second=progress.objects_per_second,
+        remaining=progress.remaining,
+        total=progress.total,
+        rewritten=progress.rewritten,
+        current=progress.current,
+        gone=progress.gone,
+        refused=progress.quarantined,
+        start_time=status.start_time,
+        completion_time=status.completion_time,
+    )
+
+
+def row(record: DefinitionOverview, now: datetime, *, wide: bool = False) -> list[str]:
+    """The cells of one record; empty where there is nothing to tell."""
+    migration = None if record.migration_needed else record.migration
+    created = record.creation_timestamp
+    cells = [
+        record.name,
+        record.storage_version,
+        ",".join(record.stored_versions),
+        ",".join(record.served_versions),
+        "needed" if record.migration_needed else migration.name if migration is not None else "",
+        _progress(migration) if migration is not None else "",
+        _reason(record, migration),
+        age((now - created).total_seconds()) if created is not None else "",
+    ]
+    if not wide:
+        return cells
+    policy = record.policy
+    counts = (
+        ("", "", "")
+        if migration is None
+        else (str(migration.rewritten), str(migration.current), str(migration.refused))
+    )
+    message = migration.message if migration is not None else ""
+    return [*cells, policy.name if policy is not None else "", *counts, " ".join(message.split())]
+
+
+def _progress(migration: MigrationOverview) -> str:
+    parts = [f"{migration.percent}%"]
+    if migration.objects_per_second:
+        parts.append(f"{migration.objects_per_second}/s")
+    if migration.remaining:
+        parts.append(migration.remaining)
+    return " ".join(parts)
+
+
+def _reason(record: DefinitionOverview, migration: MigrationOverview | None) -> str:
+    if record.terminating:
+        return "Terminating"
+    if not record.established:
+        return "NotEstablished"
+    return migration.reason if migration is not None else ""

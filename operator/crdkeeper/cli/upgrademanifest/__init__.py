@@ -1,0 +1,1 @@
+"""`crdkeeper upgrade-manifest`: a CRD of v1beta1 rewritten for v1."""

@@ -1,0 +1,1 @@
+"""`crdkeeper webhook`: the conversion webhook."""

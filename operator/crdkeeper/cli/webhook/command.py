@@ -1,0 +1,96 @@
+"""`crdkeeper webhook`: serves conversions to the API server."""
+
+import logging
+import ssl
+from pathlib import Path
+
+import click
+
+from crdkeeper.cli.input.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
+from crdkeeper.cli.output.logs import one_line_logs
+from crdkeeper.cli.output.printing import Trouble
+from crdkeeper.cluster.connection import Connection
+from crdkeeper.webhook.clusterrules import ClusterRules
+from crdkeeper.webhook.rulebook import RuleBook
+from crdkeeper.webhook.server import DRAIN_SECONDS, Options, run_webhook
+
+
+@click.command(short_help="Serve conversions to the API server.")
+@connection_options
+@click.option(
+    "--rules",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE|FOLDER",
+    help="VersionConversions and the CRDs that they are about. [default: those of the cluster]",
+)
+@click.option(
+    "--namespace",
+    "-n",
+    envvar="POD_NAMESPACE",
+    default=DEFAULT_NAMESPACE,
+    show_default=True,
+    help="Where the operator leaves the rules of the cluster's VersionConversions.",
+)
+@click.option(
+    "--tls-cert-file", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
+)
+@click.option(
+    "--tls-private-key-file", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
+)
+@click.option(
+    "--listen", default="0.0.0.0:9443", show_default=True, help="Address of POST /convert/PLURAL.GROUP."
+)
+@click.option(
+    "--probe-port", type=int, default=8081, show_default=True, help="Port of /healthz, /readyz, /metrics."
+)
+@click.option(
+    "--max-request-bytes",
+    type=click.IntRange(1 << 10),
+    default=16 << 20,
+    show_default=True,
+    help="The largest request that is read: all objects of a list come in one.",
+)
+@click.option(
+    "--drain-seconds",
+    type=click.FloatRange(min=0),
+    default=DRAIN_SECONDS,
+    show_default=True,
+    help="How long to go on serving after SIGTERM at most, until all clients have left.",
+)
+def webhook(
+    kubeconfig: Path | None,
+    context: str | None,
+    rules: tuple[Path, ...],
+    namespace: str,
+    tls_cert_file: Path,
+    tls_private_key_file: Path,
+    listen: str,
+    probe_port: int,
+    max_request_bytes: int,
+    drain_seconds: float,
+) -> None:
+    """Serve conversions to the API server until told to stop.
+
+    The rules are those of the cluster's VersionConversions, as the operator has verified them, or come from
+    files. Rules and certificates are followed as they change; rules that do not compile never replace those
+    that serve. A CRD uses it with spec.conversion.webhook.clientConfig pointing to /convert/PLURAL.GROUP, as
+    the operator sets it.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    one_line_logs()
+    host, port = listen_address(listen)
+    options = Options(
+        tls_cert_file,
+        tls_private_key_file,
+        host=host,
+        port=port,
+        probe_port=probe_port,
+        max_bytes=max_request_bytes,
+        drain_seconds=drain_seconds,
+    )
+    try:
+        source = RuleBook(rules) if rules else ClusterRules(Connection(kubeconfig, context), namespace)
+        run_async(run_webhook(options, source))
+    except (OSError, ssl.SSLError, ValueError) as error:
+        raise Trouble(f"cannot serve: {error}") from error

@@ -1,0 +1,40 @@
+"""The page about `crdkeeper lint` is the one that the rules make, and every rule is used."""
+
+import re
+from pathlib import Path
+
+from crdkeeper.apiserver.schema import rules
+from crdkeeper.core.lint import registry
+from generate.lint import page
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_page_is_fresh() -> None:
+    said = "run `python -m generate.lint > docs/lint.md`"
+    assert (ROOT / "docs" / "lint.md").read_text(encoding="utf-8") == page(), said
+
+
+def test_every_rule_is_raised_somewhere() -> None:
+    code = "".join(each.read_text(encoding="utf-8") for each in (ROOT / "operator").rglob("*.py"))
+    raised = set(re.findall(r"\brules\.([A-Z_]{2,})", code))
+    assert {name for name in vars(rules) if name.isupper() and not name.startswith("_")} == raised
+
+
+def test_every_convention_is_raised_somewhere() -> None:
+    names = {name for name, value in vars(registry).items() if isinstance(value, registry.Convention)}
+    files = [each for each in (ROOT / "operator").rglob("*.py") if each.name != "registry.py"]
+    code = "".join(each.read_text(encoding="utf-8") for each in files)
+    assert {name for name in names if not re.search(rf"\b{name}\b", code)} == set()
+
+
+def test_no_id_means_two_things() -> None:
+    servers = {each.id for each in rules.all_rules()}
+    assert servers.isdisjoint(each.id for each in registry.all_conventions())
+
+
+def test_what_is_said_is_sentences() -> None:
+    for each in registry.all_conventions():
+        assert each.why[0].isupper() or each.why.startswith(("kubectl", "etcd", "null", "status", "`"))
+        assert each.why.endswith((".", "`")), each.id
+        assert each.remedy.endswith("."), each.id
