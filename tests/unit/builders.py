@@ -6,6 +6,8 @@ from typing import Any
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import ConditionStatus, find_condition, set_condition
 from crdkeeper.api.storagemigration import (
+    MigrationProgress,
+    MigrationSweep,
     MigrationTarget,
     RefusedObject,
     StorageMigration,
@@ -13,6 +15,8 @@ from crdkeeper.api.storagemigration import (
 )
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.core.migration.observation import ApiServerLease, Observation, definition_target
+from crdkeeper.core.migration.occurrences import Occurrence
+from crdkeeper.core.migration.record import Announcement, record
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAME = "widgets.example.com"
@@ -76,6 +80,28 @@ def migration(name: str = "m", *, generation: int = 1, **fields: Any) -> Storage
     """A migration of which nothing is known yet; `fields` are of its spec."""
     metadata = {"name": name, "uid": f"uid-of-{name}", "generation": generation}
     return StorageMigration.model_validate({"metadata": metadata, "spec": spec(**fields).to_object()})
+
+
+def at_work(
+    type_: str = "Rewrite", *, scanned: int = 0, named: list[RefusedObject] | None = None, **progress: int
+) -> StorageMigration:
+    """A migration with a pass at work."""
+    made = migration()
+    made.status.target = target()
+    made.status.settled_resource_version = "500"
+    made.status.sweep = MigrationSweep.model_validate({"type": type_, "scanned": scanned})
+    made.status.progress = MigrationProgress.model_validate(progress)
+    made.status.quarantine.objects = named or []
+    return made
+
+
+def happen(made: StorageMigration, *occurrences: Occurrence, now: datetime = NOW) -> list[Announcement]:
+    """Put on record what happens, one after the other; what the last one gives to announce."""
+    announcements: list[Announcement] = []
+    for each in occurrences:
+        recorded = record(made, each, now)
+        made.status, announcements = recorded.status, list(recorded.announcements)
+    return announcements
 
 
 def refused(name: str = "w1", namespace: str = "default", **fields: Any) -> RefusedObject:

@@ -10,7 +10,7 @@ from crdkeeper.api.definitionpolicy import DefinitionPolicy, MigrationPolicy
 from crdkeeper.api.storagemigration import MigrationSweep, StorageMigration, StorageMigrationSpec
 from crdkeeper.core.diagnosis import registry
 from crdkeeper.core.diagnosis.verdict import Reason
-from crdkeeper.core.migration.record import STEPS
+from crdkeeper.core.migration.protocol import STEPS
 
 ROOT = Path(__file__).parents[2]
 RAISING = (
@@ -27,8 +27,8 @@ OTHER_WORDS = {
     *("Succeeded", "Suspended", "Ready"),  # conditions
     *("True", "False", "Unknown", "Normal", "Warning"),
     *(StorageMigration.__name__, DefinitionPolicy.__name__, "CustomResourceDefinition"),
-    # A class that an annotation names, the start of a reason, and a noun to be counted.
-    *("Baseline", "Definition", "CRD"),
+    # The start of a reason, and a noun to be counted.
+    *("Definition", "CRD"),
 } | {
     word
     for model in (StorageMigrationSpec, MigrationSweep, MigrationPolicy)

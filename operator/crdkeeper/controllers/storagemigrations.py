@@ -14,7 +14,7 @@ from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.migration.run import MigrationRun
 from crdkeeper.controllers.state import State
 from crdkeeper.controllers.workqueue import WorkQueue
-from crdkeeper.core.migration.record import Change
+from crdkeeper.core.migration.record import Announcement
 
 _log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class StorageMigrations:
         elif not task.cancelled():
             self.queue.add(name)
 
-    async def _announce(self, migration: StorageMigration, changes: Sequence[Change]) -> None:
+    async def _announce(self, migration: StorageMigration, changes: Sequence[Announcement]) -> None:
         told: set[str] = set()
         for each in changes:
             _log.info(

@@ -12,16 +12,31 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from crdkeeper.api.storagemigration import MigrationSweep, RefusedObject, StorageMigration
+from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.definitions import get_revision, trim_stored_versions
 from crdkeeper.cluster.objects import Endpoint
 from crdkeeper.controllers.migration.observe import observe
 from crdkeeper.controllers.migration.sweep import RESOURCE_VERSIONS_RESET, Interrupted, Observer, Sweep
 from crdkeeper.core.migration import protocol
+from crdkeeper.core.migration.counts import Baseline
 from crdkeeper.core.migration.observation import Observation
+from crdkeeper.core.migration.occurrences import (
+    EvidenceLost,
+    ListExpired,
+    Occurrence,
+    RetryBegan,
+    RetryBroken,
+    RetryEnded,
+    RunBegan,
+    Separated,
+    SweepBegan,
+    SweepCounted,
+    SweepEnded,
+    Trimmed,
+)
 from crdkeeper.core.migration.pace import backoff
-from crdkeeper.core.migration.record import Baseline, Change, Recorder
+from crdkeeper.core.migration.record import Announcement, record
 from crdkeeper.core.migration.settle import RollCall
 
 _log = logging.getLogger(__name__)
@@ -32,7 +47,7 @@ _LAST_SAVE_SECONDS = 3.0
 
 Save = Callable[[StorageMigration], Awaitable[bool]]
 """Stores the status; False if the object is gone or somebody else's to run, which ends the run."""
-Announce = Callable[[StorageMigration, Sequence[Change]], Awaitable[None]]
+Announce = Callable[[StorageMigration, Sequence[Announcement]], Awaitable[None]]
 """Tells people of changed conditions."""
 Patience = Callable[[protocol.Hold], bool]
 """Whether to wait for what holds the work up; False ends the run there, to be gone on with later."""
@@ -74,17 +89,14 @@ class MigrationRun:
         self._observer = observer
         self._slots = slots
         self._patience = patience
-        self._record = Recorder(migration)
+        self.migration = migration
+        """The migration with its status as it is by now."""
+        self._unannounced: list[Announcement] = []
         self._wake = asyncio.Event()
         self._roll = RollCall()
         self._unknown_change_at: datetime | None = None
         self._named: list[RefusedObject] = list(migration.status.quarantine.objects)
         self._troubles = 0
-
-    @property
-    def migration(self) -> StorageMigration:
-        """The migration with its status as it is by now."""
-        return self._record.migration
 
     @property
     def refused(self) -> Sequence[RefusedObject]:
@@ -105,7 +117,7 @@ class MigrationRun:
 
     async def run(self) -> None:
         """Work until finished, until the object is deleted, or until patience ends."""
-        self._record.first_sight(self._client.now())
+        self._happened(RunBegan())
         try:
             await self._saved()
             while not await self._step():
@@ -120,12 +132,17 @@ class MigrationRun:
                 await asyncio.wait_for(self._save(self.migration), _LAST_SAVE_SECONDS)
             raise
 
+    def _happened(self, occurrence: Occurrence) -> None:
+        recorded = record(self.migration, occurrence, self._client.now())
+        self.migration.status = recorded.status
+        self._unannounced.extend(recorded.announcements)
+
     async def _saved(self) -> None:
-        changes = self._record.take_changes()
         if not await self._save(self.migration):
             raise _Abandoned
-        if changes:
-            await self._announce(self.migration, changes)
+        announcements, self._unannounced = self._unannounced, []
+        if announcements:
+            await self._announce(self.migration, announcements)
 
     async def _step(self) -> bool:
         """One decision carried out, whatever goes wrong; True at the end."""
@@ -135,20 +152,20 @@ class MigrationRun:
             return ended
         except Interrupted as trouble:
             if trouble.reason == RESOURCE_VERSIONS_RESET:
-                self._record.evidence_dropped(self._client.now())
+                self._happened(EvidenceLost())
                 self._roll, self._named = RollCall(), []
-            await self._held(trouble.reason, trouble.message)
+            await self._trouble(trouble.reason, trouble.message)
         except Unreachable as trouble:
-            await self._held("APIServerUnavailable", f"The API server does not answer: {trouble}")
+            await self._trouble("APIServerUnavailable", f"The API server does not answer: {trouble}")
         except ApiError as trouble:
-            await self._held("APIServerRefused", f"The API server refused: {trouble}")
+            await self._trouble("APIServerRefused", f"The API server refused: {trouble}")
         return False
 
-    async def _held(self, reason: str, message: str) -> None:
+    async def _trouble(self, reason: str, message: str) -> None:
         seconds = backoff(self._troubles, 1.0, 60.0)
         self._troubles += 1
         hold = protocol.Hold(
-            self._condition_at_work(),
+            protocol.step_at_work(self.migration.spec, self.migration.status),
             reason,
             f"{message.rstrip('.')}. Trying again in {seconds:.0f} s.",
             seconds,
@@ -160,65 +177,28 @@ class MigrationRun:
             _log.warning("Migration %s: %s; %s", self.migration.metadata.name, message, error)
             await asyncio.sleep(seconds)
 
-    def _condition_at_work(self) -> str:
-        status = self.migration.status
-        if status.target is None:
-            return "Resolved"
-        if status.settled_resource_version is None and self.migration.spec.mode == "Execute":
-            return "Settled"
-        return "Verified" if status.sweep is not None and status.sweep.type == "Verify" else "Rewritten"
-
     async def _hold(self, hold: protocol.Hold) -> None:
-        self._record.held(hold, self._client.now())
+        self._happened(hold)
         await self._saved()
         if not self._patience(hold):
             raise _GaveUp
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), hold.seconds)
-        except TimeoutError:
-            return
 
     async def _decide_and_act(self) -> bool:
         # Before the look: what happens after it must not be slept through.
         self._wake.clear()
-        status, spec = self.migration.status, self.migration.spec
-        settling = status.settled_resource_version is None and spec.mode == "Execute"
-        begun = status.sweep is not None and not status.sweep.done
-        seen = await observe(self._client, spec, rights=not begun or self._troubles > 0, leases=settling)
-        now = self._client.now()
-        self._roll.look(seen, now)
-        action = protocol.decide(
-            spec,
-            status,
-            seen,
-            renewed_at=self._roll.complete_at,
-            changed_at=self._changed_at(seen, now),
-            all_named=len(self._named) == status.progress.quarantined,
-            now=now,
-        )
-        return await self._carry_out(action, seen)
-
-    def _changed_at(self, seen: Observation, now: datetime) -> datetime:
-        known = seen.definition.changed_at if seen.definition is not None else None
-        if known is None:
-            self._unknown_change_at = self._unknown_change_at or now
-            return self._unknown_change_at
-        return known
-
-    async def _carry_out(self, action: protocol.Action, seen: Observation) -> bool:
-        now = self._client.now()
-        if not self.migration.spec.suspend:
-            self._record.resumed(now)
+        seen = await self._look()
+        action = self._decide(seen)
         match action:
-            case protocol.Pin():
-                self._record.pinned(action, now)
-                self._roll, self._named = RollCall(), []
             case protocol.Hold():
                 await self._hold(action)
                 return False
+            case protocol.Pin():
+                self._roll, self._named = RollCall(), []
+                self._happened(action)
             case protocol.Separate(message):
-                self._record.permitted(now)
-                self._record.separated(await self._separator(), message, now)
+                self._happened(Separated(await self._separator(), message))
             case protocol.Sweep(type_, fresh):
                 await self._sweep(type_, fresh=fresh)
             case protocol.RetryQuarantined():
@@ -226,11 +206,35 @@ class MigrationRun:
             case protocol.Trim():
                 await self._trim(seen)
             case protocol.Finish():
-                self._record.finished(action, now)
-                await self._saved()
-                return True
+                self._happened(action)
         await self._saved()
-        return False
+        return isinstance(action, protocol.Finish)
+
+    async def _look(self) -> Observation:
+        status, spec = self.migration.status, self.migration.spec
+        settling = status.settled_resource_version is None and spec.mode == "Execute"
+        begun = status.sweep is not None and not status.sweep.done
+        return await observe(self._client, spec, rights=not begun or self._troubles > 0, leases=settling)
+
+    def _decide(self, seen: Observation) -> protocol.Action:
+        now, status = self._client.now(), self.migration.status
+        self._roll.look(seen, now)
+        return protocol.decide(
+            self.migration.spec,
+            status,
+            seen,
+            renewed_at=self._roll.complete_at,
+            changed_at=self._changed_at(seen, now),
+            all_named=len(self._named) == status.progress.quarantined,
+            now=now,
+        )
+
+    def _changed_at(self, seen: Observation, now: datetime) -> datetime:
+        known = seen.definition.changed_at if seen.definition is not None else None
+        if known is None:
+            self._unknown_change_at = self._unknown_change_at or now
+            return self._unknown_change_at
+        return known
 
     def _endpoint(self) -> Endpoint:
         target, resource = self.migration.status.target, self.migration.spec.resource
@@ -258,13 +262,11 @@ class MigrationRun:
         )
 
     async def _sweep(self, type_: protocol.SweepType, *, fresh: bool) -> None:
-        status = self.migration.status
         if fresh:
-            self._record.sweep_began(MigrationSweep(type=type_), self._client.now())
             self._named = []
-        self._record.permitted(self._client.now())
-        self._record.sweeping(self._client.now())
+        self._happened(SweepBegan(type_, fresh))
         await self._saved()
+        status = self.migration.status
         sweep, before = self._new_sweep(type_), Baseline.of(status)
         token = status.sweep.continue_token if status.sweep else None
         try:
@@ -273,20 +275,16 @@ class MigrationRun:
         except ApiError as error:
             if error.code != 410:
                 raise
-            self._record.list_expired()
-            return
+            self._happened(ListExpired())
         except _Stale:
             return
+        else:
+            self._happened(SweepEnded())
         finally:
             if sweep.tally.rewritten:
                 self._troubles = 0  # what interrupts now is another trouble than the one before
             # Each refused object is known by name as long as status and this pass name all of them.
-            self._named = [
-                *before.refused.values(),
-                *(r for r in sweep.refused if _key(r) not in before.refused),
-            ]
-        retry = self.migration.spec.retry
-        self._record.sweep_ended(retry.backoff_seconds, retry.max_backoff_seconds, self._client.now())
+            self._named = before.with_refused(sweep.refused)
 
     async def _watched(self, sweep: Sweep, work: Awaitable[None], before: Baseline) -> None:
         """Await the pass; meanwhile save how far it is, and stop it if what it works for changed."""
@@ -302,7 +300,7 @@ class MigrationRun:
                 finally:
                     waker.cancel()
                 self._wake.clear()
-                self._progressed(sweep, before, samples)
+                self._counted(sweep, before, samples)
                 if not task.done():
                     await self._saved()
                     spec = self.migration.spec
@@ -312,18 +310,18 @@ class MigrationRun:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            self._progressed(sweep, before, samples)
+            self._counted(sweep, before, samples)
 
-    def _progressed(self, sweep: Sweep, before: Baseline, samples: deque[tuple[float, int]]) -> None:
+    def _counted(self, sweep: Sweep, before: Baseline, samples: deque[tuple[float, int]]) -> None:
         now = time.monotonic()
         samples.append((now, sweep.tally.scanned))
         while len(samples) > 2 and now - samples[0][0] > _RATE_SECONDS:
             samples.popleft()
         (then, scanned), elapsed = samples[0], now - samples[0][0]
         rate = (sweep.tally.scanned - scanned) / elapsed if elapsed and then != now else 0.0
-        self._record.progressed(sweep.tally, before, rate=rate, concurrency=sweep.pace.concurrency)
-        token, scanned = sweep.checkpoint()
-        self._record.checkpoint(token, before.scanned + scanned)
+        token, behind = sweep.checkpoint()
+        concurrency = sweep.pace.concurrency
+        self._happened(SweepCounted(sweep.tally, before, token, before.scanned + behind, rate, concurrency))
 
     async def _target_changed(self) -> bool:
         target, resource = self.migration.status.target, self.migration.spec.resource
@@ -336,24 +334,16 @@ class MigrationRun:
 
     async def _retry(self) -> None:
         named, sweep = self._named, self._new_sweep("Rewrite")
-        self._record.retry_began()
+        self._happened(RetryBegan())
         try:
             async with self._slots:
                 await sweep.retry(named)
         except (Interrupted, ApiError, Unreachable):
             # What this round has written is found to be current in the next one.
-            self._put_off_retry()
+            self._happened(RetryBroken())
             raise
         self._named = sweep.refused
-        self._record.retried(sweep.refused, sweep.tally)
-        if sweep.refused:
-            self._put_off_retry()
-        else:
-            self._record.sweep_repaired(self._client.now())
-
-    def _put_off_retry(self) -> None:
-        retry = self.migration.spec.retry
-        self._record.retry_later(retry.backoff_seconds, retry.max_backoff_seconds, self._client.now())
+        self._happened(RetryEnded(sweep.refused, sweep.tally))
 
     async def _trim(self, seen: Observation) -> None:
         definition = seen.definition
@@ -365,8 +355,4 @@ class MigrationRun:
             if error.code not in (404, 409):
                 raise
             return  # the CRD changed since it was read: look again and decide anew
-        self._record.trimmed(definition.outdated_versions, definition.storage_version, self._client.now())
-
-
-def _key(refused: RefusedObject) -> tuple[str, str]:
-    return (refused.namespace, refused.name)
+        self._happened(Trimmed(definition.outdated_versions, definition.storage_version))

@@ -20,7 +20,7 @@ from crdkeeper.cluster.statusrecord import StatusRecord
 from crdkeeper.controllers.migration.run import MigrationRun
 from crdkeeper.core.migration.choice import Create, Follow, Resume, Unneeded, choose
 from crdkeeper.core.migration.protocol import Hold
-from crdkeeper.core.migration.record import Change
+from crdkeeper.core.migration.record import Announcement
 from crdkeeper.core.migration.request import Request
 from crdkeeper.core.resourcenames import suggest
 
@@ -241,5 +241,5 @@ def succeeded(migration: StorageMigration) -> bool:
     return migration.status.completion_time is not None and found is not None and found.status == "True"
 
 
-async def _announce(migration: StorageMigration, changes: Sequence[Change]) -> None:
+async def _announce(migration: StorageMigration, changes: Sequence[Announcement]) -> None:
     """No Events: whoever runs a command sees it, and a Job's account needs no right to create them."""

@@ -14,11 +14,11 @@ from typing import Any
 from crdkeeper.api.storagemigration import MigrationLimits, RefusedObject
 from crdkeeper.cluster.client import Answer, Client, Unreachable
 from crdkeeper.cluster.objects import PAGE, Endpoint
+from crdkeeper.core.migration.counts import Tally
 from crdkeeper.core.migration.evidence import ObjectRef, Outcome, is_webhook_outage, judge, refusal
 from crdkeeper.core.migration.managedfields import retarget
 from crdkeeper.core.migration.pace import Budget, Pace, backoff
 from crdkeeper.core.migration.protocol import SweepType
-from crdkeeper.core.migration.record import Tally
 from crdkeeper.core.servermessages import message_of
 
 REFUSED_KEPT = 1000

@@ -18,6 +18,9 @@ from crdkeeper.core.migration.observation import Observation
 from crdkeeper.core.migration.settle import settling
 from crdkeeper.core.text import count
 
+STEPS = ("Resolved", "Permitted", "Settled", "Rewritten", "Verified", "Trimmed")
+"""The conditions of the steps in order. Succeeded and Ready sum them up, and Suspended stands beside them."""
+
 SweepType = Literal["Rewrite", "Verify", "Plan"]
 
 
@@ -136,6 +139,15 @@ def decide(
             return Hold("Settled", state.reason, state.message, min(state.wait, 2.0))
         return Separate(state.message)
     return _rewrite(spec, status, seen, all_named=all_named, now=now)
+
+
+def step_at_work(spec: StorageMigrationSpec, status: StorageMigrationStatus) -> str:
+    """The condition of the step that comes next or is at work: the one that any trouble holds up."""
+    if status.target is None:
+        return "Resolved"
+    if status.settled_resource_version is None and spec.mode == "Execute":
+        return "Settled"
+    return "Verified" if status.sweep is not None and status.sweep.type == "Verify" else "Rewritten"
 
 
 def _forbidden(spec: StorageMigrationSpec, seen: Observation) -> Hold:
