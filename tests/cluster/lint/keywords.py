@@ -34,10 +34,28 @@ VALUES = st.recursive(
 )
 _COUNTS = _one_of(0, 1, 3, -1)
 _FLAGS = _one_of(True, True, False)
-_KEYS = st.sampled_from(("a", "b", "name", "kind", "apiVersion", "metadata", "generateName"))
+_KEYS = st.sampled_from(("a", "b", "name", "", "it's", "kind", "apiVersion", "metadata", "generateName"))
 
 # What stands around the expressions; more of those are in `expressions`.
-_RULES = _one_of(
+_STEPS = (
+    ".",
+    ".a",
+    ".b",
+    "['a']",
+    "['']",
+    "['it\\'s']",
+    "[",
+    "]",
+    "'",
+    "\\",
+    "\\q",
+    "a",
+    "''",
+    ".name",
+    "\n",
+)
+_FIELD_PATHS = st.lists(st.sampled_from(_STEPS), min_size=1, max_size=4).map("".join)
+_FIXED_RULES = _one_of(
     {"rule": "true"},
     {"rule": "true", "message": "no"},
     {"rule": " "},
@@ -60,6 +78,7 @@ _RULES = _one_of(
     {"rule": "true", "optionalOldSelf": True},
     {},
 )
+_RULES = st.one_of(_FIXED_RULES, _FIELD_PATHS.map(lambda path: {"rule": "true", "fieldPath": path}))
 
 
 def _typed(type_: str) -> Json:

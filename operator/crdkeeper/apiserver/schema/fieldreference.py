@@ -1,6 +1,11 @@
-"""Paths of the form `.spec.color` or `.spec['color']` that a CRD uses to point into its own schema."""
+"""Paths of the form `.spec.color` or `.spec['color']` that a CRD uses to point into its own schema.
 
+As ValidFieldPath in k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
+"""
+
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from crdkeeper.apiserver.schema.props import Schema
 
@@ -15,20 +20,36 @@ class ServerFails(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a path leads: its first field, the whole path in normal form, and the schema there."""
+    """Where a path leads."""
 
     first: str
+    """The first step, in normal form."""
     normal: str
+    """The whole path as the server prints it: `a.b`, and `a[b]` for a key of a map."""
     schema: Schema | None
 
 
 _NOWHERE = "does not refer to a valid field"
+_LONGEST_TOKEN: Final = (1 << 16) - 1
+"""In bytes; the server's scanner ends at a longer one, as if the path did."""
+_ESCAPE: Final = re.compile(r"\\(.)")
+_ESCAPED: Final = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "'": "'",
+    "\\": "\\",
+}
 
 
 def resolve(path: str, schema: Schema, *, arrays: bool) -> Target:
     """Follows a path through properties and maps; `arrays` allows the notation with brackets."""
     here: Schema | None = schema
-    first, normal = "", ""
+    steps: list[str] = []
     tokens = _Tokens(path)
     while (token := tokens.next()) is not None:
         if token == "[":
@@ -46,17 +67,19 @@ def resolve(path: str, schema: Schema, *, arrays: bool) -> Target:
             if name not in properties:
                 raise BadReference(_NOWHERE)
             here = properties[name]
-            normal = f"{normal}.{name}" if normal else name
+            # The server prints a step without a name as it prints a key.
+            steps.append((f".{name}" if steps else name) if name else "[]")
         elif "additionalProperties" in here:
             values = here["additionalProperties"]
             here = values if isinstance(values, dict) else None
-            normal = f"{normal}[{name}]"
+            steps.append(f"[{name}]")
         else:
             raise BadReference(_NOWHERE)
-        first = first or name
         if token == "[" and (end := tokens.required()) != "]":
             raise BadReference(f"expected ] but got {end}")
-    return Target(first, normal, here)
+    if not steps:
+        raise ServerFails("the path has no step that the API server reads")
+    return Target(steps[0], "".join(steps), here)
 
 
 class _Tokens:
@@ -71,6 +94,9 @@ class _Tokens:
         if not rest:
             return None
         length = self._length(rest)
+        if length > _LONGEST_TOKEN // 4 and len(rest[:length].encode()) > _LONGEST_TOKEN:
+            self._rest = ""
+            return None
         self._rest = rest[length:]
         return rest[:length]
 
@@ -96,7 +122,10 @@ class _Tokens:
 def _unquoted(token: str) -> str:
     if len(token) < 2 or token[0] != "'" or token[-1] != "'":
         raise BadReference(f"expected single quoted string but got {token}")
-    if "\\" in token:
-        # Go's rules for escapes inside of quotes are its own; the text is only needed to find a property.
-        raise ServerFails("the path has escape sequences")
-    return token[1:-1]
+    return _ESCAPE.sub(_meant, token[1:-1])
+
+
+def _meant(escape: re.Match[str]) -> str:
+    if escape[1] not in _ESCAPED:
+        raise BadReference(f"invalid string literal: invalid escape char {escape[0]}")
+    return _ESCAPED[escape[1]]

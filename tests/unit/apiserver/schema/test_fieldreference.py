@@ -5,11 +5,15 @@ import pytest
 from crdkeeper.apiserver.schema.fieldreference import BadReference, ServerFails, Target, resolve
 
 TEXT = {"type": "string"}
+NAMELESS = {"properties": {"": TEXT}}
+LONGEST = "x" * 65_535
 SCHEMA = {
     "properties": {
         "a": {"properties": {"b": TEXT, "c.d": TEXT}},
         "map": {"additionalProperties": TEXT},
         "open": {"additionalProperties": True},
+        "": NAMELESS,
+        "it's\t\\!": TEXT,
     }
 }
 
@@ -22,6 +26,13 @@ SCHEMA = {
         ("['a'].b", Target("a", "a.b", TEXT)),
         (".map.x", Target("map", "map[x]", TEXT)),
         (".open.x", Target("open", "open[x]", None)),
+        ("['']", Target("[]", "[]", NAMELESS)),
+        ("['']['']", Target("[]", "[][]", TEXT)),
+        (".map['']", Target("map", "map[]", TEXT)),
+        (r"['it\'s\t\\!']", Target("it's\t\\!", "it's\t\\!", TEXT)),
+        (r".map['\a\b\f\n\r\v']", Target("map", "map[\a\b\f\n\r\v]", TEXT)),
+        pytest.param(".map." + LONGEST, Target("map", f"map[{LONGEST}]", TEXT), id="longest"),
+        pytest.param(".a['b']x" + LONGEST, Target("a", "a.b", TEXT), id="ends before a longer token"),
     ],
 )
 def test_resolved(path: str, target: Target) -> None:
@@ -40,6 +51,12 @@ def test_resolved(path: str, target: Target) -> None:
         (".a['b", "expected single quoted string but got 'b"),
         (".a['b'", "unexpected end of JSON path"),
         (".a['b'.", "expected ] but got ."),
+        (r".a['\q']", r"invalid string literal: invalid escape char \q"),
+        (".a['\\\n']", "does not refer to a valid field"),
+        (".''", "does not refer to a valid field"),
+        (r".a['b\\']", r"expected single quoted string but got 'b\\']"),
+        pytest.param(".map.x" + LONGEST, "unexpected end of JSON path", id="too long"),
+        pytest.param(".map." + "é" * 32_768, "unexpected end of JSON path", id="too many bytes"),
     ],
 )
 def test_leads_nowhere(path: str, said: str) -> None:
@@ -53,7 +70,11 @@ def test_arrays_not_allowed() -> None:
         resolve(".a['b']", SCHEMA, arrays=False)
 
 
-@pytest.mark.parametrize("path", [".open.x.y", r"['a\'b']"])
+def test_a_key_of_a_map_is_no_field() -> None:
+    assert resolve(".metadata", {"additionalProperties": TEXT}, arrays=False).first == "[metadata]"
+
+
+@pytest.mark.parametrize("path", [".open.x.y", pytest.param("x" + LONGEST, id="too long")])
 def test_no_answer(path: str) -> None:
     with pytest.raises(ServerFails):
         resolve(path, SCHEMA, arrays=True)
