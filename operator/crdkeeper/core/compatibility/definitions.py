@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import Any
 
 from crdkeeper.apiserver.definitions.rules.internalform import internal
+from crdkeeper.apiserver.definitions.versionorder import preferred
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.apiserver.schema.props import Schema, equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility.change import Change, Kind, Place
 from crdkeeper.core.compatibility.findings import Findings
 from crdkeeper.core.compatibility.node import from_to
-from crdkeeper.core.compatibility.versionorder import preferred
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,13 @@
 """spec.versions as a whole: names, the stored one, deprecated ones."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from crdkeeper.apiserver.definitions.versionorder import preferred, priority
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.found import Findings, Steps
 
 Version = Mapping[str, Any]
-
-_STYLE = re.compile("v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
-_STABILITY = {"alpha": 0, "beta": 1, None: 2}
-
-
-def priority(name: str) -> tuple[int, int, int] | None:
-    """What orders version names as CompareKubeAwareVersionStrings does (k8s.io/apimachinery/pkg/version).
-
-    Stable is above beta, that above alpha, and then the number counts. None for a name of another form, which
-    comes last.
-    """
-    match = _STYLE.fullmatch(name)
-    if match is None:
-        return None
-    return _STABILITY[match[2]], int(match[1]), int(match[3] or 0)
 
 
 def check_versions(versions: Sequence[Version], found: Findings) -> None:
@@ -62,7 +47,7 @@ def _check_deprecated(versions: Sequence[Version], i: int, found: Findings) -> N
 def _best(versions: Sequence[Version]) -> str | None:
     """The served version that clients should use."""
     names = [each.get("name") or "" for each in versions if each.get("served") and not each.get("deprecated")]
-    return max(names, key=lambda name: priority(name) or (-1, 0, 0), default=None)
+    return preferred(names, str)
 
 
 def _report(

@@ -9,7 +9,6 @@ import pytest
 from crdkeeper.core.compatibility import definitionkinds
 from crdkeeper.core.compatibility.change import Kind, Severity
 from crdkeeper.core.compatibility.compare import NotComparable, all_kinds, compare
-from crdkeeper.core.compatibility.versionorder import preferred
 from tests.unit.core.compatibility.crds import STRING, Json, changed, crd, obj, told, version
 
 Do = Callable[[Json], None]
@@ -228,16 +227,6 @@ def test_the_version_that_clients_prefer() -> None:
 
     no_longer_served = [id for id, _, _ in told(changed(replace_by_v1, base))]
     assert no_longer_served == ["version-not-served", "version-added"]
-
-
-# The order of the example in the documentation of Kubernetes, "Version priority".
-PRIORITY = ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10"]
-
-
-def test_version_priority() -> None:
-    for i, name in enumerate(PRIORITY):
-        assert preferred(reversed(PRIORITY[i:]), str) == name
-    assert preferred([], str) is None
 
 
 def test_a_version_that_is_not_served_matters_to_what_is_stored_only() -> None:
