@@ -19,6 +19,7 @@ from crdkeeper.apiserver.definitions.rules.spec import check_spec
 from crdkeeper.apiserver.definitions.rules.versions import (
     check_preserve_unknown_fields,
     check_stored_versions,
+    storing,
 )
 from crdkeeper.apiserver.golang.text import quote
 from crdkeeper.apiserver.schema import rules
@@ -59,7 +60,7 @@ def _check(new: Decoded, old: Decoded, report: Report, *, complete: bool) -> Non
     check_spec(spec, requirements, report)
     _check_immutable(spec, old_spec, report, established=established)
     check_given_names(status.get("acceptedNames", {}), root("status").child("acceptedNames"), report)
-    check_stored_versions(spec, status.get("storedVersions", []), report)
+    check_stored_versions(spec, status.get("storedVersions") or storing(old_spec), report)
     check_api_approval(metadata, spec.spec, stored, report)
     if requirements.not_preserving:
         check_preserve_unknown_fields(spec, report)

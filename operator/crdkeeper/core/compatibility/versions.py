@@ -43,7 +43,7 @@ def _tell_removed(old: Version, pair: Pair) -> None:
 
     if old.served:
         say(kinds.VERSION_REMOVED, "a served version is gone")
-    if old.name in pair.old.stored:
+    if old.name in pair.old.stored or old.storage:
         say(kinds.STORED_VERSION_REMOVED, f"status.storedVersions holds {old.name}")
     elif not pair.old.stored:
         say(kinds.VERSION_MAYBE_STORED, f"status.storedVersions may hold {old.name}")

@@ -145,6 +145,21 @@ def test_a_manifest_takes_over_the_metadata_of_the_stored_crd() -> None:
     assert said(definition(), definition(), complete=False) == []
 
 
+@pytest.mark.parametrize("status", [None, {}, {"storedVersions": []}])
+def test_without_stored_versions_the_storage_version_is_one(status: Any) -> None:
+    # As SetDefaults_CustomResourceDefinition has it, whenever the API server decodes a CRD.
+    old, new = stored(version("v2")), stored(version("v2", storage=True))
+    old["status"] = status
+    new["spec"]["versions"].pop(0)
+    (message,) = said(new, old)
+    assert message.startswith(
+        'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was'
+    )
+    new = stored(version("v2"))
+    new["spec"]["versions"].pop(1)
+    assert said(new, old) == []
+
+
 def test_a_new_storage_version_joins_the_stored_ones() -> None:
     new = stored(version("v2", storage=True))
     new["spec"]["versions"][0]["storage"] = False

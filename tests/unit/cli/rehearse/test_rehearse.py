@@ -49,7 +49,7 @@ def objects(number: int) -> list[Json]:
         (crd(version(a=TEXT | {"maxLength": 1}, b=INTEGER)), 1, "Harmful", {"Refused": 2}),
         (crd(version(a=TEXT)), 1, "Harmful", {"Pruned": 4}),
         (crd(version(a=TEXT, b={"type": "nonsense"})), 1, "Rejected", {}),
-        (crd(version("v2", a=TEXT, b=INTEGER)), 1, "Harmful", {"Unreadable": 4, "NotServed": 4}),
+        (crd(version("v2", a=TEXT, b=INTEGER)), 1, "Rejected", {}),
     ],
 )
 def test_exit_codes(folder: Folder, new: Json, exit_code: int, verdict: str, affected: Json) -> None:

@@ -48,6 +48,11 @@ def flip(crd: Json) -> None:
     second(storage=True)(crd)
 
 
+def replace_first(crd: Json) -> None:
+    flip(crd)
+    drop(0)(crd)
+
+
 TWO = crd(version("v1"), version("v2"))
 SCALE: Json = {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.b"}
 STATUS: Json = {"status": {}}
@@ -85,6 +90,15 @@ CASES: list[tuple[Json, Do, Told]] = [
         TWO,
         drop(1),
         [("version-removed", "spec.versions", "W!R!"), ("version-maybe-stored", "spec.versions", "O?")],
+    ),
+    (
+        crd(version("v1"), version("v2")),
+        replace_first,
+        [
+            ("stored-version-removed", "spec.versions", "S!O!"),
+            ("version-removed", "spec.versions", "W!R!"),
+            ("storage-version", "storage", "O?"),
+        ],
     ),
     ({**TWO, "status": {"storedVersions": ["v1"]}}, drop(1), [("version-removed", "spec.versions", "W!R!")]),
     (

@@ -35,8 +35,7 @@ def check_versions(spec: Spec, report: Report) -> None:
 def check_stored_versions(spec: Spec, old: list[str], report: Report) -> None:
     """status.storedVersions, to which the server adds the (first) storage version; `old` are those before."""
     at = root("status").child("storedVersions")
-    storing = [each.get("name", "") for each in spec.versions if each.get("storage")][:1]
-    stored = [*old, *(each for each in storing if each not in old)]
+    stored = [*old, *(each for each in storing(spec) if each not in old)]
     if not stored:
         report.invalid(rules.STORED_VERSIONS, at, None, "must have at least one stored version")
         return
@@ -54,6 +53,11 @@ def check_stored_versions(spec: Spec, old: list[str], report: Report) -> None:
             f"{each} and removes {each} from status.storedVersions"
         )
         report.invalid(rules.STORED_VERSIONS, at.index(i), each, detail)
+
+
+def storing(spec: Spec) -> list[str]:
+    """The (first) storage version; it is also what status.storedVersions holds where it is not set."""
+    return [each.get("name", "") for each in spec.versions if each.get("storage")][:1]
 
 
 def check_deprecation(version: Decoded, path: Path, report: Report) -> None:
