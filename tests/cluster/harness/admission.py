@@ -71,12 +71,16 @@ async def allow_updates(admin: Admin, kind: CustomKind, *, example: str) -> None
     await _until(admin, kind, example, accepted=True)
 
 
-async def add_webhook(admin: Admin, kind: CustomKind, port: int, *, example: str) -> str:
+async def add_webhook(
+    admin: Admin, kind: CustomKind, port: int, *, example: str, spared: str | None = None
+) -> str:
     """Has a validating webhook at a loopback port decide on updates, with one second to answer.
 
-    Returns its name when an update of the object called `example` fails by it.
+    It is not asked about those by the user `spared`. Returns its name when an update of the object called
+    `example` fails by it.
     """
     name = f"guard.{kind.group}"
+    conditions = [{"name": "spared", "expression": f"request.userInfo.username != '{spared}'"}]
     webhook = {
         "name": name,
         "clientConfig": {"url": f"https://127.0.0.1:{port}/validate"},
@@ -85,6 +89,7 @@ async def add_webhook(admin: Admin, kind: CustomKind, port: int, *, example: str
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
         "timeoutSeconds": 1,
+        **({"matchConditions": conditions} if spared else {}),
     }
     configuration = {
         "apiVersion": "admissionregistration.k8s.io/v1",

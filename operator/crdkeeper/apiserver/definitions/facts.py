@@ -39,6 +39,8 @@ class DefinitionFacts:
     changed_at: datetime | None
     """Not before the last change of spec, by the API server's clock; None where nothing tells."""
     created_at: datetime | None = None
+    storage_migrating: bool = False
+    """Whether the API server's own migrator says that it rewrites the objects."""
 
     @property
     def storage_version(self) -> str:
@@ -88,6 +90,7 @@ def definition_facts(crd: Mapping[str, Any]) -> DefinitionFacts:
         terminating="deletionTimestamp" in metadata or conditions.get("Terminating") == "True",
         changed_at=spec_changed_at(metadata),
         created_at=datetime.fromisoformat(created) if created else None,
+        storage_migrating=conditions.get("StorageMigrating") == "True",
     )
 
 

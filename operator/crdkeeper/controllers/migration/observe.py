@@ -1,13 +1,17 @@
 """Gather all that the next decision needs, by consistent reads."""
 
-from crdkeeper.api.storagemigration import MigrationTarget, StorageMigrationSpec
+from collections.abc import Sequence
+
+from crdkeeper.api.storagemigration import GroupResource, MigrationTarget, StorageMigrationSpec
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.access import Right, missing_rights
 from crdkeeper.cluster.apiservers import list_leases
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.definitions import get_definition
 from crdkeeper.cluster.discovery import discover
+from crdkeeper.cluster.storageversionmigrations import list_storage_version_migrations
 from crdkeeper.core.migration.observation import Observation, definition_target
+from crdkeeper.core.migration.othermigrator import at_work_on
 
 _EXTENSIONS = "apiextensions.k8s.io"
 
@@ -31,7 +35,17 @@ async def observe(client: Client, spec: StorageMigrationSpec, *, rights: bool, l
         definition,
         missing_rights=await missing_rights(client, _needed(spec, target, definition)) if rights else (),
         leases=await list_leases(client) if leases else None,
+        others=await other_migrations(client, spec.resource) if spec.mode == "Execute" else (),
     )
+
+
+async def other_migrations(client: Client, resource: GroupResource) -> Sequence[str] | None:
+    """The StorageVersionMigrations at work on the resource; None where they may not be read.
+
+    Raises ApiError or Unreachable.
+    """
+    found = await list_storage_version_migrations(client)
+    return at_work_on(resource, found) if found is not None else None
 
 
 async def _target(

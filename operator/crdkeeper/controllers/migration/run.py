@@ -14,9 +14,9 @@ from datetime import datetime
 
 from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.definitions import get_revision, trim_stored_versions
+from crdkeeper.cluster.definitions import get_definition, get_revision, trim_stored_versions
 from crdkeeper.cluster.objects import Endpoint
-from crdkeeper.controllers.migration.observe import observe
+from crdkeeper.controllers.migration.observe import observe, other_migrations
 from crdkeeper.controllers.migration.sweep import RESOURCE_VERSIONS_RESET, Interrupted, Observer, Sweep
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.counts import Baseline
@@ -35,6 +35,7 @@ from crdkeeper.core.migration.occurrences import (
     SweepEnded,
     Trimmed,
 )
+from crdkeeper.core.migration.othermigrator import OtherMigrator
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.migration.record import Announcement, record
 from crdkeeper.core.migration.settle import RollCall
@@ -43,6 +44,8 @@ _log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 2.0
 _RATE_SECONDS = 10.0
+_OTHERS_SECONDS = 10.0
+"""How often a pass looks whether another migrator has begun."""
 _LAST_SAVE_SECONDS = 3.0
 
 Save = Callable[[StorageMigration], Awaitable[bool]]
@@ -94,6 +97,7 @@ class MigrationRun:
         self._unannounced: list[Announcement] = []
         self._wake = asyncio.Event()
         self._roll = RollCall()
+        self._other = OtherMigrator()
         self._unknown_change_at: datetime | None = None
         self._named: list[RefusedObject] = list(migration.status.quarantine.objects)
         self._troubles = 0
@@ -198,9 +202,9 @@ class MigrationRun:
                 self._roll, self._named = RollCall(), []
                 self._happened(action)
             case protocol.Separate(message):
-                self._happened(Separated(await self._separator(), message))
+                self._happened(Separated(await self._separator(), message, seen.others is not None))
             case protocol.Sweep(type_, fresh):
-                await self._sweep(type_, fresh=fresh)
+                await self._sweep(SweepBegan(type_, fresh, seen.others is not None))
             case protocol.RetryQuarantined():
                 await self._retry()
             case protocol.Trim():
@@ -226,6 +230,7 @@ class MigrationRun:
             renewed_at=self._roll.complete_at,
             changed_at=self._changed_at(seen, now),
             all_named=len(self._named) == status.progress.quarantined,
+            other=self._other.look(seen, now),
             now=now,
         )
 
@@ -261,13 +266,13 @@ class MigrationRun:
             observer=self._observer,
         )
 
-    async def _sweep(self, type_: protocol.SweepType, *, fresh: bool) -> None:
-        if fresh:
+    async def _sweep(self, began: SweepBegan) -> None:
+        if began.fresh:
             self._named = []
-        self._happened(SweepBegan(type_, fresh))
+        self._happened(began)
         await self._saved()
         status = self.migration.status
-        sweep, before = self._new_sweep(type_), Baseline.of(status)
+        sweep, before = self._new_sweep(began.type), Baseline.of(status)
         token = status.sweep.continue_token if status.sweep else None
         try:
             async with self._slots:
@@ -290,6 +295,7 @@ class MigrationRun:
         """Await the pass; meanwhile save how far it is, and stop it if what it works for changed."""
         task = asyncio.ensure_future(work)
         samples: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
+        look_at = time.monotonic() + _OTHERS_SECONDS
         try:
             while not task.done():
                 waker = asyncio.create_task(self._wake.wait())
@@ -306,6 +312,10 @@ class MigrationRun:
                     spec = self.migration.spec
                     if spec.suspend or spec.limits != sweep.limits or await self._target_changed():
                         raise _Stale
+                    if time.monotonic() >= look_at and sweep.type != "Plan":
+                        look_at = time.monotonic() + _OTHERS_SECONDS
+                        if await self._another_began():
+                            raise _Stale
             await task
         finally:
             task.cancel()
@@ -331,6 +341,18 @@ class MigrationRun:
             return await get_revision(self._client, str(resource)) != (target.uid, target.generation)
         except (ApiError, Unreachable):
             return False  # the pass itself meets the same trouble, and the trim looks again
+
+    async def _another_began(self) -> bool:
+        """Whether another migrator has begun to work on the resource since the pass began."""
+        resource = self.migration.spec.resource
+        try:
+            others = await other_migrations(self._client, resource)
+            if others is not None or not resource.group:
+                return bool(others)
+            definition = await get_definition(self._client, str(resource))
+            return definition is not None and definition.storage_migrating
+        except (ApiError, Unreachable):
+            return False  # the next look comes soon, and before anything new begins
 
     async def _retry(self) -> None:
         named, sweep = self._named, self._new_sweep("Rewrite")

@@ -28,6 +28,8 @@ class Observation:
     """What our account may not do, as `verb resource` in words."""
     leases: Sequence[ApiServerLease] | None = None
     """None where they may not be read."""
+    others: Sequence[str] | None = ()
+    """StorageVersionMigrations that are at work on the resource, by name; None where they may not be read."""
 
 
 def definition_target(definition: DefinitionFacts) -> MigrationTarget | None:

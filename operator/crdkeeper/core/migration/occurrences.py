@@ -27,6 +27,8 @@ class Separated:
 
     resource_version: str
     message: str
+    others_seen: bool = True
+    """Whether another migrator at work would be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class SweepBegan:
 
     type: SweepType
     fresh: bool
+    others_seen: bool = True
+    """As of `Separated`."""
 
 
 @dataclass(frozen=True, slots=True)

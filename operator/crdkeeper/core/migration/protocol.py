@@ -94,13 +94,52 @@ def decide(
     renewed_at: datetime | None,
     changed_at: datetime | None,
     all_named: bool,
+    other: str,
     now: datetime,
 ) -> Action:
     """The next action.
 
     `renewed_at` and `changed_at` are as for `settling`; `all_named` says whether the refused objects are
-    all known by name, so that they can be retried without a pass over the rest.
+    all known by name, so that they can be retried without a pass over the rest. `other` says who else is at
+    work on the resource (empty: nobody); then nothing is written and nothing counts as evidence.
     """
+    action = _next(
+        spec,
+        status,
+        seen,
+        renewed_at=renewed_at,
+        changed_at=changed_at,
+        all_named=all_named,
+        now=now,
+    )
+    held_up = _writing_step(action) if other else ""
+    return Hold(held_up, "AnotherMigrator", other, _POLL_SECONDS) if held_up else action
+
+
+def _writing_step(action: Action) -> str:
+    """The condition of the step whose work writes or begins to count; empty for all else."""
+    match action:
+        case Separate():
+            return "Settled"
+        case Sweep("Rewrite") | RetryQuarantined():
+            return "Rewritten"
+        case Sweep("Verify"):
+            return "Verified"
+        case Trim():
+            return "Trimmed"
+    return ""
+
+
+def _next(
+    spec: StorageMigrationSpec,
+    status: StorageMigrationStatus,
+    seen: Observation,
+    *,
+    renewed_at: datetime | None,
+    changed_at: datetime | None,
+    all_named: bool,
+    now: datetime,
+) -> Action:
     if seen.target is None and seen.missing_rights:
         return _forbidden(spec, seen)  # what may not be looked at is not known to be gone
     if ended := _ended(status, seen):

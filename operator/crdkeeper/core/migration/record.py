@@ -87,7 +87,7 @@ class _Page:
             case EvidenceLost():
                 self._drop_evidence()
             case Separated():
-                self._permitted()
+                self._permitted(others_seen=occurrence.others_seen)
                 self.status.settled_resource_version = occurrence.resource_version
                 self._set("Settled", "True", "Settled", occurrence.message)
             case SweepBegan():
@@ -179,8 +179,14 @@ class _Page:
         self._set("Succeeded", "False" if hold.failing else "Unknown", hold.reason, hold.message)
         stand_still(self.status.progress)
 
-    def _permitted(self) -> None:
-        self._set("Permitted", "True", "Allowed", "All rights that the work needs are granted.")
+    def _permitted(self, *, others_seen: bool) -> None:
+        message = "All rights that the work needs are granted."
+        if not others_seen:
+            message += (
+                " Whether another migrator is at work is not known: list "
+                "storageversionmigrations.storagemigration.k8s.io is not permitted."
+            )
+        self._set("Permitted", "True", "Allowed", message)
 
     def _sweep_began(self, began: SweepBegan) -> None:
         status = self.status
@@ -194,7 +200,7 @@ class _Page:
         if began.type == "Plan":
             for step in ("Settled", "Rewritten", "Verified", "Trimmed"):
                 self._set(step, "False", "PlanOnly", "Mode Plan writes nothing.")
-        self._permitted()
+        self._permitted(others_seen=began.others_seen)
         condition, reason, message = _AT_WORK[began.type]
         self._set(condition, "Unknown", reason, message)
         self._running(reason, message)

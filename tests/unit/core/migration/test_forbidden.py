@@ -33,6 +33,7 @@ def decided(target: MigrationTarget | None, seen: Observation, managed_by: str =
         renewed_at=None,
         changed_at=None,
         all_named=True,
+        other="",
         now=datetime(2026, 1, 2, tzinfo=UTC),
     )
 

@@ -49,7 +49,12 @@ def swept(type_: str, *, done: bool = True, unexpected: int = 0, **fields: Any) 
 
 
 def decided(
-    now: StorageMigrationStatus, look: Observation | None = None, *, all_named: bool = True, **wanted: Any
+    now: StorageMigrationStatus,
+    look: Observation | None = None,
+    *,
+    all_named: bool = True,
+    other: str = "",
+    **wanted: Any,
 ) -> Action:
     return decide(
         spec(**wanted),
@@ -58,6 +63,7 @@ def decided(
         renewed_at=later(-100),
         changed_at=later(-100),
         all_named=all_named,
+        other=other,
         now=NOW,
     )
 
@@ -171,6 +177,7 @@ def test_before_all_has_settled_nothing_counts() -> None:
         renewed_at=later(-100),
         changed_at=later(-10),
         all_named=True,
+        other="",
         now=NOW,
     )
     assert held(action) == ("Settled", "Settling")

@@ -1,0 +1,79 @@
+"""Whether somebody else rewrites the same resource: two at once write each object twice, and trim by turns.
+
+The migrator of kube-controller-manager works on one StorageVersionMigration of a resource at a time. While
+it does, the CRD has the condition StorageMigrating; at the end it sets that to False, and trims
+(k8s.io/kubernetes pkg/controller/storageversionmigrator, migrationrunner.go). A StorageVersionMigration that
+is deleted in mid-run leaves the condition at True for good, so alone it counts for a while only.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from crdkeeper.api.storagemigration import GroupResource
+from crdkeeper.core.migration.observation import Observation
+
+LEFTOVER_SECONDS = 300.0
+"""How long the condition counts though there is no StorageVersionMigration at work."""
+_SHOWN = 3
+_MARKED = "The CRD's condition StorageMigrating is True, so another migrator is at work"
+
+
+def at_work_on(resource: GroupResource, migrations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of the StorageVersionMigrations (storagemigration.k8s.io) that are at work on a resource.
+
+    One that waits for its turn counts, and one that is done counts until it has put the CRD in order.
+    """
+    return sorted(
+        each["metadata"]["name"]
+        for each in migrations
+        if _resource(each) == (resource.group, resource.resource) and not _is_over(each)
+    )
+
+
+def _resource(migration: Mapping[str, Any]) -> tuple[str, str]:
+    resource = (migration.get("spec") or {}).get("resource") or {}
+    return resource.get("group", ""), resource.get("resource", "")
+
+
+def _is_over(migration: Mapping[str, Any]) -> bool:
+    conditions = (migration.get("status") or {}).get("conditions") or ()
+    true = {each["type"] for each in conditions if each["status"] == "True"}
+    return bool(true & {"Succeeded", "Failed"}) and "Running" not in true
+
+
+@dataclass(slots=True)
+class OtherMigrator:
+    """Sees by one look after the other whether another migrator is at work."""
+
+    _alone_since: datetime | None = None
+    """Since when the condition is True without a StorageVersionMigration that explains it."""
+
+    def look(self, seen: Observation, now: datetime) -> str:
+        """Who is at work and what to do about it, as a message; empty if nobody is."""
+        marked = seen.definition is not None and seen.definition.storage_migrating
+        if not marked or seen.others:
+            self._alone_since = None
+        if seen.others:
+            names = ", ".join(seen.others[:_SHOWN])
+            more = f" and {len(seen.others) - _SHOWN} more" if len(seen.others) > _SHOWN else ""
+            return (
+                f"StorageVersionMigration {names}{more} (storagemigration.k8s.io) is at work on the same "
+                f"resource. This migration goes on when it ends or is deleted."
+            )
+        if not marked:
+            return ""
+        if seen.others is None:
+            return (
+                f"{_MARKED}. This migration goes on when that ends. Which one it is cannot be seen: list "
+                f"storageversionmigrations.storagemigration.k8s.io is not permitted."
+            )
+        self._alone_since = self._alone_since or now
+        left = LEFTOVER_SECONDS - (now - self._alone_since).total_seconds()
+        if left <= 0:
+            return ""
+        return (
+            f"{_MARKED}, but there is no StorageVersionMigration of the resource. If one was deleted in "
+            f"mid-run, nobody sets the condition to False, and this migration goes on in {left:.0f} s."
+        )
