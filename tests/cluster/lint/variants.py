@@ -216,15 +216,15 @@ SPOTS: Spots = (
 )  # fmt: skip
 
 
-def corpus() -> tuple[Crd, ...]:
-    """The CRDs of the folder that the environment names; none where it names none."""
+def corpus(biggest: int | None = _BIGGEST) -> tuple[Crd, ...]:
+    """The CRDs of the folder that the environment names, in files up to a size; none where it names none."""
     folder = os.environ.get(CORPUS)
     if not folder:
         return ()
     found: list[Crd] = []
     for file in sorted(Path(folder).rglob("*.yaml")):
         text = file.read_text(encoding="utf-8")
-        if len(text) <= _BIGGEST:
+        if biggest is None or len(text) <= biggest:
             found.extend(each.value for each in documents(text) if each.value["spec"].get("versions"))
     return tuple(found)
 

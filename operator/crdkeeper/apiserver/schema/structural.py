@@ -172,12 +172,13 @@ def _exempt(schema: Schema) -> Exempt:
     """The two ways to write an integer or string, in which a type may stand inside of a junctor."""
     any_of, all_of = schema.get("anyOf", ()), schema.get("allOf", ())
     return Exempt(
-        any_of=_is_int_or_string(any_of),
-        first_all_of=bool(all_of) and _is_int_or_string(all_of[0].get("anyOf", ())),
+        any_of=is_int_or_string(any_of),
+        first_all_of=bool(all_of) and is_int_or_string(all_of[0].get("anyOf", ())),
     )
 
 
-def _is_int_or_string(any_of: Any) -> bool:
+def is_int_or_string(any_of: Any) -> bool:
+    """Whether this anyOf says no more than integer or string, in that order."""
     return len(any_of) == 2 and _is_bare_type(any_of[0], "integer") and _is_bare_type(any_of[1], "string")
 
 

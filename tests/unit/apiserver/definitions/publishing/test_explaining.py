@@ -1,0 +1,37 @@
+"""What `kubectl explain --recursive` shows; kubectl's own word is in tests/cluster."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.apiserver.definitions.publishing.explaining import NotExplained, explained_fields
+
+
+def explained(**properties: Any) -> list[str]:
+    schema = {"type": "object", "properties": properties, "required": ["a"]}
+    return [f"{each.level} {each.name} {each.type} {each.required}" for each in explained_fields(schema)]
+
+
+def test_fields_are_found_in_lists_and_maps_and_all_of() -> None:
+    b = {"type": "object", "properties": {"b": {"type": "integer"}}}
+    assert explained(a={"type": "array", "items": {"type": "object", "additionalProperties": b}}) == [
+        "1 a []map[string]Object True",
+        "2 b integer False",
+    ]
+    assert explained(m={"allOf": [{"$ref": "#/components/schemas/io.k8s.meta.v1.ObjectMeta"}]}) == [
+        "1 m ObjectMeta False"
+    ]
+    assert explained(c={**b, "allOf": [{"properties": {"b": {"minimum": 1}}}]}) == [
+        "1 c Object False",
+        "2 b integer False",
+        "2 b Object False",
+    ]
+
+
+def test_alternatives_are_not_looked_into() -> None:
+    assert explained(a={"type": "object", "anyOf": [{"properties": {"b": {}}}]}) == ["1 a Object True"]
+
+
+def test_a_field_of_which_nothing_is_said_ends_it() -> None:
+    with pytest.raises(NotExplained, match="b"):
+        explained(a={"type": "object", "allOf": [{"properties": {"b": {}}}]})
