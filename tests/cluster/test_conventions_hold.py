@@ -15,6 +15,7 @@ from crdkeeper.cluster.connection import Connection
 from crdkeeper.core.lint.check import check_conventions
 from tests.cluster.harness import eventually
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.kubectl import KubectlError
 
 Json = dict[str, Any]
 GROUP = f"conventions-hold-{uuid4().hex[:8]}.example.com"
@@ -37,6 +38,8 @@ SPEC: Json = {
         "alternatives": {**OBJECT, "properties": {"a": TEXT}, "anyOf": [{"required": ["b"]}]},
         "narrow": {"type": "string", "minLength": 5, "maxLength": 3},
         "loose": {"type": "string", "pattern": "[a-z]+"},
+        "unexplained": {**OBJECT, "properties": {"a": TEXT}, "allOf": [{"properties": {"a": {}}}]},
+        "unseen": {**OBJECT, "properties": {"a": TEXT}, "nullable": True},
         "ends": {"type": "string", "pattern": "^a|b$"},
         "whole": {"type": "string", "pattern": "^(a|b)$"},
         "host": {"type": "string", "format": "hostport"},
@@ -278,3 +281,32 @@ def test_apply_size_to_the_byte(plane: Cluster, annotations: dict[str, str]) -> 
         text = orjson.dumps(sized(length)).decode()
         said = plane.kubectl("apply", "--dry-run=server", "-f", "-", input=text, check=False)
         assert ("metadata.annotations: Too long" in said) is refused, said[-500:]
+
+
+@in_one_loop
+async def test_openapi_v2(client: Client) -> None:
+    assert "openapi-v2" in _found(0)
+    kind = ".".join((*reversed(GROUP.split(".")), "v1", "Trap"))
+
+    async def published() -> Json | None:
+        answer = await client.request("GET", "/openapi/v2")
+        found: Json | None = answer["definitions"].get(kind)
+        return found
+
+    schema = await eventually(published)
+    assert schema["properties"]["spec"]["properties"]["unseen"] == {}
+
+
+@in_one_loop
+async def test_explain_fails(client: Client, plane: Cluster) -> None:
+    assert "explain-fails" in _found(0)
+
+    async def published() -> bool:
+        return (await client.send("GET", f"/openapi/v3{BASE}")).code == 200
+
+    await eventually(published)
+    explain = ("explain", f"--api-version={GROUP}/v1")
+    assert "unexplained" in plane.kubectl(*explain, "traps.spec")
+    for failing in (("traps.spec.unexplained",), ("traps", "--recursive")):
+        with pytest.raises(KubectlError, match="expected schema argument"):
+            plane.kubectl(*explain, *failing)

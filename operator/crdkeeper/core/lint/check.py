@@ -13,6 +13,7 @@ from crdkeeper.core.lint.lists import check_array
 from crdkeeper.core.lint.names import check_names
 from crdkeeper.core.lint.objects import check_field, check_object
 from crdkeeper.core.lint.place import Place, root_place, walk
+from crdkeeper.core.lint.publishing import check_publishing
 from crdkeeper.core.lint.scalars import (
     check_boolean,
     check_integer,
@@ -68,6 +69,7 @@ def _check_node(place: Place, found: Findings) -> None:
     schema = place.schema
     check_field(place, found)
     check_keywords(place, found)
+    check_publishing(place, found)
     check = _BY_TYPE.get(schema.get("type") or "")
     if check is not None:
         check(place, found)

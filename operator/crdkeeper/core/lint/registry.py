@@ -255,6 +255,19 @@ OPEN_SCHEMA = _warning(
     "A misspelt field is stored and ignored instead of being refused or warned of.",
     "Define the fields, and preserve unknown ones only where content is free.",
 )
+OPENAPI_V2 = _info(
+    "openapi-v2",
+    "OpenAPI v2 cannot say that a field may be null or keeps unknown fields, so the API server publishes "
+    "none of the fields below. Clients that read v2 neither check nor complete them; OpenAPI v3 shows them.",
+    "Drop nullable where null means no more than an absent field, and x-kubernetes-preserve-unknown-fields "
+    "where all fields are known.",
+)
+EXPLAIN_FAILS = _warning(
+    "explain-fails",
+    "`kubectl explain` of the object, or of the kind with --recursive, fails on a field that allOf names and "
+    "says nothing of.",
+    "Remove the field from allOf.",
+)
 REQUIRED_UNDEFINED = _error(
     "required-undefined",
     "A required field that is not defined is pruned before it is looked for: nobody can ever meet it.",
