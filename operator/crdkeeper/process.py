@@ -18,13 +18,13 @@ from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.kinds import installed
 from crdkeeper.cluster.lease import Lease, LeaseLost
-from crdkeeper.controllers.conversions import run_conversions
-from crdkeeper.controllers.definitionpolicies import DefinitionPolicies
-from crdkeeper.controllers.definitionreports import DefinitionReports
-from crdkeeper.controllers.liveprobes import live_probes
+from crdkeeper.controllers.definitionpolicy.controller import DefinitionPolicies
+from crdkeeper.controllers.definitionreport.controller import DefinitionReports
+from crdkeeper.controllers.definitionreport.liveprobes import live_probes
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
-from crdkeeper.controllers.storagemigrations import StorageMigrations
+from crdkeeper.controllers.storagemigration.controller import StorageMigrations
+from crdkeeper.controllers.versionconversion.beginning import run_conversions
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.handlers import operator_settings, register
 from crdkeeper.supervision import TaskEnded, supervise

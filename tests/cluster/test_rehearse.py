@@ -19,10 +19,10 @@ from crdkeeper.cli.rehearse.output import document
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition_object, list_definition_objects
-from crdkeeper.cluster.shadow import Shadow, ShadowFailed
-from crdkeeper.cluster.shadowrun import Conversions, NotPermitted, rehearse
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.rehearsal.shadow import GROUP, LABEL, STALE
+from crdkeeper.operations.rehearsal.run import Conversions, NotPermitted, rehearse
+from crdkeeper.operations.rehearsal.shadow import Shadow, ShadowFailed
 from tests.cluster.commandline import CommandLine
 from tests.cluster.harness import eventually
 from tests.cluster.rehearsal.scene import CRDS, Scene

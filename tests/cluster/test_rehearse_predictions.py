@@ -24,13 +24,13 @@ from crdkeeper.cli.rehearse.output import document
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition_object
-from crdkeeper.cluster.shadowrun import Conversions, rehearse
 from crdkeeper.core.rehearsal.definition import Definition, compile_definition
 from crdkeeper.core.rehearsal.differences import How, differences
 from crdkeeper.core.rehearsal.effect import Kind
 from crdkeeper.core.rehearsal.judgement import Judge
 from crdkeeper.core.rehearsal.offline import rehearse_offline
 from crdkeeper.core.rehearsal.report import Report, Verdict
+from crdkeeper.operations.rehearsal.run import Conversions, rehearse
 from tests.cluster.rehearsal.changes import CHANGES, LAST, Change, changed
 from tests.cluster.rehearsal.comparison import (
     Tally,

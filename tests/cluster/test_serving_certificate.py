@@ -15,7 +15,7 @@ from crdkeeper.cluster.certificatesecrets import CA_SECRET, LABEL, OURS, TLS_SEC
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.issuing import certificates_in, fingerprint
-from crdkeeper.controllers.servingcertificate import ServingCertificate
+from crdkeeper.controllers.versionconversion.servingcertificate import ServingCertificate
 from crdkeeper.core.certificates.times import Times
 from tests.certificates import Authority
 from tests.cluster.harness import Admin, eventually

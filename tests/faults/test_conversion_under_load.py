@@ -22,7 +22,7 @@ from crdkeeper.cluster.certificatesecrets import CA_SECRET, TLS_SECRET
 from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.tls import verifying
-from crdkeeper.controllers.servingcertificate import ServingCertificate
+from crdkeeper.controllers.versionconversion.servingcertificate import ServingCertificate
 from crdkeeper.core.certificates.times import Times
 from tests.certificates import Authority
 from tests.cluster.conversion import crontab_definition

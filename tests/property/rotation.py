@@ -18,7 +18,7 @@ from cryptography import x509
 from crdkeeper.cluster.certificatesecrets import CA_SECRET, LABEL, OURS, TLS_SECRET
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.issuing import anchor_of, certificates_in, fingerprint, key_fits
-from crdkeeper.controllers.servingcertificate import ServingCertificate
+from crdkeeper.controllers.versionconversion.servingcertificate import ServingCertificate
 from crdkeeper.core.certificates.times import Times
 from tests import virtualtime
 

@@ -9,7 +9,7 @@ import pytest
 
 from crdkeeper import process
 from crdkeeper.cluster.connection import ConfigurationError, Connection
-from crdkeeper.controllers.definitionreports import DefinitionReports
+from crdkeeper.controllers.definitionreport.controller import DefinitionReports
 from crdkeeper.core.conversion.target import WebhookAddress
 from tests.unit.cluster.localserver import json, kubeconfig, serving
 

@@ -18,9 +18,9 @@ RAISING = (
     "core/migration/record.py",
     "core/migration/settle.py",
     "core/policy/migrations.py",
-    "controllers/migration/run.py",
-    "controllers/migration/sweep.py",
-    "controllers/definitionpolicies.py",
+    "operations/migration/run.py",
+    "operations/migration/sweep.py",
+    "controllers/definitionpolicy/controller.py",
 )
 OTHER_WORDS = {
     *STEPS,

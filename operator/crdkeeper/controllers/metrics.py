@@ -10,8 +10,8 @@ from prometheus_client import (
     generate_latest,
 )
 
-from crdkeeper.controllers.migration.sweep import Observer
 from crdkeeper.core.migration.evidence import Outcome
+from crdkeeper.operations.migration.sweep import Observer
 
 _COUNTED = (Outcome.REWRITTEN, Outcome.CURRENT, Outcome.GONE, Outcome.REFUSED)
 _BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)

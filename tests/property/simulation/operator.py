@@ -14,8 +14,8 @@ from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition
 from crdkeeper.cluster.kinds import create_migration, get_migration, list_migrations
 from crdkeeper.cluster.statusrecord import StatusRecord
-from crdkeeper.controllers.migration.run import MigrationRun
 from crdkeeper.core.policy.migrations import wanted_migration
+from crdkeeper.operations.migration.run import MigrationRun
 from tests.property.simulation.apiserver import CRD, EPOCH, GROUP, REVIEWS, Server, error
 from tests.virtualtime import now
 

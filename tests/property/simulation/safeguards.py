@@ -9,10 +9,10 @@ from unittest import mock
 from crdkeeper.api.storagemigration import MigrationTarget, StorageMigrationSpec, StorageMigrationStatus
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.client import MERGE_PATCH, Client
-from crdkeeper.controllers.migration.run import MigrationRun
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.observation import Observation
 from crdkeeper.core.migration.settle import RollCall, Settling, settling, stale_leases
+from crdkeeper.operations.migration.run import MigrationRun
 from tests.property.simulation.apiserver import DEFINITION
 
 
@@ -115,7 +115,7 @@ def without_preconditions() -> Iterator[None]:
         body = {"metadata": {}, "status": {"storedVersions": list(keep)}}
         await client.request("PATCH", f"{DEFINITION}/status", body, content_type=MERGE_PATCH)
 
-    with mock.patch("crdkeeper.controllers.migration.run.trim_stored_versions", careless):
+    with mock.patch("crdkeeper.operations.migration.run.trim_stored_versions", careless):
         yield
 
 

@@ -289,9 +289,9 @@ def simulate(schedule: Plan, physics: Physics | None = None, **template: Any) ->
 
     clock = SimpleNamespace(monotonic=now)
     with (
-        mock.patch("crdkeeper.controllers.migration.run.time", clock),
-        mock.patch("crdkeeper.controllers.migration.sweep.time", clock),
+        mock.patch("crdkeeper.operations.migration.run.time", clock),
+        mock.patch("crdkeeper.operations.migration.sweep.time", clock),
         # A page holds a few objects here, and an outage is told by fewer than a page.
-        mock.patch("crdkeeper.controllers.migration.sweep._OUTAGE", 5),
+        mock.patch("crdkeeper.operations.migration.sweep._OUTAGE", 5),
     ):
         return virtualtime.run(main())

@@ -8,9 +8,9 @@ from crdkeeper.cli.output.printing import line
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition
-from crdkeeper.controllers.conversion.verification import GENERATED, Unlistable, judge_generated, judge_live
 from crdkeeper.core.conversion.verification import generated
 from crdkeeper.core.text import count
+from crdkeeper.operations.verification import GENERATED, Unlistable, judge_generated, judge_live
 
 _SHOWN = 10
 

@@ -17,9 +17,9 @@ from crdkeeper.cli.output.printing import Trouble, line, lines, print_json
 from crdkeeper.cli.signals import Signalled, until_signal
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.connection import Connection
-from crdkeeper.controllers.migration.standalone import Standalone, UnknownResource, succeeded
 from crdkeeper.core.migration.request import RETRY_ROUNDS, Request
 from crdkeeper.core.resourcenames import parse_resource
+from crdkeeper.operations.migration.standalone import Standalone, UnknownResource, succeeded
 
 
 class _Resource(click.ParamType[GroupResource]):

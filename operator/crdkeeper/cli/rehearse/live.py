@@ -16,12 +16,12 @@ from crdkeeper.cli.rehearse.objects import Rules
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.definitions import get_definition_object
-from crdkeeper.cluster.shadow import ShadowFailed
-from crdkeeper.cluster.shadowrun import CannotRehearse, Conversions, NotPermitted, rehearse
 from crdkeeper.cluster.versionconversions import read_bundle, read_conversion
 from crdkeeper.core.conversion.bundle import BadBundle, unpacked
 from crdkeeper.core.conversion.target import webhook_namespace
 from crdkeeper.core.rehearsal.report import Report
+from crdkeeper.operations.rehearsal.run import CannotRehearse, Conversions, NotPermitted, rehearse
+from crdkeeper.operations.rehearsal.shadow import ShadowFailed
 
 
 async def rehearse_all(

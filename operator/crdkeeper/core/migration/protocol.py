@@ -1,7 +1,7 @@
 """The migration protocol: from what the spec asks, what is on record and what is seen, the next action.
 
 All that a run knows is in the status, so this is also how a run resumes: after a kill the same status leads
-to the same action. Each action says why; the shell in `controllers.migration` only carries it out.
+to the same action. Each action says why; the shell in `operations.migration` only carries it out.
 """
 
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.controllers.probes import Probe, Probes, Subject
+from crdkeeper.controllers.definitionreport.probes import Probe, Probes, Subject
 from crdkeeper.core.diagnosis.assessment import Assessment
 from tests import virtualtime
 from tests.unit.core.diagnosis.builders import seen

@@ -18,9 +18,9 @@ from crdkeeper.cluster.definitions import get_revision
 from crdkeeper.cluster.events import send_event
 from crdkeeper.cluster.kinds import REPORTS, apply_report, list_reports, parse_report, put_status
 from crdkeeper.cluster.watches import watch
-from crdkeeper.controllers.assessor import Assessor
+from crdkeeper.controllers.definitionreport.assessor import Assessor
+from crdkeeper.controllers.definitionreport.probes import Probe, Probes, Subject
 from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.probes import Probe, Probes, Subject
 from crdkeeper.controllers.state import State
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.diagnosis.facts import Facts, SeenDefinition

@@ -17,12 +17,12 @@ from crdkeeper.cluster.definitions import get_definition
 from crdkeeper.cluster.discovery import discover, list_resources
 from crdkeeper.cluster.kinds import create_migration, get_migration, list_migrations
 from crdkeeper.cluster.statusrecord import StatusRecord
-from crdkeeper.controllers.migration.run import MigrationRun
 from crdkeeper.core.migration.choice import Create, Follow, Resume, Unneeded, choose
 from crdkeeper.core.migration.protocol import Hold
 from crdkeeper.core.migration.record import Announcement
 from crdkeeper.core.migration.request import Request
 from crdkeeper.core.resourcenames import suggest
+from crdkeeper.operations.migration.run import MigrationRun
 
 _POLL_SECONDS = 2.0
 _NO_NEWS_SECONDS = 60.0

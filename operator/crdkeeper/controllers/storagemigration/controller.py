@@ -11,10 +11,10 @@ from crdkeeper.cluster.events import send_event
 from crdkeeper.cluster.kinds import delete_migration, get_migration
 from crdkeeper.cluster.statusrecord import StatusRecord
 from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.migration.run import MigrationRun
 from crdkeeper.controllers.state import State
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.migration.record import Announcement
+from crdkeeper.operations.migration.run import MigrationRun
 
 _log = logging.getLogger(__name__)
 

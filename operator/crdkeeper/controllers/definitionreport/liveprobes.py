@@ -8,7 +8,7 @@ from crdkeeper.cluster.census import CensusWalk, Pacer, probe_blockers
 from crdkeeper.cluster.client import Client
 from crdkeeper.cluster.conversions import probe_conversion
 from crdkeeper.cluster.subresources import probe_scale
-from crdkeeper.controllers.probes import Probe, Subject
+from crdkeeper.controllers.definitionreport.probes import Probe, Subject
 from crdkeeper.core.diagnosis.census import Census
 from crdkeeper.core.diagnosis.conversion import ConversionProbe
 from crdkeeper.core.diagnosis.probes import Trouble

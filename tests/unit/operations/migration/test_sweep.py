@@ -14,9 +14,9 @@ from crdkeeper.api.storagemigration import MigrationLimits
 from crdkeeper.cluster.client import Answer, ApiError, Client, Unreachable
 from crdkeeper.cluster.connection import Connection
 from crdkeeper.cluster.objects import Endpoint, Page
-from crdkeeper.controllers.migration import sweep as sweep_module
-from crdkeeper.controllers.migration.sweep import Interrupted, Sweep
 from crdkeeper.core.migration.evidence import ObjectRef
+from crdkeeper.operations.migration import sweep as sweep_module
+from crdkeeper.operations.migration.sweep import Interrupted, Sweep
 from tests import virtualtime
 from tests.virtualtime import now
 

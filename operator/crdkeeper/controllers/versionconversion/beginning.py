@@ -26,8 +26,8 @@ async def run_conversions(
     left = await _bundles(client, namespace)
     if not left:
         await wanted.wait()
-    from crdkeeper.controllers.servingcertificate import ServingCertificate
-    from crdkeeper.controllers.versionconversions import VersionConversions
+    from crdkeeper.controllers.versionconversion.controller import VersionConversions
+    from crdkeeper.controllers.versionconversion.servingcertificate import ServingCertificate
 
     conversions = VersionConversions(
         client,

@@ -16,8 +16,6 @@ from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.definitions import get_definition, get_revision, trim_stored_versions
 from crdkeeper.cluster.objects import Endpoint
-from crdkeeper.controllers.migration.observe import observe, other_migrations
-from crdkeeper.controllers.migration.sweep import RESOURCE_VERSIONS_RESET, Interrupted, Observer, Sweep
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.counts import Baseline
 from crdkeeper.core.migration.observation import Observation
@@ -39,6 +37,8 @@ from crdkeeper.core.migration.othermigrator import OtherMigrator
 from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.migration.record import Announcement, record
 from crdkeeper.core.migration.settle import RollCall
+from crdkeeper.operations.migration.observe import observe, other_migrations
+from crdkeeper.operations.migration.sweep import RESOURCE_VERSIONS_RESET, Interrupted, Observer, Sweep
 
 _log = logging.getLogger(__name__)
 

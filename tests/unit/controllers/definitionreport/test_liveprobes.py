@@ -8,9 +8,9 @@ import pytest
 
 from crdkeeper.cluster.census import Pacer
 from crdkeeper.cluster.client import Client
-from crdkeeper.controllers import liveprobes
-from crdkeeper.controllers.liveprobes import live_probes
-from crdkeeper.controllers.probes import Probe, Subject
+from crdkeeper.controllers.definitionreport import liveprobes
+from crdkeeper.controllers.definitionreport.liveprobes import live_probes
+from crdkeeper.controllers.definitionreport.probes import Probe, Subject
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.census import Census
 from crdkeeper.core.diagnosis.conversion import ConversionProbe, Read, VersionRead

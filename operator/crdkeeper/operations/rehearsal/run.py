@@ -13,8 +13,6 @@ from crdkeeper.cluster.access import Right, missing_rights
 from crdkeeper.cluster.client import ApiError, Client
 from crdkeeper.cluster.definitions import get_definition_object
 from crdkeeper.cluster.objects import Endpoint
-from crdkeeper.cluster.shadow import Shadow, try_definition
-from crdkeeper.cluster.shadowsource import at_version, pages
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.rehearsal.definition import NONE, Definition, compile_definition, version_of
@@ -23,6 +21,8 @@ from crdkeeper.core.rehearsal.judgement import Judge, Prediction, between_views
 from crdkeeper.core.rehearsal.report import Report, doubts, note_unserved
 from crdkeeper.core.rehearsal.shadow import GROUP, confirm
 from crdkeeper.core.rehearsal.update import applied
+from crdkeeper.operations.rehearsal.shadow import Shadow, try_definition
+from crdkeeper.operations.rehearsal.source import at_version, pages
 
 Json = Any
 AT_ONCE = 16

@@ -6,8 +6,8 @@ import pytest
 
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.client import ApiError, Client, Unreachable
-from crdkeeper.controllers.migration.standalone import Standalone
 from crdkeeper.core.migration.request import Request
+from crdkeeper.operations.migration.standalone import Standalone
 from tests import virtualtime
 from tests.unit.builders import NAME, NOW, crd, migration, with_condition
 from tests.unit.controllers.fakeapi import DEFINITIONS, OURS, FakeApi

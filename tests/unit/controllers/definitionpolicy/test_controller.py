@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.client import Client
-from crdkeeper.controllers.definitionpolicies import DefinitionPolicies
+from crdkeeper.controllers.definitionpolicy.controller import DefinitionPolicies
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
 from tests import virtualtime

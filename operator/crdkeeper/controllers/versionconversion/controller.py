@@ -36,14 +36,13 @@ from crdkeeper.cluster.versionconversions import (
     read_conversion,
     set_conversion,
 )
-from crdkeeper.controllers.conversion import leftovers
-from crdkeeper.controllers.conversion.leftovers import Leftovers
-from crdkeeper.controllers.conversion.permission import permitted
-from crdkeeper.controllers.conversion.reading import read_through
-from crdkeeper.controllers.conversion.serving import Webhook
-from crdkeeper.controllers.conversion.verification import try_generated, try_live
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
+from crdkeeper.controllers.versionconversion import leftovers
+from crdkeeper.controllers.versionconversion.leftovers import Leftovers
+from crdkeeper.controllers.versionconversion.permission import permitted
+from crdkeeper.controllers.versionconversion.reading import read_through
+from crdkeeper.controllers.versionconversion.serving import Webhook
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.conversion.bundle import BadBundle, digest, packed
 from crdkeeper.core.conversion.losses import losses
@@ -62,6 +61,7 @@ from crdkeeper.core.conversion.standing import (
 from crdkeeper.core.conversion.target import Holder, WebhookAddress, holder, trusts
 from crdkeeper.core.conversion.verification import Trial, compile_trial
 from crdkeeper.core.diagnosis.probes import Failure, Trouble, not_permitted
+from crdkeeper.operations.verification import try_generated, try_live
 
 _log = logging.getLogger(__name__)
 

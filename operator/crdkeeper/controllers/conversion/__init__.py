@@ -1,1 +1,0 @@
-"""What the VersionConversion controller does in steps."""

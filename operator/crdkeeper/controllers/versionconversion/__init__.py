@@ -1,0 +1,1 @@
+"""The controller of VersionConversions, and of what they need: the webhook's certificate, its bundles."""
