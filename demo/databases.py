@@ -9,8 +9,8 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final
 
-from crdkeeper.cluster.client import MERGE_PATCH, Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import MERGE_PATCH, Client
+from crdkeeper.cluster.transport.connection import Connection
 
 GROUP: Final = "platform.example.com"
 PLURAL: Final = "databases"

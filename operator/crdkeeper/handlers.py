@@ -16,7 +16,7 @@ from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.texts import described
 from crdkeeper.api.versionconversion import VersionConversion
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.controllers.state import State
 from crdkeeper.core.diagnosis.facts import seen_definition
 

@@ -14,10 +14,10 @@ from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionconversion import VersionConversion
-from crdkeeper.cluster.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.kinds import installed
-from crdkeeper.cluster.lease import Lease, LeaseLost
+from crdkeeper.cluster.resources.kinds import installed
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.cluster.transport.lease import Lease, LeaseLost
 from crdkeeper.controllers.definitionpolicy.controller import DefinitionPolicies
 from crdkeeper.controllers.definitionreport.controller import DefinitionReports
 from crdkeeper.controllers.definitionreport.liveprobes import live_probes

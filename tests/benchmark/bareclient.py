@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from crdkeeper.api.meta import FIELD_MANAGER
-from crdkeeper.cluster.client import MERGE_PATCH, METADATA_ONLY, METADATA_ONLY_LIST
+from crdkeeper.cluster.transport.client import MERGE_PATCH, METADATA_ONLY, METADATA_ONLY_LIST
 from tests.benchmark.meter import Meter, Usage
 from tests.benchmark.server import Server
 

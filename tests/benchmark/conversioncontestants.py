@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from crdkeeper.cluster.tls import verifying
+from crdkeeper.cluster.transport.tls import verifying
 from tests.benchmark import goprograms
 from tests.benchmark.conversionsubject import definition, rules
 from tests.certificates import Authority

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from crdkeeper.cluster.tls import verifying
+from crdkeeper.cluster.transport.tls import verifying
 
 _PAGE = 500
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from crdkeeper.cluster.access import Right, missing_rights
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.resources.access import Right, missing_rights
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness import NAMESPACE, Admin, CustomKind, eventually
 
 SAMPLE = Path(__file__).parents[2] / "manifests/samples/job.yaml"

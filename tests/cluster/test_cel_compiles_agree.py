@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import pytest
 
 from crdkeeper.apiserver.definitions.create import check_creation
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.celcompile.comparison import Expectation, Rule, disagreements, expected
 from tests.cluster.celcompile.corpus import with_other_rules
 from tests.cluster.celcompile.costly import COSTS

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.celvalues import bound, collections, operators, texts
 from tests.cluster.celvalues.comparison import Evaluated, Tally, cases, compare
 from tests.controlplane.cluster import Cluster

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.client import APPLY_PATCH, Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import APPLY_PATCH, Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.commandline import CommandLine
 from tests.cluster.harness import CustomKind, Version
 from tests.controlplane.cluster import Cluster

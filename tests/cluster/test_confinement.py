@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.client import Answer, Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import Answer, Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.conversionscene import Scene, until
 from tests.cluster.harness import NAMESPACE, SERVICE_ACCOUNT
 from tests.controlplane.cluster import Cluster

@@ -10,8 +10,8 @@ import pytest_asyncio
 
 from crdkeeper.apiserver.definitions.create import decode
 from crdkeeper.apiserver.schema.violation import Report
-from crdkeeper.cluster.client import MERGE_PATCH, Answer, ApiError, Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import MERGE_PATCH, Answer, ApiError, Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.lint.check import check_conventions
 from tests.cluster.harness import eventually
 from tests.controlplane.cluster import Cluster

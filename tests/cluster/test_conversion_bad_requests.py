@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.tls import verifying
+from crdkeeper.cluster.transport.tls import verifying
 from tests.benchmark.meter import peak_memory, reset_peak_memory
 from tests.cluster.conversion import ConversionWebhook
 from tests.controlplane.probe import answers

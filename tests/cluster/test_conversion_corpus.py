@@ -14,8 +14,8 @@ from functools import partial
 
 import pytest
 
-from crdkeeper.cluster.client import APPLY_PATCH, ApiError, Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import APPLY_PATCH, ApiError, Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.corpusconversion import (
     CORPUS,
     RULES,

@@ -17,8 +17,8 @@ import orjson
 import pytest
 from hypothesis import strategies as st
 
-from crdkeeper.cluster.client import Answer, Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import Answer, Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.compatibility.change import Audience, Change, Severity
 from crdkeeper.core.compatibility.compare import compare
 from tests.cluster.diff.upgrades import definition, is_valid, upgrades

@@ -12,8 +12,8 @@ import orjson
 import pytest
 
 from crdkeeper.apiserver.definitions.create import check_creation
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.lint.agreement import Comparison, ask, compare
 from tests.cluster.lint.drawing import drawn
 from tests.cluster.lint.variants import BASES, Crd, corpus, variants

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.commandline import CommandLine
 from tests.cluster.harness import CustomKind, eventually
 from tests.controlplane.cluster import Cluster

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError
 from tests.cluster.harness import Admin, CustomKind, Operator, outdated
 
 NAME = "db-00000"

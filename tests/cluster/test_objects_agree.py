@@ -18,8 +18,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.objects.agreement import ask, disagreement, unknown_fields
 from tests.cluster.objects.resource import Resource
 from tests.cluster.objects.schemas import schemas

@@ -16,8 +16,8 @@ import pytest
 
 from crdkeeper.apiserver.definitions.publishing.components import published_schemas
 from crdkeeper.apiserver.definitions.publishing.implied import OpenAPI
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness.waiting import eventually
 from tests.cluster.lint.agreement import CRDS
 from tests.cluster.lint.variants import Crd

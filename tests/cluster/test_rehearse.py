@@ -16,9 +16,9 @@ import yaml
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.cli.rehearse.output import document
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.definitions import get_definition_object, list_definition_objects
+from crdkeeper.cluster.resources.definitions import get_definition_object, list_definition_objects
+from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.rehearsal.shadow import GROUP, LABEL, STALE
 from crdkeeper.operations.rehearsal.run import Conversions, NotPermitted, rehearse

@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 
 from crdkeeper.cli.rehearse.output import document
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.definitions import get_definition_object
+from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.rehearsal.definition import Definition, compile_definition
 from crdkeeper.core.rehearsal.differences import How, differences
 from crdkeeper.core.rehearsal.effect import Kind

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from crdkeeper.apiserver.definitions.facts import definition_facts
-from crdkeeper.cluster.certificates import parse_bundle, served_certificate
-from crdkeeper.cluster.conversions import probe_conversion
+from crdkeeper.cluster.probes.certificates import parse_bundle, served_certificate
+from crdkeeper.cluster.probes.conversions import probe_conversion
 from crdkeeper.core.diagnosis.conversion import ConversionFacts, Webhook, conversion_webhook, judge
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.certificates import Authority
@@ -150,8 +150,8 @@ def unfit_port(request: pytest.FixtureRequest) -> Iterator[tuple[str, int]]:
 async def test_nobody_answers(
     admin: Admin, kind: CustomKind, unfit_port: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crdkeeper.cluster.looking.SECONDS", DRAWN_OUT)
-    monkeypatch.setattr("crdkeeper.cluster.certificates.SECONDS", DRAWN_OUT)
+    monkeypatch.setattr("crdkeeper.cluster.probes.looking.SECONDS", DRAWN_OUT)
+    monkeypatch.setattr("crdkeeper.cluster.probes.certificates.SECONDS", DRAWN_OUT)
     how, port = unfit_port
     await change(admin, kind, through({"url": f"https://127.0.0.1:{port}/"}))
     if how == "closed":

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from crdkeeper.cluster.client import MERGE_PATCH
+from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually
 from tests.cluster.harness.customkind import SPEC, STATUS
 from tests.cluster.live.scene import change_versions, let_read

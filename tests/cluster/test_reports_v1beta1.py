@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from crdkeeper.cluster.client import APPLY_PATCH
+from crdkeeper.cluster.transport.client import APPLY_PATCH
 from crdkeeper.core.diagnosis.structural import structure
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually
 from tests.cluster.harness.admin import CRDS

@@ -9,8 +9,8 @@ import pytest
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import find_condition
 from crdkeeper.apiserver.definitions.facts import definition_facts
-from crdkeeper.cluster.census import CensusWalk
-from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH
+from crdkeeper.cluster.probes.census import CensusWalk
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
 from tests.cluster.harness import Admin, CustomKind, Operator
 from tests.cluster.live.scene import change, let_read
 from tests.cluster.reports import condition_of, report_where, report_with

@@ -3,7 +3,7 @@
 import pytest
 from yarl import URL
 
-from crdkeeper.cluster.requestids import AUDIT_ID
+from crdkeeper.cluster.transport.requestids import AUDIT_ID
 from tests.cluster.harness import Admin
 
 ID = "0d2f2f0c-9d5e-4b0a-8a77-000000000001"

@@ -7,9 +7,9 @@ import pytest
 from pykube.http import HTTPClient
 
 from crdkeeper.api.meta import GROUP
-from crdkeeper.cluster.access import Right, missing_rights
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.resources.access import Right, missing_rights
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.scripting import ConditionFailed, Deleted, StorageMigration, connect, report_of
 from crdkeeper.scripting.kinds import MigrationOptions
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually, outdated

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.certificatesecrets import CA_SECRET, LABEL, OURS, TLS_SECRET
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.issuing import certificates_in, fingerprint
+from crdkeeper.cluster.certificates.issuing import certificates_in, fingerprint
+from crdkeeper.cluster.certificates.secrets import CA_SECRET, LABEL, OURS, TLS_SECRET
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.controllers.versionconversion.servingcertificate import ServingCertificate
 from crdkeeper.core.certificates.times import Times
 from tests.certificates import Authority

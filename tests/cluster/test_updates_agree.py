@@ -18,8 +18,8 @@ import pytest
 
 from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.apiserver.definitions.update import check_update
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.lint.agreement import CRDS, Comparison, Verdict, ask, compare
 from tests.cluster.lint.drawing import drawn
 from tests.cluster.lint.updates import CURRENT, updates

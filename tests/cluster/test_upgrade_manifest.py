@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.upgrade.manifest import upgrade
 from tests.cluster.lint.agreement import ask
 from tests.cluster.lint.variants import BASES

@@ -3,7 +3,7 @@
 import http.client
 from pathlib import Path
 
-from crdkeeper.cluster.tls import verifying
+from crdkeeper.cluster.transport.tls import verifying
 
 
 def answers(

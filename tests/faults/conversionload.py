@@ -14,7 +14,7 @@ from typing import Any, Final, Self, TypeVar
 
 import orjson
 
-from crdkeeper.cluster.client import MERGE_PATCH, Client, Unreachable
+from crdkeeper.cluster.transport.client import MERGE_PATCH, Client, Unreachable
 
 _T = TypeVar("_T")
 SCHEDULE: Final = {"v1": "schedule", "v1beta1": "cronSpec", "v1alpha1": "cronSpec"}

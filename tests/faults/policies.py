@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from crdkeeper.cluster.client import MERGE_PATCH
+from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.harness import Admin, CustomKind, eventually
 from tests.cluster.harness.admin import CRDS
 from tests.cluster.harness.admission import BINDINGS, POLICIES

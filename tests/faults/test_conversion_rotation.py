@@ -16,10 +16,10 @@ from typing import Final
 
 import pytest
 
-from crdkeeper.cluster.certificatesecrets import CA_SECRET, TLS_SECRET
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.issuing import certificates_in, fingerprint
+from crdkeeper.cluster.certificates.issuing import certificates_in, fingerprint
+from crdkeeper.cluster.certificates.secrets import CA_SECRET, TLS_SECRET
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.conversion import RULES
 from tests.cluster.conversionscene import Scene, until
 from tests.cluster.harness import NAMESPACE, Operator

@@ -18,10 +18,10 @@ from typing import Any, Final
 
 import pytest
 
-from crdkeeper.cluster.certificatesecrets import CA_SECRET, TLS_SECRET
-from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.tls import verifying
+from crdkeeper.cluster.certificates.secrets import CA_SECRET, TLS_SECRET
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
+from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.controllers.versionconversion.servingcertificate import ServingCertificate
 from crdkeeper.core.certificates.times import Times
 from tests.certificates import Authority

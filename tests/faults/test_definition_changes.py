@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.definitions import get_definition, trim_stored_versions
+from crdkeeper.cluster.resources.definitions import get_definition, trim_stored_versions
+from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness import NAMESPACE, SERVICE_ACCOUNT, Admin, CustomKind, Operator, outdated
 from tests.controlplane.cluster import Cluster
 from tests.faults.policies import trims_denied

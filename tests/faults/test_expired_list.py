@@ -11,7 +11,7 @@ import orjson
 from prometheus_client.parser import text_string_to_metric_families
 
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.cluster.objects import PAGE
+from crdkeeper.cluster.resources.objects import PAGE
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually
 from tests.controlplane.plane import ControlPlane
 from tests.faults.replicas import PATIENT

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 
-from crdkeeper.cluster.client import APPLY_PATCH, Answer
+from crdkeeper.cluster.transport.client import APPLY_PATCH, Answer
 from tests.cluster.harness import Admin, CustomKind, Operator
 from tests.cluster.harness.admin import condition
 from tests.controlplane.fixtures import LOGS

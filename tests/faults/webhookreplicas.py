@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.cluster.transport.client import ApiError, Client
 from tests.cluster.conversion import RULES, crontab_definition, rules_of
 from tests.controlplane.ports import Ports
 from tests.controlplane.probe import answers

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from crdkeeper.cluster.client import APPLY_PATCH, Answer
+from crdkeeper.cluster.transport.client import APPLY_PATCH, Answer
 from tests.cluster.harness import Admin, CustomKind, Version
 
 COUNTERS = {

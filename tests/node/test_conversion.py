@@ -13,9 +13,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from crdkeeper.cluster.certificatesecrets import TLS_SECRET
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.certificates.secrets import TLS_SECRET
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.scripting import VersionConversion, connect
 from tests.cluster.conversion import RULES
 from tests.cluster.conversionscene import V1, V1ALPHA1, Scene

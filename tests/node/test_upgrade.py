@@ -14,7 +14,7 @@ import pytest
 from pykube.http import HTTPClient
 
 from crdkeeper.api.meta import API_VERSION
-from crdkeeper.cluster.versionconversions import FIELD_MANAGER, FINALIZER
+from crdkeeper.cluster.resources.versionconversions import FIELD_MANAGER, FINALIZER
 from crdkeeper.scripting import StorageMigration, VersionConversion, connect
 from tests.cluster.conversion import RULES
 from tests.cluster.conversionscene import V1, V1ALPHA1, Scene

@@ -15,9 +15,9 @@ from typing import Any, cast
 
 from cryptography import x509
 
-from crdkeeper.cluster.certificatesecrets import CA_SECRET, LABEL, OURS, TLS_SECRET
-from crdkeeper.cluster.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.issuing import anchor_of, certificates_in, fingerprint, key_fits
+from crdkeeper.cluster.certificates.issuing import anchor_of, certificates_in, fingerprint, key_fits
+from crdkeeper.cluster.certificates.secrets import CA_SECRET, LABEL, OURS, TLS_SECRET
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.versionconversion.servingcertificate import ServingCertificate
 from crdkeeper.core.certificates.times import Times
 from tests import virtualtime

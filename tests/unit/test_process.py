@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from crdkeeper import process
-from crdkeeper.cluster.connection import ConfigurationError, Connection
+from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.controllers.definitionreport.controller import DefinitionReports
 from crdkeeper.core.conversion.target import WebhookAddress
-from tests.unit.cluster.localserver import json, kubeconfig, serving
+from tests.unit.cluster.transport.localserver import json, kubeconfig, serving
 
 LEASE = {"metadata": {"resourceVersion": "1"}, "spec": {}, "items": []}
 

@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import quote
 
-from crdkeeper.cluster.client import ApiError, Client, find
+from crdkeeper.cluster.transport.client import ApiError, Client, find
 
 _GROUP = "/apis/storagemigration.k8s.io"
 

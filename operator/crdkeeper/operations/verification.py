@@ -12,8 +12,8 @@ from crdkeeper.api.versionconversion import (
 )
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.apiserver.schema.props import Schema
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.objects import Endpoint
+from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.conversion.standing import Step
 from crdkeeper.core.conversion.verification import Fault, Trial, generated
 from crdkeeper.core.diagnosis.probes import Failure, Trouble, not_permitted

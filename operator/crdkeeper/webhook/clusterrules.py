@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from crdkeeper.apiserver.dnsnames import subdomain_errors
-from crdkeeper.cluster.client import METADATA_ONLY_LIST, ApiError, Client, Unreachable, find
-from crdkeeper.cluster.connection import ConfigurationError, Connection
-from crdkeeper.cluster.namespaces import Home, look_home, until_uninstalled
-from crdkeeper.cluster.versionconversions import BUNDLE_SELECTOR, bundle_of, bundles_path
-from crdkeeper.cluster.watches import watch
+from crdkeeper.cluster.resources.versionconversions import BUNDLE_SELECTOR, bundle_of, bundles_path
+from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, ApiError, Client, Unreachable, find
+from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
+from crdkeeper.cluster.transport.namespaces import Home, look_home, until_uninstalled
+from crdkeeper.cluster.transport.watches import watch
 from crdkeeper.core.conversion.bundle import BadBundle, digest, unpacked
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.migration.pace import backoff
-from crdkeeper.webhook.rulebook import Served
+from crdkeeper.webhook.rules.rulebook import Served
 
 _log = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from crdkeeper.core.conversion.bundle import RULES_HEADER
 from crdkeeper.core.conversion.review import BadReview, Reply, answered
-from crdkeeper.webhook.http1types import JSON, LATER, TEXT, Answer, Body
+from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
+from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed
+from crdkeeper.webhook.http.types import JSON, LATER, TEXT, Answer, Body
 from crdkeeper.webhook.metrics import Metrics
-from crdkeeper.webhook.rulebook import Rules, Served
-from crdkeeper.webhook.timelimit import OutOfTime, TimeLimit
-from crdkeeper.webhook.worker import Busy, Worker, WorkerFailed
+from crdkeeper.webhook.rules.rulebook import Rules, Served
 
 _log = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from email.utils import formatdate
 from typing import Final, TypeVar
 
-from crdkeeper.webhook.http1connection import Connection
-from crdkeeper.webhook.http1types import Answer, Gate, Handler, Limits
-from crdkeeper.webhook.shedding import Room, gives_way
+from crdkeeper.webhook.http.connection import Connection
+from crdkeeper.webhook.http.shedding import Room, gives_way
+from crdkeeper.webhook.http.types import Answer, Gate, Handler, Limits
 
 _log = logging.getLogger(__name__)
 

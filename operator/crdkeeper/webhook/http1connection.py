@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol, cast
 
 import httptools
 
-from crdkeeper.webhook.http1types import LATER, TEXT, Answer, Body, Gate, Handler, Limits
-from crdkeeper.webhook.shedding import Room
+from crdkeeper.webhook.http.shedding import Room
+from crdkeeper.webhook.http.types import LATER, TEXT, Answer, Body, Gate, Handler, Limits
 
 _log = logging.getLogger(__name__)
 

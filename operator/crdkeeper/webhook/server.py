@@ -21,11 +21,11 @@ from typing import Any
 
 from cryptography import x509
 
-from crdkeeper.webhook.converting import Converting
-from crdkeeper.webhook.http1 import Http1Server
-from crdkeeper.webhook.http1types import TEXT, Answer, Body, Limits
+from crdkeeper.webhook.conversion.converting import Converting
+from crdkeeper.webhook.http.http1 import Http1Server
+from crdkeeper.webhook.http.types import TEXT, Answer, Body, Limits
 from crdkeeper.webhook.metrics import Metrics
-from crdkeeper.webhook.rulebook import Rules
+from crdkeeper.webhook.rules.rulebook import Rules
 
 _log = logging.getLogger(__name__)
 

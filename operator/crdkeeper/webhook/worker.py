@@ -10,9 +10,9 @@ import orjson
 
 from crdkeeper.core.conversion.objects import Tally
 from crdkeeper.core.conversion.review import BadReview, Reply
-from crdkeeper.webhook.http1types import Body
-from crdkeeper.webhook.rulebook import Served
-from crdkeeper.webhook.shedding import gives_way
+from crdkeeper.webhook.http.shedding import gives_way
+from crdkeeper.webhook.http.types import Body
+from crdkeeper.webhook.rules.rulebook import Served
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ import orjson
 from crdkeeper.core.conversion.bundle import unpacked
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.review import BadReview, Reply, answered, given_up
-from crdkeeper.webhook.timelimit import OutOfTime, TimeLimit
+from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
 
 CPU_SECONDS: Final = 5.0
 """For one request. The largest object that etcd takes needs a tenth of that."""

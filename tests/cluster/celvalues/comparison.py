@@ -25,7 +25,7 @@ from crdkeeper.apiserver.schema.decoding import ABSENT
 from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.apiserver.schema.props import SCHEMA
 from crdkeeper.apiserver.schema.violation import Report
-from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.transport.client import Client
 from tests.cluster.celvalues.literals import Unwritable, literal
 from tests.cluster.harness.waiting import eventually
 

@@ -10,9 +10,9 @@ import orjson
 
 from crdkeeper.api.meta import API_VERSION, GROUP, VERSION, Condition, find_condition
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.cluster.access import Right, missing_rights
-from crdkeeper.cluster.client import APPLY_PATCH, MERGE_PATCH, METADATA_ONLY_LIST, ApiError, Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.resources.access import Right, missing_rights
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, METADATA_ONLY_LIST, ApiError, Client
+from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness.customkind import CustomKind
 from tests.cluster.harness.installation import NAMESPACE, SERVICE_ACCOUNT
 from tests.cluster.harness.waiting import TIMEOUT_SECONDS, eventually

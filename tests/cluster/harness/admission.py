@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from crdkeeper.cluster.client import MERGE_PATCH
+from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.harness.admin import Admin
 from tests.cluster.harness.customkind import CustomKind
 from tests.cluster.harness.waiting import eventually

@@ -7,7 +7,7 @@ from typing import Any
 
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.violation import Report, Violation
-from crdkeeper.cluster.client import Client, Unreachable
+from crdkeeper.cluster.transport.client import Client, Unreachable
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

@@ -9,7 +9,7 @@ import orjson
 from crdkeeper.apiserver.objects import valuerules
 from crdkeeper.apiserver.objects.jsonvalue import same, stored
 from crdkeeper.apiserver.objects.objectschema import Admitted
-from crdkeeper.cluster.client import Client, Unreachable
+from crdkeeper.cluster.transport.client import Client, Unreachable
 
 Json = Any
 Cause = tuple[str, str]

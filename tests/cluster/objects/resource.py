@@ -11,7 +11,7 @@ from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.apiserver.schema.props import SCHEMA
 from crdkeeper.apiserver.schema.structural import conversion_error
 from crdkeeper.apiserver.schema.violation import Report
-from crdkeeper.cluster.client import ApiError, Client
+from crdkeeper.cluster.transport.client import ApiError, Client
 from tests.cluster.harness.waiting import eventually
 
 Json = Any

@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 from crdkeeper.apiserver.definitions.create import check_creation
-from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.transport.client import Client
 from tests.cluster.lint.agreement import ask
 from tests.cluster.lint.drawing import drawn
 from tests.cluster.lint.variants import BASES, Crd, corpus, definition, variants, version

@@ -10,7 +10,7 @@ import orjson
 
 from crdkeeper.apiserver.objects.jsonvalue import same, stored
 from crdkeeper.apiserver.objects.objectschema import Admitted
-from crdkeeper.cluster.client import Answer
+from crdkeeper.cluster.transport.client import Answer
 from crdkeeper.core.rehearsal.differences import How, differences
 from crdkeeper.core.rehearsal.effect import Effect, Kind
 from crdkeeper.core.rehearsal.judgement import Prediction

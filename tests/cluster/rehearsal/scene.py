@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import orjson
 
-from crdkeeper.cluster.client import Answer, ApiError, Client
-from crdkeeper.cluster.definitions import get_definition_object
+from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cluster.transport.client import Answer, ApiError, Client
 from tests.cluster.harness.waiting import eventually
 
 Json = Any

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from crdkeeper.cluster.client import Answer
+from crdkeeper.cluster.transport.client import Answer
 from tests.property.simulation.etcd import VERSIONS, Etcd, Key, Stored
 from tests.virtualtime import now
 

@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.cluster.client import Answer, ApiError, Client, Unreachable
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.definitions import get_definition
-from crdkeeper.cluster.kinds import create_migration, get_migration, list_migrations
-from crdkeeper.cluster.statusrecord import StatusRecord
+from crdkeeper.cluster.resources.definitions import get_definition
+from crdkeeper.cluster.resources.kinds import create_migration, get_migration, list_migrations
+from crdkeeper.cluster.resources.statusrecord import StatusRecord
+from crdkeeper.cluster.transport.client import Answer, ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.policy.migrations import wanted_migration
 from crdkeeper.operations.migration.run import MigrationRun
 from tests.property.simulation.apiserver import CRD, EPOCH, GROUP, REVIEWS, Server, error

@@ -8,7 +8,7 @@ from unittest import mock
 
 from crdkeeper.api.storagemigration import MigrationTarget, StorageMigrationSpec, StorageMigrationStatus
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.cluster.client import MERGE_PATCH, Client
+from crdkeeper.cluster.transport.client import MERGE_PATCH, Client
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.observation import Observation
 from crdkeeper.core.migration.settle import RollCall, Settling, settling, stale_leases

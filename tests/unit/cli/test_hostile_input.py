@@ -23,7 +23,7 @@ from crdkeeper.cli.output.table import table
 from crdkeeper.core.text import visible
 from tests.unit.cli.hostile import ALL, FILE, MARKUP, assert_harmless
 from tests.unit.cli.migrate.migrations import migration, refused, rewriting, with_condition
-from tests.unit.cluster.localserver import kubeconfig
+from tests.unit.cluster.transport.localserver import kubeconfig
 
 NAME = f"things{ALL}.example.com{ALL}"
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from crdkeeper.api.meta import GROUP, VERSION
-from crdkeeper.cluster.client import ApiError
+from crdkeeper.cluster.transport.client import ApiError
 from tests.unit.builders import NOW
 
 OURS = f"/apis/{GROUP}/{VERSION}"

@@ -3,7 +3,7 @@
 import pytest
 
 from crdkeeper.apiserver.golang.text import json_text, quote
-from crdkeeper.cluster.client import ApiError
+from crdkeeper.cluster.transport.client import ApiError
 from crdkeeper.core.migration.evidence import ObjectRef, refusal
 from crdkeeper.core.servermessages import message_of, of_a_secret, without_values
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from crdkeeper.webhook.rules.clusterrules import ClusterRules
 
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.apiserver.definitions.schemas import schemas_of
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.versionconversions import BUNDLE_KEY, BUNDLE_SELECTOR
+from crdkeeper.cluster.resources.versionconversions import BUNDLE_KEY, BUNDLE_SELECTOR
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.bundle import packed
 from crdkeeper.webhook import clusterrules
-from crdkeeper.webhook.clusterrules import ClusterRules
 from tests.benchmark import conversionsubject as subject
-from tests.unit.cluster.localserver import Handler, LocalServer, json, kubeconfig, serving
+from tests.unit.cluster.transport.localserver import Handler, LocalServer, json, kubeconfig, serving
 
 GROUP = "example.com"
 NAME = f"crontabs.{GROUP}"

@@ -9,6 +9,12 @@ from typing import Any
 
 import orjson
 import pytest
+from crdkeeper.webhook.conversion.converting import Converting
+from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
+from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed
+from crdkeeper.webhook.conversion.workerprocess import _Worker
+from crdkeeper.webhook.http.types import Answer
+from crdkeeper.webhook.rules.rulebook import RuleBook, Served
 
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.apiserver.schema.props import Schema
@@ -16,13 +22,7 @@ from crdkeeper.core.conversion.bundle import packed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.review import BadReview, Reply
 from crdkeeper.webhook import worker, workerprocess
-from crdkeeper.webhook.converting import Converting
-from crdkeeper.webhook.http1types import Answer
 from crdkeeper.webhook.metrics import Metrics
-from crdkeeper.webhook.rulebook import RuleBook, Served
-from crdkeeper.webhook.timelimit import OutOfTime, TimeLimit
-from crdkeeper.webhook.worker import Busy, Worker, WorkerFailed
-from crdkeeper.webhook.workerprocess import _Worker
 
 GROUP = "example.com"
 NAME = f"sums.{GROUP}"

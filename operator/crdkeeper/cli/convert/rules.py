@@ -15,10 +15,10 @@ from crdkeeper.cli.input.files import MAX_BYTES, STDIN, text_of
 from crdkeeper.cli.input.options import run_async
 from crdkeeper.cli.input.yamldocument import Unreadable, documents
 from crdkeeper.cli.output.printing import Trouble
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.definitions import get_definition_object
-from crdkeeper.cluster.versionconversions import list_conversions
+from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cluster.resources.versionconversions import list_conversions
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.verification import Trial, compile_trial
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from crdkeeper.api.versionconversion import ConversionVerification
 from crdkeeper.cli.convert.rules import BadInput, Rules
 from crdkeeper.cli.output.printing import line
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.definitions import get_definition
+from crdkeeper.cluster.resources.definitions import get_definition
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.verification import generated
 from crdkeeper.core.text import count
 from crdkeeper.operations.verification import GENERATED, Unlistable, judge_generated, judge_live

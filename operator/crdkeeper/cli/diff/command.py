@@ -18,7 +18,7 @@ from crdkeeper.cli.diff.output import PRINTERS, Found, Result, Spot
 from crdkeeper.cli.input.files import STDIN, Definition, Failed
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import Trouble, lines_of
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.compatibility.change import Change, Severity
 from crdkeeper.core.compatibility.compare import NotComparable, compare
 

@@ -10,9 +10,9 @@ import click
 from crdkeeper.cli.diff.gitrevision import GitError, read_revision, split_revision
 from crdkeeper.cli.input.files import MAX_BYTES, STDIN, Definition, Failed, Skipped, parse, read
 from crdkeeper.cli.input.yamldocument import Document, Position
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.definitions import get_definition_object
+from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 
 
 @dataclass(slots=True)

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from crdkeeper.cli.input.files import Failed
 from crdkeeper.cli.input.yamldocument import Position
-from crdkeeper.cli.output import sarif
-from crdkeeper.cli.output.printing import Styled, line, print_json
+from crdkeeper.cli.output.printing import Styled, line, print_json, sarif
 from crdkeeper.core.compatibility.change import Audience, Change, Kind, Severity
 from crdkeeper.core.text import count
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crdkeeper.cli.input.ignore import Suppressions, of_comments
 from crdkeeper.cli.input.yamldocument import Document, Position, Unreadable, documents
-from crdkeeper.cli.lint.ignore import Suppressions, of_comments
 
 STDIN = "-"
 CONFIGURATION = ".crdkeeper.yaml"

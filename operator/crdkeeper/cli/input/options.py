@@ -39,8 +39,8 @@ def run_async(work: Coroutine[Any, Any, _T]) -> _T:
     # Imported only here: not every command has to do with a cluster.
     import uvloop
 
-    from crdkeeper.cluster.client import ApiError, Unreachable
-    from crdkeeper.cluster.connection import ConfigurationError
+    from crdkeeper.cluster.transport.client import ApiError, Unreachable
+    from crdkeeper.cluster.transport.connection import ConfigurationError
 
     try:
         return uvloop.run(work)

@@ -9,10 +9,10 @@ from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path, Step
 from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.cli.input.files import Definition
+from crdkeeper.cli.input.ignore import Suppressions, of_annotation
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.config import Configuration
 from crdkeeper.cli.lint.findings import Finding, Ignored, Result, Severity
-from crdkeeper.cli.lint.ignore import Suppressions, of_annotation
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.annotation import ANNOTATION
 from crdkeeper.core.lint.check import check_conventions

@@ -8,10 +8,10 @@ from typing import Any
 from crdkeeper.cli.input.files import Definition
 from crdkeeper.cli.input.yamldocument import Document, Position
 from crdkeeper.cli.lint.findings import Finding, Severity
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.definitions import get_definition_object, list_definition_objects
-from crdkeeper.cluster.discovery import list_resources
+from crdkeeper.cluster.resources.definitions import get_definition_object, list_definition_objects
+from crdkeeper.cluster.resources.discovery import list_resources
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.lint.registry import SERVER_CONDITION
 from crdkeeper.core.resourcenames import suggest
 

@@ -90,7 +90,7 @@ def lint(
     try:
         run = Run(Configurations(config), everything=everything or fail_on == Severity.INFO)
         if in_cluster:
-            from crdkeeper.cluster.connection import Connection  # see run.check_cluster
+            from crdkeeper.cluster.transport.connection import Connection  # see run.check_cluster
 
             run.check_cluster(Connection(kubeconfig, context), names, selector)
         else:

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crdkeeper.cli.input.files import Definition, Failed, Skipped, read
+from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.check import check_definition, report_suppressions
 from crdkeeper.cli.lint.config import Configurations
 from crdkeeper.cli.lint.conflicts import Claim, claims, conflicts
 from crdkeeper.cli.lint.findings import Result
-from crdkeeper.cli.lint.ignore import Suppressions
 
 if TYPE_CHECKING:
-    from crdkeeper.cluster.connection import Connection
+    from crdkeeper.cluster.transport.connection import Connection
 
 _NEEDLE = b"CustomResourceDefinition"
 

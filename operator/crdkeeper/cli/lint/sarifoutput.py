@@ -8,7 +8,7 @@ from typing import Any
 
 from crdkeeper.cli.lint.findings import Finding, Group, Ignored, Result, Severity
 from crdkeeper.cli.output.printing import print_json
-from crdkeeper.cli.output.sarif import document, location
+from crdkeeper.cli.sarif import document, location
 
 _DOCUMENTATION = "docs/lint.md"
 _LEVELS = {

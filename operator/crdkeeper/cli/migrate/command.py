@@ -15,8 +15,8 @@ from crdkeeper.cli.migrate.display import Display, display_on
 from crdkeeper.cli.migrate.narration import failure, interruption, outcome, refused_table
 from crdkeeper.cli.output.printing import Trouble, line, lines, print_json
 from crdkeeper.cli.signals import Signalled, until_signal
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.migration.request import RETRY_ROUNDS, Request
 from crdkeeper.core.resourcenames import parse_resource
 from crdkeeper.operations.migration.standalone import Standalone, UnknownResource, succeeded

@@ -13,10 +13,10 @@ from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.cli.convert.rules import BadInput
 from crdkeeper.cli.input.options import DEFAULT_NAMESPACE
 from crdkeeper.cli.rehearse.objects import Rules
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.definitions import get_definition_object
-from crdkeeper.cluster.versionconversions import read_bundle, read_conversion
+from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cluster.resources.versionconversions import read_bundle, read_conversion
+from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.bundle import BadBundle, unpacked
 from crdkeeper.core.conversion.target import webhook_namespace
 from crdkeeper.core.rehearsal.report import Report

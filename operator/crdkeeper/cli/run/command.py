@@ -12,7 +12,7 @@ import kopf
 
 from crdkeeper.cli.input.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
 from crdkeeper.cli.output.logs import one_line_logs
-from crdkeeper.cluster.connection import Connection
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.process import Options, run_operator
 

@@ -21,11 +21,11 @@ from crdkeeper.cli.status.overview import (
     overview,
     row,
 )
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.definitions import get_definition, list_definitions
-from crdkeeper.cluster.discovery import list_resources
-from crdkeeper.cluster.kinds import list_migrations, list_policies
+from crdkeeper.cluster.resources.definitions import get_definition, list_definitions
+from crdkeeper.cluster.resources.discovery import list_resources
+from crdkeeper.cluster.resources.kinds import list_migrations, list_policies
+from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.resourcenames import suggest
 
 _T = TypeVar("_T")

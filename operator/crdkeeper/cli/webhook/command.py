@@ -9,9 +9,9 @@ import click
 from crdkeeper.cli.input.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
 from crdkeeper.cli.output.logs import one_line_logs
 from crdkeeper.cli.output.printing import Trouble
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.webhook.clusterrules import ClusterRules
-from crdkeeper.webhook.rulebook import RuleBook
+from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.webhook.rules.clusterrules import ClusterRules
+from crdkeeper.webhook.rules.rulebook import RuleBook
 from crdkeeper.webhook.server import DRAIN_SECONDS, Options, run_webhook
 
 

@@ -4,10 +4,10 @@ import logging
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import READY, set_condition, summarize
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.definitions import get_definition
-from crdkeeper.cluster.events import send_event
-from crdkeeper.cluster.kinds import apply_status, create_migration, list_migrations
+from crdkeeper.cluster.resources.definitions import get_definition
+from crdkeeper.cluster.resources.events import send_event
+from crdkeeper.cluster.resources.kinds import apply_status, create_migration, list_migrations
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
 from crdkeeper.controllers.workqueue import WorkQueue

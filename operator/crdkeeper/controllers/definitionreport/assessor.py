@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import orjson
 
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.definitions import read_definition
+from crdkeeper.cluster.resources.definitions import read_definition
+from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.diagnosis.assessment import Assessment, assess, unassessed
 from crdkeeper.core.diagnosis.facts import SeenDefinition, seen_definition

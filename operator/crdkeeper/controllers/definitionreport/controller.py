@@ -13,11 +13,11 @@ from dataclasses import replace
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import ObjectMeta
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.cluster.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.definitions import get_revision
-from crdkeeper.cluster.events import send_event
-from crdkeeper.cluster.kinds import REPORTS, apply_report, list_reports, parse_report, put_status
-from crdkeeper.cluster.watches import watch
+from crdkeeper.cluster.resources.definitions import get_revision
+from crdkeeper.cluster.resources.events import send_event
+from crdkeeper.cluster.resources.kinds import REPORTS, apply_report, list_reports, parse_report, put_status
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.watches import watch
 from crdkeeper.controllers.definitionreport.assessor import Assessor
 from crdkeeper.controllers.definitionreport.probes import Probe, Probes, Subject
 from crdkeeper.controllers.metrics import Metrics

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from crdkeeper.cluster.census import CensusWalk, Pacer, probe_blockers
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.conversions import probe_conversion
-from crdkeeper.cluster.subresources import probe_scale
+from crdkeeper.cluster.probes.census import CensusWalk, Pacer, probe_blockers
+from crdkeeper.cluster.probes.conversions import probe_conversion
+from crdkeeper.cluster.probes.subresources import probe_scale
+from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.definitionreport.probes import Probe, Subject
 from crdkeeper.core.diagnosis.census import Census
 from crdkeeper.core.diagnosis.conversion import ConversionProbe

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from crdkeeper.api.meta import OPERATOR, find_condition
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.events import send_event
-from crdkeeper.cluster.kinds import delete_migration, get_migration
-from crdkeeper.cluster.statusrecord import StatusRecord
+from crdkeeper.cluster.resources.events import send_event
+from crdkeeper.cluster.resources.kinds import delete_migration, get_migration
+from crdkeeper.cluster.resources.statusrecord import StatusRecord
+from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
 from crdkeeper.controllers.workqueue import WorkQueue

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 
-from crdkeeper.cluster.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.versionconversions import bundle_names
+from crdkeeper.cluster.resources.versionconversions import bundle_names
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
 from crdkeeper.core.conversion.target import WebhookAddress

@@ -24,18 +24,18 @@ from crdkeeper.api.versionconversion import (
 )
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.definitions import get_definition, get_definition_object
-from crdkeeper.cluster.events import send_event
-from crdkeeper.cluster.kinds import apply_status
-from crdkeeper.cluster.looking import first_object, has_objects
-from crdkeeper.cluster.versionconversions import (
+from crdkeeper.cluster.probes.looking import first_object, has_objects
+from crdkeeper.cluster.resources.definitions import get_definition, get_definition_object
+from crdkeeper.cluster.resources.events import send_event
+from crdkeeper.cluster.resources.kinds import apply_status
+from crdkeeper.cluster.resources.versionconversions import (
     FINALIZER,
     drop_finalizer,
     keep_bundle,
     read_conversion,
     set_conversion,
 )
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
 from crdkeeper.controllers.versionconversion import leftovers

@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from crdkeeper.apiserver.definitions.facts import definition_facts
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.definitions import get_definition_object
-from crdkeeper.cluster.events import send_definition_event
-from crdkeeper.cluster.looking import has_objects
-from crdkeeper.cluster.versionconversions import (
+from crdkeeper.cluster.probes.looking import has_objects
+from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cluster.resources.events import send_definition_event
+from crdkeeper.cluster.resources.versionconversions import (
     FIELD_MANAGER,
     delete_bundle,
     release_conversion,
     set_conversion,
 )
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.conversion.retirement import still_needed
 from crdkeeper.core.conversion.target import Holder, WebhookAddress, configured_by, holder, trusts
 

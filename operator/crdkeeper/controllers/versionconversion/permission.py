@@ -6,8 +6,8 @@ neither a compromised operator nor whoever may write VersionConversions gets at 
 
 from crdkeeper.api.meta import GROUP
 from crdkeeper.api.versionconversion import VersionConversion
-from crdkeeper.cluster.access import Right, missing_rights
-from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.resources.access import Right, missing_rights
+from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.conversion.standing import Step
 
 LABEL = f"rbac.{GROUP}/aggregate-to-converter"

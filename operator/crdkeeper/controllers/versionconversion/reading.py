@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.looking import FirstObject, look
-from crdkeeper.cluster.objects import Endpoint
+from crdkeeper.cluster.probes.looking import FirstObject, look
+from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.standing import Step
 from crdkeeper.core.conversion.values import Unconvertible

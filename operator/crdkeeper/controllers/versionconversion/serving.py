@@ -6,13 +6,9 @@ from typing import Any
 
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.apiserver.schema.props import Schema
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.conversionwebhook import ask_webhook
-from crdkeeper.cluster.versionconversions import (
-    apply_bundle,
-    read_bundle,
-    set_conversion,
-)
+from crdkeeper.cluster.probes.conversionwebhook import ask_webhook
+from crdkeeper.cluster.resources.versionconversions import apply_bundle, read_bundle, set_conversion
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.conversion.bundle import digest
 from crdkeeper.core.conversion.standing import Step
 from crdkeeper.core.conversion.target import Holder, WebhookAddress, describe, holder, trusts

@@ -19,17 +19,7 @@ from datetime import datetime, timedelta
 from cryptography import x509
 
 from crdkeeper.api.meta import format_time
-from crdkeeper.cluster.certificatesecrets import (
-    CA_SECRET,
-    LABEL,
-    OURS,
-    TLS_SECRET,
-    CertificateSecrets,
-    OnRecord,
-    facts_of,
-)
-from crdkeeper.cluster.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.issuing import (
+from crdkeeper.cluster.certificates.issuing import (
     Pair,
     anchor_of,
     fingerprint,
@@ -39,6 +29,16 @@ from crdkeeper.cluster.issuing import (
     names_of,
     to_pem,
 )
+from crdkeeper.cluster.certificates.secrets import (
+    CA_SECRET,
+    LABEL,
+    OURS,
+    TLS_SECRET,
+    CertificateSecrets,
+    OnRecord,
+    facts_of,
+)
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.certificates.decision import Action, Forget, MakeAuthority, Wait, Write, decide
 from crdkeeper.core.certificates.times import Times, validity
 from crdkeeper.core.migration.pace import backoff

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from crdkeeper.api.storagemigration import GroupResource, MigrationTarget, StorageMigrationSpec
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.cluster.access import Right, missing_rights
-from crdkeeper.cluster.apiservers import list_leases
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.definitions import get_definition
-from crdkeeper.cluster.discovery import discover
+from crdkeeper.cluster.resources.access import Right, missing_rights
+from crdkeeper.cluster.resources.apiservers import list_leases
+from crdkeeper.cluster.resources.definitions import get_definition
+from crdkeeper.cluster.resources.discovery import discover
 from crdkeeper.cluster.storageversionmigrations import list_storage_version_migrations
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.migration.observation import Observation, definition_target
 from crdkeeper.core.migration.othermigrator import at_work_on
 

@@ -13,9 +13,9 @@ from contextlib import suppress
 from datetime import datetime
 
 from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
-from crdkeeper.cluster.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.definitions import get_definition, get_revision, trim_stored_versions
-from crdkeeper.cluster.objects import Endpoint
+from crdkeeper.cluster.resources.definitions import get_definition, get_revision, trim_stored_versions
+from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.counts import Baseline
 from crdkeeper.core.migration.observation import Observation

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from crdkeeper.api.meta import API_VERSION, CLI, OPERATOR, find_condition
 from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.cluster.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.definitions import get_definition
-from crdkeeper.cluster.discovery import discover, list_resources
-from crdkeeper.cluster.kinds import create_migration, get_migration, list_migrations
-from crdkeeper.cluster.statusrecord import StatusRecord
+from crdkeeper.cluster.resources.definitions import get_definition
+from crdkeeper.cluster.resources.discovery import discover, list_resources
+from crdkeeper.cluster.resources.kinds import create_migration, get_migration, list_migrations
+from crdkeeper.cluster.resources.statusrecord import StatusRecord
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.migration.choice import Create, Follow, Resume, Unneeded, choose
 from crdkeeper.core.migration.protocol import Hold
 from crdkeeper.core.migration.record import Announcement

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crdkeeper.api.storagemigration import MigrationLimits, RefusedObject
-from crdkeeper.cluster.client import Answer, Client, Unreachable
-from crdkeeper.cluster.objects import PAGE, Endpoint
+from crdkeeper.cluster.resources.objects import PAGE, Endpoint
+from crdkeeper.cluster.transport.client import Answer, Client, Unreachable
 from crdkeeper.core.migration.counts import Tally
 from crdkeeper.core.migration.evidence import ObjectRef, Outcome, is_webhook_outage, judge, refusal
 from crdkeeper.core.migration.managedfields import retarget

@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from crdkeeper.cluster.access import Right, missing_rights
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.definitions import get_definition_object
-from crdkeeper.cluster.objects import Endpoint
+from crdkeeper.cluster.resources.access import Right, missing_rights
+from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.rehearsal.definition import NONE, Definition, compile_definition, version_of

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import orjson
 
-from crdkeeper.cluster.client import Answer as HttpAnswer
-from crdkeeper.cluster.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.definitions import get_revision, list_definition_objects
+from crdkeeper.cluster.resources.definitions import get_revision, list_definition_objects
+from crdkeeper.cluster.transport.client import Answer as HttpAnswer
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.rehearsal.shadow import (
     GROUP,
     LABEL,

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import orjson
 
-from crdkeeper.cluster.client import ApiError, Client
-from crdkeeper.cluster.objects import PAGE, Endpoint
+from crdkeeper.cluster.resources.objects import PAGE, Endpoint
+from crdkeeper.cluster.transport.client import ApiError, Client
 
 _FIRST_PAGE = 50
 _PAGE_BYTES = 16 << 20

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.definitionpolicy.controller import DefinitionPolicies
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.census import Pacer
-from crdkeeper.cluster.client import Client
+from crdkeeper.cluster.probes.census import Pacer
+from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.definitionreport import liveprobes
 from crdkeeper.controllers.definitionreport.liveprobes import live_probes
 from crdkeeper.controllers.definitionreport.probes import Probe, Subject
@@ -18,7 +18,7 @@ from crdkeeper.core.diagnosis.probes import Failure, Trouble
 from crdkeeper.core.diagnosis.subresources import DeclaredSubresources, ScaleProbe, ScaleRead
 from crdkeeper.core.diagnosis.terminating import Blockers
 from tests.unit.builders import NOW
-from tests.unit.cluster.localserver import Handler, client_of, failure, json
+from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json
 from tests.unit.core.diagnosis.builders import seen
 
 WEBHOOK = {

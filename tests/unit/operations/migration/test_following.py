@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.cluster.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.migration.request import Request
 from crdkeeper.operations.migration.standalone import Standalone
 from tests import virtualtime

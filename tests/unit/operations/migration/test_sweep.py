@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 from crdkeeper.api.storagemigration import MigrationLimits
-from crdkeeper.cluster.client import Answer, ApiError, Client, Unreachable
-from crdkeeper.cluster.connection import Connection
-from crdkeeper.cluster.objects import Endpoint, Page
+from crdkeeper.cluster.resources.objects import Endpoint, Page
+from crdkeeper.cluster.transport.client import Answer, ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.migration.evidence import ObjectRef
 from crdkeeper.operations.migration import sweep as sweep_module
 from crdkeeper.operations.migration.sweep import Interrupted, Sweep

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.client import ApiError
-from crdkeeper.cluster.objects import Endpoint
+from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.transport.client import ApiError
 from crdkeeper.operations.rehearsal import shadow as module
 from crdkeeper.operations.rehearsal.shadow import Shadow, ShadowFailed
 from crdkeeper.operations.rehearsal.source import pages
-from tests.unit.cluster.localserver import Handler, client_of, failure, json, page
+from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json, page
 from tests.unit.core.rehearsal.crds import TEXT, crd, version, widget
 
 DEFINITION = crd(version(a=TEXT))

@@ -1,0 +1,1 @@
+"""The webhook's certificates: made, read back, kept in Secrets."""

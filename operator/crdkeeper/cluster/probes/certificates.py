@@ -1,0 +1,88 @@
+"""X.509 certificates: those in a caBundle, and the one that a webhook serves."""
+
+import asyncio
+import ssl
+from urllib.parse import urlsplit
+
+from cryptography import x509
+
+from crdkeeper.cluster.transport.tls import verifying
+from crdkeeper.core.diagnosis.certificates import Certificate, Serving
+from crdkeeper.core.diagnosis.conversion import Webhook
+
+SECONDS = 5.0
+"""For both handshakes together."""
+_UNREADABLE = (ValueError, x509.InvalidVersion)
+"""What cryptography raises for a certificate that it cannot make sense of."""
+
+
+def parse_bundle(pem: bytes) -> tuple[tuple[Certificate, ...], str]:
+    """The certificates of a PEM bundle, and why there are none; none and no reason for no bundle."""
+    if not pem:
+        return (), ""
+    try:
+        return tuple(_certificate(each) for each in x509.load_pem_x509_certificates(pem)), ""
+    except _UNREADABLE as error:
+        return (), " ".join(str(error).split()).rstrip(".")
+
+
+def _certificate(found: x509.Certificate) -> Certificate:
+    return Certificate(
+        subject=found.subject.rfc4514_string(),
+        issuer=found.issuer.rfc4514_string(),
+        not_before=found.not_valid_before_utc,
+        not_after=found.not_valid_after_utc,
+    )
+
+
+async def served_certificate(webhook: Webhook) -> Serving:
+    """Shake hands as the API server would and hang up; no HTTP request is sent.
+
+    A Service is dialled by its name in the cluster's DNS, which only resolves inside of the cluster.
+    """
+    try:
+        host, port = _address(webhook)
+    except ValueError as error:
+        return Serving(webhook.url, error=str(error))
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        async with asyncio.timeout(SECONDS):
+            return await _served(address, host, port, webhook.ca_bundle)
+    except TimeoutError:
+        return Serving(address, error=f"no TLS handshake within {SECONDS:g} seconds")
+    except ConnectionRefusedError:
+        return Serving(address, error="connection refused")
+    except (OSError, *_UNREADABLE) as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return Serving(address, error=" ".join(said.split()).rstrip("."))
+
+
+def _address(webhook: Webhook) -> tuple[str, int]:
+    """Raises ValueError: the API server takes URLs with impossible ports, for one."""
+    if not webhook.url:
+        return f"{webhook.service}.{webhook.namespace}.svc", webhook.port
+    parts = urlsplit(webhook.url)
+    return parts.hostname or "", parts.port or 443
+
+
+async def _served(address: str, host: str, port: int, bundle: bytes) -> Serving:
+    context = verifying(ca_data=bundle.decode("ascii", errors="ignore") if bundle else None)
+    try:
+        return Serving(address, await _handshake(host, port, context))
+    except ssl.SSLCertVerificationError as error:
+        refused = error.verify_message.rstrip(".")
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return Serving(address, await _handshake(host, port, context), refused, untrusted=True)
+
+
+async def _handshake(host: str, port: int, context: ssl.SSLContext) -> Certificate:
+    """The certificate of the other side. Raises OSError (ssl.SSLError is one), ValueError for a bad one."""
+    _, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=host)
+    try:
+        encoded = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    finally:
+        writer.transport.abort()
+    if not encoded:
+        raise ValueError("no certificate was served")
+    return _certificate(x509.load_der_x509_certificate(encoded))

@@ -1,0 +1,115 @@
+"""Requests of the diagnosis: each has its own time limit, and a refusal is an answer like any other."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from crdkeeper.api.texts import LINE_BYTES, bounded
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, Answer, Client, Unreachable
+from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.servermessages import without_values
+
+SECONDS = 10.0
+"""Shorter than the 30 seconds that the API server gives a conversion webhook: slower is not ready."""
+
+_FOLLOWED = timedelta(seconds=10)
+_RETRY_SECONDS = 0.5
+_TROUBLES = {
+    401: Trouble.FORBIDDEN,
+    403: Trouble.FORBIDDEN,
+    404: Trouble.NOT_FOUND,
+    410: Trouble.EXPIRED,
+    429: Trouble.BUSY,
+    503: Trouble.BUSY,
+    504: Trouble.BUSY,
+}
+_AGAIN = frozenset((429, 503))
+"""Such as `storage is (re)initializing` after a change of the CRD."""
+
+
+def failure_of(code: int, message: str) -> Failure:
+    """What an HTTP error of the API server means to a diagnosis."""
+    return Failure(_TROUBLES.get(code, Trouble.FAILED), code, bounded(without_values(message), LINE_BYTES))
+
+
+async def look(
+    client: Client, path: str, *, accept: str = "application/json", seconds: float | None = None
+) -> Answer | Failure:
+    """GET once; a server that is busy is asked again until the time (by default `SECONDS`) is over."""
+    seconds = SECONDS if seconds is None else seconds
+    last: Failure | None = None
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                answer = await client.send("GET", path, accept=accept)
+                if answer.code < 400:
+                    return answer
+                last = failure_of(answer.code, str(answer.json().get("message") or f"HTTP {answer.code}"))
+                if answer.code not in _AGAIN:
+                    return last
+                await asyncio.sleep(answer.retry_after or _RETRY_SECONDS)
+    except TimeoutError:
+        return last or silence(seconds)
+    except Unreachable as error:
+        return Failure(Trouble.SILENT, 0, bounded(str(error), LINE_BYTES))
+
+
+def just_changed(client: Client, definition: DefinitionFacts) -> bool:
+    """Whether the API server may still serve the CRD as it was before its last change.
+
+    It replaces the handler of a CRD when its watch tells it to, some milliseconds after the write.
+    """
+    changed = definition.changed_at
+    return changed is not None and client.now() - changed < _FOLLOWED
+
+
+def silence(seconds: float) -> Failure:
+    """No answer in time."""
+    return Failure(Trouble.SILENT, 0, f"no answer within {seconds:g} seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstObject:
+    """An object to try things on."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+async def first_object(client: Client, definition: DefinitionFacts) -> FirstObject | Failure | None:
+    """Any object of a CRD, None if there is none; listed at the first served version at which that works.
+
+    The storage version comes first: to list at it needs no conversion, as a rule.
+    """
+    failure: Failure | None = None
+    served = sorted(definition.served_versions, key=lambda each: each != definition.storage_version)
+    for version in served:
+        endpoint = Endpoint(definition.group, version, definition.plural)
+        path = f"{endpoint.base}/{endpoint.resource}?limit=1"
+        found = await look(client, path, accept=METADATA_ONLY_LIST)
+        if isinstance(found, Answer):
+            return _first(found.json())
+        failure = failure or found
+        if found.trouble is Trouble.FORBIDDEN:
+            break
+    return failure or Failure(Trouble.NOT_FOUND, 404, f"no version of {definition.name} is served")
+
+
+async def has_objects(client: Client, definition: DefinitionFacts) -> bool | None:
+    """Whether a CRD has any object; None if nobody could find out."""
+    found = await first_object(client, definition)
+    return None if isinstance(found, Failure) else found is not None
+
+
+def _first(body: Mapping[str, Any]) -> FirstObject | None:
+    for each in body.get("items") or ():
+        metadata = each["metadata"]
+        return FirstObject(metadata.get("namespace") or "", metadata["name"])
+    return None

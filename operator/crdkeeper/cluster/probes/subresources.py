@@ -1,0 +1,29 @@
+"""Reads /scale of an object, which is where a wrong path or a missing default shows."""
+
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.cluster.probes.looking import first_object, just_changed, look
+from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.subresources import DeclaredSubresources, ScaleProbe, ScaleRead
+
+
+async def probe_scale(
+    client: Client, definition: DefinitionFacts, declared: DeclaredSubresources
+) -> ScaleProbe:
+    """Read /scale of one object at each version that has it. Never raises for what it finds."""
+    early = just_changed(client, definition)
+    found = await first_object(client, definition)
+    if found is None:
+        return ScaleProbe(early=early)
+    if isinstance(found, Failure):
+        return ScaleProbe(failure=found, early=early)
+    reads = []
+    for version in declared.scaled:
+        path = Endpoint(definition.group, version, definition.plural).path(found.namespace, found.name)
+        answer = await look(client, f"{path}/scale")
+        failure = answer if isinstance(answer, Failure) else None
+        # An object that is gone meanwhile says nothing.
+        if failure is None or failure.trouble is not Trouble.NOT_FOUND:
+            reads.append(ScaleRead(version, str(found), failure))
+    return ScaleProbe(tuple(reads), early=early)

@@ -1,0 +1,69 @@
+"""Events (events.k8s.io/v1) about our own objects and about CRDs, sent on change only."""
+
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from secrets import token_hex
+from typing import Any, Literal
+
+from crdkeeper.api.meta import API_VERSION
+from crdkeeper.api.texts import LINE_BYTES, bounded
+from crdkeeper.cluster.resources.kinds import Ours
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+
+_log = logging.getLogger(__name__)
+
+
+async def send_event(
+    client: Client, about: Ours, type_: Literal["Normal", "Warning"], reason: str, note: str, *, instance: str
+) -> None:
+    """Tell users of a change. An Event that can't be sent is logged: it must not stop the work."""
+    regarding = {
+        "apiVersion": API_VERSION,
+        "kind": about.kind,
+        "name": about.metadata.name,
+        "uid": about.metadata.uid,
+    }
+    await _send(client, regarding, type_, reason, note, instance)
+
+
+async def send_definition_event(
+    client: Client,
+    crd: Mapping[str, Any],
+    type_: Literal["Normal", "Warning"],
+    reason: str,
+    note: str,
+    *,
+    instance: str,
+) -> None:
+    """As `send_event`, about a CRD."""
+    regarding = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "name": crd["metadata"]["name"],
+        "uid": crd["metadata"]["uid"],
+    }
+    await _send(client, regarding, type_, reason, note, instance)
+
+
+async def _send(
+    client: Client, regarding: Mapping[str, Any], type_: str, reason: str, note: str, instance: str
+) -> None:
+    now = datetime.now(UTC)
+    body = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": f"{regarding['name'][:200]}.{token_hex(8)}", "namespace": "default"},
+        "eventTime": now.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "reportingController": "crdkeeper.dev/operator",
+        "reportingInstance": instance[:128],
+        "action": reason,
+        "reason": reason[:128],
+        "type": type_,
+        "note": bounded(note, LINE_BYTES),
+        "regarding": regarding,
+    }
+    try:
+        await client.request("POST", "/apis/events.k8s.io/v1/namespaces/default/events", body)
+    except (ApiError, Unreachable) as error:
+        _log.warning("An Event on %s was lost: %s", regarding["name"], error)

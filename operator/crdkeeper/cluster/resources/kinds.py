@@ -1,0 +1,132 @@
+"""crdkeeper's own kinds: read, create, delete, and apply their status under our field manager."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import ValidationError
+
+from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.definitionreport import DefinitionReport
+from crdkeeper.api.meta import API_VERSION, FIELD_MANAGER, GROUP, VERSION
+from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client, find
+
+Ours = StorageMigration | DefinitionPolicy | DefinitionReport | VersionConversion
+
+
+def _path(plural: str, name: str = "") -> str:
+    base = f"/apis/{GROUP}/{VERSION}/{plural}"
+    return f"{base}/{name}" if name else base
+
+
+REPORTS = _path(DefinitionReport.plural)
+
+
+async def list_migrations(client: Client) -> list[StorageMigration] | None:
+    """All StorageMigrations; None where the kind is not installed."""
+    body = await find(client, _path(StorageMigration.plural))
+    return [StorageMigration.model_validate(each) for each in body["items"]] if body is not None else None
+
+
+async def list_policies(client: Client) -> list[DefinitionPolicy] | None:
+    """All DefinitionPolicies; None where the kind is not installed."""
+    body = await find(client, _path(DefinitionPolicy.plural))
+    return [DefinitionPolicy.model_validate(each) for each in body["items"]] if body is not None else None
+
+
+async def installed(client: Client, plural: str) -> bool:
+    """Whether the API server serves a kind of ours. Raises ApiError, 403 too."""
+    return await find(client, f"{_path(plural)}?limit=1") is not None
+
+
+def parse_report(found: Mapping[str, Any]) -> DefinitionReport:
+    """A DefinitionReport; without its status where another version of crdkeeper wrote what is not known."""
+    try:
+        return DefinitionReport.model_validate(found)
+    except ValidationError:
+        return DefinitionReport.model_validate({**found, "status": {}})
+
+
+async def list_reports(client: Client, take: Callable[[DefinitionReport], None], page: int = 100) -> str:
+    """Read all DefinitionReports, a page at a time; the resourceVersion from which to watch."""
+    token = version = ""
+    while True:
+        body = await client.request("GET", f"{REPORTS}?limit={page}{token}")
+        for each in body["items"]:
+            take(parse_report(each))
+        version = version or body["metadata"]["resourceVersion"]
+        if not body["metadata"].get("continue"):
+            return version
+        token = f"&continue={quote(body['metadata']['continue'], safe='')}"
+
+
+async def apply_report(client: Client, metadata: Mapping[str, Any]) -> DefinitionReport:
+    """Create a DefinitionReport, or see that it has these labels and owners; as it is by then."""
+    path = f"{_path(DefinitionReport.plural, metadata['name'])}?fieldManager={FIELD_MANAGER}&force=true"
+    body = {
+        "apiVersion": API_VERSION,
+        "kind": DefinitionReport.model_fields["kind"].default,
+        "metadata": metadata,
+    }
+    answer = await client.request("PATCH", path, body, content_type=APPLY_PATCH)
+    return parse_report(answer)
+
+
+async def get_migration(client: Client, name: str) -> StorageMigration | None:
+    """One StorageMigration; None if there is none."""
+    found = await find(client, _path(StorageMigration.plural, name))
+    return StorageMigration.model_validate(found) if found is not None else None
+
+
+async def create_migration(client: Client, migration: dict[str, Any]) -> StorageMigration:
+    """Create a StorageMigration. Raises ApiError; 409 AlreadyExists if the name is taken."""
+    path = f"{_path(StorageMigration.plural)}?fieldManager={FIELD_MANAGER}"
+    return StorageMigration.model_validate(await client.request("POST", path, migration))
+
+
+async def patch_migration_spec(client: Client, name: str, spec: dict[str, Any]) -> StorageMigration:
+    """Merge into the spec of a StorageMigration."""
+    path = f"{_path(StorageMigration.plural, name)}?fieldManager={FIELD_MANAGER}"
+    body = await client.request("PATCH", path, {"spec": spec}, content_type=MERGE_PATCH)
+    return StorageMigration.model_validate(body)
+
+
+async def delete_migration(client: Client, migration: StorageMigration) -> None:
+    """Delete exactly this StorageMigration; one that is gone, or was created anew, is left."""
+    body = {"preconditions": {"uid": migration.metadata.uid}}
+    try:
+        await client.request("DELETE", _path(StorageMigration.plural, migration.metadata.name), body)
+    except ApiError as error:
+        if error.code not in (404, 409):
+            raise
+
+
+async def apply_status(client: Client, owner: Ours) -> bool:
+    """Apply the whole status. Returns False if that very object is gone."""
+    try:
+        await put_status(client, owner)
+    except ApiError as error:
+        if error.code in (404, 409):
+            return False
+        raise
+    return True
+
+
+async def put_status(client: Client, owner: Ours, *, resource_version: str | None = None) -> dict[str, Any]:
+    """Apply the whole status, and only to that version of the object if one is given; the object by then.
+
+    Raises ApiError; 404 or 409 if that very object or version is not there any more.
+    """
+    metadata = {"name": owner.metadata.name, "uid": owner.metadata.uid}
+    if resource_version:
+        metadata["resourceVersion"] = resource_version
+    body = {
+        "apiVersion": API_VERSION,
+        "kind": owner.kind,
+        "metadata": metadata,
+        "status": owner.status.to_object(),
+    }
+    path = f"{_path(owner.plural, owner.metadata.name)}/status?fieldManager={FIELD_MANAGER}&force=true"
+    return await client.request("PATCH", path, body, content_type=APPLY_PATCH)

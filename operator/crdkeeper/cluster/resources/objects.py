@@ -1,0 +1,132 @@
+"""The objects of one resource: metadata-only pages, and the patch that rewrites one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from crdkeeper.api.meta import FIELD_MANAGER
+from crdkeeper.cluster.transport.client import (
+    MERGE_PATCH,
+    METADATA_ONLY,
+    METADATA_ONLY_LIST,
+    Answer,
+    ApiError,
+    Client,
+    Unreachable,
+)
+from crdkeeper.core.migration.evidence import ObjectRef, concerns
+
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a list. `continue_token` is empty on the last one."""
+
+    items: Sequence[Mapping[str, Any]]
+    continue_token: str
+    remaining: int
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A resource at one served version, in all namespaces."""
+
+    group: str
+    version: str
+    resource: str
+
+    @property
+    def secret(self) -> bool:
+        """Whether its objects are Secrets."""
+        return not self.group and self.resource == "secrets"
+
+    @property
+    def base(self) -> str:
+        """The path of the group and version."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    def path(self, namespace: str, name: str) -> str:
+        """The path of one object, encoded."""
+        space = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+        return f"{self.base}{space}/{self.resource}/{quote(name, safe='')}"
+
+    async def page(self, client: Client, token: str | None, limit: int = PAGE) -> Page:
+        """A page of metadata, by a consistent read (never resourceVersion=0).
+
+        A continue token that has expired (410) is replaced by the one that the server offers for it, which
+        goes on at the same key as of now: no object that existed all the time is passed over.
+        Raises ApiError; 410 only where the server offers none.
+        """
+        return await self._page(client, token, limit, METADATA_ONLY_LIST)
+
+    async def whole_page(self, client: Client, token: str | None, limit: int) -> Page:
+        """A page of whole objects; otherwise as `page`."""
+        return await self._page(client, token, limit, "application/json")
+
+    async def _page(self, client: Client, token: str | None, limit: int, accept: str) -> Page:
+        suffix = f"&continue={quote(token, safe='')}" if token else ""
+        try:
+            return await self._list(client, f"?limit={limit}{suffix}", accept)
+        except ApiError as error:
+            offered = (error.body.get("metadata") or {}).get("continue")
+            if error.code != 410 or not offered:
+                raise
+            return await self._list(client, f"?limit={limit}&continue={quote(offered, safe='')}", accept)
+
+    async def _list(self, client: Client, query: str, accept: str) -> Page:
+        body = await client.request("GET", f"{self.base}/{self.resource}{query}", accept=accept)
+        metadata = body["metadata"]
+        return Page(
+            items=body.get("items") or (),
+            continue_token=metadata.get("continue", ""),
+            remaining=int(metadata.get("remainingItemCount") or 0),
+            resource_version=metadata.get("resourceVersion", ""),
+        )
+
+    async def rewrite(self, client: Client, ref: ObjectRef, *, dry_run: bool = False) -> Answer:
+        """The merge patch that changes nothing but makes the server encode the object anew.
+
+        Raises Unreachable; also if a success is not about the object.
+        """
+        metadata: dict[str, Any] = {"resourceVersion": ref.resource_version}
+        if ref.managed_fields is not None:
+            metadata["managedFields"] = ref.managed_fields
+        query = f"?fieldManager={FIELD_MANAGER}" + ("&dryRun=All" if dry_run else "")
+        path = self.path(ref.namespace, ref.name)
+        answer = await client.send_lean(
+            "PATCH",
+            path + query,
+            content=orjson.dumps({"metadata": metadata}),
+            content_type=MERGE_PATCH,
+            accept=METADATA_ONLY,
+        )
+        if answer.code < 300 and not concerns(answer.json(), ref.namespace, ref.name, ref.uid):
+            client.distrust()
+            raise Unreachable(f"PATCH {path}: the answer is not about that object")
+        return answer
+
+    async def metadata(self, client: Client, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """An object's metadata as it is now; None if it is gone. Raises ApiError or Unreachable."""
+        path = self.path(namespace, name)
+        try:
+            body = await client.request("GET", path, accept=METADATA_ONLY)
+        except ApiError as error:
+            # Without its name in the answer it is the resource that is not there, or not there yet.
+            if error.code == 404 and (error.body.get("details") or {}).get("name") == name:
+                return None
+            raise
+        if not concerns(body, namespace, name):
+            client.distrust()
+            raise Unreachable(f"GET {path}: the answer is not about that object")
+        found: Mapping[str, Any] = body["metadata"]
+        return found
+
+    async def size(self, client: Client, namespace: str, name: str) -> int:
+        """Bytes of an object as JSON; 0 if it is gone."""
+        answer = await client.send("GET", self.path(namespace, name))
+        return len(answer.content) if answer.code == 200 else 0

@@ -1,0 +1,1 @@
+"""Requests to the API server: connections, clients, watches, the Lease, the namespaces."""

@@ -1,0 +1,162 @@
+"""Where the cluster is and who we are: kubeconfig, exec plugins or a pod's ServiceAccount.
+
+`kubernetes.aio.config` reads them all; this turns its result into one aiohttp session, and into what Kopf
+needs for its own.
+"""
+
+import asyncio
+import os
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+import kopf
+import yaml
+from kubernetes.aio import config as kubernetes_config
+from kubernetes.aio.client import Configuration
+from yarl import URL
+
+from crdkeeper.cluster.transport.connector import InStepConnector
+from crdkeeper.cluster.transport.http1 import Http1Pool
+from crdkeeper.cluster.transport.tls import verifying
+
+CONNECT_SECONDS = 10.0
+REQUEST_SECONDS = 75.0
+"""Longer than the API server's own --request-timeout, so that its answer and not ours ends a request."""
+
+
+_DEFAULT_KUBECONFIG = Path("~/.kube/config").expanduser()
+
+
+class ConfigurationError(Exception):
+    """Neither a usable kubeconfig nor a pod's ServiceAccount was found."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Login(kopf.ConnectionInfo):
+    """Lets Kopf trust whom we trust, instead of whom it would by itself."""
+
+    tls: ssl.SSLContext = field(compare=False)  # Kopf compares logins to know which were refused before
+
+    def as_ssl_context(self) -> ssl.SSLContext:
+        """Called by Kopf for its session."""
+        return self.tls
+
+
+@dataclass(slots=True)
+class Connection:
+    """One cluster and one identity. `context` and `kubeconfig` are as kubectl's flags."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    _configuration: Configuration = field(default_factory=Configuration, init=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    async def load(self) -> None:
+        """Read the configuration; also again later, when credentials may have been renewed.
+
+        Raises ConfigurationError.
+        """
+        async with self._lock:
+            loaded = Configuration()
+            try:
+                if self._in_cluster():
+                    kubernetes_config.load_incluster_config(client_configuration=loaded)
+                else:
+                    await kubernetes_config.load_kube_config(
+                        config_file=self._files(),
+                        context=self.context,
+                        client_configuration=loaded,
+                        persist_config=False,
+                    )
+            except (
+                kubernetes_config.ConfigException,
+                OSError,
+                ValueError,
+                TypeError,
+                yaml.YAMLError,
+            ) as error:
+                why = " ".join(str(error).split()).rstrip(".")
+                raise ConfigurationError(
+                    f"No cluster to talk to: {why}. Set KUBECONFIG or --kubeconfig, or run in a pod."
+                ) from error
+            self._configuration = loaded
+
+    def _files(self) -> str:
+        """The kubeconfig; in the environment several, as a list of paths, of which one must exist."""
+        files = str(self.kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT_KUBECONFIG)
+        if not any(Path(each).exists() for each in files.split(os.pathsep)):
+            raise FileNotFoundError(f"there is no {files}")
+        return files
+
+    def _in_cluster(self) -> bool:
+        chosen = self.kubeconfig or self.context or os.environ.get("KUBECONFIG")
+        return not chosen and "KUBERNETES_SERVICE_HOST" in os.environ
+
+    @property
+    def host(self) -> str:
+        """The API server's URL without a trailing slash."""
+        return str(self._configuration.host).rstrip("/")
+
+    async def authorization(self) -> str | None:
+        """The Authorization header, from a token that is read again as the file is rotated."""
+        token = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        if not token:
+            return None
+        return f"Bearer {token.split(' ', 1)[-1].strip()}"
+
+    def session(self, maximum: int = 0) -> aiohttp.ClientSession:
+        """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: any)."""
+        connector = InStepConnector(limit=maximum, ssl=self._tls(), ttl_dns_cache=60, keepalive_timeout=60)
+        timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
+        return aiohttp.ClientSession(
+            connector=connector,
+            timeout=timeout,
+            auto_decompress=True,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            proxy=self._configuration.proxy,
+        )
+
+    def http1_pool(self) -> Http1Pool | None:
+        """The lean way to the same server; None where a proxy stands between."""
+        url, loaded = URL(self.host), self._configuration
+        if loaded.proxy or url.host is None or url.port is None or url.path.strip("/"):
+            return None
+        encrypted = url.scheme == "https"
+        return Http1Pool(
+            url.host,
+            url.port,
+            self._tls() if encrypted else None,
+            url.host if encrypted else None,
+            connect_seconds=CONNECT_SECONDS,
+            request_seconds=REQUEST_SECONDS,
+        )
+
+    def _tls(self) -> ssl.SSLContext:
+        loaded = self._configuration
+        context = verifying(
+            ca_file=loaded.ssl_ca_cert or None,
+            ca_data=loaded.ca_cert_data or None,
+            server_name=loaded.tls_server_name,
+        )
+        if loaded.cert_file:
+            context.load_cert_chain(loaded.cert_file, keyfile=loaded.key_file)
+        if not loaded.verify_ssl:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+    async def kopf_login(self) -> kopf.ConnectionInfo:
+        """The same cluster and identity for Kopf, which logs in again whenever it is refused."""
+        await self.load()
+        loaded, header = self._configuration, await self.authorization()
+        return _Login(
+            server=self.host,
+            tls=self._tls(),
+            certificate_path=loaded.cert_file,  # tells this login from others
+            private_key_path=loaded.key_file,
+            scheme="Bearer" if header else None,
+            token=header.removeprefix("Bearer ") if header else None,
+            proxy_url=loaded.proxy,
+        )

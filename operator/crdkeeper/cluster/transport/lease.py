@@ -1,0 +1,129 @@
+"""Leadership by a Lease (coordination.k8s.io/v1), as client-go's leaderelection does it.
+
+Own code, since what `kubernetes.aio` has waits without limit for an answer, ends on a refused connection and
+compares wall clocks; a leader that hangs in a request would go on for ever.
+"""
+
+import asyncio
+import logging
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, find
+
+_log = logging.getLogger(__name__)
+
+
+class LeaseLost(Exception):
+    """Somebody else leads, or may lead by now."""
+
+
+class Lease:
+    """One candidate. A holder gives up `renew_deadline` seconds after its last renewal."""
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        duration: float = 15.0,
+        renew_deadline: float = 10.0,
+        retry: float = 2.0,
+    ) -> None:
+        self._client = client
+        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._name = name
+        self.identity = identity
+        self._duration = duration
+        self._renew_deadline = renew_deadline
+        self._retry = retry
+        self._seen: tuple[str, float] = ("", 0.0)
+        self._holding = False
+        self._renewed_at = 0.0
+        self.contacted_at = time.monotonic()
+        """When the API server last answered about the Lease, by the monotonic clock."""
+
+    async def acquire(self) -> None:
+        """Return once the Lease is ours."""
+        # The API server has no event to wait for here.
+        while not await self._try(self._renew_deadline / 2):  # noqa: ASYNC110
+            await asyncio.sleep(self._retry)
+        self._holding = True
+        _log.info("Leading as %s.", self.identity)
+
+    async def hold(self) -> None:
+        """Renew for as long as that works. Raises LeaseLost."""
+        while True:
+            deadline = self._renewed_at + self._renew_deadline
+            await asyncio.sleep(min(self._retry, max(0.0, deadline - time.monotonic())))
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise LeaseLost(f"{self.identity} could not renew for {self._renew_deadline:.0f} s")
+            await self._try(min(left, self._renew_deadline / 2))
+
+    async def release(self) -> None:
+        """Give the Lease up, so that the next one need not wait for it to expire."""
+        try:
+            lease = await self._read()
+            if lease is not None and lease["spec"].get("holderIdentity") == self.identity:
+                lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+                await self._client.request("PUT", f"{self._path}/{self._name}", lease)
+        except (ApiError, Unreachable) as error:
+            _log.warning("The Lease was not released and will expire: %s", error)
+
+    async def _try(self, seconds: float) -> bool:
+        """Take or renew; False if not possible now. Raises LeaseLost if another one took it from us."""
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(seconds):
+                taken = await self._take()
+        except (ApiError, Unreachable, TimeoutError) as error:
+            if not (isinstance(error, ApiError) and error.code == 409):
+                _log.warning("The Lease could not be written: %s", str(error) or "no answer in time")
+            return False
+        if taken:
+            self._renewed_at = began  # others count from when it was written, which was not before this
+        return taken
+
+    async def _take(self) -> bool:
+        lease = await self._read()
+        self.contacted_at = time.monotonic()
+        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        ours = {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": int(self._duration),
+            "renewTime": now,
+        }
+        if lease is None:
+            body = {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": self._name},
+                "spec": {**ours, "acquireTime": now, "leaseTransitions": 0},
+            }
+            await self._client.request("POST", self._path, body)
+            return True
+        spec = lease["spec"]
+        holder = spec.get("holderIdentity") or ""
+        if holder != self.identity:
+            if self._holding:
+                raise LeaseLost(f"{holder or 'nobody'} holds the Lease instead of {self.identity}")
+            if holder and not self._expired(lease):
+                return False
+            ours |= {"acquireTime": now, "leaseTransitions": int(spec.get("leaseTransitions") or 0) + 1}
+        lease["spec"] = {**spec, **ours}
+        await self._client.request("PUT", f"{self._path}/{self._name}", lease)
+        return True
+
+    def _expired(self, lease: dict[str, Any]) -> bool:
+        """Whether the Lease stayed as it is for its whole duration, by our own clock."""
+        version = lease["metadata"]["resourceVersion"]
+        if version != self._seen[0]:
+            self._seen = (version, time.monotonic())
+        return time.monotonic() - self._seen[1] > float(lease["spec"].get("leaseDurationSeconds") or 0)
+
+    async def _read(self) -> dict[str, Any] | None:
+        return await find(self._client, f"{self._path}/{self._name}")

@@ -1,0 +1,171 @@
+"""A walk over all objects: page by page, resumable, and no failure loses what was counted."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from crdkeeper.cluster.probes import census
+from crdkeeper.cluster.probes.census import CensusWalk, Pacer, probe_blockers
+from crdkeeper.core.diagnosis.probes import Trouble
+from tests.unit.builders import NOW, definition
+from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json
+from tests.virtualtime import run
+
+PATH = "/apis/example.com/v2/widgets?limit=2"
+ENTRY = {"manager": "helm", "operation": "Update", "apiVersion": "example.com/v1"}
+BUSY = failure(429, "TooManyRequests", "busy", {"Retry-After": "0"})
+EXPIRED = failure(410, "Expired", "too old")
+
+
+def page(*names: str, token: str = "", finalizers: tuple[str, ...] = ()) -> Handler:
+    items: list[dict[str, Any]] = [
+        {"metadata": {"name": each, "managedFields": [ENTRY], "finalizers": list(finalizers)}}
+        for each in names
+    ]
+    return json({"metadata": {"resourceVersion": "9", "continue": token}, "items": items})
+
+
+def walk() -> CensusWalk:
+    return CensusWalk(definition(), page=2)
+
+
+async def test_pages_are_counted_one_by_one(tmp_path: Path) -> None:
+    async with client_of(tmp_path, page("a", "b", token="t=1"), page("c")) as (server, client):
+        counting = walk()
+        assert not await counting.step(client)
+        before = counting.census(NOW)
+        assert await counting.step(client)
+        assert await counting.step(client)
+    after = counting.census(NOW)
+    assert (before.objects, before.complete, after.objects, after.complete) == (2, False, 3, True)
+    assert (after.versions, after.resource_version, after.failure) == ({"v1": 3}, "9", None)
+    assert [each.path_qs for each in server.requests] == [PATH, f"{PATH}&continue=t%3D1"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "trouble"),
+    [
+        (failure(403, "Forbidden", "no"), Trouble.FORBIDDEN),
+        (failure(404, "NotFound", "no such version"), Trouble.NOT_FOUND),
+        (BUSY, Trouble.BUSY),
+        (failure(500, "InternalError", "no webhook", {"Retry-After": "0"}), Trouble.FAILED),
+    ],
+)
+async def test_after_a_failure_it_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Handler, trouble: Trouble
+) -> None:
+    real = asyncio.sleep
+
+    async def at_once(_: float) -> None:
+        await real(0)
+
+    async with client_of(tmp_path, page("a", "b", token="t"), answer) as (server, client):
+        counting = walk()
+        assert not await counting.step(client)
+        with monkeypatch.context() as patched:
+            patched.setattr(asyncio, "sleep", at_once)
+            assert await counting.step(client)
+        found = counting.census(NOW)
+        assert found.failure is not None
+        assert (found.failure.trouble, found.complete, found.objects) == (trouble, False, 2)
+        server.answers[:] = [page("c")]
+        assert await counting.step(client)
+    found = counting.census(NOW)
+    assert (found.failure, found.complete, found.objects) == (None, True, 3)
+    assert server.requests[-1].path_qs == f"{PATH}&continue=t"
+
+
+async def test_silence_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(census, "PAGE_SECONDS", 0.1)
+    end = asyncio.Event()
+
+    async def later(_: web.Request) -> web.Response:
+        await end.wait()
+        return web.Response()
+
+    async with client_of(tmp_path, later) as (_, client):
+        counting = walk()
+        assert await counting.step(client)
+        end.set()
+    assert counting.failure is not None
+    assert (counting.failure.trouble, counting.failure.message) == (
+        Trouble.SILENT,
+        "no answer within 0.1 seconds",
+    )
+
+
+async def test_an_expired_list_goes_on_where_the_server_offers(tmp_path: Path) -> None:
+    offer = failure(410, "Expired", "too old", metadata={"continue": "new"})
+    async with client_of(tmp_path, page("a", token="t"), offer, page("b")) as (_, client):
+        counting = walk()
+        assert not await counting.step(client)
+        assert await counting.step(client)
+    assert counting.census(NOW).objects == 2
+
+
+async def test_an_expired_list_begins_anew(tmp_path: Path) -> None:
+    answers = [page("a", token="t"), EXPIRED, page("a", "b", token="u"), page("c")]
+    async with client_of(tmp_path, *answers) as (server, client):
+        counting = walk()
+        while not await counting.step(client):
+            pass
+    # No object counts twice.
+    assert (counting.census(NOW).objects, counting.complete) == (3, True)
+    assert server.requests[2].path_qs == PATH
+
+
+async def test_a_list_that_keeps_expiring_is_given_up(tmp_path: Path) -> None:
+    async with client_of(tmp_path, EXPIRED) as (server, client):
+        counting = walk()
+        while not await counting.step(client):
+            pass
+    assert counting.failure is not None
+    assert counting.failure.trouble is Trouble.EXPIRED
+    assert len(server.requests) == 4
+
+
+async def test_no_version_is_served(tmp_path: Path) -> None:
+    async with client_of(tmp_path, page("a")) as (server, client):
+        counting = CensusWalk(definition(served=()))
+        assert await counting.step(client)
+    assert counting.failure is not None
+    assert counting.failure.trouble is Trouble.NOT_FOUND
+    assert server.requests == []
+
+
+async def test_blockers_are_looked_for_in_a_bounded_number_of_pages(tmp_path: Path) -> None:
+    endless = page("a", "b", token="t", finalizers=("x/y",))
+    async with client_of(tmp_path, endless) as (server, client):
+        found = await probe_blockers(client, definition(), pages=3)
+    assert (found.objects, found.complete, len(server.requests)) == (6, False, 3)
+    assert found.finalizers[0].objects == 6
+
+
+async def test_blockers_that_may_not_be_seen(tmp_path: Path) -> None:
+    async with client_of(tmp_path, failure(403, "Forbidden", "no")) as (_, client):
+        found = await probe_blockers(client, definition())
+    assert found.failure is not None
+    assert (found.failure.trouble, found.objects) == (Trouble.FORBIDDEN, 0)
+
+
+def test_walks_share_the_pace() -> None:
+    async def turns() -> list[float]:
+        pacer, loop = Pacer(pages_per_second=2.0), asyncio.get_running_loop()
+        times: list[float] = []
+
+        async def walking() -> None:
+            for _ in range(2):
+                await pacer.turn()
+                times.append(loop.time())
+
+        begin = loop.time()
+        await asyncio.gather(walking(), walking())
+        await asyncio.sleep(10)
+        await pacer.turn()
+        times.append(loop.time())
+        return [each - begin for each in times]
+
+    assert run(turns()) == [0.0, 0.5, 1.0, 1.5, 11.5]

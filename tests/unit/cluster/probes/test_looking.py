@@ -1,0 +1,175 @@
+"""Requests of the diagnosis: every failure is a fact, and none takes longer than its time."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from crdkeeper.cluster.probes.conversions import probe_conversion
+from crdkeeper.cluster.probes.looking import FirstObject, first_object, look
+from crdkeeper.cluster.probes.subresources import probe_scale
+from crdkeeper.cluster.transport.client import METADATA_ONLY, METADATA_ONLY_LIST, Answer
+from crdkeeper.core.diagnosis.conversion import Read, VersionRead, Webhook
+from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.subresources import DeclaredSubresources
+from tests.unit.builders import definition
+from tests.unit.cluster.transport.localserver import Handler, client_of, failure, hang_up, json, page
+
+V1, V2 = "/apis/example.com/v1", "/apis/example.com/v2"
+OBJECT = "namespaces/ns/widgets/w1"
+# Nobody listens at this port, and it is refused at once.
+WEBHOOK = Webhook("https://127.0.0.1:1/convert", "", "", 443, b"")
+ONE = json({"metadata": {}, "items": [{"metadata": {"name": "w1", "namespace": "ns"}}]})
+NONE = json({"metadata": {}, "items": []})
+FOUND = json({"metadata": {"name": "w1"}})
+BUSY = failure(429, "TooManyRequests", "storage is (re)initializing", {"Retry-After": "0"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "trouble", "message"),
+    [
+        (failure(401, "Unauthorized", "who are you"), Trouble.FORBIDDEN, "who are you"),
+        (failure(403, "Forbidden", "you may not"), Trouble.FORBIDDEN, "you may not"),
+        (failure(404, "NotFound", "not found"), Trouble.NOT_FOUND, "not found"),
+        (failure(410, "Expired", "too old"), Trouble.EXPIRED, "too old"),
+        (failure(500, "InternalError", "webhook failed"), Trouble.FAILED, "webhook failed"),
+        (failure(504, "Timeout", "timed out"), Trouble.BUSY, "timed out"),
+        (failure(500, "InternalError", "x" * 9999), Trouble.FAILED, "x" * 1021 + "…"),
+        (page("<html>Bad gateway</html>", 502), Trouble.FAILED, "<html>Bad gateway</html>"),
+    ],
+)
+async def test_refusals(tmp_path: Path, answer: Handler, trouble: Trouble, message: str) -> None:
+    async with client_of(tmp_path, answer) as (server, client):
+        found = await look(client, "/x")
+    assert isinstance(found, Failure)
+    assert (found.trouble, found.message) == (trouble, message)
+    assert len(server.requests) == 1
+
+
+async def test_a_busy_server_is_asked_again(tmp_path: Path) -> None:
+    unavailable = failure(503, "ServiceUnavailable", "wait", {"Retry-After": "0"})
+    async with client_of(tmp_path, BUSY, unavailable, FOUND) as (server, client):
+        assert isinstance(await look(client, "/x"), Answer)
+    assert len(server.requests) == 3
+
+
+async def test_a_server_that_stays_busy_is_left_alone(tmp_path: Path) -> None:
+    async with client_of(tmp_path, BUSY) as (server, client):
+        found = await look(client, "/x", seconds=0.2)
+    assert found == Failure(Trouble.BUSY, 429, "storage is (re)initializing")
+    assert len(server.requests) == 1
+
+
+async def test_silence_has_an_end(tmp_path: Path) -> None:
+    end = asyncio.Event()
+
+    async def later(_: web.Request) -> web.Response:
+        await end.wait()
+        return web.Response()
+
+    async with client_of(tmp_path, later) as (_, client):
+        found = await look(client, "/x", seconds=0.1)
+        end.set()
+    assert found == Failure(Trouble.SILENT, 0, "no answer within 0.1 seconds")
+
+
+async def test_a_lost_connection_is_silence(tmp_path: Path) -> None:
+    async with client_of(tmp_path, hang_up) as (_, client):
+        found = await look(client, "/x")
+    assert isinstance(found, Failure)
+    assert found.trouble is Trouble.SILENT
+
+
+async def test_the_first_object_is_looked_for_at_the_storage_version(tmp_path: Path) -> None:
+    async with client_of(tmp_path, ONE) as (server, client):
+        assert await first_object(client, definition()) == FirstObject("ns", "w1")
+    assert server.seen == [("GET", f"{V2}/widgets?limit=1")]
+    assert server.requests[0].headers["Accept"] == METADATA_ONLY_LIST
+
+
+async def test_another_version_is_tried_where_one_cannot_be_listed(tmp_path: Path) -> None:
+    async with client_of(tmp_path, failure(500, "", "no webhook"), ONE) as (server, client):
+        assert await first_object(client, definition()) == FirstObject("ns", "w1")
+    assert [path for _, path in server.seen] == [f"{V2}/widgets?limit=1", f"{V1}/widgets?limit=1"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "trouble", "requests"),
+    [
+        ([failure(500, "", "no webhook"), failure(404, "", "gone")], Trouble.FAILED, 2),
+        ([failure(403, "", "no"), ONE], Trouble.FORBIDDEN, 1),
+    ],
+)
+async def test_no_object_can_be_found(
+    tmp_path: Path, answers: list[Handler], trouble: Trouble, requests: int
+) -> None:
+    async with client_of(tmp_path, *answers) as (server, client):
+        found = await first_object(client, definition())
+    assert isinstance(found, Failure)
+    assert found.trouble is trouble
+    assert len(server.requests) == requests
+
+
+async def test_no_version_is_served(tmp_path: Path) -> None:
+    async with client_of(tmp_path, ONE) as (server, client):
+        found = await first_object(client, definition(served=()))
+    assert found == Failure(Trouble.NOT_FOUND, 404, "no version of widgets.example.com is served")
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        (("v2",), [VersionRead("v1", Read.CONVERTED), VersionRead("v2", Read.STORED)]),
+        (("v1", "v2"), [VersionRead("v1", Read.UNCERTAIN), VersionRead("v2", Read.UNCERTAIN)]),
+    ],
+)
+async def test_an_object_is_read_at_each_version(
+    tmp_path: Path, stored: tuple[str, ...], expected: list[VersionRead]
+) -> None:
+    async with client_of(tmp_path, ONE, FOUND) as (server, client):
+        found = await probe_conversion(client, definition(stored=stored), WEBHOOK)
+    assert (list(found.reads), found.example, found.failure) == (expected, "ns/w1", None)
+    # By GET and without a resourceVersion: a LIST is answered from the API server's cache.
+    assert sorted(path for _, path in server.seen[1:]) == [f"{V1}/{OBJECT}", f"{V2}/{OBJECT}"]
+    assert {each.headers["Accept"] for each in server.requests[1:]} == {METADATA_ONLY}
+
+
+async def test_no_object_and_no_right(tmp_path: Path) -> None:
+    async with client_of(tmp_path, NONE) as (_, client):
+        found = await probe_conversion(client, definition(), WEBHOOK)
+    assert (found.reads, found.failure) == ((), None)
+    async with client_of(tmp_path, failure(403, "", "no")) as (_, client):
+        found = await probe_conversion(client, definition(), WEBHOOK)
+    assert (found.reads, found.failure) == ((), Failure(Trouble.FORBIDDEN, 403, "no"))
+    assert found.serving is not None
+    assert (found.serving.certificate, found.serving.error) == (None, "connection refused")
+
+
+async def test_an_object_that_goes_meanwhile_proves_nothing(tmp_path: Path) -> None:
+    async with client_of(tmp_path, ONE, failure(404, "NotFound", "gone")) as (_, client):
+        found = await probe_conversion(client, definition(), WEBHOOK)
+    assert found.reads == ()
+
+
+async def test_scale_is_read_at_each_version_that_has_it(tmp_path: Path) -> None:
+    refused = failure(500, "InternalError", "the spec replicas field does not exist")
+    async with client_of(tmp_path, ONE, FOUND, refused) as (server, client):
+        found = await probe_scale(client, definition(), DeclaredSubresources(scaled=("v1", "v2")))
+    assert [path for _, path in server.seen[1:]] == [f"{V1}/{OBJECT}/scale", f"{V2}/{OBJECT}/scale"]
+    assert [(each.version, each.example, each.failure is None) for each in found.reads] == [
+        ("v1", "ns/w1", True),
+        ("v2", "ns/w1", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answers", "failed"),
+    [([NONE], False), ([failure(403, "", "no")], True), ([ONE, failure(404, "", "gone")], False)],
+)
+async def test_no_scale_to_read(tmp_path: Path, answers: list[Any], failed: bool) -> None:
+    async with client_of(tmp_path, *answers) as (_, client):
+        found = await probe_scale(client, definition(), DeclaredSubresources(scaled=("v1",)))
+    assert (found.reads, found.failure is not None) == ((), failed)
