@@ -2,7 +2,7 @@
 
 import pytest
 
-from crdkeeper.webhook import http1
+from crdkeeper.webhook.http import http1
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
+from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.webhook.http.http1 import Http1Server
 from crdkeeper.webhook.http.types import Answer, Body, Limits
-
-from crdkeeper.cluster.transport.tls import verifying
 from tests.certificates import Authority
 
 AUTHORITY = Authority()

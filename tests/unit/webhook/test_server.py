@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from crdkeeper.webhook.http.types import Limits
-from crdkeeper.webhook.rules.rulebook import RuleBook
 
 from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.webhook import server
+from crdkeeper.webhook.http.types import Limits
+from crdkeeper.webhook.rules.rulebook import RuleBook
 from crdkeeper.webhook.server import Options, Webhook
 from tests.certificates import Authority
 from tests.cluster.harness import eventually

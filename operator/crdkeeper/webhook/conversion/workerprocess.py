@@ -1,7 +1,8 @@
 """A process that converts what may take long, so that the one that serves never waits for it.
 
-`python -m crdkeeper.webhook.workerprocess` reads jobs from its standard input, and writes what became of them
-to its standard output: a line of JSON each, with the bytes that it tells of. It ends with its input.
+`python -m crdkeeper.webhook.conversion.workerprocess` reads jobs from its standard input, and writes what
+became of them to its standard output: a line of JSON each, with the bytes that it tells of. It ends with its
+input.
 """
 
 import os

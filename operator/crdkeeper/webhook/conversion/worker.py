@@ -131,7 +131,7 @@ class Worker:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "crdkeeper.webhook.workerprocess",
+                "crdkeeper.webhook.conversion.workerprocess",
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
             )

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from crdkeeper.webhook import http1
+from crdkeeper.webhook.http import http1
 from tests.unit.webhook.peers import POST, SECONDS, SLOW, serving, sized, until
 
 OTHER = "127.0.0.2"

@@ -9,20 +9,20 @@ from typing import Any
 
 import orjson
 import pytest
-from crdkeeper.webhook.conversion.converting import Converting
-from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
-from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed
-from crdkeeper.webhook.conversion.workerprocess import _Worker
-from crdkeeper.webhook.http.types import Answer
-from crdkeeper.webhook.rules.rulebook import RuleBook, Served
 
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.bundle import packed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.review import BadReview, Reply
-from crdkeeper.webhook import worker, workerprocess
+from crdkeeper.webhook.conversion import worker, workerprocess
+from crdkeeper.webhook.conversion.converting import Converting
+from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
+from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed
+from crdkeeper.webhook.conversion.workerprocess import _Worker
+from crdkeeper.webhook.http.types import Answer
 from crdkeeper.webhook.metrics import Metrics
+from crdkeeper.webhook.rules.rulebook import RuleBook, Served
 
 GROUP = "example.com"
 NAME = f"sums.{GROUP}"

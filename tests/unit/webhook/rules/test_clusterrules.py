@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from crdkeeper.webhook.rules.clusterrules import ClusterRules
 
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.cluster.resources.versionconversions import BUNDLE_KEY, BUNDLE_SELECTOR
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.bundle import packed
-from crdkeeper.webhook import clusterrules
+from crdkeeper.webhook.rules import clusterrules
+from crdkeeper.webhook.rules.clusterrules import ClusterRules
 from tests.benchmark import conversionsubject as subject
 from tests.unit.cluster.transport.localserver import Handler, LocalServer, json, kubeconfig, serving
 

@@ -1,0 +1,1 @@
+"""Answers to ConversionReviews: at once, or by a worker process under a time limit."""
