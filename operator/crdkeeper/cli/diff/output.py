@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Protocol
 
+from crdkeeper.cli import sarif
 from crdkeeper.cli.input.files import Failed
 from crdkeeper.cli.input.yamldocument import Position
-from crdkeeper.cli.output.printing import Styled, line, print_json, sarif
+from crdkeeper.cli.output.printing import Styled, line, print_json
 from crdkeeper.core.compatibility.change import Audience, Change, Kind, Severity
 from crdkeeper.core.text import count
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from crdkeeper.cli.lint.findings import Result, Severity
-from crdkeeper.cli.output.printing import printing
+from crdkeeper.cli.output import printing
 
 
 def print_json(result: Result) -> None:

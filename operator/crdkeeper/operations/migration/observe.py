@@ -8,7 +8,7 @@ from crdkeeper.cluster.resources.access import Right, missing_rights
 from crdkeeper.cluster.resources.apiservers import list_leases
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.discovery import discover
-from crdkeeper.cluster.storageversionmigrations import list_storage_version_migrations
+from crdkeeper.cluster.resources.storageversionmigrations import list_storage_version_migrations
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.migration.observation import Observation, definition_target
 from crdkeeper.core.migration.othermigrator import at_work_on

@@ -14,8 +14,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crdkeeper.cli.output import printing
 from crdkeeper.cli.output.logs import one_line_logs
-from crdkeeper.cli.output.printing import Styled, Trouble, as_json, as_yaml, printing
+from crdkeeper.cli.output.printing import Styled, Trouble, as_json, as_yaml
 from crdkeeper.core.text import visible
 from tests.unit.cli.hostile import ALL, assert_harmless
 
