@@ -6,13 +6,14 @@ not tell when its list is complete.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
 import orjson
 
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.connection import ConfigurationError
 from crdkeeper.core.migration.pace import backoff
 
 _log = logging.getLogger(__name__)
@@ -20,10 +21,75 @@ _log = logging.getLogger(__name__)
 _QUERY = "watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
+REFUSED_SECONDS = 600.0
+"""Of credentials that are refused: an API server that cannot look up accounts refuses good ones, too."""
+
+Heard = Callable[[str], None]
+"""Called with an empty text when the API server was heard, else with what keeps it from being heard."""
+
+
+def _nobody(_: str) -> None:
+    """For who does not want to know."""
+
+
+async def follow(
+    client: Client,
+    collection: str,
+    load: Callable[[], Awaitable[str]],
+    saw: Callable[[str, dict[str, Any]], Awaitable[None]],
+    *,
+    selector: str = "",
+    heard: Heard = _nobody,
+) -> None:
+    """Keep a copy of a collection: `load` lists it and returns the resourceVersion, `saw` takes each change.
+
+    Without end: what the API server refuses is tried again, beginning with a list, as changes may have been
+    missed. `selector` is a label selector.
+
+    Raises what `load` and `saw` raise besides ApiError and Unreachable; and the API server's 401 or the
+    ConfigurationError if no credentials have been accepted for `REFUSED_SECONDS`.
+    """
+    loop = asyncio.get_running_loop()
+    failures = 0
+    refused_since: float | None = None
+
+    def hear(trouble: str) -> None:
+        nonlocal failures, refused_since
+        if not trouble:
+            failures, refused_since = 0, None
+        heard(trouble)
+
+    while True:
+        try:
+            version = await load()
+            refused_since = None
+            heard("")
+            async for type_, found in watch(client, collection, version, selector=selector, heard=hear):
+                await saw(type_, found)
+        except (ApiError, Unreachable, ConfigurationError) as error:
+            heard(str(error))
+            code = error.code if isinstance(error, ApiError) else 0
+            if code == 401 or isinstance(error, ConfigurationError):
+                refused_since = loop.time() if refused_since is None else refused_since
+                if loop.time() - refused_since >= REFUSED_SECONDS:
+                    raise
+            elif 0 < code < 500:
+                refused_since = None
+            # A list that is too old at once is the price of a long pause; one that always is, is trouble.
+            wait = 0.0 if code == 410 and not failures else backoff(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
+            failures += 1
+            _log.log(
+                logging.WARNING if wait else logging.INFO,
+                "%s cannot be followed: %s; listing again in %.1f s",
+                collection,
+                error,
+                wait,
+            )
+            await asyncio.sleep(wait)
 
 
 async def watch(
-    client: Client, collection: str, since: str, *, selector: str = ""
+    client: Client, collection: str, since: str, *, selector: str = "", heard: Heard = _nobody
 ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
     """The changes after a resourceVersion, each as ADDED, MODIFIED or DELETED with the object, without end.
 
@@ -39,18 +105,17 @@ async def watch(
         trouble = "it ended without an event"
         try:
             async for line in client.lines(f"{collection}?{query}&resourceVersion={version}"):
-                event = orjson.loads(line)
-                found: dict[str, Any] = event["object"]
-                if event["type"] == "ERROR":
-                    raise ApiError(int(found.get("code") or 500), found)
-                version, failures, trouble = found["metadata"]["resourceVersion"], 0, ""
-                if event["type"] != "BOOKMARK":
-                    yield event["type"], found
+                type_, found, version = _event(line)
+                failures, trouble = 0, ""
+                heard("")
+                if type_ != "BOOKMARK":
+                    yield type_, found
         except (ApiError, Unreachable) as error:
             if isinstance(error, ApiError) and error.code != 429 and error.code < 500:
                 raise
             trouble = str(error)
         if trouble:
+            heard(trouble)
             wait = backoff(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
             _log.log(
                 logging.WARNING if failures else logging.INFO,
@@ -61,3 +126,15 @@ async def watch(
             )
             failures += 1
             await asyncio.sleep(wait)
+
+
+def _event(line: bytes) -> tuple[str, dict[str, Any], str]:
+    """An event's type, object and resourceVersion. Raises ApiError for an ERROR, Unreachable for no event."""
+    try:
+        event = orjson.loads(line)
+        type_, found = event["type"], event["object"]
+        if type_ == "ERROR":
+            raise ApiError(int(found.get("code") or 500), found)
+        return type_, found, found["metadata"]["resourceVersion"]
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise Unreachable(f"no event of a watch: {error!r}") from error

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import ObjectMeta
@@ -16,8 +17,8 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.definitions import get_revision
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import REPORTS, apply_report, list_reports, parse_report, put_status
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.transport.watches import watch
+from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.watches import follow
 from crdkeeper.controllers.definitionreport.assessor import Assessor
 from crdkeeper.controllers.definitionreport.probes import Probe, Probes, Subject
 from crdkeeper.controllers.metrics import Metrics
@@ -27,7 +28,6 @@ from crdkeeper.core.diagnosis.facts import Facts, SeenDefinition
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts
 from crdkeeper.core.diagnosis.report import OnRecord, Told, Wanted, on_record, report_metadata, wanted_report
 from crdkeeper.core.diagnosis.verdict import Reason
-from crdkeeper.core.migration.pace import backoff
 
 _log = logging.getLogger(__name__)
 
@@ -80,21 +80,12 @@ class DefinitionReports:
 
     async def _follow(self) -> None:
         """Know the reports that there are: without them, each would be taken for missing and written."""
-        failures = 0
-        while True:
-            try:
-                version = await self._load()
-                self._loaded.set()
-                async for type_, found in watch(self._client, REPORTS, version):
-                    failures = 0
-                    name = found["metadata"]["name"]
-                    record = on_record(parse_report(found)) if type_ != "DELETED" else None
-                    self._state.saw_report(name, record)
-            except (ApiError, Unreachable) as error:
-                wait = backoff(failures, 0.5, 30.0)
-                _log.warning("DefinitionReports cannot be watched: %s; listing in %.1f s", error, wait)
-                failures += 1
-                await asyncio.sleep(wait)
+
+        async def saw(type_: str, found: Mapping[str, Any]) -> None:
+            record = on_record(parse_report(found)) if type_ != "DELETED" else None
+            self._state.saw_report(found["metadata"]["name"], record)
+
+        await follow(self._client, REPORTS, self._load, saw)
 
     async def _load(self) -> str:
         gone = set(self._state.reports)
@@ -106,6 +97,7 @@ class DefinitionReports:
         version = await list_reports(self._client, take)
         for name in gone:
             self._state.saw_report(name, None)
+        self._loaded.set()
         return version
 
     async def _work(self) -> None:
