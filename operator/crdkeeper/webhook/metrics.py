@@ -70,6 +70,11 @@ class Metrics:
             "Files and rules that do not serve as they are now; the log says why.",
             registry=self.registry,
         )
+        self.stale = Gauge(
+            "crdkeeper_conversion_rules_stale_seconds",
+            "For how long changes of the rules may have been missed; 0 while the API server tells of them.",
+            registry=self.registry,
+        )
         self.expiry = Gauge(
             "crdkeeper_webhook_certificate_expiry_timestamp_seconds",
             "When the serving certificate expires, as Unix time.",

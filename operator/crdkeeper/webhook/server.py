@@ -14,13 +14,13 @@ import sys
 import time
 from asyncio import sslproto
 from collections.abc import Coroutine
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cryptography import x509
 
+from crdkeeper.supervision import TaskEnded, supervise
 from crdkeeper.webhook.conversion.converting import Converting
 from crdkeeper.webhook.http.http1 import Http1Server
 from crdkeeper.webhook.http.types import TEXT, Answer, Body, Limits
@@ -116,8 +116,13 @@ class Webhook:
         self._rules = rules
         self._metrics = Metrics()
         self._certificate = _Certificate(options)
-        self._started = False
+        self._loaded = asyncio.Event()
+        """All rules that there were at the start are compiled."""
+        self._mounted = asyncio.Event()
+        """There is a certificate."""
         self._listening = False
+        self._broken = ""
+        """The task that ended, for which the process ends, too."""
         self._converting = Converting(rules, self._metrics)
         limits = Limits(body_bytes=options.max_bytes, held_bytes=2 * options.max_bytes)
         limits = replace(limits, connections=_affordable(limits))
@@ -128,57 +133,73 @@ class Webhook:
         """Serve until told to stop, then for as long as clients need to notice, then finish what is at work.
 
         Waits for the certificate's files to appear: the operator makes them with the first VersionConversion.
-        Raises OSError, ssl.SSLError or ValueError if the port or the certificate cannot be used at the start.
+        If nothing follows the rules or the certificate any more, it ends as if it were told to stop.
+
+        Raises OSError, ssl.SSLError or ValueError if the port of the probes or the certificate cannot be used
+        at the start, and TaskEnded if a task ended that must not.
         """
-        mounted = self._certificate.found()
-        options = self._options
-        background = []
+        if self._certificate.found():
+            self._mounted.set()
+        tasks: list[asyncio.Task[Any]] = []
         try:
-            await self._probes.start(options.host, options.probe_port)
-            await self._rules.start()
-            self._started = True
-            # What is here by now stays: to look through it for garbage again and again delays answers.
-            gc.freeze()
-            background.append(asyncio.create_task(self._follow_rules()))
-            if not mounted:
-                _log.info("Waiting for %s and %s.", options.certificate, options.key)
-            while not mounted and not stop.is_set():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), _REFRESH_SECONDS)
-                mounted = self._certificate.found()
-            background.append(asyncio.create_task(self._refresh_certificate()))
-            if mounted:
-                await self._conversions.start(options.host, options.port, self._certificate.context)
-                self._listening = True
-                _log.info("Listening on %s:%d.", options.host, options.port)
-            await stop.wait()
-            self._conversions.draining = True
-            drain = options.drain_seconds
-            _log.info("Told to stop: serving until all clients have left, for %.0f s at most.", drain)
-            await self._drain(drain)
+            await self._probes.start(self._options.host, self._options.probe_port)
+            serving, following, _ = tasks = [
+                asyncio.create_task(each) for each in (self._serve(), self._follow(), stop.wait())
+            ]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if self._listening and not serving.done():
+                await self._drain(serving)
+            for each in (serving, following):
+                if each.done():
+                    each.result()
         finally:
-            for task in background:
-                task.cancel()
             await self._conversions.stop(_SHUTDOWN_SECONDS)
             await self._probes.stop(0.0)
-            await self._converting.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._rules.close()
 
-    async def _drain(self, seconds: float) -> None:
-        """Return once all clients have left, or nobody will need this webhook any more, or after so long."""
-        leaving = asyncio.create_task(self._leave(seconds))
-        uninstalled = asyncio.create_task(self._rules.uninstalled())
-        try:
-            await asyncio.wait({leaving, uninstalled}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            leaving.cancel()
-            uninstalled.cancel()
+    async def _serve(self) -> None:
+        """All that answers, until cancelled. Raises TaskEnded."""
+        tasks = {
+            "probes": self._probes.served(),
+            "conversions": self._serve_conversions(),
+            "the worker": self._converting.run(),
+        }
+        await supervise(tasks, self._broke)
 
-    async def _leave(self, seconds: float) -> None:
-        notice = min(_NOTICE_SECONDS, seconds)
-        await asyncio.sleep(notice)
-        await self._conversions.left(seconds - notice)
+    async def _follow(self) -> None:
+        """All that keeps what is served up to date, until cancelled. Raises TaskEnded."""
+        tasks = {"rules": self._rules.run(self._have_loaded), "certificate": self._follow_certificate()}
+        await supervise(tasks, self._broke)
 
-    async def _refresh_certificate(self) -> None:
+    def _broke(self, what: str) -> None:
+        self._broken = self._broken or what
+
+    def _have_loaded(self) -> None:
+        if not self._loaded.is_set():
+            self._loaded.set()
+            # What is here by now stays: to look through it for garbage again and again delays answers.
+            gc.freeze()
+
+    async def _serve_conversions(self) -> None:
+        await self._loaded.wait()
+        await self._mounted.wait()
+        options = self._options
+        await self._conversions.start(options.host, options.port, self._certificate.context)
+        self._listening = True
+        _log.info("Listening on %s:%d.", options.host, options.port)
+        await self._conversions.served()
+
+    async def _follow_certificate(self) -> None:
+        if not self._mounted.is_set():
+            _log.info("Waiting for %s and %s.", self._options.certificate, self._options.key)
+        while not self._mounted.is_set():
+            if self._certificate.found():
+                self._mounted.set()
+            else:
+                await asyncio.sleep(_REFRESH_SECONDS)
         while True:
             self._metrics.expiry.set(self._certificate.expires)
             await asyncio.sleep(_REFRESH_SECONDS)
@@ -187,12 +208,26 @@ class Webhook:
             except (OSError, ssl.SSLError, ValueError) as error:
                 _log.error("The new certificate cannot be used, the old one goes on serving: %s", error)
 
-    async def _follow_rules(self) -> None:
+    async def _drain(self, serving: asyncio.Task[Any]) -> None:
+        """Return once all clients have left, or nobody needs this webhook any more, or it serves no more."""
+        self._conversions.draining = True
+        seconds = self._options.drain_seconds
+        why = f"Ending by {self._broken}" if self._broken else "Told to stop"
+        _log.info("%s: serving until all clients have left, for %.0f s at most.", why, seconds)
+        ends = [asyncio.create_task(self._leave(seconds))]
+        if not self._broken:
+            # Credentials that are refused for good would pass for an account that is gone.
+            ends.append(asyncio.create_task(self._rules.uninstalled()))
         try:
-            await self._rules.run()
-        except Exception:
-            # What is compiled goes on serving, and a new process looks afresh when this one ends.
-            _log.exception("Changes of the rules are not followed any more.")
+            await asyncio.wait([serving, *ends], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in ends:
+                each.cancel()
+
+    async def _leave(self, seconds: float) -> None:
+        notice = min(_NOTICE_SECONDS, seconds)
+        await asyncio.sleep(notice)
+        await self._conversions.left(seconds - notice)
 
     def _convert(self, _: str, path: str, body: Body, source: str) -> Answer | Coroutine[Any, Any, Answer]:
         return self._converting.answer(path.removeprefix(_PATH), body, source)
@@ -210,23 +245,28 @@ class Webhook:
                 return self._readyz()
             case "/metrics":
                 self._metrics.problems.set(len(self._rules.problems))
+                self._metrics.stale.set(self._rules.unseen()[0])
                 self._metrics.connections_are(self._conversions.accepted)
                 headers = f"Content-Type: {self._metrics.content_type}\r\n"
                 return Answer(self._metrics.exposition(), headers=headers.encode())
         return Answer(b"not found\n", 404)
 
     def _readyz(self) -> Answer:
+        if self._broken:
+            return Answer(f"{self._broken}\n".encode(), 503)
         if self._conversions.draining:
             return Answer(b"stopping\n", 503)
-        if not self._started:
-            return Answer(b"the rules are not compiled yet\n", 503)
         rules = self._rules
+        seconds, why = rules.unseen()
+        if not self._loaded.is_set():
+            return Answer(f"the rules are not compiled yet: {why}\n".encode(), 503)
         unserved = sorted(rules.problems.keys() - rules.conversions.keys())
         if unserved:
             return Answer("".join(f"{each}: {rules.problems[each]}\n" for each in unserved).encode(), 503)
         if rules.conversions and not self._listening:
             return Answer(f"waiting for {self._options.certificate}\n".encode(), 503)
-        return Answer(f"converting {', '.join(sorted(rules.conversions)) or 'nothing'}\n".encode())
+        stale = f"; changes of the rules may have been missed for {seconds:.0f} s: {why}" if why else ""
+        return Answer(f"converting {', '.join(sorted(rules.conversions)) or 'nothing'}{stale}\n".encode())
 
 
 def _affordable(limits: Limits) -> int:
@@ -252,11 +292,16 @@ def _gate(method: str, path: str) -> Answer | None:
     return None
 
 
-async def run_webhook(options: Options, rules: Rules) -> None:
-    """Run until SIGTERM or SIGINT. Raises as `Webhook.run` does."""
+async def run_webhook(options: Options, rules: Rules) -> int:
+    """Run until SIGTERM or SIGINT (0), or a task ends that must not (1). Raises as `Webhook.run`."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     sslproto.SSLProtocol.max_size = _TLS_BUFFER_BYTES
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await Webhook(options, rules).run(stop)
+    try:
+        await Webhook(options, rules).run(stop)
+    except TaskEnded as error:
+        _log.error("A task ended, exiting for a fresh start: %s", error, exc_info=error.__cause__)
+        return 1
+    return 0

@@ -3,12 +3,14 @@
 import asyncio
 import resource
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from crdkeeper.cluster.transport.connection import ConfigurationError
 from crdkeeper.cluster.transport.tls import verifying
+from crdkeeper.supervision import TaskEnded
 from crdkeeper.webhook import server
 from crdkeeper.webhook.http.types import Limits
 from crdkeeper.webhook.rules.rulebook import RuleBook
@@ -21,15 +23,35 @@ AUTHORITY = Authority()
 REQUEST = b"POST /convert/unknown.example.com HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}"
 
 
+class Files(RuleBook):
+    """Rules of no files that end when a test says so, and that may be behind."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+        self.end = asyncio.Event()
+        self.behind = (0.0, "")
+
+    async def run(self, loaded: Callable[[], None]) -> None:
+        loaded()
+        await self.end.wait()
+        raise ConfigurationError("no token")
+
+    def unseen(self) -> tuple[float, str]:
+        return self.behind
+
+
 class Served:
     """A webhook at work, and its files."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.stop = asyncio.Event()
+        self.rules = Files()
         issued = AUTHORITY.issue()
         self.replace(issued.certificate, issued.key)
         self.trusts = verifying(ca_data=AUTHORITY.pem.decode())
+        self.webhook = Webhook(options, self.rules)
+        self.running = asyncio.create_task(self.webhook.run(self.stop))
 
     def replace(self, certificate: bytes, key: bytes) -> None:
         self.options.certificate.write_bytes(certificate)
@@ -47,6 +69,25 @@ class Served:
         finally:
             writer.transport.abort()
 
+    async def probe(self, path: str) -> bytes:
+        """What the probes' port answers; nothing if nobody does."""
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.options.probe_port)
+        except OSError:
+            return b""
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+        return answer
+
+    async def until_ready(self, says: bytes) -> None:
+        """Returns once /readyz answers with that."""
+
+        async def so() -> bool:
+            return says in await self.probe("/readyz")
+
+        await eventually(so)
+
 
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
@@ -61,7 +102,6 @@ async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         probe_port=ports.take(),
     )
     served = Served(options)
-    running = asyncio.create_task(Webhook(options, RuleBook(())).run(served.stop))
 
     async def listens() -> bool:
         try:
@@ -73,8 +113,41 @@ async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     yield served
     served.stop.set()
     async with asyncio.timeout(30):
-        await running
+        await asyncio.wait({served.running})
     ports.close()
+
+
+async def test_rules_that_are_not_followed_any_more_end_it_once_its_clients_have_left(served: Served) -> None:
+    reader, writer = await served.connect()
+    served.rules.end.set()
+    await served.until_ready(b"rules: ConfigurationError('no token')")
+    writer.write(REQUEST)
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 404 ")
+    await reader.read()
+    writer.close()
+    with pytest.raises(TaskEnded, match="no token"):
+        await asyncio.wait_for(served.running, 30)
+
+
+async def test_a_port_that_serves_no_more_ends_it_at_once(served: Served) -> None:
+    _, writer = await served.connect()
+    for task in served.webhook._conversions._tasks:
+        task.cancel()
+    with pytest.raises(TaskEnded, match="conversions: it was cancelled"):
+        await asyncio.wait_for(served.running, 30)
+    writer.close()
+
+
+async def test_it_serves_on_while_changes_of_the_rules_may_be_missed(served: Served) -> None:
+    await served.until_ready(b"200 OK")
+    served.rules.behind = (12.0, "503 : away")
+    answer = await served.probe("/readyz")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert answer.endswith(b"may have been missed for 12 s: 503 : away\n")
+    assert b"crdkeeper_conversion_rules_stale_seconds 12.0" in await served.probe("/metrics")
+    served.rules.behind = (0.0, "")
+    assert b"missed" not in await served.probe("/readyz")
+    assert b"crdkeeper_conversion_rules_stale_seconds 0.0" in await served.probe("/metrics")
 
 
 async def test_files_that_do_not_fit_together_leave_the_old_certificate_in_use(
@@ -101,18 +174,7 @@ async def test_a_client_that_is_connected_can_still_ask_before_the_end(served: S
     """To close first would cross with a request that is on its way, which an API server does not repeat."""
     reader, writer = await served.connect()
     served.stop.set()
-
-    async def draining() -> bool:
-        try:
-            probe, other = await asyncio.open_connection("127.0.0.1", served.options.probe_port)
-        except OSError:
-            return False
-        other.write(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        answer = await probe.read()
-        other.close()
-        return b"stopping" in answer
-
-    await eventually(draining)
+    await served.until_ready(b"stopping")
     await asyncio.sleep(4 * server._NOTICE_SECONDS)
     assert not reader.at_eof()
     writer.write(REQUEST)

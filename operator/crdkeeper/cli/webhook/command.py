@@ -2,6 +2,7 @@
 
 import logging
 import ssl
+import sys
 from pathlib import Path
 
 import click
@@ -91,6 +92,7 @@ def webhook(
     )
     try:
         source = RuleBook(rules) if rules else ClusterRules(Connection(kubeconfig, context), namespace)
-        run_async(run_webhook(options, source))
+        status = run_async(run_webhook(options, source))
     except (OSError, ssl.SSLError, ValueError) as error:
         raise Trouble(f"cannot serve: {error}") from error
+    sys.exit(status)

@@ -39,9 +39,9 @@ class Converting:
         self._slow: dict[str, tuple[int, float]] = {}
         """By CRD the size of the smallest request that took long, and until when that counts."""
 
-    async def close(self) -> None:
-        """End the worker."""
-        await self._worker.close()
+    async def run(self) -> None:
+        """Do what takes long, until cancelled: without this it is refused."""
+        await self._worker.run()
 
     def answer(self, name: str, body: Body, source: str) -> Answer | Coroutine[Any, Any, Answer]:
         """The answer to a request from that address for the CRD of that name."""

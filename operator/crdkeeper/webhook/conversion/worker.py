@@ -50,7 +50,6 @@ class Worker:
         self._waiting: list[_Job] = []
         self._turns: dict[str, float] = {}
         """When each source that waits had its last turn."""
-        self._task: asyncio.Task[None] | None = None
         self._come = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
 
@@ -62,8 +61,6 @@ class Worker:
         if len(self._waiting) > _MOST_WAITING:
             self._drop(gives_way(self._waiting))
         self._come.set()
-        if self._task is None:
-            self._task = loop.create_task(self._run())
         timer = loop.call_later(_WAIT_SECONDS, self._drop, job)
         try:
             return await job.answer
@@ -72,19 +69,8 @@ class Worker:
             if job in self._waiting:
                 self._waiting.remove(job)
 
-    async def close(self) -> None:
-        """End the process."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
-
-    def _drop(self, job: _Job | None) -> None:
-        if job is not None and job in self._waiting:
-            self._waiting.remove(job)
-            if not job.answer.done():
-                job.answer.set_exception(Busy())
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Work until cancelled; then all that wait get Busy, or WorkerFailed, and the process is ended."""
         try:
             while True:
                 while self._waiting:
@@ -92,14 +78,20 @@ class Worker:
                 self._turns.clear()
                 self._come.clear()
                 try:
-                    async with asyncio.timeout(_IDLE_SECONDS):
+                    async with asyncio.timeout(_IDLE_SECONDS if self._process else None):
                         await self._come.wait()
                 except TimeoutError:
-                    if not self._waiting:
-                        return
+                    await self._end()
         finally:
-            self._task = None
+            for each in list(self._waiting):
+                self._drop(each)
             await self._end()
+
+    def _drop(self, job: _Job | None) -> None:
+        if job is not None and job in self._waiting:
+            self._waiting.remove(job)
+            if not job.answer.done():
+                job.answer.set_exception(Busy())
 
     def _next(self) -> _Job:
         """The one of the source whose last turn is longest ago, so that nobody waits for all of another."""
@@ -109,22 +101,21 @@ class Worker:
         return job
 
     async def _work(self, job: _Job) -> None:
-        failure: Exception
+        failure: Exception = WorkerFailed()
         try:
             async with asyncio.timeout(_WORK_SECONDS):
                 reply = await self._asked(job)
+            if not job.answer.done():  # its client may be gone
+                job.answer.set_result(reply)
         except BadReview as error:
             failure = error
-        except (OSError, EOFError, TimeoutError) as error:
+        except Exception as error:
+            # Whatever one request makes of the worker, the process that serves all others goes on.
             _log.error("The worker failed (%s); another one begins.", type(error).__name__)
             await self._end()
-            failure = WorkerFailed()
-        else:
+        finally:
             if not job.answer.done():
-                job.answer.set_result(reply)
-            return
-        if not job.answer.done():  # its client may be gone
-            job.answer.set_exception(failure)
+                job.answer.set_exception(failure)
 
     async def _asked(self, job: _Job) -> Reply:
         if self._process is None:

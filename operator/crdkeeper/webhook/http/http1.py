@@ -79,6 +79,7 @@ class Http1Server:
         self._one_less = asyncio.Event()
         self._listener: socket.socket | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._stopping = False
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
         """Listen. Raises OSError if the port cannot be had."""
@@ -97,9 +98,16 @@ class Http1Server:
             raise RuntimeError("not started")
         return int(self._listener.getsockname()[1])
 
+    async def served(self) -> None:
+        """Return only if it serves no more although nobody has called `stop`. Raises what it ended by."""
+        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        if self._stopping:
+            await asyncio.Event().wait()
+        done.pop().result()
+
     async def stop(self, seconds: float) -> None:
         """Take no more connections, let those at work finish for so long, and close all."""
-        self.draining = True
+        self.draining = self._stopping = True
         for task in self._tasks[1:]:
             task.cancel()
         if self._listener is not None:

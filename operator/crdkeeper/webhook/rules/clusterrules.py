@@ -8,7 +8,7 @@ damaged or deleted never takes away one that serves.
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from crdkeeper.apiserver.dnsnames import subdomain_errors
@@ -16,10 +16,9 @@ from crdkeeper.cluster.resources.versionconversions import BUNDLE_SELECTOR, bund
 from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, ApiError, Client, Unreachable, find
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.cluster.transport.namespaces import Home, look_home, until_uninstalled
-from crdkeeper.cluster.transport.watches import watch
+from crdkeeper.cluster.transport.watches import follow
 from crdkeeper.core.conversion.bundle import BadBundle, digest, unpacked
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
-from crdkeeper.core.migration.pace import backoff
 from crdkeeper.webhook.rules.rulebook import Served
 
 _log = logging.getLogger(__name__)
@@ -40,7 +39,8 @@ class ClusterRules:
         self._connection = connection
         self._namespace = namespace
         self._client: Client | None = None
-        self._version = ""
+        self._heard = time.monotonic()
+        self._trouble = "the API server has not answered yet"
         self._seen: dict[str, str] = {}
         """The resourceVersions of bundles by name."""
         self._looking: asyncio.Task[None] | None = None
@@ -49,41 +49,29 @@ class ClusterRules:
         self._at_home = False
         """Whether our namespace could be looked at."""
 
-    async def start(self) -> None:
-        """Compile all bundles; tries until the API server gives them out."""
-        failures = 0
-        while True:
-            try:
-                await self._load()
-                self._at_home = await self._look_home() is Home.STANDS
-                return
-            except (ApiError, Unreachable, ConfigurationError) as error:
-                wait = backoff(failures, 0.2, 5.0)
-                failures += 1
-                _log.warning("The rules cannot be read: %s; trying again in %.1f s", error, wait)
-                await asyncio.sleep(wait)
+    async def run(self, loaded: Callable[[], None]) -> None:
+        """Compile all bundles, call `loaded`, and follow their changes until cancelled.
 
-    async def run(self) -> None:
-        """Follow the changes until cancelled."""
-        failures = 0
+        Raises ConfigurationError if there are no credentials at the start, and else as `follow`.
+        """
+        client = await self._connected()
+
+        async def load() -> str:
+            version = await self._load(client)
+            loaded()
+            return version
+
         collection = bundles_path(self._namespace)
-        while True:
-            try:
-                async for type_, found in watch(
-                    await self._connected(), collection, self._version, selector=BUNDLE_SELECTOR
-                ):
-                    failures = 0
-                    await self._saw(type_, found)
-            except (ApiError, Unreachable, ConfigurationError) as error:
-                if not (isinstance(error, ApiError) and error.code == 410):
-                    wait = backoff(failures, 0.2, 30.0)
-                    failures += 1
-                    _log.warning("The rules cannot be watched: %s; trying again in %.1f s", error, wait)
-                    await asyncio.sleep(wait)
-                try:
-                    await self._load()
-                except (ApiError, Unreachable) as again:
-                    _log.warning("The rules cannot be read: %s", again)
+        await follow(client, collection, load, self._saw, selector=BUNDLE_SELECTOR, heard=self._hear)
+
+    def unseen(self) -> tuple[float, str]:
+        """As Rules: changes may have been missed since the API server was last heard."""
+        return (time.monotonic() - self._heard, self._trouble) if self._trouble else (0.0, "")
+
+    def _hear(self, trouble: str) -> None:
+        self._trouble = trouble
+        if not trouble:
+            self._heard = time.monotonic()
 
     async def look_again(self, name: str) -> None:
         """Look for new bundles: the watch may be behind the API server that asks for this one.
@@ -104,6 +92,11 @@ class ClusterRules:
             await asyncio.wait({self._looking}, timeout=max(0.0, self._looked + _LOOK_SECONDS - now))
         finally:
             self._waiting -= 1
+
+    async def close(self) -> None:
+        """End the connections to the API server."""
+        if self._client is not None:
+            await self._client.__aexit__(None, None, None)
 
     async def uninstalled(self) -> None:
         """Return only when our namespace is being removed."""
@@ -138,19 +131,29 @@ class ClusterRules:
             self._client = client
         return self._client
 
-    async def _load(self) -> None:
-        client = await self._connected()
-        path = f"{bundles_path(self._namespace)}?labelSelector={BUNDLE_SELECTOR}"
-        listed = await client.request("GET", path)
+    async def _load(self, client: Client) -> str:
+        listed = await client.request(
+            "GET", f"{bundles_path(self._namespace)}?labelSelector={BUNDLE_SELECTOR}"
+        )
+        names = {each["metadata"]["name"] for each in listed["items"]}
+        for name in self._seen.keys() - names:
+            self._lost(name)
         for each in listed["items"]:
             await self._saw("ADDED", each)
-        self._version = listed["metadata"]["resourceVersion"]
+        if not self._at_home:
+            self._at_home = await look_home(client, self._namespace) is Home.STANDS
+        version: str = listed["metadata"]["resourceVersion"]
+        return version
+
+    def _lost(self, name: str) -> None:
+        del self._seen[name]
+        _log.warning("%s: its rules are gone; they serve until this process ends.", name)
 
     async def _saw(self, type_: str, found: Mapping[str, Any]) -> None:
         name = found["metadata"]["name"]
         if type_ == "DELETED":
-            self._seen.pop(name, None)
-            _log.warning("%s: its rules are gone; they serve until this process ends.", name)
+            if name in self._seen:
+                self._lost(name)
             return
         self._seen[name] = found["metadata"]["resourceVersion"]
         content = bundle_of(found)
@@ -161,9 +164,17 @@ class ClusterRules:
         try:
             served = await asyncio.to_thread(_compiled, content)
         except BadBundle as error:
+            problem = str(error)
+        except Exception as error:
+            # Whatever is in one bundle, the others serve.
+            _log.exception("%s: its rules cannot be compiled", name)
+            problem = f"the rules cannot be compiled ({type(error).__name__})"
+        else:
+            problem = ""
+        if problem:
             kept = " The rules from before go on serving." if known is not None else ""
-            _log.error("%s: %s.%s", name, error, kept)
-            self.problems[name] = str(error)
+            _log.error("%s: %s.%s", name, problem, kept)
+            self.problems[name] = problem
             return
         self.conversions[name] = served
         self.problems.pop(name, None)

@@ -5,7 +5,7 @@ Rules that do not compile never replace rules that do.
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -44,17 +44,20 @@ class Rules(Protocol):
     problems: dict[str, str]
     """Of rules that do not serve, or not as they are now: by name or file, why."""
 
-    async def start(self) -> None:
-        """Return once all rules that there are have been compiled, or found not to compile."""
+    async def run(self, loaded: Callable[[], None]) -> None:
+        """Compile all rules that there are, call `loaded`, and follow their changes until cancelled."""
 
-    async def run(self) -> None:
-        """Follow the changes until cancelled."""
+    def unseen(self) -> tuple[float, str]:
+        """For how many seconds changes may have been missed, and why; 0 and nothing while they are seen."""
 
     async def look_again(self, name: str) -> None:
         """An API server asks for a CRD that is not here: it may know of the rules sooner than we do."""
 
     async def uninstalled(self) -> None:
         """Return only when the whole installation is being removed, rules and all."""
+
+    async def close(self) -> None:
+        """Give up what it holds; it is not used any more."""
 
 
 @dataclass(slots=True)
@@ -66,15 +69,17 @@ class RuleBook:
     problems: dict[str, str] = field(default_factory=dict)
     _seen: str = ""
 
-    async def start(self) -> None:
-        """Read the files."""
+    async def run(self, loaded: Callable[[], None]) -> None:
+        """Read the files, call `loaded`, and read them again when they change, until cancelled."""
         self.refresh()
-
-    async def run(self) -> None:
-        """Read the files again when they change, until cancelled."""
+        loaded()
         while True:
             await asyncio.sleep(_REFRESH_SECONDS)
             await asyncio.to_thread(self.refresh)
+
+    def unseen(self) -> tuple[float, str]:
+        """Nothing: the files are there or not."""
+        return 0.0, ""
 
     async def look_again(self, name: str) -> None:
         """The files are looked at often enough."""
@@ -82,6 +87,9 @@ class RuleBook:
     async def uninstalled(self) -> None:
         """Never returns: files know of no installation."""
         await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        """Nothing is held."""
 
     def refresh(self) -> bool:
         """Read the files if they changed since the last time; returns whether they did."""

@@ -4,7 +4,8 @@ import asyncio
 import io
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 import orjson
@@ -74,13 +75,24 @@ def review(count: int) -> bytes:
     )
 
 
+@asynccontextmanager
+async def working(run: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    task = asyncio.create_task(run)
+    try:
+        yield
+    finally:
+        assert not task.done()
+        task.cancel()
+        await asyncio.wait({task})
+
+
 @pytest.fixture
 async def converting() -> Any:
     rules = RuleBook(())
     rules.conversions[NAME] = SERVED
     made = Converting(rules, Metrics())
-    yield made
-    await made.close()
+    async with working(made.run()):
+        yield made
 
 
 def pairs(answer: Answer) -> int:
@@ -155,8 +167,16 @@ def test_a_limit_counts_for_one_piece_of_work_only() -> None:
         sum(range(3_000_000))  # nothing rings any more
 
 
-async def test_a_worker_that_does_not_answer_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    workers = Worker()
+@pytest.fixture
+async def workers() -> AsyncIterator[Worker]:
+    made = Worker()
+    async with working(made.run()):
+        yield made
+
+
+async def test_a_worker_that_does_not_answer_is_replaced(
+    workers: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert (await workers.convert(SERVED, review(FEW), HERE)).objects == 1
     assert workers._process is not None
     os.kill(workers._process.pid, signal.SIGSTOP)
@@ -167,19 +187,26 @@ async def test_a_worker_that_does_not_answer_is_replaced(monkeypatch: pytest.Mon
     assert (await workers.convert(SERVED, review(FEW), HERE)).objects == 1
     with pytest.raises(BadReview):
         await workers.convert(SERVED, b"{}", HERE)
-    await workers.close()
 
 
-async def test_a_worker_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_that_nobody_needs_ends(workers: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "_IDLE_SECONDS", 0.05)
-    workers = Worker()
     await workers.convert(SERVED, review(FEW), HERE)
     process = workers._process
     assert process is not None
     async with asyncio.timeout(10.0):
         await process.wait()
     assert (await workers.convert(SERVED, review(FEW), HERE)).objects == 1
-    await workers.close()
+
+
+async def test_a_worker_that_talks_nonsense_fails_one_request_only(
+    workers: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orjson, "loads", lambda _: {})
+    with pytest.raises(WorkerFailed):
+        await workers.convert(SERVED, review(FEW), HERE)
+    monkeypatch.undo()
+    assert (await workers.convert(SERVED, review(FEW), HERE)).objects == 1
 
 
 class Held(Worker):
@@ -199,8 +226,22 @@ class Held(Worker):
 @pytest.fixture
 async def held() -> Any:
     made = Held()
-    yield made
-    await made.close()
+    async with working(made.run()):
+        yield made
+
+
+async def test_who_waits_when_it_ends_has_an_answer() -> None:
+    held = Held()
+    run = asyncio.create_task(held.run())
+    first = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
+    await _until(lambda: held.turns == [HERE])
+    second = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
+    await asyncio.sleep(0)
+    run.cancel()
+    with pytest.raises(WorkerFailed):
+        await first
+    with pytest.raises(Busy):
+        await second
 
 
 async def test_each_source_has_its_turn(held: Held) -> None:

@@ -1,22 +1,25 @@
-"""Names that are not known, at /convert: what anybody may ask for, and what the API server hears of it."""
+"""The rules of a cluster: how they follow their bundles, and what anybody may ask for by names not known."""
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import orjson
 import pytest
 from aiohttp import web
 
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.cluster.resources.versionconversions import BUNDLE_KEY, BUNDLE_SELECTOR
-from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.cluster.transport.client import Answer, ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.core.conversion.bundle import packed
 from crdkeeper.webhook.rules import clusterrules
 from crdkeeper.webhook.rules.clusterrules import ClusterRules
+from tests import virtualtime
 from tests.benchmark import conversionsubject as subject
 from tests.unit.cluster.transport.localserver import Handler, LocalServer, json, kubeconfig, serving
 
@@ -40,13 +43,13 @@ async def started(directory: Path, *answers: Handler) -> AsyncIterator[tuple[Loc
     """Rules that have found no bundle at first, and the server that answers so from then on."""
     async with serving(EMPTY) as server:
         rules = ClusterRules(Connection(kubeconfig(directory, server.url)), "here")
-        await rules.start()
+        await rules._load(await rules._connected())
         server.requests.clear()
         server.answers = list(answers)
         try:
             yield server, rules
         finally:
-            await (await rules._connected()).__aexit__(None, None, None)
+            await rules.close()
 
 
 async def test_all_names_together_make_one_request(tmp_path: Path) -> None:
@@ -103,3 +106,156 @@ async def test_new_rules_are_found_before_the_watch_tells_of_them(tmp_path: Path
             f"{PATH}?labelSelector={BUNDLE_SELECTOR}",
             f"{PATH}/{NAME}",
         ]
+
+
+class Cluster:
+    """An API server at the client's request: its bundles, and what a watch tells of them."""
+
+    def __init__(self, *bundles: dict[str, Any]) -> None:
+        self.bundles = list(bundles)
+        self.away: Exception | None = None
+        self.tells: asyncio.Queue[dict[str, Any] | Exception] = asyncio.Queue()
+
+    async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        assert (method, path) == ("GET", f"{PATH}?labelSelector={BUNDLE_SELECTOR}")
+        if self.away is not None:
+            raise self.away
+        return {"metadata": {"resourceVersion": "5"}, "items": self.bundles}
+
+    async def send(self, method: str, path: str) -> Answer:
+        assert (method, path) == ("GET", "/api/v1/namespaces/here")
+        return Answer(200, b'{"metadata": {}}')
+
+    async def lines(self, path: str) -> AsyncIterator[bytes]:
+        assert path.startswith(f"{PATH}?watch=true")
+        while True:
+            told = await self.tells.get()
+            if isinstance(told, Exception):
+                raise told
+            yield orjson.dumps(told)
+
+    def tell(self, type_: str, found: dict[str, Any]) -> None:
+        self.tells.put_nowait({"type": type_, "object": found})
+
+    def play(self, story: Callable[[ClusterRules], Coroutine[Any, Any, None]]) -> None:
+        """Have rules follow this, and end once the story has been told."""
+
+        async def main() -> None:
+            rules, loaded = ClusterRules(Connection(), "here"), asyncio.Event()
+            rules._client = cast(Client, self)
+            running = asyncio.create_task(rules.run(loaded.set))
+            telling = asyncio.create_task(story(rules))
+            await asyncio.wait({running, telling}, return_when=asyncio.FIRST_COMPLETED)
+            for each in (running, telling):
+                if each.done():
+                    each.result()
+                each.cancel()
+            await asyncio.wait({running, telling})
+
+        virtualtime.run(main())
+
+
+def changed(content: bytes = b"rubbish", version: str = "8") -> dict[str, Any]:
+    found = config_map()
+    found["metadata"]["resourceVersion"] = version
+    found["binaryData"][BUNDLE_KEY] = base64.b64encode(content).decode()
+    return found
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Virtual time stands still while a thread compiles."""
+
+    async def to_thread(work: Callable[..., Any], *arguments: Any) -> Any:
+        return work(*arguments)
+
+    monkeypatch.setattr(asyncio, "to_thread", to_thread)
+
+
+@pytest.mark.parametrize("away", [Unreachable("away"), ApiError(403, {}), ApiError(401, {})])
+def test_rules_serve_on_while_the_api_server_refuses_and_are_current_after_that(away: Exception) -> None:
+    cluster = Cluster(config_map())
+
+    async def story(rules: ClusterRules) -> None:
+        await asyncio.sleep(1.0)
+        assert rules.conversions.keys() == {NAME}
+        assert rules.unseen() == (0.0, "")
+        cluster.away = away
+        cluster.tells.put_nowait(ApiError(410, {}))
+        await asyncio.sleep(300.0)
+        assert rules.conversions.keys() == {NAME}
+        assert rules.unseen()[1] == str(away)
+        cluster.away, cluster.bundles = None, [changed()]
+        await asyncio.sleep(60.0)
+        assert rules.unseen() == (0.0, "")
+        assert rules.problems.keys() == rules.conversions.keys() == {NAME}
+
+    cluster.play(story)
+
+
+def test_credentials_that_are_refused_for_long_end_it() -> None:
+    cluster = Cluster(config_map())
+
+    async def story(rules: ClusterRules) -> None:
+        await asyncio.sleep(1.0)
+        cluster.away = ConfigurationError("no token")
+        cluster.tells.put_nowait(ApiError(401, {}))
+        await asyncio.sleep(500.0)
+        assert rules.conversions.keys() == {NAME}
+        await asyncio.sleep(500.0)
+
+    with pytest.raises(ConfigurationError):
+        cluster.play(story)
+
+
+def test_what_is_deleted_serves_on_and_what_is_made_again_is_read(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = Cluster(config_map())
+
+    async def story(rules: ClusterRules) -> None:
+        await asyncio.sleep(1.0)
+        before = rules.conversions[NAME]
+        cluster.tell("DELETED", config_map())
+        cluster.tell("DELETED", config_map())
+        await asyncio.sleep(1.0)
+        assert rules.conversions[NAME] is before
+        cluster.tell("ADDED", changed())
+        await asyncio.sleep(1.0)
+        assert rules.conversions[NAME] is before
+        assert rules.problems.keys() == {NAME}
+        cluster.tell("MODIFIED", config_map())
+        await asyncio.sleep(1.0)
+        assert rules.problems == {}
+
+    cluster.play(story)
+    assert caplog.text.count("its rules are gone") == 1
+
+
+def test_what_was_deleted_unseen_is_noticed_and_serves_on(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = Cluster(config_map())
+
+    async def story(rules: ClusterRules) -> None:
+        await asyncio.sleep(1.0)
+        cluster.bundles = []
+        cluster.tells.put_nowait(ApiError(410, {}))
+        await asyncio.sleep(60.0)
+        assert rules.conversions.keys() == {NAME}
+
+    cluster.play(story)
+    assert caplog.text.count("its rules are gone") == 1
+
+
+def test_a_bundle_that_the_compiler_cannot_take_is_a_problem_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def compile_conversion(*_: Any) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(clusterrules, "compile_conversion", compile_conversion)
+    cluster = Cluster(config_map())
+
+    async def story(rules: ClusterRules) -> None:
+        await asyncio.sleep(1.0)
+        assert rules.problems == {NAME: "the rules cannot be compiled (RecursionError)"}
+        monkeypatch.undo()
+
+    cluster.play(story)
