@@ -1,4 +1,4 @@
-"""DefinitionPolicy: which CRDs get what by themselves."""
+"""DefinitionPolicy: which CRDs are managed automatically, and how."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -21,7 +21,7 @@ class LabelSelectorRequirement(ApiModel):
 
 
 class LabelSelector(ApiModel):
-    """Selects by labels (metav1.LabelSelector); empty selects all."""
+    """Selects by labels (metav1.LabelSelector). An empty selector selects everything."""
 
     match_labels: dict[str, str] = Field(default_factory=dict)
     match_expressions: Annotated[
@@ -30,38 +30,39 @@ class LabelSelector(ApiModel):
 
 
 class MigrationPolicy(ApiModel):
-    """What happens when a selected CRD has stored versions other than its storage version."""
+    """What to do when a selected CRD has stored versions other than its storage version."""
 
     mode: Literal["Automatic", "Plan", "Disabled"] = "Automatic"
-    """Automatic migrates; Plan only makes a dry run and reports; Disabled does nothing."""
+    """Automatic migrates the objects. Plan reports the result of a dry run. Disabled does nothing."""
     template: Annotated[MigrationTemplate, Field(default_factory=MigrationTemplate)]
-    """How the migrations are run."""
+    """How to run the migrations."""
 
 
 class DefinitionPolicySpec(ApiModel):
-    """Which CRDs are selected, and what is done for them. A CRD must match both selector and groups."""
+    """Which CRDs to select, and what to do for them. A CRD must match both selector and groups."""
 
     selector: Annotated[LabelSelector, Field(default_factory=LabelSelector)]
-    """Selects CRDs by their labels; empty selects all."""
+    """Selects CRDs by their labels. An empty selector selects all CRDs."""
     groups: Annotated[
         list[Annotated[str, Field(max_length=253)]],
         Field(default_factory=lambda: ["*"], min_length=1, max_length=64, json_schema_extra=_SET),
     ]
     """API groups as shell globs, such as `*.example.com`."""
     storage_migration: Annotated[MigrationPolicy, Field(default_factory=MigrationPolicy)]
+    """Whether and how to migrate the objects of the selected CRDs."""
 
 
 class DefinitionPolicyStatus(ApiModel):
-    """What the policy selects at present."""
+    """The CRDs that the policy currently selects."""
 
     observed_generation: Annotated[int, Field(json_schema_extra={"format": "int64"})] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     selected: int = 0
-    """CRDs that this policy governs; where several match, the oldest policy governs."""
+    """Number of CRDs that this policy governs. If several policies match a CRD, the oldest one governs it."""
     outdated: int = 0
-    """Of those, CRDs whose storedVersions hold more than the storage version."""
+    """Number of those whose status.storedVersions lists more than the storage version."""
     failing: int = 0
-    """Of those, CRDs whose migration does not succeed."""
+    """Number of those whose migration is failing."""
 
 
 def _ready(path: str) -> str:
@@ -69,7 +70,7 @@ def _ready(path: str) -> str:
 
 
 class DefinitionPolicy(Kind):
-    """Says which CRDs (by labels and groups) crdkeeper looks after by itself, and how."""
+    """Selects CRDs, by labels and API groups, for crdkeeper to manage automatically."""
 
     plural: ClassVar[str] = "definitionpolicies"
     short_names: ClassVar[tuple[str, ...]] = ("defpol",)

@@ -1,4 +1,4 @@
-"""DefinitionReport: what is wrong with a CRD, why, and what to do; one for each, made by the operator."""
+"""DefinitionReport: what is wrong with a CRD, why, and what to do. The operator writes one for each CRD."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -11,58 +11,59 @@ _MAP_BY_TYPE: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-l
 _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 
 FINDINGS_SHOWN = 50
-"""How many findings status lists; status.findingCounts counts them all."""
+"""The most findings that status lists; status.findingCounts counts all of them."""
 
 Severity = Literal["Refused", "Error", "Warning", "Note", "Unchecked"]
-"""Of a finding, the worst first."""
+"""Severities of findings, worst first."""
 SEVERITIES: tuple[Severity, ...] = ("Refused", "Error", "Warning", "Note", "Unchecked")
 
 
 class Finding(ApiModel):
-    """What the linter says of one field of the CRD."""
+    """A problem that the linter found in the CRD."""
 
     severity: Severity
-    """Refused: the API server would refuse the CRD for it if the CRD were created now. Error: it is accepted
-    and cannot work. Warning: somebody will stumble over it. Unchecked: only the API server can tell."""
+    """Refused: the API server would reject this CRD if it were created now. Error: the API server accepts
+    it, but it cannot work. Warning: it is likely to cause trouble. Note: a matter of style.
+    Unchecked: only the API server can check it."""
     id: str
-    """Names the rule in the documentation of `crdkeeper lint`."""
+    """ID of the rule, as in the documentation of `crdkeeper lint`."""
     path: str
-    """The field, as the API server names it."""
+    """Path of the field, in the API server's notation."""
     message: str
 
 
 class FindingCounts(ApiModel):
-    """How many findings there are, also of those that status.findings has no room for."""
+    """Number of findings by severity, including those not listed in status.findings."""
 
     total: int = 0
-    """Those that ask for something: refused, errors and warnings."""
+    """Findings that need attention: refused, errors and warnings."""
     refused: int = 0
     errors: int = 0
     warnings: int = 0
     notes: int = 0
-    """Matters of taste; `crdkeeper lint --all` lists them."""
+    """Matters of style. `crdkeeper lint --all` lists them."""
     unchecked: int = 0
-    """Checks that only the API server can make."""
+    """Findings that only the API server can confirm."""
 
 
 class DefinitionReportStatus(ApiModel):
-    """What is the case. All of it is written by the operator, and again if somebody else changes it."""
+    """The state of the CRD. The operator writes it, and overwrites changes made by others."""
 
     observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
     """The metadata.generation of the report itself."""
     definition_generation: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """The metadata.generation of the CRD that was looked at."""
+    """The metadata.generation of the CRD that this report describes."""
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
-    """Ready sums up the others. What each reason means and what to do about it is in docs/reports.md."""
+    """Ready summarizes the other conditions. docs/reports.md explains each reason and what to do about it."""
     storage_version: str = ""
-    """The version in which the API server writes objects."""
+    """The version in which the API server stores objects."""
     stored_versions: Annotated[list[str], Field(default_factory=list, json_schema_extra=_ATOMIC)]
-    """The versions in which objects may be stored: status.storedVersions of the CRD."""
+    """The versions in which objects may be stored: the CRD's status.storedVersions."""
     findings: Annotated[list[Finding], Field(default_factory=list, json_schema_extra=_ATOMIC)]
     """The worst findings of `crdkeeper lint`, without notes."""
     finding_counts: Annotated[FindingCounts, Field(default_factory=FindingCounts)]
     assessed: str = ""
-    """Tells the operator whether findings are those of the CRD as it is, found by its own version."""
+    """For the operator: identifies the CRD and the operator version that the findings belong to."""
 
 
 def _ready(path: str) -> str:
@@ -70,7 +71,7 @@ def _ready(path: str) -> str:
 
 
 class DefinitionReport(Kind):
-    """Says how a CustomResourceDefinition is; it has the CRD's name, is owned by it and goes with it."""
+    """Reports the state of the CustomResourceDefinition of the same name, which owns the report."""
 
     plural: ClassVar[str] = "definitionreports"
     short_names: ClassVar[tuple[str, ...]] = ("defrep",)

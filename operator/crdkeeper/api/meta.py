@@ -53,22 +53,22 @@ def immutable(field: str) -> dict[str, Any]:
 
 
 class Condition(ApiModel):
-    """One aspect of an object's state (metav1.Condition)."""
+    """One aspect of the object's current state (metav1.Condition)."""
 
     type: Annotated[str, Field(max_length=316)]
-    """CamelCase name of the aspect."""
+    """CamelCase name of the condition."""
     status: ConditionStatus
     """True, False or Unknown."""
     observed_generation: Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})] = 0
-    """The metadata.generation that the condition was derived from."""
+    """The metadata.generation that the condition was set for."""
     last_transition_time: Time
-    """When status last changed."""
+    """When the status last changed."""
     reason: Annotated[
         str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
     ]
-    """CamelCase word for the cause, fit for scripts."""
+    """Machine-readable CamelCase reason for the status."""
     message: Annotated[Message, Field(max_length=32768)]
-    """One or more full sentences for a person: what is the case, and what to do about it."""
+    """Human-readable explanation: what the state is, and what to do about it."""
 
 
 def find_condition(conditions: Iterable[Condition], type_: str) -> Condition | None:

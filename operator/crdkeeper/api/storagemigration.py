@@ -1,4 +1,4 @@
-"""StorageMigration: rewrite all objects of a resource at its storage version and trim storedVersions."""
+"""StorageMigration: rewrites all objects of a resource at its storage version and trims storedVersions."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,94 +12,95 @@ _MAP_BY_TYPE: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-l
 _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 
 QUARANTINE_SHOWN = 50
-"""How many refused objects status lists by name; the count is always the full one."""
+"""The most refused objects that status lists by name; progress.quarantined counts all of them."""
 
 
 class GroupResource(ApiModel):
-    """Names a resource as discovery does: plural and API group."""
+    """A resource, named by its plural and API group as in discovery."""
 
     group: Annotated[str, Field(max_length=253, pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$")] = ""
-    """API group; empty for the core group."""
+    """API group. Empty means the core group."""
     resource: Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$")]
-    """Plural name in lower case, such as `certificates`."""
+    """Plural name in lowercase, such as `certificates`."""
 
     def __str__(self) -> str:
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
 class MigrationLimits(ApiModel):
-    """Upper bounds on the load that a migration puts on the API server."""
+    """Limits on the load that a migration puts on the API server."""
 
     max_concurrency: Annotated[int, Field(ge=1, le=256)] = 64
-    """Requests in flight at most; below that, latency and throttling decide."""
+    """Maximum number of requests in flight. Up to this limit, crdkeeper adapts to latency and throttling."""
     max_objects_per_second: Annotated[int | None, Field(ge=1)] = None
-    """Objects written per second at most."""
+    """Maximum number of objects written per second."""
     max_bytes_per_second: Annotated[int | None, Field(ge=1024, json_schema_extra=_INT64)] = None
-    """Bytes of objects written per second at most, by the size of sampled objects."""
+    """Maximum number of bytes written per second, estimated from the size of sampled objects."""
 
 
 class MigrationRetry(ApiModel):
-    """When objects that were refused are tried again."""
+    """When to retry objects that were refused."""
 
     limit: Annotated[int | None, Field(ge=0)] = None
-    """Rounds of retries at most; unset means until all are written."""
+    """Maximum number of retry rounds. If unset, crdkeeper retries until all objects are written."""
     backoff_seconds: Annotated[int, Field(ge=1, le=3600)] = 10
-    """Wait before the first round; doubles with each further round."""
+    """Wait before the first retry round. It doubles with each further round."""
     max_backoff_seconds: Annotated[int, Field(ge=1, le=86400)] = 300
-    """The longest wait between two rounds."""
+    """Maximum wait between two retry rounds."""
 
 
 class MigrationTemplate(ApiModel):
-    """How to migrate: the part of a migration's spec that a policy can also hand out."""
+    """How to migrate. A DefinitionPolicy can set these fields for the migrations that it creates."""
 
     limits: Annotated[MigrationLimits, Field(default_factory=MigrationLimits)]
     retry: Annotated[MigrationRetry, Field(default_factory=MigrationRetry)]
     trim: bool = True
-    """Whether to remove the old versions from the CRD's status.storedVersions once all is proved."""
+    """Whether to remove the old versions from the CRD's status.storedVersions after the proof."""
     managed_fields: Literal["Keep", "Retarget"] = "Keep"
     """Retarget moves entries of metadata.managedFields from other versions to the storage version."""
     verify: Literal["Remaining", "Full"] = "Remaining"
-    """What the second pass writes again: objects not seen rewritten since the start, or all.
+    """What the second pass writes: Remaining writes objects not known to be rewritten, Full writes all.
 
-    With Full a run does its work also if storedVersions holds the storage version only: every object is
-    written once more, as after a change of encryption keys.
+    With Full, every object is rewritten even if storedVersions lists only the storage version. Use it, for
+    example, after you rotate encryption keys.
     """
     settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 65
-    """How long all API servers get to see a new storage version; keep it above their --request-timeout."""
+    """How long to wait for all API servers to see a new storage version. Keep it above their
+    --request-timeout."""
     api_server_leases: Literal["Require", "Ignore"] = "Require"
-    """Whether each API server must renew its identity Lease after the change before anything counts."""
+    """Whether to wait until each API server has renewed its identity Lease after the change."""
     ttl_seconds_after_finished: Annotated[int | None, Field(ge=0)] = None
-    """Delete the migration this long after it succeeded; unset keeps it."""
+    """Delete the migration this long after it succeeds. If unset, it is kept."""
 
 
 class StorageMigrationSpec(MigrationTemplate):
-    """What to migrate and how."""
+    """What to migrate, and how."""
 
     resource: Annotated[GroupResource, Field(json_schema_extra=immutable("resource"))]
-    """The resource whose objects are rewritten; any resource, not only a CRD's."""
+    """The resource to migrate. It can be any resource, not only one defined by a CRD."""
     mode: Annotated[Literal["Execute", "Plan"], Field(json_schema_extra=immutable("mode"))] = "Execute"
-    """Plan tries every write as a server-side dry run and reports what would be refused."""
+    """Execute migrates. Plan tries every write as a server-side dry run and reports what would be refused."""
     suspend: bool = False
-    """Stops the work where it is; set back to false to go on from there."""
+    """Pauses the migration. Set it to false to resume."""
     managed_by: Annotated[str, Field(max_length=63, json_schema_extra=immutable("managedBy"))] = OPERATOR
-    """Who runs the migration: the operator, or `crdkeeper.dev/cli` for `crdkeeper migrate`."""
+    """Who runs the migration: `crdkeeper.dev/operator`, or `crdkeeper.dev/cli` for `crdkeeper migrate`."""
 
 
 class MigrationTarget(ApiModel):
-    """The facts that were pinned at the start; if one changes, the run stops and starts again."""
+    """The state of the resource when the migration started. If it changes, the migration starts over."""
 
     uid: str | None = None
-    """metadata.uid of the CRD; unset for resources that are no CRD's."""
+    """metadata.uid of the CRD. Unset for resources that no CRD defines."""
     generation: Annotated[int | None, Field(json_schema_extra=_INT64)] = None
     """metadata.generation of the CRD."""
     storage_version: str | None = None
-    """The version in which the API server stores; unset where only the server knows."""
+    """The version in which the API server stores objects. Unset if only the server knows it."""
     endpoint_version: str
-    """The served version at which objects are listed and patched."""
+    """The served version used to list and patch objects."""
     stored_versions: Annotated[list[str], Field(default_factory=list, json_schema_extra=_ATOMIC)]
-    """status.storedVersions of the CRD when the run began."""
+    """status.storedVersions of the CRD when the migration started."""
     storage_version_hash: str | None = None
-    """Discovery's storageVersionHash, for resources that are no CRD's."""
+    """storageVersionHash from discovery, for resources that no CRD defines."""
     kind: str
     namespaced: bool
 
@@ -113,37 +114,37 @@ class MigrationTarget(ApiModel):
 
 
 class MigrationSweep(ApiModel):
-    """How far the current pass over all objects has come."""
+    """Progress of the current pass over all objects."""
 
     type: Literal["Rewrite", "Verify", "Plan"]
     continue_token: str | None = None
-    """Where to go on; only a short cut, a lost token costs time and nothing else."""
+    """Where to resume the list. Losing the token costs only time."""
     scanned: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Objects that this pass has dealt with."""
+    """Objects that this pass has processed."""
     unexpected: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Objects that the verify pass found still to be rewritten; not zero means one more pass."""
+    """Objects that the Verify pass still had to rewrite. If not zero, another pass follows."""
     done: bool = False
 
 
 class MigrationProgress(ApiModel):
-    """Counts of objects; those of before an interruption are kept."""
+    """Number of objects by result. The counts survive interruptions."""
 
     total: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Objects that exist, as of the latest page."""
+    """Objects that exist, as of the latest page of the list."""
     rewritten: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Written by this migration: their resourceVersion changed."""
+    """Objects that this migration rewrote: their resourceVersion changed."""
     current: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Shown to be stored in the storage version without a write of ours."""
+    """Objects proved to be stored at the storage version without being rewritten."""
     gone: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Deleted by somebody in the meantime."""
+    """Objects deleted in the meantime."""
     quarantined: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Refused; see status.quarantine."""
+    """Objects that could not be written. See status.quarantine."""
     percent: Annotated[int, Field(ge=0, le=100)] = 0
     objects_per_second: int = 0
     concurrency: int = 0
-    """Requests in flight that the API server's latency allows at present."""
+    """Current limit on requests in flight, adapted to the API server's latency."""
     remaining: str = ""
-    """Estimated time to the end of the current pass, such as 2m10s."""
+    """Estimated time until the current pass ends, such as 2m10s."""
 
 
 class RefusedObject(ApiModel):
@@ -152,39 +153,39 @@ class RefusedObject(ApiModel):
     namespace: str = ""
     name: str
     code: int
-    """HTTP status code of the answer."""
+    """HTTP status code of the response."""
     reason: Line
     """The API server's reason, such as Invalid or Forbidden."""
     denied_by: Line = ""
-    """The webhook or policy that denied the write, where the answer names one."""
+    """The webhook or policy that denied the write, if the response names one."""
     field: Line = ""
-    """The field at fault, where the answer names one."""
+    """The field at fault, if the response names one."""
     message: Line
 
 
 class MigrationQuarantine(ApiModel):
-    """What could not be written. As long as it is not empty nothing is trimmed."""
+    """Objects that could not be written. Nothing is trimmed until it is empty."""
 
     objects: Annotated[list[RefusedObject], Field(default_factory=list, json_schema_extra=_ATOMIC)]
-    """The first of them; progress.quarantined is the full count."""
+    """The first quarantined objects. progress.quarantined counts all of them."""
     rounds: int = 0
-    """Rounds of retries so far."""
+    """Number of retry rounds so far."""
     next_retry_time: Time | None = None
 
 
 class StorageMigrationStatus(ApiModel):
-    """What has been done and proved. It is also the checkpoint that a restarted run goes on from."""
+    """What has been done and proved. A restarted migration resumes from it."""
 
     observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     target: MigrationTarget | None = None
     settled_resource_version: str | None = None
-    """Separates before from after: what was written above it was written at the storage version."""
+    """Any object with a higher resourceVersion was written at the storage version."""
     sweep: MigrationSweep | None = None
     progress: Annotated[MigrationProgress, Field(default_factory=MigrationProgress)]
     quarantine: Annotated[MigrationQuarantine, Field(default_factory=MigrationQuarantine)]
     restarts: int = 0
-    """How often the pinned facts changed and the run began again."""
+    """How often the migration started over because the facts in target changed."""
     start_time: Time | None = None
     completion_time: Time | None = None
 

@@ -1,4 +1,4 @@
-"""VersionConversion: how the versions of a CRD become one another, as rules that read both ways."""
+"""VersionConversion: how to convert between the versions of a CRD, as rules that work in both directions."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -18,7 +18,7 @@ _MAP_BY_VERSION: dict[str, Any] = {
 _ANY: dict[str, Any] = {"x-kubernetes-preserve-unknown-fields": True}
 
 SHOWN = 50
-"""How many problems, losses and failures status lists; counts are always full."""
+"""The most problems, losses and failures that status lists; the counts cover all of them."""
 
 VersionName = Annotated[str, Field(min_length=1, max_length=63)]
 AnyValue = Annotated[JsonValue, Field(json_schema_extra=_ANY)]
@@ -28,197 +28,201 @@ Units = Annotated[str, Field(max_length=2, pattern="^[A-Za-z]*$")]
 
 
 class _Strict(ApiModel):
-    """A rule with a word that is not known must not be taken for one without it."""
+    """Refuses unknown fields: a rule with a misspelled keyword must not count as a rule without it."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class ValuePair(_Strict):
-    """One value as the hub writes it, and as the spoke does."""
+    """A value in the hub version and its counterpart in the spoke version."""
 
     hub: AnyValue
     spoke: AnyValue
 
 
 class Scale(_Strict):
-    """So many units of the hub are so many of the spoke: {hub: 1, spoke: 1000} for s and ms."""
+    """A ratio of units. For example, {hub: 1, spoke: 1000} converts seconds in the hub to milliseconds."""
 
     hub: Annotated[int, Field(ge=1)] = 1
     spoke: Annotated[int, Field(ge=1)] = 1
 
 
 class Join(_Strict):
-    """One text on one side, several fields on the other."""
+    """A string in one version that is several fields in the other."""
 
     template: Annotated[str, Field(min_length=1, max_length=1024)]
-    """The text with the fields' names in braces: `{host}:{port}`. Two names need something between them."""
+    """The string, with the names of its parts in braces: `{host}:{port}`. Adjacent names need a separator."""
     parts: Annotated[dict[str, FieldPath], Field(min_length=1, max_length=16)]
-    """The fields of the other side by these names."""
+    """The field in the other version for each name in the template."""
 
 
 class Expressions(_Strict):
-    """Expressions of CEL, one for each direction; in a direction without one the field is not set.
+    """CEL expressions, one for each direction. In a direction without an expression, the field is not set.
 
-    `self` is the value of the rule's field on the side that is read; where that is not there or null, nothing
-    is evaluated. `object` is the whole of that side: the object, or within `each` the item. A rule that names
-    no field of the side that is read has `object` alone. Of metadata only name and generateName are seen. The
-    result has the type of the field that is written; `optional.none()` leaves it unset.
+    `self` is the value of the rule's field in the version being converted from. If that field is absent or
+    null, the expression is not evaluated. `object` is the whole object or, within `each`, the item. If the
+    rule names no field in the version being converted from, only `object` is available. Of metadata, only
+    name and generateName are accessible. The result must have the type of the field that it sets;
+    `optional.none()` leaves the field unset.
     """
 
     to_hub: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
-    """What the hub's field is, of the spoke's object."""
+    """Computes the hub's field from the spoke's object."""
     to_spoke: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
-    """What the spoke's field is, of the hub's object."""
+    """Computes the spoke's field from the hub's object."""
 
 
 class ConversionRule(_Strict):
-    """What a field of the hub is in the spoke. It names a field on both sides, or on one that alone has it.
+    """How to convert a field. The rule names the field in both versions, or in the only version that has it.
 
-    With nothing but the two fields the value moves as it is. At most one of the others says what becomes of
-    it.
+    With only `hub` and `spoke`, the value is copied unchanged. Set at most one of the other fields to
+    convert it.
     """
 
     hub: FieldPath | None = None
-    """The field in the hub version."""
+    """Path of the field in the hub version."""
     spoke: FieldPath | None = None
-    """The field in the spoke version."""
+    """Path of the field in the spoke version."""
     values: Annotated[
         list[ValuePair] | None, Field(min_length=1, max_length=256, json_schema_extra=_ATOMIC)
     ] = None
-    """Values that the two sides write differently, all of them."""
+    """The counterpart of each value, for values that the two versions spell differently. List all values."""
     scale: Scale | None = None
-    """Numbers of different units."""
+    """Converts numbers between different units."""
     cast: Literal[True] | None = None
-    """Scalars of different types, as the two schemas say: 8080 and "8080"."""
+    """Converts scalars between the types in the two schemas, such as 8080 and "8080"."""
     quantity: Units | None = None
-    """A quantity on one side and a number of this unit on the other: "1Gi" and 1024 with `Mi`."""
+    """Unit of the number, if one version has a quantity, the other a number: with `Mi`, "1Gi" and 1024."""
     duration: Units | None = None
-    """A duration on one side and a number of this unit on the other: "1m30s" and 90 with `s`."""
+    """Unit of the number, if one version has a duration, the other a number: with `s`, "1m30s" and 90."""
     wrap: Literal[True] | None = None
-    """A list on one side of what stands alone on the other."""
+    """Converts between a single value and a list of one item."""
     separator: Annotated[str, Field(min_length=1, max_length=16)] | None = None
-    """A list of scalars on one side, on the other one text with this between them: [a, b] and "a,b"."""
+    """Separator, if one version has a list of scalars and the other one string: [a, b] and "a,b"."""
     key: Annotated[str, Field(min_length=1, max_length=253)] | None = None
-    """A list on one side, on the other a map by this field of the items; a map of plain values if the items
-    have one other field."""
+    """The items' field that is the key, if one version has a list and the other a map. If the items have
+    only one other field, the values of the map are plain values."""
     each: Annotated["list[ConversionRule] | None", Field(json_schema_extra=_ATOMIC)] = None
-    """Rules for the items of two lists, the values of two maps or the fields of two objects; also beside
-    `key` and `wrap`."""
+    """Rules for the items of two lists, the values of two maps, or the fields of two objects. Can be combined
+    with `key` and `wrap`."""
     join: Join | None = None
-    """A text that the other side holds in several fields; the rule names the text's field alone."""
+    """Splits a string into several fields of the other version. The rule names only the string's field."""
     cel: Expressions | None = None
-    """Expressions for what no other rule can say; what the way back would change is kept aside."""
+    """CEL expressions, for what no other rule can express. Values that would not survive the way back are
+    kept in an annotation."""
     aside: Literal[True] | None = None
-    """One side alone has the field: it is kept in an annotation while the object has the other version."""
+    """Keeps a field that only one version has in an annotation while the object is at the other version."""
     drop: Literal[True] | None = None
-    """One side alone has the field, and it may be lost."""
+    """Drops a field that only one version has. Its value is lost."""
     fill: AnyValue | None = None
-    """With `aside` or `drop`: the value where none is known. With a rule by which a value may have no
-    counterpart: {hub: …, spoke: …}, what each field shows then; without it the schema's default, or nothing,
-    or a value that the schema allows. The value itself is kept aside."""
+    """With `aside` or `drop`: the value to set if none is known. With a rule under which a value may have no
+    counterpart: {hub: …, spoke: …}, the value that each field shows in that case. If unset, the field shows
+    the schema's default, or nothing, or a value that the schema allows. The real value is kept in an
+    annotation."""
     refuse: Literal[True] | None = None
-    """A value that has no counterpart is an error for whoever reads the object at the other version, alone or
-    in a list."""
+    """Fails the conversion of a value that has no counterpart. Clients then cannot read the object, nor a
+    list that includes it, at the other version."""
 
 
 class Spoke(_Strict):
-    """A version and how it differs from the hub."""
+    """A version, and how it differs from the hub."""
 
     version: VersionName
     rules: Annotated[
         list[ConversionRule], Field(default_factory=list, max_length=512, json_schema_extra=_ATOMIC)
     ]
-    """For the fields that differ; all others are carried over as they are."""
+    """Rules for the fields that differ. All other fields are copied unchanged."""
 
 
 class VersionConversionSpec(_Strict):
-    """Which CRD, which of its versions all others are converted through, and how."""
+    """Which CRD to convert, through which version, and how."""
 
     resource: Annotated[GroupResource, Field(json_schema_extra=immutable("resource"))]
-    """The CRD, by plural and group; the VersionConversion has its name, `plural.group`."""
+    """The CRD, by plural and group. The VersionConversion must have the CRD's name, `plural.group`."""
     hub: VersionName
-    """The version that can hold most, usually the storage version."""
+    """The version that all conversions go through. Choose the most expressive one, usually the storage
+    version."""
     spokes: Annotated[list[Spoke], Field(min_length=1, max_length=32, json_schema_extra=_MAP_BY_VERSION)]
     """All other versions of the CRD."""
     mode: Literal["Execute", "Plan"] = "Execute"
-    """Plan compiles and verifies the rules, and changes nothing."""
+    """Execute serves the rules once they are verified. Plan only compiles and verifies them."""
     replace_webhook: bool = False
-    """Whether to take the place of another conversion webhook that the CRD has."""
+    """Whether to replace another conversion webhook that the CRD uses."""
 
 
 class RuleProblem(ApiModel):
-    """What is wrong with a rule, or a field that no rule covers."""
+    """An error in a rule, or a field that no rule covers."""
 
     path: Line
-    """The rule's field, such as spec.spokes[0].rules[2].hub, or the spoke that lacks a rule."""
+    """Path of the rule's field, such as spec.spokes[0].rules[2].hub, or of the spoke that lacks a rule."""
     message: Line
 
 
 class ConversionLoss(ApiModel):
-    """A field that one version alone has, by choice of the rules."""
+    """A field that only one version has, according to the rules."""
 
     version: str
-    """The spoke whose rules say so."""
+    """The spoke that the rules belong to."""
     side: Literal["Hub", "Spoke"]
     """Which of the two versions has the field."""
     path: Line
     treatment: Literal["KeptAside", "Dropped"]
-    """KeptAside comes back with the way back; Dropped is lost."""
+    """KeptAside: the value is restored on the way back. Dropped: the value is lost."""
 
 
 class ConversionFailure(ApiModel):
-    """What is the matter with an object on the way from one version to another."""
+    """A problem with converting an object from one version to another."""
 
     namespace: str = ""
     name: str
     from_version: str
     to_version: str
     message: Line
-    """Names the field."""
+    """What is wrong, including the field."""
 
 
 class ConversionVerification(ApiModel):
-    """What the rules were tried on before they serve."""
+    """The objects that the rules were tried on, with the results."""
 
     digest: str = ""
-    """Of the rules and schemas that were verified."""
+    """Digest of the rules and schemas that were verified."""
     generated: int = 0
-    """Objects made up from the schemas."""
+    """Number of objects generated from the schemas."""
     unconvertible: Annotated[list[Line], Field(default_factory=list, json_schema_extra=_ATOMIC)]
-    """Why some values that the schemas allow cannot be converted; the first of them."""
+    """Why some values that the schemas allow cannot be converted. Lists the first of them."""
     objects: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Live objects."""
+    """Number of live objects."""
     kept_aside: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Of those, objects of which something must be kept in an annotation at another version."""
+    """Number of those that need an annotation at another version to keep a value."""
     lossy: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Of those, objects that lose something by a rule that drops it."""
+    """Number of those that lose a value to a rule with `drop`."""
     failed: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Of those, objects that cannot be converted or come back changed."""
+    """Number of those that cannot be converted, or come back changed."""
     failures: Annotated[list[ConversionFailure], Field(default_factory=list, json_schema_extra=_ATOMIC)]
-    """The first of them."""
+    """The first of the failed objects."""
     unmatched: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Of those, objects with a value that has no counterpart at another version, or with more than can be
-    kept aside there. They can be read, and nothing of them is lost."""
+    """Number of those with a value that has no counterpart at another version, or with more to keep than fits
+    in the annotation. They can be read, and nothing is lost."""
     unmatched_objects: Annotated[
         list[ConversionFailure], Field(default_factory=list, json_schema_extra=_ATOMIC)
     ]
-    """The first of them."""
+    """The first of the unmatched objects."""
     completion_time: Time | None = None
 
 
 class VersionConversionStatus(ApiModel):
-    """What was proved, and what serves."""
+    """What was verified, and what the webhook serves."""
 
     observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     served_generation: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """The generation whose rules the webhook was given; 0 while there are none."""
+    """The generation whose rules were handed to the webhook. 0 if there are none."""
     versions: str = ""
-    """The hub and the spokes, for people: `v1 <- v1beta1, v1alpha1`."""
+    """The hub and the spokes: `v1 <- v1beta1, v1alpha1`."""
     problems: Annotated[list[RuleProblem], Field(default_factory=list, json_schema_extra=_ATOMIC)]
-    """Why the rules do not compile, with the fields that no rule covers; the first of them."""
+    """Why the rules do not compile, including fields that no rule covers. Lists the first of them."""
     losses: Annotated[list[ConversionLoss], Field(default_factory=list, json_schema_extra=_ATOMIC)]
-    """Fields that one version alone has; the first of them."""
+    """Fields that only one version has. Lists the first of them."""
     verification: Annotated[ConversionVerification, Field(default_factory=ConversionVerification)]
 
 
@@ -227,7 +231,7 @@ def _ready(path: str) -> str:
 
 
 class VersionConversion(Kind):
-    """Makes the versions of a CRD convert losslessly by rules, through crdkeeper's webhook."""
+    """Converts losslessly between the versions of a CRD, by rules and through crdkeeper's webhook."""
 
     plural: ClassVar[str] = "versionconversions"
     short_names: ClassVar[tuple[str, ...]] = ("vconv",)
@@ -244,7 +248,7 @@ class VersionConversion(Kind):
     validations: ClassVar[tuple[dict[str, str], ...]] = (
         {
             "rule": "self.metadata.name == self.spec.resource.resource + '.' + self.spec.resource.group",
-            "message": "the name must be that of the CRD, spec.resource.resource.spec.resource.group",
+            "message": "metadata.name must be the name of the CRD: <spec.resource.resource>.<spec.resource.group>",
         },
     )
 
