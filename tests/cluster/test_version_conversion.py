@@ -138,7 +138,7 @@ def test_another_webhook_is_replaced_on_request_only(scene: Scene) -> None:
 def test_names_and_words_that_are_not_known_are_refused(scene: Scene) -> None:
     document = rules_of(scene.group, RULES)
     document["metadata"]["name"] = "other"
-    with pytest.raises(KubectlError, match="metadata.name must be the name of the CRD"):
+    with pytest.raises(KubectlError, match=r"metadata\.name must be <spec\.resource\.resource>"):
         scene.apply(document)
 
 

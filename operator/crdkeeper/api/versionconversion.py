@@ -248,7 +248,7 @@ class VersionConversion(Kind):
     validations: ClassVar[tuple[dict[str, str], ...]] = (
         {
             "rule": "self.metadata.name == self.spec.resource.resource + '.' + self.spec.resource.group",
-            "message": "metadata.name must be the name of the CRD: <spec.resource.resource>.<spec.resource.group>",
+            "message": "metadata.name must be <spec.resource.resource>.<spec.resource.group>",
         },
     )
 
