@@ -6,7 +6,7 @@ decided by `evidence.judge`; here it is only carried out.
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from crdkeeper.api.storagemigration import MigrationLimits, RefusedObject
 from crdkeeper.cluster.resources.objects import PAGE, Endpoint
 from crdkeeper.cluster.transport.client import Answer, Client, Unreachable
-from crdkeeper.core.migration.counts import Tally
+from crdkeeper.core.migration.counts import Tally, key
 from crdkeeper.core.migration.evidence import ObjectRef, Outcome, is_webhook_outage, judge, refusal
 from crdkeeper.core.migration.managedfields import retarget
 from crdkeeper.core.migration.pace import Budget, Pace, backoff
@@ -27,6 +27,8 @@ _ATTEMPTS = 6
 """Tries of one object while the server fails before something is decided about it."""
 _OUTAGE = 25
 """Objects in a row that fail at the same broken webhook before the pass stops to wait."""
+_PAUSES = (0.5, 1.0, 2.0)
+"""Seconds before each further try, at the end of the pass, of what has failed at a broken webhook."""
 
 RESOURCE_VERSIONS_RESET = "ResourceVersionsReset"
 """Reason of an interruption after which the separator is worth nothing."""
@@ -51,6 +53,15 @@ class _Batch:
     token: str | None
     size: int
     open: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Undecided:
+    """An object that failed at a webhook which does not work: whose fault that is shows only later."""
+
+    ref: ObjectRef
+    batch: _Batch
+    refused: RefusedObject
 
 
 @dataclass(slots=True)
@@ -78,7 +89,11 @@ class Sweep:
     _budgets: list[tuple[Budget, Callable[[], float]]] = field(default_factory=list, init=False)
     _object_bytes: float = field(default=0.0, init=False)
     _not_before: float = field(default=0.0, init=False)
-    _outage: list[RefusedObject] = field(default_factory=list, init=False)
+    _outage: list[_Undecided] = field(default_factory=list, init=False)
+    """Those that failed in a row."""
+    _again: deque[_Undecided] = field(default_factory=deque, init=False)
+    """Those after which others succeeded: to be tried again."""
+    _tries: Counter[tuple[str, str]] = field(default_factory=Counter, init=False)
     _dealt_with: int = field(default=0, init=False)
     _successes: int = field(default=0, init=False)
 
@@ -97,8 +112,7 @@ class Sweep:
 
         The token of the first page that is not wholly dealt with, and the number of objects before it.
         """
-        # Objects of an outage are not decided about yet: a run that ends now must come by them again.
-        while self._batches and not self._batches[0].open and not self._outage:
+        while self._batches and not self._batches[0].open:
             self._dealt_with += self._batches.popleft().size
         return (self._batches[0].token if self._batches else self._next_token), self._dealt_with
 
@@ -119,11 +133,11 @@ class Sweep:
             await asyncio.wait({producer, self._failure}, return_when=asyncio.FIRST_COMPLETED)
             if not self._failure.done():
                 producer.result()
-                drained = asyncio.create_task(self._queue.join())
+                drained = asyncio.create_task(self._finish())
                 await asyncio.wait({drained, self._failure}, return_when=asyncio.FIRST_COMPLETED)
             if self._failure.done():
                 self._failure.result()
-            self._flush_outage()
+            drained.result()
         finally:
             running = [each for each in (producer, drained, *self._workers) if each is not None]
             for each in running:
@@ -147,6 +161,7 @@ class Sweep:
             self.tally.total = seen + page.remaining
             refs = self._select(page.items)
             await self._feed(refs, _Batch(token, len(page.items), len(refs)))
+            await self._feed_again()
             token = self._next_token = page.continue_token or None
             if token is None:
                 return
@@ -184,6 +199,26 @@ class Sweep:
             self._staff()
             await self._queue.put((ref, batch))
 
+    async def _feed_again(self) -> None:
+        while self._again:
+            undecided = self._again.popleft()
+            self._staff()
+            await self._queue.put((undecided.ref, undecided.batch))
+
+    async def _finish(self) -> None:
+        """Wait until all is dealt with. What failed at a broken webhook gets some more time."""
+        await self._queue.join()
+        for pause in _PAUSES:
+            if not self._outage and not self._again:
+                return
+            await asyncio.sleep(pause)
+            self._again.extend(self._outage)
+            self._outage.clear()
+            await self._feed_again()
+            await self._queue.join()
+        for undecided in (*self._again, *self._outage):
+            self._give_up(undecided)
+
     def _staff(self) -> None:
         while len(self._workers) < self.pace.concurrency:
             worker = asyncio.create_task(self._work())
@@ -194,7 +229,7 @@ class Sweep:
         try:
             while not self._superfluous():
                 ref, batch = await self._queue.get()
-                await self._settle(ref)
+                await self._settle(ref, batch)
                 batch.open -= 1
                 self._queue.task_done()
                 self._staff()
@@ -221,7 +256,7 @@ class Sweep:
         elif outcome is Outcome.GONE:
             tally.gone += 1
 
-    async def _settle(self, ref: ObjectRef) -> None:
+    async def _settle(self, ref: ObjectRef, batch: _Batch) -> None:
         """Deal with one object, however many requests that takes."""
         successes, conflicts, failures = 0, 0, 0
         look = not ref.resource_version
@@ -237,7 +272,8 @@ class Sweep:
                 successes = self._successes
             if outcome in (Outcome.REWRITTEN, Outcome.CURRENT, Outcome.GONE):
                 self._successes += outcome is not Outcome.GONE
-                self._flush_outage()
+                if self._outage:
+                    self._end_outage()
                 self._count(outcome)
                 return
             if outcome is Outcome.CONFLICT and conflicts < _ATTEMPTS:
@@ -256,7 +292,8 @@ class Sweep:
             elif outcome is Outcome.UNSERVED:
                 raise Interrupted("ResourceGone", "The resource is not served at this version any more.")
             else:
-                self._refuse(refusal(ref, answer.code, answer.json(), secret=self.endpoint.secret))
+                refused = refusal(ref, answer.code, answer.json(), secret=self.endpoint.secret)
+                self._refuse(ref, batch, refused)
                 return
 
     async def _look(self, ref: ObjectRef) -> ObjectRef | None:
@@ -306,23 +343,34 @@ class Sweep:
     def _throttle(self, seconds: float) -> None:
         self._not_before = max(self._not_before, time.monotonic() + seconds)
 
-    def _refuse(self, refused: RefusedObject) -> None:
+    def _refuse(self, ref: ObjectRef, batch: _Batch, refused: RefusedObject) -> None:
         if not is_webhook_outage(refused):
-            self._flush_outage()
+            self._end_outage()
             self._quarantine(refused)
             return
-        self._outage.append(refused)
+        # Not decided about yet: a run that ends now must come by it again.
+        batch.open += 1
+        self._tries[key(refused)] += 1
+        self._outage.append(_Undecided(ref, batch, refused))
         if len(self._outage) >= _OUTAGE and self.type != "Plan":
             raise Interrupted(
                 "WebhookUnavailable",
                 f"{len(self._outage)} objects in a row failed at {refused.denied_by}: {refused.message}",
             )
 
-    def _flush_outage(self) -> None:
-        # The webhook works for others, so these objects are at fault after all.
-        for refused in self._outage:
-            self._quarantine(refused)
+    def _end_outage(self) -> None:
+        """The webhook works for others: try these again, unless they failed too often or are too many."""
+        for undecided in self._outage:
+            if self._tries[key(undecided.refused)] > len(_PAUSES) or len(self._again) >= REFUSED_KEPT:
+                self._give_up(undecided)
+            else:
+                self._again.append(undecided)
         self._outage.clear()
+
+    def _give_up(self, undecided: _Undecided) -> None:
+        undecided.batch.open -= 1
+        del self._tries[key(undecided.refused)]
+        self._quarantine(undecided.refused)
 
     def _quarantine(self, refused: RefusedObject) -> None:
         self.tally.scanned += 1

@@ -244,6 +244,41 @@ def test_a_short_outage_is_the_fault_of_its_objects() -> None:
     work(main)
 
 
+def test_an_object_that_the_webhook_cannot_judge_is_tried_a_few_times() -> None:
+    async def main() -> None:
+        names = " ".join(f"w{number}" for number in range(200))
+        objects = Objects(names, answer=lambda name, _: error(500, OUTAGE) if name == "w7" else None)
+        sweep = sweep_of(objects)
+        await sweep.run(None)
+        assert [each.name for each in sweep.refused] == ["w7"]
+        assert (sweep.tally.rewritten, sweep.tally.scanned, sweep.checkpoint()) == (199, 200, (None, 200))
+        assert 2 <= objects.attempts["w7"] <= 4
+
+    work(main)
+
+
+@pytest.mark.parametrize("first", [0, 90], ids=["at the beginning", "at the end"])
+@pytest.mark.parametrize("pages", [1, 4])
+def test_objects_of_a_short_outage_are_written_when_the_webhook_is_back(first: int, pages: int) -> None:
+    async def main() -> None:
+        names = [f"w{number:02d}" for number in range(100)]
+        writes = Counter[str]()
+
+        def answer(name: str, attempt: int) -> Answer | None:
+            writes["all"] += 1
+            return error(500, OUTAGE) if first < writes["all"] <= first + 20 else None
+
+        size = len(names) // pages
+        objects = Objects(*(" ".join(names[at : at + size]) for at in range(0, 100, size)), answer=answer)
+        sweep = sweep_of(objects)
+        await sweep.run(None)
+        assert sweep.refused == []
+        assert (sweep.tally.rewritten, sweep.tally.scanned) == (100, 100)
+        assert (sweep.tally.refused_count, sweep.checkpoint()) == (0, (None, 100))
+
+    work(main)
+
+
 def test_no_answer_is_tried_again() -> None:
     async def main() -> None:
         def answer(name: str, attempt: int) -> Answer | None:
