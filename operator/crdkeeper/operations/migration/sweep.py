@@ -137,7 +137,8 @@ class Sweep:
                 await asyncio.wait({drained, self._failure}, return_when=asyncio.FIRST_COMPLETED)
             if self._failure.done():
                 self._failure.result()
-            drained.result()
+            if drained is not None:
+                drained.result()
         finally:
             running = [each for each in (producer, drained, *self._workers) if each is not None]
             for each in running:
