@@ -4,10 +4,12 @@ import re
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import ExitStack
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cluster.cli.commandline import CommandLine
 from tests.cluster.harness import Admin, Operator, TrimGuard, install
 from tests.cluster.harness.admin import QUICK
 from tests.controlplane.cluster import Cluster
@@ -106,3 +108,23 @@ def pytest_runtest_makereport(
         for operator, begin in item.stash.get(OPERATORS, []):
             report.sections.append((f"log of {operator.log.stem}", operator.log_since(begin)[-_SHOWN:]))
     return report
+
+
+@pytest.fixture
+def shells(tmp_path: Path) -> Iterator[Callable[[Path], CommandLine]]:
+    """Makes a command line for a kubeconfig; ends what still runs at the end."""
+    opened: list[CommandLine] = []
+
+    def open_(kubeconfig: Path) -> CommandLine:
+        opened.append(CommandLine(kubeconfig, tmp_path / f"shell-{len(opened)}"))
+        return opened[-1]
+
+    yield open_
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def shell(plane: Cluster, shells: Callable[[Path], CommandLine]) -> CommandLine:
+    """The admin's command line."""
+    return shells(plane.kubeconfig)

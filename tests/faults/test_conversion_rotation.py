@@ -20,8 +20,8 @@ from crdkeeper.cluster.certificates.issuing import certificates_in, fingerprint
 from crdkeeper.cluster.certificates.secrets import CA_SECRET, TLS_SECRET
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
-from tests.cluster.conversion import RULES
-from tests.cluster.conversionscene import Scene, until
+from tests.cluster.conversion.rules import RULES
+from tests.cluster.conversion.scene import Scene, until
 from tests.cluster.harness import NAMESPACE, Operator
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.ports import Ports

@@ -25,7 +25,7 @@ from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.controllers.versionconversion.servingcertificate import ServingCertificate
 from crdkeeper.core.certificates.times import Times
 from tests.certificates import Authority
-from tests.cluster.conversion import crontab_definition
+from tests.cluster.conversion.rules import crontab_definition
 from tests.cluster.harness.installation import NAMESPACE, SERVICE_ACCOUNT
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.ports import Ports

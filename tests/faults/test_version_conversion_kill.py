@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.conversion import RULES
-from tests.cluster.conversionscene import V1, V1ALPHA1, Scene
+from tests.cluster.conversion.rules import RULES
+from tests.cluster.conversion.scene import V1, V1ALPHA1, Scene
 from tests.cluster.harness import Operator
 from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster

@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from crdkeeper.cluster.transport.client import ApiError, Client
-from tests.cluster.conversion import RULES, crontab_definition, rules_of
+from tests.cluster.conversion.rules import RULES, crontab_definition, rules_of
 from tests.controlplane.ports import Ports
 from tests.controlplane.probe import answers
 from tests.controlplane.processes import Process

@@ -17,8 +17,8 @@ from crdkeeper.cluster.certificates.secrets import TLS_SECRET
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.scripting import VersionConversion, connect
-from tests.cluster.conversion import RULES
-from tests.cluster.conversionscene import V1, V1ALPHA1, Scene
+from tests.cluster.conversion.rules import RULES
+from tests.cluster.conversion.scene import V1, V1ALPHA1, Scene
 from tests.cluster.harness.installation import NAMESPACE
 from tests.faults.conversionload import Background, Load
 from tests.node.cluster import NodeCluster

@@ -7,7 +7,7 @@ from pykube.http import HTTPClient
 
 from crdkeeper.api.meta import CLI
 from crdkeeper.scripting import StorageMigration
-from tests.cluster import jobsample
+from tests.cluster.cli import jobsample
 from tests.cluster.harness import NAMESPACE, Admin, CustomKind, outdated
 from tests.node.deployment import Deployment, until
 

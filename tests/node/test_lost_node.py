@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from crdkeeper.scripting import VersionConversion, connect, report_of
-from tests.cluster.conversion import RULES
-from tests.cluster.conversionscene import V1, V1ALPHA1, Scene
+from tests.cluster.conversion.rules import RULES
+from tests.cluster.conversion.scene import V1, V1ALPHA1, Scene
 from tests.cluster.harness import CustomKind
 from tests.node.cluster import NodeCluster
 from tests.node.deployment import DEPLOYMENTS, OPERATOR, READY_SECONDS, Deployment, until

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from crdkeeper.scripting import StorageMigration, VersionConversion, connect
-from tests.cluster.conversion import RULES
-from tests.cluster.conversionscene import V1, V1ALPHA1, Scene
+from tests.cluster.conversion.rules import RULES
+from tests.cluster.conversion.scene import V1, V1ALPHA1, Scene
 from tests.node.cluster import DNS
 from tests.node.deployment import Deployment, until
 

@@ -16,8 +16,8 @@ from pykube.http import HTTPClient
 from crdkeeper.api.meta import API_VERSION
 from crdkeeper.cluster.resources.versionconversions import FIELD_MANAGER, FINALIZER
 from crdkeeper.scripting import StorageMigration, VersionConversion, connect
-from tests.cluster.conversion import RULES
-from tests.cluster.conversionscene import V1, V1ALPHA1, Scene
+from tests.cluster.conversion.rules import RULES
+from tests.cluster.conversion.scene import V1, V1ALPHA1, Scene
 from tests.node.cluster import NodeCluster
 from tests.node.deployment import DEPLOYMENTS, READY_SECONDS, Deployment
 

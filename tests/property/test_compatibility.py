@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.core.compatibility.change import Change, Severity
 from crdkeeper.core.compatibility.compare import NotComparable, compare
-from tests.cluster.diff.upgrades import definition, upgrades
-from tests.cluster.lint.variants import BASES, Crd, variants
+from tests.cluster.definitions.lint.variants import BASES, Crd, variants
+from tests.cluster.definitions.upgrading.upgrades import definition, upgrades
 
 Json = Any
 

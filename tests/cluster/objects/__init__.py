@@ -1,1 +1,1 @@
-"""Custom objects by the thousand, and the comparison of what we and the API server say of each."""
+"""What we and the API server say of objects, by the thousand."""

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 from hypothesis import strategies as st
 
-from tests.cluster.lint.keywords import keyword_values
-from tests.cluster.lint.variants import corpus
+from tests.cluster.definitions.lint.keywords import keyword_values
+from tests.cluster.definitions.lint.variants import corpus
 from tests.cluster.objects.rules import rules
 from tests.cluster.objects.samples import FORMATTED
 from tests.cluster.objects.values import values

@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from tests.cluster.lint.variants import RICH, corpus, definition, version
+from tests.cluster.definitions.lint.variants import RICH, corpus, definition, version
 
 Json = Any
 _NAME = {"type": "string", "maxLength": 40}

@@ -1,6 +1,6 @@
 """Costs are estimated as the API server estimates them.
 
-That the server agrees, to six digits, is tested by tests/cluster/test_cel_compiles_agree.py.
+That the server agrees, to six digits, is tested by tests/cluster/cel/test_cel_compiles_agree.py.
 """
 
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
 """ConversionReady: what each answer means. The API server's words are from
-tests/cluster/test_reports_conversion.py."""
+tests/cluster/reports/test_reports_conversion.py."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who holds a name. The API server's side of it is in tests/cluster/test_reports_names.py."""
+"""Who holds a name. The API server's side of it is in tests/cluster/reports/test_definition_reports.py."""
 
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,8 @@ import os
 from crdkeeper.apiserver.definitions.create import decode
 from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.lint.check import check_conventions
-from tests.cluster.lint.drawing import drawn
-from tests.cluster.lint.variants import BASES, corpus, variants
+from tests.cluster.definitions.lint.drawing import drawn
+from tests.cluster.definitions.lint.variants import BASES, corpus, variants
 
 # The long run of the comparison with the API server asks for more.
 COUNT = int(os.environ.get("CRDKEEPER_VARIANTS", "400"))

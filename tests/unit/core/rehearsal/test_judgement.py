@@ -1,4 +1,4 @@
-"""What a new CRD does to an object; that it is so is proved by tests/cluster/test_rehearse_predictions.py."""
+"""What a new CRD does to an object; test_rehearse_predictions.py of tests/cluster proves that it is so."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""The shadow is made and removed whatever happens; see also tests/cluster/test_rehearse.py."""
+"""The shadow is made and removed whatever happens; see also tests/cluster/rehearsal/test_rehearse.py."""
 
 from pathlib import Path
 from typing import Any

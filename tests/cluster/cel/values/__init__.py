@@ -1,0 +1,1 @@
+"""Expressions whose values our CEL engine and the API server must agree on."""

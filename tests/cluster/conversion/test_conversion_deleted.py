@@ -1,0 +1,202 @@
+"""VersionConversions that are deleted: not in use, and whatever happens, nobody is left unread."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.conversion.rules import RULES
+from tests.cluster.conversion.scene import V1, V1ALPHA1, Scene, until
+from tests.cluster.harness import NAMESPACE, Operator
+from tests.cluster.harness.webhookpod import WebhookPod
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.kubectl import KubectlError
+
+FINALIZER = "crdkeeper.dev/conversion"
+"""What a former release put on VersionConversions."""
+
+
+@pytest.fixture(scope="module")
+def pod(installed: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookPod]:
+    pod = WebhookPod(installed, tmp_path_factory.mktemp("webhook"))
+    yield pod
+    pod.close()
+
+
+@pytest.fixture(scope="module")
+def operator(installed: Cluster, pod: WebhookPod) -> Iterator[Operator]:
+    operator = Operator(installed, flags={"webhook-url": pod.url})
+    operator.start()
+    pod.start()
+    yield operator
+    operator.close()
+
+
+@pytest.fixture
+def scene(installed: Cluster, group: str, operator: Operator) -> Iterator[Scene]:
+    """A conversion that serves, and one object that needs it."""
+    scene = Scene(installed, group)
+    scene.create("v1", "mine", V1)
+    scene.convert(RULES)
+    scene.ready()
+    until(lambda: in_use(scene) == "True")
+    yield scene
+    if not operator.running:
+        operator.start()
+    scene.remove()
+
+
+def in_use(scene: Scene) -> str | None:
+    """The status of the condition InUse."""
+    found = json.loads(scene.plane.kubectl("get", "vconv", scene.name, "-o", "json"))
+    conditions = (found.get("status") or {}).get("conditions") or ()
+    return next((each["status"] for each in conditions if each["type"] == "InUse"), None)
+
+
+def exists(scene: Scene, *what: str) -> bool:
+    return bool(scene.plane.kubectl("get", *what, "--ignore-not-found", "-o", "name").strip())
+
+
+def bundle_exists(scene: Scene) -> bool:
+    return exists(scene, "configmap", scene.name, "-n", NAMESPACE)
+
+
+def delete(scene: Scene) -> None:
+    scene.plane.kubectl("delete", "vconv", scene.name, "--wait=false")
+
+
+def delete_behind_its_back(scene: Scene, operator: Operator) -> None:
+    """As if the policy were not there: while the operator is down, and without the condition."""
+    operator.stop()
+    scene.plane.kubectl(
+        *("patch", "vconv", scene.name, "--subresource=status", "--type=merge"),
+        '--patch={"status":{"conditions":[]}}',
+    )
+    delete(scene)
+    assert not exists(scene, "vconv", scene.name)
+
+
+def events(scene: Scene, reason: str) -> list[Any]:
+    """Of that reason, about the CRD."""
+    found = json.loads(scene.plane.kubectl("get", "events.events.k8s.io", "-A", "-o", "json"))["items"]
+    return [each for each in found if each["reason"] == reason and each["regarding"]["name"] == scene.name]
+
+
+def test_in_use_it_is_refused_at_once_and_told_why(scene: Scene) -> None:
+    with pytest.raises(KubectlError) as refused:
+        delete(scene)
+    assert "it is in use" in str(refused.value)
+    assert "v1beta1, v1alpha1" in str(refused.value)
+    with pytest.raises(KubectlError, match="it is in use"):
+        scene.plane.kubectl("delete", "vconv", "--all")
+    found = json.loads(scene.plane.kubectl("get", "vconv", scene.name, "-o", "json"))
+    assert "deletionTimestamp" not in found["metadata"]
+    assert "finalizers" not in found["metadata"]
+    assert scene.spec("v1alpha1", "mine") == V1ALPHA1
+
+
+def test_it_goes_when_it_is_not_in_use(scene: Scene) -> None:
+    scene.plane.kubectl("delete", f"crontabs.v1.{scene.group}", "mine")
+    scene.plane.kubectl("annotate", "vconv", scene.name, "look=again")
+    until(lambda: in_use(scene) == "False")
+    delete(scene)
+    assert not exists(scene, "vconv", scene.name)
+    until(lambda: scene.conversion() == {"strategy": "None"})
+    until(lambda: not bundle_exists(scene))
+
+
+def test_its_rules_go_on_serving_while_anybody_needs_them(
+    scene: Scene, operator: Operator, pod: WebhookPod
+) -> None:
+    delete_behind_its_back(scene, operator)
+    pod.process.restart()
+    operator.start()
+    until(lambda: operator.metric("crdkeeper_version_conversions", reason="DeletedInUse") == 1)
+    assert any("its last rules go on serving" in each["note"] for each in events(scene, "DeletedInUse"))
+    assert bundle_exists(scene)
+    assert scene.conversion()["strategy"] == "Webhook"
+    assert scene.spec("v1alpha1", "mine") == V1ALPHA1
+    # Served at one version alone nobody needs a conversion.
+    versions = [{**each, "served": each["storage"]} for each in scene.versions()]
+    scene.apply_definition("v1", versions=versions)
+    until(lambda: scene.conversion() == {"strategy": "None"})
+    until(lambda: not bundle_exists(scene))
+    until(lambda: operator.metric("crdkeeper_version_conversions", reason="DeletedInUse") == 0)
+    assert scene.spec("v1", "mine") == V1
+
+
+def test_it_can_come_back(scene: Scene, operator: Operator) -> None:
+    delete_behind_its_back(scene, operator)
+    operator.start()
+    until(lambda: events(scene, "DeletedInUse"))
+    scene.convert(RULES)
+    scene.ready()
+    until(lambda: in_use(scene) == "True")
+    assert scene.spec("v1alpha1", "mine") == V1ALPHA1
+    assert operator.metric("crdkeeper_version_conversions", reason="DeletedInUse") == 0
+
+
+def test_rules_of_a_crd_that_is_gone_are_deleted(scene: Scene, operator: Operator) -> None:
+    delete_behind_its_back(scene, operator)
+    scene.plane.kubectl("delete", "crd", scene.name, "--timeout=30s")
+    assert bundle_exists(scene)
+    operator.start()
+    until(lambda: not bundle_exists(scene))
+
+
+def test_what_others_point_to_our_webhook_is_theirs(scene: Scene, operator: Operator) -> None:
+    delete_behind_its_back(scene, operator)
+    conversion = scene.conversion()
+    scene.plane.kubectl("delete", "crd", scene.name, "--timeout=30s")
+    scene.apply_definition("v1", conversion=conversion)
+    until(scene.established)
+    scene.create("v1", "mine", V1)
+    operator.start()
+    scene.plane.kubectl("annotate", "crd", scene.name, "look=again")
+    # It has done so for another CRD by then, which comes after this one.
+    other = Scene(scene.plane, f"other-{scene.group}")
+    try:
+        other.convert(RULES)
+        other.ready()
+        delete(other)
+        until(lambda: other.conversion() == {"strategy": "None"})
+    finally:
+        other.remove()
+    assert scene.conversion()["webhook"]["clientConfig"]["url"].endswith(f"/{scene.name}")
+    assert scene.spec("v1alpha1", "mine") == V1ALPHA1
+    assert not events(scene, "DeletedInUse")
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_the_finalizer_of_a_former_release_comes_off(scene: Scene, operator: Operator, deleted: bool) -> None:
+    operator.stop()
+    kubectl = scene.plane.kubectl
+    metadata = {"name": scene.name, "finalizers": [FINALIZER]}
+    former = {"apiVersion": "crdkeeper.dev/v1alpha1", "kind": "VersionConversion", "metadata": metadata}
+    apply = ("apply", "--server-side", "--field-manager=crdkeeper-conversion", "-f", "-")
+    kubectl(*apply, input=json.dumps(former))
+    uid = kubectl("get", "vconv", scene.name, "-o", "jsonpath={.metadata.uid}")
+    owner = {**former, "name": scene.name, "uid": uid}
+    owner.pop("metadata")
+    patch = json.dumps({"metadata": {"ownerReferences": [owner]}})
+    kubectl("patch", "configmap", scene.name, "-n", NAMESPACE, "--type=merge", f"--patch={patch}")
+    if deleted:
+        kubectl(
+            *("patch", "vconv", scene.name, "--subresource=status", "--type=merge"),
+            '--patch={"status":{"conditions":[]}}',
+        )
+        delete(scene)
+        assert exists(scene, "vconv", scene.name)
+
+    operator.start()
+
+    if deleted:
+        until(lambda: not exists(scene, "vconv", scene.name))
+        until(lambda: events(scene, "DeletedInUse"))
+    else:
+        jsonpath = "jsonpath={.metadata.finalizers}"
+        until(lambda: not kubectl("get", "vconv", scene.name, "-o", jsonpath))
+    jsonpath = "jsonpath={.metadata.ownerReferences}"
+    assert kubectl("get", "configmap", scene.name, "-n", NAMESPACE, "-o", jsonpath) == ""
+    assert scene.spec("v1alpha1", "mine") == V1ALPHA1

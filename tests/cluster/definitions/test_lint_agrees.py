@@ -1,0 +1,60 @@
+"""`crdkeeper lint` and the API server say the same of a CRD: refused or not, and each field with its message.
+
+Variants of CRDs are sent as dry runs. CRDKEEPER_VARIANTS says how many, CRDKEEPER_CORPUS names a folder of
+CRDs to vary beside our own, CRDKEEPER_SEED makes other ones.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+
+import orjson
+import pytest
+
+from crdkeeper.apiserver.definitions.create import check_creation
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
+from tests.cluster.definitions.lint.agreement import Comparison, ask, compare
+from tests.cluster.definitions.lint.drawing import drawn
+from tests.cluster.definitions.lint.variants import BASES, Crd, corpus, variants
+from tests.controlplane.cluster import Cluster
+
+COUNT = int(os.environ.get("CRDKEEPER_VARIANTS", "150"))
+SEED = int(os.environ.get("CRDKEEPER_SEED", "0"))
+AT_ONCE = 8
+SHOWN = 12
+TIMEOUT_SECONDS = 300 + COUNT
+
+
+async def _compared(cluster: Cluster, crds: Sequence[Crd]) -> list[Comparison]:
+    results: list[Comparison | None] = [None] * len(crds)
+    queue = iter(enumerate(crds))
+
+    async def work(client: Client, queue: Iterator[tuple[int, Crd]]) -> None:
+        for i, crd in queue:
+            results[i] = compare(check_creation(crd), await ask(client, crd))
+
+    async with Client(Connection(cluster.kubeconfig)) as client, asyncio.TaskGroup() as group:
+        for _ in range(AT_ONCE):
+            group.create_task(work(client, queue))
+    return [each for each in results if each is not None]
+
+
+def _show(crds: Sequence[Crd], compared: Sequence[Comparison]) -> str:
+    wrong = [(each.disagreement, crd) for crd, each in zip(crds, compared, strict=True) if each.disagreement]
+    return f"{len(wrong)} of {len(crds)} disagree\n" + "\n".join(
+        f"{said}{orjson.dumps(crd).decode()[:6000]}\n" for said, crd in wrong[:SHOWN]
+    )
+
+
+@pytest.mark.timeout(TIMEOUT_SECONDS)
+async def test_same_verdict_same_words(plane: Cluster) -> None:
+    bases = BASES + corpus()
+    crds = [*bases, *drawn(variants(bases), COUNT, SEED)]
+    compared = await _compared(plane, crds)
+    refused = sum(each.refused for each in compared)
+    undecided = sum(each.undecided for each in compared)
+    print(f"{len(crds)} variants: {refused} refused, {undecided} partly left to the server")
+    assert not any(each.disagreement for each in compared), _show(crds, compared)
+    # The variants are worth something only if some are good and some bad, and few are out of our reach.
+    assert len(crds) * 0.2 < refused < len(crds) * 0.9

@@ -1,0 +1,193 @@
+"""`check_update` and the API server say the same of a CRD in the place of another one.
+
+Old CRDs are made for real, in groups of their own, and deleted in the end; the updates are dry runs.
+CRDKEEPER_UPDATES says how many old CRDs there are (with twenty updates each), CRDKEEPER_CORPUS names a
+folder of CRDs to vary beside our own, CRDKEEPER_SEED makes other ones.
+"""
+
+import asyncio
+import copy
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import orjson
+import pytest
+
+from crdkeeper.apiserver.definitions.create import check_creation
+from crdkeeper.apiserver.definitions.update import check_update
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
+from tests.cluster.definitions.lint.agreement import CRDS, Comparison, Verdict, ask, compare
+from tests.cluster.definitions.lint.drawing import drawn
+from tests.cluster.definitions.lint.updates import CURRENT, updates
+from tests.cluster.definitions.lint.variants import BASES, Crd, corpus, variants
+from tests.cluster.definitions.lint.violators import VIOLATORS
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.etcd import Etcd
+
+COUNT = int(os.environ.get("CRDKEEPER_UPDATES", "6"))
+EACH = 20
+SEED = int(os.environ.get("CRDKEEPER_SEED", "0"))
+AT_ONCE = 6
+SHOWN = 12
+BIGGEST = 50_000
+TIMEOUT_SECONDS = 300 + 10 * COUNT
+SECONDS = 60
+
+Case = tuple[Crd, Crd, Comparison]
+
+
+def _renamed(crd: Crd, number: int, run: str) -> Crd:
+    """The same CRD in a group of its own, whose end stays: some groups need an approval."""
+    crd = copy.deepcopy(crd)
+    spec = crd["spec"]
+    end = "k8s.io" if spec["group"].endswith(".k8s.io") else "example.com"
+    spec["group"] = f"updates-{run}-{number}.{end}"
+    crd["metadata"]["name"] = f"{spec['names']['plural']}.{spec['group']}"
+    return crd
+
+
+def _good(crds: Sequence[Crd]) -> list[Crd]:
+    """Those that the API server takes, and soon."""
+    small = [each for each in crds if len(repr(each)) < BIGGEST]
+    return [each for each in small if not check_creation(each).violations]
+
+
+Store = Callable[[Client, Crd], AbstractAsyncContextManager[str]]
+"""Makes a CRD be there, and tells its name."""
+
+
+@asynccontextmanager
+async def _created(client: Client, crd: Crd) -> AsyncIterator[str]:
+    name = crd["metadata"]["name"]
+    await client.request("POST", CRDS, crd)
+    try:
+        await _settled(client, name)
+        yield name
+    finally:
+        await client.request("DELETE", f"{CRDS}/{name}")
+
+
+def _slipped_in(etcd: Etcd) -> Store:
+    """Puts CRDs into etcd, past all rules."""
+
+    @asynccontextmanager
+    async def store(client: Client, crd: Crd) -> AsyncIterator[str]:
+        name = crd["metadata"]["name"]
+        key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{name}"
+        etcd.put(key, crd)
+        try:
+            async with asyncio.timeout(SECONDS):
+                while True:
+                    if (await client.send("GET", f"{CRDS}/{name}")).code == 200:
+                        break
+                    await asyncio.sleep(0.1)
+            yield name
+        finally:
+            etcd.delete(key)
+
+    return store
+
+
+async def _settled(client: Client, name: str) -> None:
+    """Until the server's own controllers are through with it."""
+    async with asyncio.timeout(SECONDS):
+        while True:
+            status = (await client.request("GET", f"{CRDS}/{name}")).get("status", {})
+            types = {each["type"] for each in status.get("conditions") or ()}
+            if {"Established", "NamesAccepted"} <= types:
+                return
+            await asyncio.sleep(0.1)
+
+
+async def _compare(client: Client, name: str, new: Crd) -> Case:
+    """Sends an update. Where the old CRD changes meanwhile, both are looked at again."""
+    while True:
+        old = await client.request("GET", f"{CRDS}/{name}")
+        sent = copy.deepcopy(new)
+        if sent["metadata"].get("resourceVersion") == CURRENT:
+            sent["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        verdict: Verdict = await ask(client, sent, replaced=name)
+        if (await client.request("GET", f"{CRDS}/{name}"))["metadata"] == old["metadata"]:
+            return old, sent, compare(check_update(sent, old, complete=True), verdict)
+
+
+async def _compared(client: Client, name: str, number: int) -> list[Case]:
+    old = await client.request("GET", f"{CRDS}/{name}")
+    cases: list[Case] = []
+    for new in drawn(updates(old), EACH, SEED + number):
+        cases.append(await _compare(client, name, new))
+    return cases
+
+
+async def _all(cluster: Cluster, crds: Sequence[Crd], store: Store) -> list[Case]:
+    cases: list[Case] = []
+    run = uuid.uuid4().hex[:6]
+    queue = iter(enumerate(crds))
+
+    async def work(client: Client, queue: Iterator[tuple[int, Crd]]) -> None:
+        for number, crd in queue:
+            async with store(client, _renamed(crd, number, run)) as name:
+                cases.extend(await _compared(client, name, number))
+
+    async with Client(Connection(cluster.kubeconfig)) as client, asyncio.TaskGroup() as group:
+        for _ in range(AT_ONCE):
+            group.create_task(work(client, queue))
+    return cases
+
+
+def _show(cases: Sequence[Case]) -> str:
+    wrong = [each for each in cases if each[2].disagreement]
+
+    return f"{len(wrong)} of {len(cases)} disagree\n" + "\n".join(
+        f"{said.disagreement}{_changes(old, new)}" for old, new, said in wrong[:SHOWN]
+    )
+
+
+def _changes(old: Any, new: Any, path: str = "") -> str:
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = sorted(old.keys() | new.keys())
+        return "".join(_changes(old.get(key), new.get(key), f"{path}.{key}") for key in keys)
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = zip(old, new, strict=True)
+        return "".join(_changes(one, other, f"{path}[{i}]") for i, (one, other) in enumerate(pairs))
+    if old == new and type(old) is type(new):
+        return ""
+    return f"  {path}: {orjson.dumps(old).decode()[:500]} -> {orjson.dumps(new).decode()[:500]}\n"
+
+
+def _report(cases: Sequence[Case]) -> None:
+    refused = sum(each.refused for _, _, each in cases)
+    undecided = sum(each.undecided for _, _, each in cases)
+    print(f"{len(cases)} updates: {refused} refused, {undecided} partly left to the server")
+    assert not any(each.disagreement for _, _, each in cases), _show(cases)
+    assert len(cases) * 0.2 < refused < len(cases) * 0.95
+
+
+@pytest.mark.timeout(TIMEOUT_SECONDS)
+async def test_same_verdict_same_words(plane: Cluster) -> None:
+    bases = _good(BASES + corpus())
+    crds = [*BASES, *_good(drawn(variants(tuple(bases)), 3 * COUNT, SEED))][: COUNT + len(BASES)]
+    _report(await _all(plane, crds, _created))
+
+
+async def test_what_the_old_one_violates_is_not_held_against_the_new_one(plane: Cluster) -> None:
+    _report(await _all(plane, VIOLATORS, _slipped_in(plane.etcd)))
+
+
+async def test_not_established(plane: Cluster) -> None:
+    # The kind belongs to another CRD: scope and kind may still change.
+    run = uuid.uuid4().hex[:6]
+    first = _renamed(BASES[0], 0, run)
+    rival = _renamed(BASES[0], 0, run)
+    rival["spec"]["names"]["plural"] = "rivals"
+    rival["metadata"]["name"] = f"rivals.{rival['spec']['group']}"
+    async with (
+        Client(Connection(plane.kubeconfig)) as client,
+        _created(client, first),
+        _created(client, rival) as name,
+    ):
+        _report(await _compared(client, name, 0))

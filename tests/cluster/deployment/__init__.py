@@ -1,0 +1,1 @@
+"""What is installed: the manifests, the rights they grant, what an uninstall leaves."""

@@ -1,0 +1,108 @@
+"""`kubectl delete -k manifests` with conversions and migrations in place: complete, soon, and announced."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.conversion.rules import RULES
+from tests.cluster.conversion.scene import V1, V1ALPHA1, Scene, until
+from tests.cluster.harness import Operator, install
+from tests.cluster.harness.installation import MANIFESTS
+from tests.cluster.harness.webhookpod import WebhookPod
+from tests.controlplane.plane import ControlPlane
+
+UNINSTALL = ("delete", f"--kustomize={MANIFESTS}")
+SECONDS = 120
+DRAIN = 95
+"""What the Deployment's pods have: as long as API servers keep connections that are idle."""
+
+
+@pytest.fixture
+def plane(start_plane: Callable[..., ControlPlane]) -> ControlPlane:
+    """One that can be spoiled."""
+    plane = start_plane()
+    install(plane)
+    return plane
+
+
+@pytest.fixture
+def pod(plane: ControlPlane, tmp_path: Path) -> Iterator[WebhookPod]:
+    """The conversion webhook, with an operator."""
+    pod = WebhookPod(plane, tmp_path, drain_seconds=DRAIN)
+    operator = Operator(plane, flags={"webhook-url": pod.url})
+    operator.start()
+    pod.start()
+    yield pod
+    operator.close()
+    if pod.process.running:
+        pod.process.kill()
+    pod.close()
+
+
+@pytest.fixture
+def scene(plane: ControlPlane, pod: WebhookPod) -> Scene:
+    """A conversion that serves, and a migration that waits for rights."""
+    scene = Scene(plane, "uninstall.example.com")
+    scene.create("v1", "mine", V1)
+    scene.convert(RULES)
+    scene.ready()
+    resource = {"group": scene.group, "resource": "crontabs"}
+    metadata = {"name": "waiting"}
+    migration = {"apiVersion": "crdkeeper.dev/v1alpha1", "kind": "StorageMigration", "metadata": metadata}
+    scene.apply(migration | {"spec": {"resource": resource, "verify": "Full"}})
+    return scene
+
+
+def warnings(scene: Scene, *command: str) -> list[str]:
+    """The lines of a command by which a CRD is said to lose its webhook."""
+    said = scene.plane.kubectl(*command, check=False).splitlines()
+    return [each for each in said if f"the CRD {scene.name} loses its conversion webhook" in each]
+
+
+@pytest.mark.parametrize("order", ["kubectl's", "backwards"])
+def test_an_uninstall_is_announced_and_complete(scene: Scene, pod: WebhookPod, order: str) -> None:
+    kubectl = scene.plane.kubectl
+    assert scene.spec("v1alpha1", "mine") == V1ALPHA1
+    # Admission policies come into force some seconds after they are written.
+    until(lambda: warnings(scene, *UNINSTALL, "--dry-run=server", "--wait=false"))
+    begin = time.monotonic()
+    if order == "backwards":
+        documents = kubectl("kustomize", str(MANIFESTS)).split("\n---\n")
+        for document in reversed(documents):
+            kubectl("delete", "--wait=false", "--filename=-", input=document)
+    said = kubectl(*UNINSTALL, "--ignore-not-found", f"--timeout={SECONDS}s", check=False)
+    assert time.monotonic() - begin < SECONDS
+    assert "timed out" not in said
+    if order != "backwards":
+        assert f"the CRD {scene.name} loses its conversion webhook. v1beta1, v1alpha1 of" in said
+    for kind in ("namespaces", "crds", "clusterroles", "validatingadmissionpolicies"):
+        left = json.loads(kubectl("get", kind, "-o", "json"))["items"]
+        assert [each["metadata"]["name"] for each in left if "deletionTimestamp" in each["metadata"]] == []
+        ours = [each["metadata"]["name"] for each in left if "crdkeeper" in each["metadata"]["name"]]
+        assert ours == []
+    # The webhook need not wait for API servers to leave, of which one has an idle connection to it.
+    pod.process.terminate()
+    until(lambda: not pod.process.running)
+    # What is stored can be read at the version that it is stored at, and the CRD can be used again.
+    assert scene.spec("v1", "mine") == V1
+
+
+PARTS = [
+    ("namespace/crdkeeper-system",),
+    ("deployment/crdkeeper-webhook", "--namespace=crdkeeper-system"),
+    ("crd/versionconversions.crdkeeper.dev",),
+]
+
+
+def test_whoever_removes_a_part_is_warned(scene: Scene) -> None:
+    def told() -> list[bool]:
+        return [bool(warnings(scene, "delete", *part, "--dry-run=server")) for part in PARTS]
+
+    until(lambda: all(told()))
+    # Not a word where nothing needs it.
+    scene.plane.kubectl("delete", f"crontabs.v1.{scene.group}", "mine")
+    scene.plane.kubectl("annotate", "vconv", scene.name, "look=again")
+    until(lambda: not any(told()))

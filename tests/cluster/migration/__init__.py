@@ -1,0 +1,1 @@
+"""Storage migrations and policies on a real API server."""

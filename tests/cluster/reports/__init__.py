@@ -1,0 +1,1 @@
+"""DefinitionReports of live CRDs."""
