@@ -1,5 +1,7 @@
 """Draws conversions: schemas of a hub and its spokes, the rules between them, and objects of each version."""
 
+# Long because each kind of rule has its strategy here, and they nest.
+
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -5,6 +5,8 @@ Most follow the Kubernetes API conventions
 the others are traps that the API server sets by accepting what can't work.
 """
 
+# Long because it is one table.
+
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -1,5 +1,7 @@
 """Each rule, both ways, and what is said of one that cannot work."""
 
+# Long because it is two tables of cases.
+
 import json
 from typing import Any
 

@@ -5,6 +5,8 @@ stack, so that Python's own stack grows with nested brackets only. The limits ar
 points, 250 levels).
 """
 
+# Long because the grammar is one recursion.
+
 from typing import NoReturn
 
 from crdkeeper.apiserver.cel.syntax.constants import LITERALS, literal

@@ -1,0 +1,1 @@
+"""Checks of the tree that no linter knows: `make lint` runs them."""

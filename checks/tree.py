@@ -1,0 +1,48 @@
+"""Checks that a reader finds the way: what packages say of themselves, and that no file is too long."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+PACKAGES: Final = "operator/crdkeeper"
+SOURCES: Final = ("operator", "tests", "demo", "generate", "image", "checks")
+MOST_LINES: Final = 400
+_LONGEST_SENTENCE: Final = 200
+
+
+def silent_packages(root: Path) -> Iterator[str]:
+    """Packages below operator/crdkeeper whose `__init__.py` does not open with one sentence."""
+    for folder in sorted({each.parent for each in (root / PACKAGES).rglob("*.py")}):
+        init = folder / "__init__.py"
+        name = folder.relative_to(root).as_posix()
+        if not init.exists():
+            yield f"{name}: there is no __init__.py that says what lives here"
+            continue
+        said = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
+        sentence = said.partition("\n\n")[0].replace("\n", " ")
+        if not sentence.endswith(".") or len(sentence) > _LONGEST_SENTENCE:
+            yield f"{name}/__init__.py: must open with one sentence that says what lives here"
+
+
+def long_files(root: Path) -> Iterator[str]:
+    """Files of more than MOST_LINES lines that do not say why in a line `# Long because …`."""
+    for source in SOURCES:
+        for file in sorted((root / source).rglob("*.py")):
+            lines = file.read_text(encoding="utf-8").splitlines()
+            if len(lines) > MOST_LINES and not any(each.startswith("# Long because ") for each in lines):
+                yield f"{file.relative_to(root).as_posix()}: {len(lines)} lines, and no reason for it"
+
+
+def main() -> int:
+    """Print what is wrong, if anything; 1 if so."""
+    found = [*silent_packages(ROOT), *long_files(ROOT)]
+    for each in found:
+        print(each)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
