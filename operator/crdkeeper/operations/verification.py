@@ -1,6 +1,7 @@
 """Tries rules on every object that exists, reading only: page by page, so that memory stays flat."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -118,7 +119,7 @@ async def judge_live(
     found: ConversionVerification,
     wanted: Callable[[], bool],
 ) -> str:
-    """Try the rules on all objects at each version that they are stored at.
+    """Try the rules on all objects, each at all versions that any object is stored at.
 
     Returns what could not be looked at; empty if all could. An object that the API server cannot convert at
     present makes the whole list at a version fail: it is seen at the version that it is stored at, as long
@@ -126,55 +127,89 @@ async def judge_live(
     """
     served = definition.served_versions
     stored = [each for each in definition.stored_versions if each in served]
-    refused: dict[str, ApiError] = {}
-    versions = stored or list(served)
-    for version in versions:
-        try:
-            await _judge_at(client, definition, version, trial, found, wanted)
-        except ApiError as error:
-            if error.code < 500 and error.code not in (403, 404):
-                raise
-            refused[version] = error
-    if refused and len(refused) == len(versions):
+    lists = [
+        _List(client, Endpoint(definition.group, version, definition.plural)) for version in stored or served
+    ]
+    while views := await _views(lists):
+        await asyncio.to_thread(_judge_all, views, trial, found)
+        if not wanted():
+            raise Outdated
+    refused = {each.endpoint.version: each.refused for each in lists if each.refused is not None}
+    if refused and len(refused) == len(lists):
         raise Unlistable(next(iter(refused.values())))
     return " ".join(
         f"The list at {version} fails: {each.message.rstrip('.')}." for version, each in refused.items()
     )
 
 
-async def _judge_at(
-    client: Client,
-    definition: DefinitionFacts,
-    version: str,
-    trial: Trial,
-    found: ConversionVerification,
-    wanted: Callable[[], bool],
+class _List:
+    """The objects at one version, a page at a time."""
+
+    def __init__(self, client: Client, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.refused: ApiError | None = None
+        """Why the rest of the list cannot be had."""
+        self._client = client
+        self._items: deque[Mapping[str, Any]] = deque()
+        self._token: str | None = None
+        self._more = True
+
+    async def next(self) -> str | None:
+        """The key of the object that comes next; None at the end. Raises ApiError or Unreachable."""
+        while not self._items and self._more:
+            try:
+                page = await self.endpoint.whole_page(self._client, self._token, _PAGE)
+            except ApiError as error:
+                if error.code < 500 and error.code not in (403, 404):
+                    raise
+                self.refused, self._more = error, False
+                return None
+            self._items.extend(page.items)
+            self._token = page.continue_token
+            self._more = bool(self._token)
+        if not self._items:
+            return None
+        metadata = self._items[0]["metadata"]
+        return f"{metadata.get('namespace') or ''}/{metadata['name']}"
+
+    def take(self) -> Mapping[str, Any]:
+        """The object that came next."""
+        return self._items.popleft()
+
+
+async def _views(lists: Sequence[_List]) -> list[list[Mapping[str, Any]]]:
+    """The next objects, each as all lists show it; none at the end.
+
+    Lists come in the order of etcd's keys at every version, so that they can be merged with a page of each in
+    memory. Were one in another order, some objects would count more than once.
+    """
+    views: list[list[Mapping[str, Any]]] = []
+    while len(views) < _PAGE:
+        keys = [await each.next() for each in lists]
+        first = min((key for key in keys if key is not None), default=None)
+        if first is None:
+            break
+        views.append([each.take() for each, key in zip(lists, keys, strict=True) if key == first])
+    return views
+
+
+def _judge_all(
+    views: Sequence[Sequence[Mapping[str, Any]]], trial: Trial, found: ConversionVerification
 ) -> None:
-    endpoint = Endpoint(definition.group, version, definition.plural)
-    token: str | None = None
-    while True:
-        page = await endpoint.whole_page(client, token, _PAGE)
-        await asyncio.to_thread(_judge_page, page.items, trial, found)
-        if not wanted():
-            raise Outdated
-        token = page.continue_token
-        if not token:
-            return
-
-
-def _judge_page(items: Sequence[Mapping[str, Any]], trial: Trial, found: ConversionVerification) -> None:
-    for value in items:
-        outcome = trial.judge(value)
+    for view in views:
+        outcomes = [(value, trial.judge(value)) for value in view]
         found.objects += 1
-        found.kept_aside += bool(outcome.kept_aside)
-        found.lossy += bool(outcome.lossy)
-        found.failed += bool(outcome.faults)
-        found.unmatched += bool(outcome.unmatched)
-        for shown, faults in (
-            (found.failures, outcome.faults),
-            (found.unmatched_objects, outcome.unmatched),
-        ):
-            shown += [_named(value, each) for each in faults[: max(0, SHOWN - len(shown))]]
+        found.kept_aside += any(each.kept_aside for _, each in outcomes)
+        found.lossy += any(each.lossy for _, each in outcomes)
+        found.failed += any(each.faults for _, each in outcomes)
+        found.unmatched += any(each.unmatched for _, each in outcomes)
+        for value, outcome in outcomes:
+            _show(found.failures, value, outcome.faults)
+            _show(found.unmatched_objects, value, outcome.unmatched)
+
+
+def _show(shown: list[ConversionFailure], value: Mapping[str, Any], faults: Sequence[Fault]) -> None:
+    shown += [_named(value, each) for each in faults[: max(0, SHOWN - len(shown))]]
 
 
 def _named(value: Mapping[str, Any], fault: Fault) -> ConversionFailure:
