@@ -214,6 +214,9 @@ class VersionConversionStatus(ApiModel):
     """What was verified, and what the webhook serves."""
 
     observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
+    """The metadata.generation of the VersionConversion itself."""
+    definition_generation: Annotated[int, Field(json_schema_extra=_INT64)] = 0
+    """The metadata.generation of the CRD that was looked at; 0 without a CRD."""
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     served_generation: Annotated[int, Field(json_schema_extra=_INT64)] = 0
     """The generation whose rules were handed to the webhook. 0 if there are none."""

@@ -181,6 +181,7 @@ class VersionConversions:
         """Take the steps until one cannot be taken; the seconds after which to look again."""
         owner = standing.owner
         crd = await get_definition_object(self._client, owner.metadata.name)
+        owner.status.definition_generation = 0 if crd is None else crd["metadata"]["generation"]
         compiled = None if problems else await asyncio.to_thread(self._compile, standing, crd)
         if problems:
             owner.status.problems = list(problems)

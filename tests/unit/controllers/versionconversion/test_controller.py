@@ -1,0 +1,442 @@
+"""What becomes of a VersionConversion on each event, of itself, its CRD, certificates, rights and errors."""
+
+import asyncio
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from crdkeeper.cluster.resources.versionconversions import BUNDLE_KEY, FINALIZER
+from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.controllers.versionconversion import serving
+from crdkeeper.operations import verification
+from tests.cluster.conversion import RULES
+from tests.kstatus import status_of
+from tests.unit.controllers.versionconversion.scene import (
+    BUNDLE,
+    CONVERSION,
+    CRD,
+    GROUP,
+    Scene,
+    definition,
+    has_label,
+)
+
+DROPPING = {**RULES, "v1alpha1": RULES["v1alpha1"][:1]}
+"""Rules that leave fields out."""
+SLASHED = {
+    **RULES,
+    "v1alpha1": [
+        RULES["v1alpha1"][0],
+        {"spoke": "spec.hostPort", "join": {**RULES["v1alpha1"][1]["join"], "template": "{host}/{port}"}},
+        *RULES["v1alpha1"][2:],
+    ],
+}
+OTHER = {
+    "strategy": "Webhook",
+    "webhook": {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"namespace": "other", "name": "other", "path": "/convert"}},
+    },
+}
+READY = ("True", "Converting")
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
+    made = Scene()
+
+    async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
+        return work(*arguments)
+
+    # Virtual time stands still while a thread works.
+    monkeypatch.setattr(asyncio, "to_thread", at_once)
+    monkeypatch.setattr(serving, "ask_webhook", made.ask)
+    monkeypatch.setattr(verification, "GENERATED", 3)
+    return made
+
+
+def test_rules_become_a_conversion_step_by_step(scene: Scene) -> None:
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        assert scene.condition() == READY
+        assert has_label(scene.api.objects[BUNDLE])
+        assert scene.strategy == "Webhook"
+        assert scene.status["verification"]["objects"] == 1
+        assert scene.status["servedGeneration"] == 1
+        assert scene.condition("InUse") == ("True", "Needed")
+        assert status_of(scene.api.objects[CONVERSION]) == "Current"
+        assert scene.api.events[-1] == "Converting"
+        assert scene.counted() == {READY: 1.0}
+
+    scene.play(story)
+
+
+def test_the_status_says_which_generation_of_the_crd_it_is_about(scene: Scene) -> None:
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        scene.see()
+        await asyncio.sleep(5.0)
+        metadata = scene.api.objects[CRD]["metadata"]
+        assert scene.status["definitionGeneration"] == metadata["generation"] > 1
+        assert scene.status["observedGeneration"] == 1
+        events, objects = len(scene.api.events), scene.status["verification"]["completionTime"]
+        scene.api.touch(scene.api.objects[CRD])
+        scene.see_definition()
+        await asyncio.sleep(5.0)
+        assert scene.status["definitionGeneration"] == metadata["generation"]
+        # Nothing else is news: the schemas are the same.
+        assert (len(scene.api.events), scene.status["verification"]["completionTime"]) == (events, objects)
+        assert status_of(scene.api.objects[CONVERSION]) == "Current"
+        scene.delete(CRD)
+        await asyncio.sleep(5.0)
+        assert not scene.status.get("definitionGeneration")
+
+    scene.play(story)
+
+
+def test_rules_that_do_not_compile_change_nothing(scene: Scene) -> None:
+    scene.apply(DROPPING)
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        assert scene.condition() == ("False", "InvalidRules")
+        assert scene.status["problems"]
+        assert BUNDLE not in scene.api.objects
+        assert scene.strategy == "None"
+        assert status_of(scene.api.objects[CONVERSION]) == "Failed"
+
+    scene.play(story)
+
+
+def test_rules_that_cannot_be_understood_are_answered_by_their_path(scene: Scene) -> None:
+    scene.apply({**RULES, "v1alpha1": [{"hub": "spec.x", "spoke": "spec.y", "wrong": 1}]})
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        assert scene.condition() == ("False", "InvalidRules")
+        assert scene.status["problems"][0]["path"] == "spec.spokes.1.rules.0.wrong"
+
+    scene.play(story)
+
+
+def test_bad_rules_leave_those_that_serve_and_good_ones_take_their_place(scene: Scene) -> None:
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        before = scene.api.objects[BUNDLE]["binaryData"]
+        scene.apply(DROPPING)
+        await asyncio.sleep(5.0)
+        assert scene.condition() == ("False", "InvalidRules")
+        assert scene.status["servedGeneration"] == 1
+        assert scene.api.objects[BUNDLE]["binaryData"] == before
+        assert scene.strategy == "Webhook"
+        scene.apply(SLASHED)
+        await asyncio.sleep(5.0)
+        assert scene.condition() == READY
+        assert scene.status["servedGeneration"] == 3
+        assert scene.api.objects[BUNDLE]["binaryData"] != before
+
+    scene.play(story)
+
+
+def test_a_plan_writes_nothing_but_its_status(scene: Scene) -> None:
+    scene.apply(mode="Plan")
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(120.0)
+        assert scene.condition() == ("True", "PlanOnly")
+        assert status_of(scene.api.objects[CONVERSION]) == "Current"
+        assert {path for _, path in scene.api.requests} == {f"{CONVERSION}/status"}
+
+    scene.play(story)
+
+
+def test_without_an_opt_in_no_object_is_read_until_there_is_one(scene: Scene) -> None:
+    scene.api.permitted = False
+    read: list[str] = []
+    scene.api.answers = lambda _, path: read.append(path)
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(20.0)
+        assert scene.condition() == ("False", "NotPermitted")
+        assert not any(path.startswith(f"/apis/{GROUP}/") for path in read)
+        assert BUNDLE not in scene.api.objects
+        scene.api.permitted = True
+        await asyncio.sleep(10.0)
+        assert scene.condition() == READY
+
+    scene.play(story)
+
+
+def test_objects_that_do_not_survive_are_named_and_looked_at_again(scene: Scene) -> None:
+    refusing = {
+        **RULES,
+        "v1beta1": [{**each, "refuse": True} if "cast" in each else each for each in RULES["v1beta1"]],
+    }
+    scene.apply(refusing)
+    scene.api.objects[CRD] = definition(storage="v1beta1")
+    scene.api.crontabs[0] |= {"apiVersion": f"{GROUP}/v1beta1", "spec": {"port": "http"}}
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        assert scene.condition("Verified") == ("False", "ObjectsFail")
+        assert scene.status["verification"]["failed"] == scene.status["verification"]["objects"] == 1
+        assert scene.strategy == "None"
+        # Nobody tells of a change of an object: it is the clock that has it looked at again.
+        scene.api.crontabs[0]["spec"] = {"port": "80"}
+        await asyncio.sleep(40.0)
+        assert scene.condition() == READY
+
+    scene.play(story)
+
+
+def test_new_rules_end_the_trial_of_the_old_ones(scene: Scene) -> None:
+    """The watch tells of a new generation while objects are being listed."""
+
+    def answers(_: str, path: str) -> None:
+        if path == f"/apis/{GROUP}/v1/crontabs":
+            scene.api.answers = lambda *_: None
+            scene.state.conversions["crontabs.example.com"] = 2
+
+    scene.api.answers = answers
+
+    async def story(scene: Scene) -> None:
+        assert scene.condition("Verified") == ("Unknown", "Verifying")
+        scene.apply(SLASHED)
+        await asyncio.sleep(5.0)
+        assert scene.condition() == READY
+        assert scene.status["servedGeneration"] == 2
+
+    scene.play(story)
+
+
+def test_a_certificate_is_waited_for_and_a_new_one_reaches_the_crd(scene: Scene) -> None:
+    scene.certificate = (None, "")
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        assert scene.condition() == ("False", "NoCertificate")
+        assert status_of(scene.api.objects[CONVERSION]) == "InProgress"
+        scene.certificate = ("-----BEGIN CERTIFICATE-----", "")
+        scene.controller.renew()
+        await asyncio.sleep(0.5)  # sooner than by the clock
+        assert scene.condition() == READY
+        scene.see_definition()
+        assert scene.controller.trusted("-----BEGIN CERTIFICATE-----")
+        assert not scene.controller.trusted("another")
+
+    scene.play(story)
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_the_crd_is_changed_once_the_webhook_answers_by_these_rules(scene: Scene, behind: bool) -> None:
+    scene.behind, scene.silence = behind, "" if behind else "refused"
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(10.0)
+        assert scene.condition("Serving")[1] == ("RulesOnTheirWay" if behind else "WebhookUnreachable")
+        assert status_of(scene.api.objects[CONVERSION]) == "InProgress"
+        assert scene.strategy == "None"
+        scene.behind, scene.silence = False, ""
+        await asyncio.sleep(5.0)
+        assert scene.condition() == READY
+
+    scene.play(story)
+
+
+def test_another_webhook_is_replaced_on_request_only(scene: Scene) -> None:
+    scene.api.objects[CRD] = definition(conversion=OTHER)
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(10.0)
+        assert scene.condition() == ("False", "OtherWebhook")
+        assert scene.api.objects[CRD]["spec"]["conversion"] == OTHER
+        assert scene.condition("InUse") == ("False", "NotConfigured")
+        scene.apply(replaceWebhook=True)
+        await asyncio.sleep(5.0)
+        assert scene.condition() == READY
+
+    scene.play(story)
+
+
+def test_what_others_take_away_is_put_back(scene: Scene) -> None:
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        crd = scene.api.objects[CRD]
+        crd["spec"]["conversion"] = {"strategy": "None"}
+        del scene.api.objects[BUNDLE]
+        scene.api.touch(crd)
+        scene.see_definition()
+        await asyncio.sleep(5.0)
+        assert (scene.condition(), scene.strategy) == (READY, "Webhook")
+        assert BUNDLE in scene.api.objects
+
+    scene.play(story)
+
+
+@pytest.mark.parametrize("code", [409, 500, 503])
+def test_what_the_api_server_cannot_do_just_now_is_tried_again(scene: Scene, code: int) -> None:
+    failures = 3
+
+    def answers(method: str, path: str) -> None:
+        nonlocal failures
+        if (method, path) == ("PATCH", CRD) and failures:
+            failures -= 1
+            raise ApiError(code, {"message": "not now"})
+
+    scene.api.answers = answers
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(30.0)
+        assert (scene.condition(), failures) == (READY, 0)
+
+    scene.play(story)
+
+
+def test_a_crd_that_comes_later_goes_and_comes_again(scene: Scene) -> None:
+    del scene.api.objects[CRD]
+
+    async def story(scene: Scene) -> None:
+        for _ in range(2):
+            await asyncio.sleep(5.0)
+            assert scene.condition() == ("False", "DefinitionNotFound")
+            assert scene.condition("InUse") == ("False", "NoDefinition")
+            assert status_of(scene.api.objects[CONVERSION]) == "InProgress"
+            scene.api.objects[CRD] = definition()
+            scene.see_definition()
+            await asyncio.sleep(5.0)
+            assert scene.condition() == READY
+            scene.delete(CRD)
+
+    scene.play(story)
+
+
+# Deletion of the VersionConversion
+
+
+def test_its_rules_serve_on_for_as_long_as_they_are_needed(scene: Scene) -> None:
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        scene.see()
+        scene.delete(CONVERSION)
+        await asyncio.sleep(100.0)
+        assert scene.strategy == "Webhook"
+        assert BUNDLE in scene.api.objects
+        assert scene.api.events.count("DeletedInUse") == 1
+        assert scene.counted() == {("False", "DeletedInUse"): 1.0}
+        scene.api.crontabs = []
+        await asyncio.sleep(60.0)
+        assert scene.strategy == "None"
+        assert BUNDLE not in scene.api.objects
+        assert scene.counted() == {}
+
+    scene.play(story)
+
+
+def test_the_webhook_keeps_the_rules_until_api_servers_know_that_they_are_not_needed(scene: Scene) -> None:
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        scene.api.crontabs = []
+        scene.delete(CONVERSION)
+        await asyncio.sleep(5.0)
+        assert scene.strategy == "None"
+        assert BUNDLE in scene.api.objects
+        await asyncio.sleep(20.0)
+        assert BUNDLE not in scene.api.objects
+
+    scene.play(story)
+
+
+def test_a_new_one_takes_over_what_the_old_one_has_left(scene: Scene) -> None:
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        scene.see()
+        scene.delete(CONVERSION)
+        await asyncio.sleep(5.0)
+        assert scene.counted() == {("False", "DeletedInUse"): 1.0}
+        scene.apply(SLASHED)
+        await asyncio.sleep(5.0)
+        assert scene.condition() == READY
+        assert scene.counted() == {READY: 1.0}
+        scene.delete(CONVERSION)
+        await asyncio.sleep(5.0)
+        assert scene.api.events.count("DeletedInUse") == 2
+        scene.apply(SLASHED)
+        scene.api.crontabs = []
+        await asyncio.sleep(120.0)
+        assert BUNDLE in scene.api.objects
+
+    scene.play(story)
+
+
+@pytest.mark.parametrize("first", [CRD, CONVERSION])
+def test_both_are_deleted(scene: Scene, first: str) -> None:
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        scene.see()
+        scene.delete(first)
+        await asyncio.sleep(5.0)
+        scene.delete(*{CRD, CONVERSION} - {first})
+        await asyncio.sleep(60.0)
+        assert not {CRD, CONVERSION, BUNDLE} & scene.api.objects.keys()
+        assert scene.counted() == {}
+
+    scene.play(story)
+
+
+def test_others_rules_at_our_webhook_are_not_touched(scene: Scene) -> None:
+    """Somebody points a CRD here without a VersionConversion."""
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        crd = scene.api.objects[CRD]
+        crd["metadata"]["managedFields"] = []
+        scene.api.crontabs = []
+        scene.see()
+        scene.delete(CONVERSION)
+        await asyncio.sleep(120.0)
+        assert scene.strategy == "Webhook"
+        assert BUNDLE in scene.api.objects
+
+    scene.play(story)
+
+
+def test_the_finalizer_of_a_former_release_comes_off_and_the_bundle_stays(scene: Scene) -> None:
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        metadata = scene.api.objects[CONVERSION]["metadata"]
+        metadata |= {"finalizers": [FINALIZER], "deletionTimestamp": "2026-01-02T03:04:05Z"}
+        scene.api.objects[BUNDLE]["metadata"]["ownerReferences"] = [{"uid": "u2"}]
+        before = scene.status
+        scene.see()
+        await asyncio.sleep(5.0)
+        assert "finalizers" not in metadata
+        assert scene.api.objects[BUNDLE]["metadata"]["ownerReferences"] is None
+        assert scene.api.objects[BUNDLE]["binaryData"][BUNDLE_KEY]
+        assert scene.status == before
+
+    scene.play(story)
+
+
+@pytest.mark.parametrize("code", [403, 409, 422])
+def test_a_crd_that_cannot_be_released_is_tried_again(scene: Scene, code: int) -> None:
+    def answers(method: str, path: str) -> None:
+        if (method, path) == ("PATCH", CRD):
+            raise ApiError(code, {"message": "no"})
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        scene.api.crontabs, scene.api.answers = [], answers
+        scene.delete(CONVERSION)
+        await asyncio.sleep(100.0)
+        assert scene.strategy == "Webhook"
+        assert base64.b64decode(scene.api.objects[BUNDLE]["binaryData"][BUNDLE_KEY])
+        # A conflict is nobody's fault, and gone the next time.
+        assert scene.api.events.count("DeletedInUse") == (code != 409)
+        scene.api.answers = lambda *_: None
+        await asyncio.sleep(100.0)
+        assert scene.strategy == "None"
+        assert BUNDLE not in scene.api.objects
+
+    scene.play(story)
