@@ -21,7 +21,7 @@ from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.core.diagnosis.facts import seen_definition
 from tests import virtualtime
-from tests.cluster.conversion import RULES, crontab_definition, rules_of
+from tests.cluster.conversion.rules import RULES, crontab_definition, rules_of
 from tests.unit.controllers.fakeapi import DEFINITIONS, OURS, FakeApi
 
 GROUP = "example.com"

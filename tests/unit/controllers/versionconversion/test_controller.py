@@ -11,7 +11,7 @@ from crdkeeper.cluster.resources.versionconversions import BUNDLE_KEY, FINALIZER
 from crdkeeper.cluster.transport.client import ApiError
 from crdkeeper.controllers.versionconversion import serving
 from crdkeeper.operations import verification
-from tests.cluster.conversion import RULES
+from tests.cluster.conversion.rules import RULES
 from tests.kstatus import status_of
 from tests.unit.controllers.versionconversion.scene import (
     BUNDLE,
