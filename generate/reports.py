@@ -1,7 +1,7 @@
 """The page about DefinitionReports, from the reasons in the code: `python -m generate.reports`."""
 
 from crdkeeper.cli.output.printing import print_page
-from crdkeeper.core.diagnosis.registry import CONDITIONS, reasons
+from crdkeeper.core.diagnosis.registry import PROBED, REASONS
 from crdkeeper.core.diagnosis.verdict import Reason
 
 _BEGINNING = """\
@@ -21,10 +21,10 @@ widgets.example.com     True    Healthy            v1        ["v1"]        2    
 
 `kubectl describe defrep NAME` shows all conditions with what to do; `kubectl wait --for=condition=Ready
 defrep/NAME` waits for the end of all trouble. Events tell of each trouble, and when it is over. The metric
-`crdkeeper_definition_conditions{condition,status,reason}` counts the CRDs in each state.
+`crdkeeper_definition_conditions{{condition,status,reason}}` counts the CRDs in each state.
 
 - `status.definitionGeneration` is the generation of the CRD that was looked at.
-- What takes requests (ConversionReady, SubresourcesReady, VersionsCurrent, Terminating) is asked in a lane of
+- What takes requests ({probed}) is asked in a lane of
   its own and needs the right to read the objects: `manifests/samples/reader-role.yaml`. Until the first
   answer these conditions say so; after a restart of the operator they stay as they were until then.
 - `status.findings` lists the worst of what [`crdkeeper lint`](lint.md) finds, 50 at most and without matters
@@ -44,10 +44,14 @@ reason with a ✓ leaves Ready True.
 
 def page() -> str:
     """The whole page."""
-    sections = [f"\n## {type_}\n" for type_, _ in CONDITIONS[1:]]
-    ready, *others = ["".join(map(_reason, reasons(type_))) for type_, _ in CONDITIONS]
-    told = [f"{heading}{text}" for heading, text in zip(sections, others, strict=True)]
-    return _BEGINNING + ready + "".join(told)
+    ready, *others = REASONS
+    sections = [f"\n## {type_}\n{_reasons(type_)}" for type_ in others]
+    probed = ", ".join(each for each in REASONS if each in PROBED)
+    return _BEGINNING.format(probed=probed) + _reasons(ready) + "".join(sections)
+
+
+def _reasons(type_: str) -> str:
+    return "".join(map(_reason, REASONS[type_]))
 
 
 def _reason(reason: Reason) -> str:

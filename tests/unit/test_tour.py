@@ -19,7 +19,12 @@ QUESTIONS = [
     ("How does `crdkeeper migrate` run without the operator?", "operations/migration", "standalone.py", ""),
     ("Who writes Events?", "cluster/resources", "events.py", "send_event"),
     ("What do I touch to add a lint rule?", "core/lint", "registry.py", "Convention"),
-    ("Where does a report's condition StorageCurrent come from?", "core/diagnosis", "storage.py", "judge"),
+    (
+        "Where does a report's condition StorageCurrent come from?",
+        "core/diagnosis",
+        "conditions/storage.py",
+        "judge",
+    ),
     ("Which CRDs does a DefinitionPolicy select?", "core/policy", "selection.py", "selects"),
     (
         "Where is what the API server says of a new CRD?",

@@ -11,7 +11,8 @@ import pytest
 from crdkeeper.apiserver.definitions.facts import definition_facts
 from crdkeeper.cluster.probes.certificates import parse_bundle, served_certificate
 from crdkeeper.cluster.probes.conversions import probe_conversion
-from crdkeeper.core.diagnosis.conversion import ConversionFacts, Webhook, conversion_webhook, judge
+from crdkeeper.core.diagnosis.conditions.conversion import ConversionFacts, judge
+from crdkeeper.core.diagnosis.conversionfacts import Webhook, conversion_webhook
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.certificates import Authority
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from crdkeeper.cluster.transport.client import APPLY_PATCH
-from crdkeeper.core.diagnosis.structural import structure
+from crdkeeper.core.diagnosis.structure import structure
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually
 from tests.cluster.harness.admin import CRDS
 from tests.cluster.reports.reports import condition_of, report_with

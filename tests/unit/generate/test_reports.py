@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crdkeeper.core.diagnosis.registry import CONDITIONS, reasons
+from crdkeeper.core.diagnosis.registry import REASONS
 from generate import reports
 
 PAGE = Path(__file__).parents[3] / "docs" / "reports.md"
@@ -14,11 +14,11 @@ def test_the_page_is_fresh() -> None:
     assert PAGE.read_text(encoding="utf-8") == reports.page(), "run: make generate"
 
 
-@pytest.mark.parametrize("condition", [type_ for type_, _ in CONDITIONS])
+@pytest.mark.parametrize("condition", REASONS)
 def test_each_reason_is_there_with_its_remedy(condition: str) -> None:
     text = reports.page()
     assert f"\n## {condition}\n" in text
-    for each in reasons(condition):
+    for each in REASONS[condition]:
         heading = f"### {condition} {each.status}: {each.name}"
         section = text.partition(heading)[2].partition("\n#")[0]
         assert each.meaning in section, each.name
@@ -27,4 +27,4 @@ def test_each_reason_is_there_with_its_remedy(condition: str) -> None:
 
 def test_what_is_no_reason_has_no_section() -> None:
     headings = [line for line in reports.page().splitlines() if line.startswith("### ")]
-    assert len(headings) == sum(len(reasons(type_)) for type_, _ in CONDITIONS)
+    assert len(headings) == sum(map(len, REASONS.values()))

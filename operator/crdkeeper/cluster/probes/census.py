@@ -13,8 +13,8 @@ from crdkeeper.cluster.probes.looking import failure_of, silence
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.diagnosis.census import Census, Tally
+from crdkeeper.core.diagnosis.deletion import Blockers, BlockerTally
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
-from crdkeeper.core.diagnosis.terminating import Blockers, BlockerTally
 
 PAGE = 100
 """Objects with many managers have some 10 KB of managedFields each."""

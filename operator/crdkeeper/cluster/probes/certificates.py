@@ -8,7 +8,7 @@ from cryptography import x509
 
 from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.core.diagnosis.certificates import Certificate, Serving
-from crdkeeper.core.diagnosis.conversion import Webhook
+from crdkeeper.core.diagnosis.conversionfacts import Webhook
 
 SECONDS = 5.0
 """For both handshakes together."""

@@ -6,7 +6,7 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.probes.looking import FirstObject, first_object, just_changed, look
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import METADATA_ONLY, Client
-from crdkeeper.core.diagnosis.conversion import ConversionProbe, Read, VersionRead, Webhook
+from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, VersionRead, Webhook
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
 
 

@@ -5,7 +5,7 @@ from crdkeeper.cluster.probes.looking import first_object, just_changed, look
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
-from crdkeeper.core.diagnosis.subresources import DeclaredSubresources, ScaleProbe, ScaleRead
+from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources, ScaleProbe, ScaleRead
 
 
 async def probe_scale(

@@ -10,10 +10,11 @@ from crdkeeper.cluster.probes.subresources import probe_scale
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.definitionreport.probes import Probe, Subject
 from crdkeeper.core.diagnosis.census import Census
-from crdkeeper.core.diagnosis.conversion import ConversionProbe
+from crdkeeper.core.diagnosis.conditions import conversion, subresources, terminating, versions
+from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe
+from crdkeeper.core.diagnosis.deprecation import needs_census
 from crdkeeper.core.diagnosis.probes import Trouble
-from crdkeeper.core.diagnosis.subresources import ScaleProbe
-from crdkeeper.core.diagnosis.versions import needs_census
+from crdkeeper.core.diagnosis.subresourcefacts import ScaleProbe
 
 _SOON = 1.0
 _AFTER_CHANGE = 5.0
@@ -39,22 +40,19 @@ def live_probes(client: Client, pacer: Pacer | None = None) -> Sequence[Probe]:
     censuses = _Censuses(client, pacer or Pacer())
     return (
         Probe(
-            fact="blockers",
-            condition="Terminating",
+            condition=terminating.CONDITION,
             seconds=lambda found: _DELETION if found.complete or not found.objects else _RETRY,
             about=lambda subject: subject.seen.deletion and subject.seen.definition.uid,
             ask=lambda subject, _: probe_blockers(client, subject.seen.definition),
         ),
         Probe(
-            fact="conversion",
-            condition="ConversionReady",
+            condition=conversion.CONDITION,
             seconds=_conversion_seconds,
             about=lambda subject: subject.seen.webhook and (_revision(subject), subject.seen.webhook),
             ask=lambda subject, _: _conversion(client, subject),
         ),
         Probe(
-            fact="scale",
-            condition="SubresourcesReady",
+            condition=subresources.CONDITION,
             seconds=_scale_seconds,
             about=lambda subject: _revision(subject) if subject.assessment.subresources.scaled else None,
             ask=lambda subject, _: probe_scale(
@@ -62,8 +60,7 @@ def live_probes(client: Client, pacer: Pacer | None = None) -> Sequence[Probe]:
             ),
         ),
         Probe(
-            fact="census",
-            condition="VersionsCurrent",
+            condition=versions.CONDITION,
             seconds=_census_seconds,
             about=_census_about,
             ask=censuses.go_on,

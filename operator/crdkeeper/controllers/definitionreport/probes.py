@@ -10,6 +10,7 @@ from typing import Any
 
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.diagnosis.assessment import Assessment
+from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.facts import LiveFacts, SeenDefinition
 
 
@@ -25,16 +26,19 @@ class Subject:
 class Probe:
     """One kind of question."""
 
-    fact: str
-    """The field of LiveFacts that takes the answer."""
-    condition: str
-    """The condition that it feeds."""
+    condition: ConditionType
+    """The condition that it feeds. The answer goes to its `fact`."""
     seconds: Callable[[Any], float]
     """How long that answer is good for."""
     about: Callable[[Subject], Hashable | None]
     """What the question depends on: another value makes it due at once. None: there is nothing to ask."""
     ask: Callable[[Subject, Any], Awaitable[Any]]
     """The answer; is given the former one, None if there is none. That a request fails is an answer, too."""
+
+    @property
+    def fact(self) -> str:
+        """The field of LiveFacts that takes the answer."""
+        return self.condition.fact
 
 
 @dataclass(slots=True)
@@ -89,7 +93,7 @@ class Probes:
                 continue
             answer = known.get(each.fact)
             if answer is None or answer.about != about:
-                unanswered.add(each.condition)
+                unanswered.add(each.condition.type)
                 due = True
             elif answer.due <= now:
                 due = True

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 from urllib.parse import urlsplit
 
-from crdkeeper.core.diagnosis.conversion import Webhook
+from crdkeeper.core.diagnosis.conversionfacts import Webhook
 
 
 class Holder(Enum):

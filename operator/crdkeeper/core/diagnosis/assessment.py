@@ -9,8 +9,8 @@ from crdkeeper.apiserver.schema.decoding import ABSENT
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.diagnosis.findings import Findings, collect, lint
-from crdkeeper.core.diagnosis.structural import Structure, structure
-from crdkeeper.core.diagnosis.subresources import DeclaredSubresources, declared_subresources
+from crdkeeper.core.diagnosis.structure import Structure, structure
+from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources, declared_subresources
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.census import Census
-from crdkeeper.core.diagnosis.conversion import ConversionProbe, Webhook, conversion_webhook
+from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Webhook, conversion_webhook
+from crdkeeper.core.diagnosis.deletion import Blockers, Deletion, deletion
+from crdkeeper.core.diagnosis.deprecation import DeprecatedVersion, deprecated_versions
 from crdkeeper.core.diagnosis.nameconflicts import NameClaims, NameConflict, name_claims
-from crdkeeper.core.diagnosis.subresources import ScaleProbe
-from crdkeeper.core.diagnosis.terminating import Blockers, Deletion, deletion
-from crdkeeper.core.diagnosis.versions import DeprecatedVersion, deprecated_versions
+from crdkeeper.core.diagnosis.subresourcefacts import ScaleProbe
 
 APPROVAL = "KubernetesAPIApprovalPolicyConformant"
 _KEPT = frozenset(("Established", "NamesAccepted", "Terminating", APPROVAL))

@@ -1,8 +1,8 @@
-"""All reasons that a report can show, for its documentation and for the tests that hold the two together."""
+"""The conditions of a report: the one list for reports, their documentation and their probes."""
 
-from types import ModuleType
+from collections.abc import Mapping
 
-from crdkeeper.core.diagnosis import (
+from crdkeeper.core.diagnosis.conditions import (
     approval,
     conversion,
     established,
@@ -14,32 +14,36 @@ from crdkeeper.core.diagnosis import (
     terminating,
     versions,
 )
+from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.verdict import Reason
 
-CONDITIONS: tuple[tuple[str, ModuleType], ...] = (
-    ("Ready", ready),
-    ("Terminating", terminating),
-    ("NamesAccepted", namesaccepted),
-    ("Established", established),
-    ("NonStructuralSchema", structural),
-    ("ConversionReady", conversion),
-    ("StorageCurrent", storage),
-    ("SubresourcesReady", subresources),
-    ("VersionsCurrent", versions),
-    ("KubernetesAPIApprovalPolicyConformant", approval),
+CONDITIONS: tuple[ConditionType, ...] = (
+    terminating.CONDITION,
+    namesaccepted.CONDITION,
+    established.CONDITION,
+    structural.CONDITION,
+    conversion.CONDITION,
+    storage.CONDITION,
+    subresources.CONDITION,
+    versions.CONDITION,
+    approval.CONDITION,
 )
-"""The conditions in the order of a report, each with the module that judges it."""
+"""In the order of a report, where they follow Ready, which sums them up.
 
+The first that is not in order gives Ready its reason: causes come before what follows from them.
+"""
 
-def reasons(condition: str) -> tuple[Reason, ...]:
-    """The reasons of a condition, in the order in which its module defines them.
+REASONS: Mapping[str, tuple[Reason, ...]] = {
+    ready.TYPE: ready.REASONS,
+    **{each.type: each.reasons for each in CONDITIONS},
+}
+"""The reasons of each condition by its type, in the order of a report.
 
-    Ready shows the unhealthy ones of all other conditions besides.
-    """
-    module = dict(CONDITIONS)[condition]
-    found: dict[str, Reason] = {}
-    for value in vars(module).values():
-        for each in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(each, Reason) and each.condition == condition:
-                found.setdefault(each.name, each)
-    return tuple(found.values())
+Ready also shows the unhealthy ones of all others.
+"""
+
+ASSESSED = frozenset(each.type for each in CONDITIONS if each.assessed)
+"""Conditions that depend on the schemas."""
+
+PROBED = frozenset(each.type for each in CONDITIONS if each.fact)
+"""Conditions that depend on what a probe finds."""

@@ -14,15 +14,13 @@ from crdkeeper.api.meta import READY, RECONCILING, STALLED, Condition, Condition
 from crdkeeper.api.texts import bounded
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.assessment import Assessment
-from crdkeeper.core.diagnosis.chain import ASSESSED, PROBED, diagnose
+from crdkeeper.core.diagnosis.conditions import ready
 from crdkeeper.core.diagnosis.facts import Facts, SeenDefinition
 from crdkeeper.core.diagnosis.findings import Findings
-from crdkeeper.core.diagnosis.registry import CONDITIONS, reasons
+from crdkeeper.core.diagnosis.registry import ASSESSED, CONDITIONS, PROBED, REASONS
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
-_ORDER = {
-    type_: place for place, type_ in enumerate((*(each for each, _ in CONDITIONS), RECONCILING, STALLED))
-}
+_ORDER = {type_: place for place, type_ in enumerate((*REASONS, RECONCILING, STALLED))}
 _CARRIED = PROBED | ASSESSED
 _GENERATION = 1
 """Of every report: it has no spec that could change."""
@@ -120,7 +118,8 @@ def wanted_report(facts: Facts, told: Mapping[str, Told], pending: Collection[st
         for type_ in {*pending, *(ASSESSED if facts.assessment.recorded else ())}
         if type_ in told and (verdict := _as_told(type_, told[type_], definition.generation)) is not None
     }
-    verdicts = diagnose(facts, kept)
+    judged = [kept.get(each.type) or each.judge(facts) for each in CONDITIONS]
+    verdicts = [ready.summarize(judged, findings), *judged]
     generation = definition.generation
     now_told = {each.reason.condition: _tell(each, told, generation, facts.now) for each in verdicts}
     conditions = [
@@ -231,7 +230,7 @@ def report_metadata(definition: DefinitionFacts) -> dict[str, Any]:
 
 
 def _as_told(type_: str, before: Told, generation: int) -> Verdict | None:
-    known = (each for each in reasons(type_) if (each.name, each.status) == (before.reason, before.status))
+    known = (each for each in REASONS[type_] if (each.name, each.status) == (before.reason, before.status))
     reason = next(known, None)
     if reason is None or before.generation != generation or not before.message:
         return None

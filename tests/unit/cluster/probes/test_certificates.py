@@ -6,7 +6,7 @@ import pytest
 
 from crdkeeper.cluster.probes import certificates
 from crdkeeper.cluster.probes.certificates import parse_bundle, served_certificate
-from crdkeeper.core.diagnosis.conversion import Webhook
+from crdkeeper.core.diagnosis.conversionfacts import Webhook
 from tests.certificates import Authority
 from tests.cluster.harness.admission import closed_port, silent_port
 

@@ -11,9 +11,9 @@ from crdkeeper.cluster.probes.conversions import probe_conversion
 from crdkeeper.cluster.probes.looking import FirstObject, first_object, look
 from crdkeeper.cluster.probes.subresources import probe_scale
 from crdkeeper.cluster.transport.client import METADATA_ONLY, METADATA_ONLY_LIST, Answer
-from crdkeeper.core.diagnosis.conversion import Read, VersionRead, Webhook
+from crdkeeper.core.diagnosis.conversionfacts import Read, VersionRead, Webhook
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
-from crdkeeper.core.diagnosis.subresources import DeclaredSubresources
+from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources
 from tests.unit.builders import definition
 from tests.unit.cluster.transport.localserver import Handler, client_of, failure, hang_up, json, page
 

@@ -13,10 +13,11 @@ from crdkeeper.controllers.definitionreport.liveprobes import live_probes
 from crdkeeper.controllers.definitionreport.probes import Probe, Subject
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.census import Census
-from crdkeeper.core.diagnosis.conversion import ConversionProbe, Read, VersionRead
+from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, VersionRead
+from crdkeeper.core.diagnosis.deletion import Blockers
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
-from crdkeeper.core.diagnosis.subresources import DeclaredSubresources, ScaleProbe, ScaleRead
-from crdkeeper.core.diagnosis.terminating import Blockers
+from crdkeeper.core.diagnosis.registry import PROBED
+from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources, ScaleProbe, ScaleRead
 from tests.unit.builders import NOW
 from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json
 from tests.unit.core.diagnosis.builders import seen
@@ -39,6 +40,11 @@ def subject(*scaled: str, **changes: Any) -> Subject:
 def probe(client: Any, fact: str) -> Probe:
     (found,) = (each for each in live_probes(client, Pacer(1e6)) if each.fact == fact)
     return found
+
+
+def test_each_condition_that_needs_a_probe_has_one() -> None:
+    fed = [each.condition.type for each in live_probes(client=None, pacer=Pacer(1e6))]  # type: ignore[arg-type]
+    assert sorted(fed) == sorted(PROBED)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from crdkeeper.controllers.definitionreport.probes import Probe, Probes, Subject
 from crdkeeper.core.diagnosis.assessment import Assessment
+from crdkeeper.core.diagnosis.conditions import versions
 from tests import virtualtime
 from tests.unit.core.diagnosis.builders import seen
 from tests.virtualtime import now
@@ -27,7 +28,7 @@ class World:
         self.told: list[str] = []
         self.at_work = self.most = 0
         self.subjects = {name: Subject(seen(), Assessment()) for name in names or (NAME,)}
-        probe = Probe("census", "VersionsCurrent", lambda _: TTL, lambda _: self.about, self.ask)
+        probe = Probe(versions.CONDITION, lambda _: TTL, lambda _: self.about, self.ask)
         self.probes = Probes([probe], self.subjects.get, self.told.append, at_once=2)
 
     async def ask(self, _: Subject, before: Any) -> Any:

@@ -13,7 +13,7 @@ from crdkeeper.core.conversion.target import (
     trusts,
     wanted_conversion,
 )
-from crdkeeper.core.diagnosis.conversion import Webhook
+from crdkeeper.core.diagnosis.conversionfacts import Webhook
 
 NAME = "things.stable.example.com"
 SERVICE = WebhookAddress("crdkeeper-system", "crdkeeper-webhook")

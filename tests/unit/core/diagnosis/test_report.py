@@ -6,9 +6,9 @@ import pytest
 
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import ObjectMeta, OwnerReference, find_condition
-from crdkeeper.core.diagnosis import established, namesaccepted, registry
+from crdkeeper.core.diagnosis import registry
 from crdkeeper.core.diagnosis.assessment import Assessment, assess
-from crdkeeper.core.diagnosis.chain import CHAIN, PROBED
+from crdkeeper.core.diagnosis.conditions import established, namesaccepted
 from crdkeeper.core.diagnosis.findings import Findings, collect
 from crdkeeper.core.diagnosis.report import OnRecord, Told, Wanted, on_record, report_metadata, wanted_report
 from tests.kstatus import status_of
@@ -46,8 +46,7 @@ def as_read(wanted: Wanted, *, version: str = "7", uid: str = "u1") -> Definitio
 
 def test_all_conditions_are_there_in_their_order() -> None:
     types = [each.type for each in wanted_report(facts(), {}).status.conditions]
-    assert types == [type_ for type_, _ in registry.CONDITIONS] == ["Ready", *CHAIN]
-    assert set(types) > PROBED
+    assert types == ["Ready", *(each.type for each in registry.CONDITIONS)] == [*registry.REASONS]
 
 
 def test_a_healthy_crd_is_ready() -> None:
@@ -156,7 +155,7 @@ PENDING = frozenset(("VersionsCurrent",))
 
 def known_reason() -> str:
     """Some reason of VersionsCurrent that is False."""
-    return next(each.name for each in registry.reasons("VersionsCurrent") if each.status == "False")
+    return next(each.name for each in registry.REASONS["VersionsCurrent"] if each.status == "False")
 
 
 def test_a_condition_that_waits_for_its_probe_stays_as_it_was_told() -> None:
@@ -236,8 +235,7 @@ def test_newer_is_told_by_the_resource_version(one: str, other: str, newer: bool
 
 
 def test_a_reason_belongs_to_one_condition_and_says_what_to_do() -> None:
-    for type_, _ in registry.CONDITIONS:
-        reasons = registry.reasons(type_)
+    for type_, reasons in registry.REASONS.items():
         assert reasons, type_
         assert any(each.healthy for each in reasons), type_
         for each in reasons:

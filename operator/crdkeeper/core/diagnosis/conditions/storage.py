@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from crdkeeper.api.meta import find_condition
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 TYPE = "StorageCurrent"
@@ -102,3 +103,17 @@ def _failed(migration: StorageMigration) -> bool:
 def _age_key(migration: StorageMigration) -> tuple[str, str]:
     created = migration.metadata.creation_timestamp
     return (created.isoformat() if created else "", migration.metadata.name)
+
+
+CONDITION = ConditionType(
+    TYPE,
+    lambda facts: judge(facts.seen.definition, facts.migrations),
+    reasons=(
+        CURRENT,
+        MIGRATING,
+        MIGRATION_FAILING,
+        MIGRATION_SUSPENDED,
+        OLD_VERSIONS_STORED,
+        NOT_RECORDED,
+    ),
+)

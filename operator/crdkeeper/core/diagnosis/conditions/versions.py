@@ -5,14 +5,15 @@ objects. An entry with a version that the CRD no longer has makes every server-s
 with 500 (kubernetes#111937).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from crdkeeper.api.meta import format_time
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.census import Census, ManagerUse
+from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.conversionfailures import essence
+from crdkeeper.core.diagnosis.deprecation import DeprecatedVersion, needs_census
 from crdkeeper.core.diagnosis.probes import PERMIT, Trouble, not_permitted
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.text import count
@@ -67,16 +68,6 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class DeprecatedVersion:
-    """An entry of spec.versions with deprecated: true."""
-
-    name: str
-    served: bool
-    warning: str
-    """deprecationWarning; empty for the API server's own."""
-
-
-@dataclass(frozen=True, slots=True)
 class VersionsFacts:
     """All that VersionsCurrent depends on."""
 
@@ -84,20 +75,6 @@ class VersionsFacts:
     deprecated: tuple[DeprecatedVersion, ...]
     census: Census | None
     """The last one that was taken; None before the first, and where none is needed."""
-
-
-def deprecated_versions(crd: Mapping[str, Any]) -> tuple[DeprecatedVersion, ...]:
-    """The deprecated versions of a CRD object."""
-    return tuple(
-        DeprecatedVersion(each["name"], each["served"], each.get("deprecationWarning") or "")
-        for each in crd["spec"]["versions"]
-        if each.get("deprecated")
-    )
-
-
-def needs_census(definition: DefinitionFacts, deprecated: tuple[DeprecatedVersion, ...]) -> bool:
-    """Whether any answer could depend on who writes what: not for a CRD that only ever had one version."""
-    return len(definition.versions) > 1 or definition.generation > 1 or bool(deprecated)
 
 
 def judge(facts: VersionsFacts) -> Verdict:
@@ -178,3 +155,19 @@ def _writer(use: ManagerUse) -> str:
 
 def _verdict(reason: Reason, *sentences: str) -> Verdict:
     return Verdict(reason, " ".join(filter(None, (*sentences, reason.remedy))))
+
+
+CONDITION = ConditionType(
+    _TYPE,
+    lambda facts: judge(VersionsFacts(facts.seen.definition, facts.seen.deprecated, facts.live.census)),
+    reasons=(
+        CURRENT,
+        DEPRECATED_WRITTEN,
+        DEPRECATED_SERVED,
+        REMOVED_NAMED,
+        PENDING,
+        NOT_PERMITTED,
+        NOT_COUNTED,
+    ),
+    fact="census",
+)

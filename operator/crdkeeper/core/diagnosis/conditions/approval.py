@@ -3,6 +3,7 @@
 The server's condition and reasons (apiapproval_controller.go); it sets it on *.k8s.io and *.kubernetes.io.
 """
 
+from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.facts import APPROVAL, SeenDefinition
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
@@ -63,3 +64,17 @@ def judge(seen: SeenDefinition) -> Verdict:
     reason = _BY_SERVER_REASON.get(found.reason, NOT_YET_PROCESSED) if found else NOT_YET_PROCESSED
     words = f" The API server says: {found.message}" if found and found.message else ""
     return Verdict(reason, f"{reason.meaning} {reason.remedy}".rstrip() + words)
+
+
+CONDITION = ConditionType(
+    TYPE,
+    lambda facts: judge(facts.seen),
+    reasons=(
+        NOT_APPLICABLE,
+        APPROVED,
+        UNAPPROVED,
+        MISSING,
+        INVALID,
+        NOT_YET_PROCESSED,
+    ),
+)

@@ -4,6 +4,7 @@ The server's condition and its reasons (establishing_controller.go, naming_contr
 it does not tell: a CRD that is established with no version served.
 """
 
+from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.facts import SeenDefinition
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
@@ -78,3 +79,18 @@ def judge(seen: SeenDefinition) -> Verdict:
     if reason is NOT_ESTABLISHED:
         return Verdict(reason, f"Not served: {found.reason}: {found.message}")
     return Verdict(reason, f"{reason.meaning} {reason.remedy}")
+
+
+CONDITION = ConditionType(
+    TYPE,
+    lambda facts: judge(facts.seen),
+    reasons=(
+        ESTABLISHED,
+        NO_VERSION_SERVED,
+        NOT_ACCEPTED,
+        INSTALLING,
+        INVALID_CA_BUNDLE,
+        NOT_ESTABLISHED,
+        NOT_YET_PROCESSED,
+    ),
+)

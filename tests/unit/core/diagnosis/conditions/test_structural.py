@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.diagnosis import structural
 from crdkeeper.core.diagnosis.assessment import assess
+from crdkeeper.core.diagnosis.conditions import structural
+from crdkeeper.core.diagnosis.structure import Structure
 from crdkeeper.core.diagnosis.verdict import Reason
 from tests.unit.core.diagnosis.builders import live_crd
 
@@ -64,7 +65,7 @@ def test_sound_schemas_are_structural() -> None:
 def test_a_version_without_a_schema_is_passed_over() -> None:
     crd = live_crd()
     del crd["spec"]["versions"][0]["schema"]
-    assert assess(crd).structure == structural.Structure()
+    assert assess(crd).structure == Structure()
 
 
 def test_many_violations_are_counted_and_some_are_shown() -> None:

@@ -6,6 +6,7 @@ conflicts it tells the last one only.
 
 from collections.abc import Sequence
 
+from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.facts import SeenDefinition
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, describe
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
@@ -69,3 +70,19 @@ def judge(seen: SeenDefinition, conflicts: Sequence[NameConflict]) -> Verdict:
     # Until it has been established the CRD is not served at all; later it keeps its former names.
     served = "It is served under its former names." if seen.definition.established else "It is not served."
     return Verdict(reason, f"{told}. {served} {_REMEDY}")
+
+
+CONDITION = ConditionType(
+    TYPE,
+    lambda facts: judge(facts.seen, facts.conflicts),
+    reasons=(
+        NO_CONFLICTS,
+        PLURAL_CONFLICT,
+        SINGULAR_CONFLICT,
+        SHORT_NAMES_CONFLICT,
+        KIND_CONFLICT,
+        LIST_KIND_CONFLICT,
+        NAMES_REFUSED,
+        NOT_YET_PROCESSED,
+    ),
+)

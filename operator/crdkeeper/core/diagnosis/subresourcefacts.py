@@ -1,4 +1,4 @@
-"""SubresourcesReady: do scale and status work as kubectl, autoscalers and controllers expect?
+"""What SubresourcesReady is judged by: what the schemas have for status and scale, and what /scale answered.
 
 The API server checks of a scale path only that it starts with .spec or .status, not that there is such a
 field. One that is not in the schema is pruned from every object, and one of the wrong type has every object
@@ -7,92 +7,25 @@ refused that sets it (scaleFromCustomResource in registry/customresource/etcd.go
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
-from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.core.diagnosis.conversionfailures import essence
-from crdkeeper.core.diagnosis.probes import PERMIT, Failure, Trouble, not_permitted
-from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+from crdkeeper.core.diagnosis.probes import Failure
 
-_TYPE = "SubresourcesReady"
-NONE_DECLARED = Reason(
-    _TYPE, "True", "NoneDeclared", "No served version has a status or a scale subresource."
-)
-DECLARED = Reason(
-    _TYPE, "True", "Declared", "The schemas have the fields that the subresources need, in the right types."
-)
-READ = Reason(
-    _TYPE, "True", "ScaleRead", "The fields are declared, and /scale of an object was read at each version."
-)
-SELECTOR_MISSING = Reason(
-    _TYPE,
-    "True",
-    "SelectorMissing",
-    "A scale subresource has no labelSelectorPath: kubectl scale works, a HorizontalPodAutoscaler does not.",
-    "Add labelSelectorPath and have the controller write the pods' selector there, if it is to be "
-    "autoscaled.",
-)
-STATUS_NOT_DECLARED = Reason(
-    _TYPE,
-    "True",
-    "StatusNotDeclared",
-    "There is a status subresource, but the schema has no status: whatever is written to it is pruned.",
-    "Declare status in the schema, or remove the subresource if nothing writes it.",
-)
-PENDING = Reason(_TYPE, "Unknown", "Pending", "No object's /scale has been read yet.")
-NOT_PERMITTED = Reason(
-    _TYPE, "Unknown", "NotPermitted", "The fields are declared, but crdkeeper may not read /scale.", PERMIT
-)
-NOT_ASKED = Reason(
-    _TYPE,
-    "Unknown",
-    "APIServerUnavailable",
-    "The fields are declared, but the API server did not answer, was too busy, or does not serve the kind.",
-    "Nothing: it is asked again.",
-)
-PATH_NOT_DECLARED = Reason(
-    _TYPE,
-    "False",
-    "ScalePathNotDeclared",
-    "A path of the scale subresource names a field that the schema does not have, so that it is always "
-    "pruned.",
-    "Add the field to the schema, or correct the path.",
-    healthy=False,
-)
-PATH_WRONG_TYPE = Reason(
-    _TYPE,
-    "False",
-    "ScalePathWrongType",
-    "A path of the scale subresource leads to a field of the wrong type, so that objects with a value "
-    "there are refused.",
-    "Make the replicas an integer and the selector a string (a serialized label selector, no object).",
-    healthy=False,
-)
-SCALE_FAILS = Reason(
-    _TYPE,
-    "False",
-    "ScaleFails",
-    "The /scale of an object cannot be read.",
-    "Give the replicas field a default where it may be missing, and mend objects with a value of a wrong "
-    "type.",
-    healthy=False,
-)
-CONDITIONS_MALFORMED = Reason(
-    _TYPE,
-    "False",
-    "ConditionsMalformed",
-    "status.conditions is no list of objects with the strings `type` and `status`: kubectl wait and other "
-    "tools cannot read it.",
-    "Declare status.conditions as metav1.Condition does.",
-    healthy=False,
-)
+
+class Flaw(Enum):
+    """How a schema fails its subresource."""
+
+    PATH_NOT_DECLARED = "a scale path leads to nothing"
+    PATH_WRONG_TYPE = "a scale path leads to a field of another type"
+    CONDITIONS_MALFORMED = "status.conditions is no list of conditions"
 
 
 @dataclass(frozen=True, slots=True)
 class SubresourceProblem:
     """Something in the schema of a version that is not as its subresource needs it."""
 
-    reason: Reason
+    flaw: Flaw
     path: str
     """In the CRD, such as `spec.versions[0].subresources.scale.specReplicasPath`."""
     detail: str
@@ -136,16 +69,6 @@ class ScaleProbe:
     """Whether the CRD had changed just before, so that the API server may have answered as of the old one."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubresourceFacts:
-    """All that SubresourcesReady depends on."""
-
-    definition: DefinitionFacts
-    declared: DeclaredSubresources
-    probe: ScaleProbe | None
-    """None before the first probe, and where no version has a scale subresource."""
-
-
 def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
     """Check the subresources of a CRD object, as the API server returns it, against its schemas."""
     spec = crd["spec"]
@@ -173,58 +96,6 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
     return DeclaredSubresources(
         tuple(scaled), tuple(status), tuple(problems), tuple(unselected), tuple(statusless)
     )
-
-
-def judge(facts: SubresourceFacts) -> Verdict:
-    """The condition. What the schema lacks comes before what one object shows."""
-    declared, probe = facts.declared, facts.probe
-    if declared.problems:
-        return _verdict(declared.problems[0].reason, _listed(declared.problems))
-    if not declared.scaled:
-        return _judge_sound(declared, None)
-    if probe is None:
-        return _verdict(PENDING, "The paths of /scale are declared; no object's /scale has been read yet.")
-    failed = [(each, each.failure) for each in probe.reads if each.failure is not None]
-    for read, failure in failed:
-        if failure.trouble is Trouble.FAILED:
-            said = essence(failure.message)
-            return _verdict(
-                SCALE_FAILS, f"/scale of {read.example} cannot be read at {read.version}: {said}."
-            )
-    failure_ = probe.failure or (failed[0][1] if failed else None)
-    if failure_ is not None and failure_.trouble is Trouble.FORBIDDEN:
-        return _verdict(NOT_PERMITTED, not_permitted(facts.definition, failure_))
-    if failure_ is not None:
-        return _verdict(NOT_ASKED, f"{facts.definition.name} could not be read: {essence(failure_.message)}.")
-    return _judge_sound(declared, probe)
-
-
-def _judge_sound(declared: DeclaredSubresources, probe: ScaleProbe | None) -> Verdict:
-    reason, said = DECLARED, "The fields of the subresources are declared in the right types."
-    if not declared.scaled and not declared.status:
-        reason, said = NONE_DECLARED, "No served version has a subresource."
-    elif probe is not None and probe.reads:
-        versions = ", ".join(each.version for each in probe.reads)
-        reason, said = READ, f"/scale of {probe.reads[0].example} was read at {versions}."
-    elif probe is not None:
-        said += " There is no object whose /scale could be read."
-    if declared.statusless:
-        reason = STATUS_NOT_DECLARED
-        said += f" The schema has no status at {', '.join(declared.statusless)}."
-    if declared.unselected:
-        reason = SELECTOR_MISSING
-        said += f" There is no labelSelectorPath at {', '.join(declared.unselected)}."
-    return _verdict(reason, said)
-
-
-def _verdict(reason: Reason, said: str) -> Verdict:
-    return Verdict(reason, f"{said} {reason.remedy}".rstrip())
-
-
-def _listed(problems: tuple[SubresourceProblem, ...]) -> str:
-    shown = "; ".join(f"{each.path}: {each.detail}" for each in problems[:5])
-    more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-    return f"{shown}{more}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,10 +157,10 @@ def _scale_problems(scale: Mapping[str, Any], root: _Node, at: str) -> Iterator[
             continue
         where, found = f"{at}.subresources.scale.{key}", _find(root, path)
         if found is None:
-            yield SubresourceProblem(PATH_NOT_DECLARED, where, f"the schema has no {path}")
+            yield SubresourceProblem(Flaw.PATH_NOT_DECLARED, where, f"the schema has no {path}")
         elif other := found.lacks_type(wanted):
             detail = f"{path} must be of type {wanted}, but is {other}"
-            yield SubresourceProblem(PATH_WRONG_TYPE, where, detail)
+            yield SubresourceProblem(Flaw.PATH_WRONG_TYPE, where, detail)
 
 
 def _conditions_problems(root: _Node, at: str) -> Iterator[SubresourceProblem]:
@@ -299,12 +170,12 @@ def _conditions_problems(root: _Node, at: str) -> Iterator[SubresourceProblem]:
     where = f"{at}.schema.openAPIV3Schema.properties[status].properties[conditions]"
     conditions = _Node(status["properties"]["conditions"], root.unpruned)
     if other := conditions.lacks_type("array"):
-        yield SubresourceProblem(CONDITIONS_MALFORMED, where, f"must be of type array, but is {other}")
+        yield SubresourceProblem(Flaw.CONDITIONS_MALFORMED, where, f"must be of type array, but is {other}")
         return
     for name in ("type", "status"):
         field = conditions.items.child(name)
         if field is None:
-            yield SubresourceProblem(CONDITIONS_MALFORMED, where, f"its items have no field {name}")
+            yield SubresourceProblem(Flaw.CONDITIONS_MALFORMED, where, f"its items have no field {name}")
         elif other := field.lacks_type("string"):
             detail = f"its items' {name} must be of type string, but is {other}"
-            yield SubresourceProblem(CONDITIONS_MALFORMED, where, detail)
+            yield SubresourceProblem(Flaw.CONDITIONS_MALFORMED, where, detail)

@@ -5,18 +5,17 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.diagnosis import terminating
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
-from crdkeeper.core.diagnosis.terminating import (
+from crdkeeper.core.diagnosis.conditions import terminating
+from crdkeeper.core.diagnosis.conditions.terminating import TerminatingFacts, judge
+from crdkeeper.core.diagnosis.deletion import (
     CLEANUP,
     Blockers,
     BlockerTally,
     Deletion,
     FinalizerUse,
-    TerminatingFacts,
     deletion,
-    judge,
 )
+from crdkeeper.core.diagnosis.probes import Failure, Trouble
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.unit.builders import crd, definition
 

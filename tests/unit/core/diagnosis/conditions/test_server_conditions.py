@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.diagnosis import approval, established, namesaccepted
+from crdkeeper.core.diagnosis.conditions import approval, established, namesaccepted
 from crdkeeper.core.diagnosis.facts import APPROVAL
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict
 from crdkeeper.core.diagnosis.verdict import Reason

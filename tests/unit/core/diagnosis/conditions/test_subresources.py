@@ -4,15 +4,14 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.diagnosis import subresources
+from crdkeeper.core.diagnosis.conditions import subresources
+from crdkeeper.core.diagnosis.conditions.subresources import SubresourceFacts, judge
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
-from crdkeeper.core.diagnosis.subresources import (
+from crdkeeper.core.diagnosis.subresourcefacts import (
     DeclaredSubresources,
     ScaleProbe,
     ScaleRead,
-    SubresourceFacts,
     declared_subresources,
-    judge,
 )
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.unit.builders import crd as crd_object

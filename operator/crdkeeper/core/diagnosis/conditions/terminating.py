@@ -5,21 +5,16 @@ finalizer off the CRD (crd_finalizer.go). It says `could not confirm zero Custom
 here are the objects and their finalizers.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass
 
 from crdkeeper.api.meta import format_time
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.core.diagnosis.census import EXAMPLES, object_name
+from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.conversionfailures import essence
+from crdkeeper.core.diagnosis.deletion import CLEANUP, Blockers, Deletion, FinalizerUse
 from crdkeeper.core.diagnosis.probes import PERMIT, Failure, Trouble, not_permitted
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.text import count
-
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-"""The API server's own finalizer on a CRD: it comes off when no object is left."""
 
 _TYPE = "Terminating"
 NOT_TERMINATING = Reason(_TYPE, "False", "NotTerminating", "The CRD is not being deleted.")
@@ -92,46 +87,6 @@ NOT_ASKED = Reason(
     "Nothing: it is asked again.",
     healthy=False,
 )
-_SHOWN = 10
-_MOST_FINALIZERS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """How far the deletion of a CRD is, by the CRD itself."""
-
-    since: datetime
-    finalizers: tuple[str, ...]
-    """Of the CRD."""
-    message: str
-    """Of the API server's condition Terminating; empty if it has none yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class FinalizerUse:
-    """A finalizer on objects that are left."""
-
-    name: str
-    objects: int
-    examples: tuple[str, ...]
-    """The first few, as `namespace/name` or `name`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Blockers:
-    """The objects that are left."""
-
-    objects: int
-    """How many were seen."""
-    complete: bool
-    """Whether these are all; else there are more."""
-    finalizers: tuple[FinalizerUse, ...] = ()
-    """The most frequent first; at most ten."""
-    finalizers_total: int = 0
-    examples: tuple[str, ...] = ()
-    """The first few objects."""
-    failure: Failure | None = None
-    """Why they could not be seen, or not all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,53 +98,6 @@ class TerminatingFacts:
     """None for a CRD that is not being deleted."""
     blockers: Blockers | None
     """None before they were looked for."""
-
-
-@dataclass(slots=True)
-class BlockerTally:
-    """Counts objects that are left, in bounded memory."""
-
-    objects: int = 0
-    _examples: list[str] = field(default_factory=list)
-    _finalizers: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
-
-    def add(self, items: Iterable[Mapping[str, Any]]) -> None:
-        """Count objects by their metadata."""
-        for each in items:
-            self.objects += 1
-            name = object_name(each["metadata"])
-            if len(self._examples) < EXAMPLES:
-                self._examples.append(name)
-            for finalizer in each["metadata"].get("finalizers") or ():
-                if finalizer not in self._finalizers and len(self._finalizers) >= _MOST_FINALIZERS:
-                    continue
-                number, examples = self._finalizers.get(finalizer, (0, ()))
-                if len(examples) < EXAMPLES:
-                    examples = (*examples, name)
-                self._finalizers[finalizer] = (number + 1, examples)
-
-    def blockers(self, *, complete: bool, failure: Failure | None = None) -> Blockers:
-        """What was counted."""
-        top = sorted(self._finalizers.items(), key=lambda item: (-item[1][0], item[0]))[:_SHOWN]
-        return Blockers(
-            objects=self.objects,
-            complete=complete,
-            finalizers=tuple(FinalizerUse(name, *found) for name, found in top),
-            finalizers_total=len(self._finalizers),
-            examples=tuple(self._examples),
-            failure=failure,
-        )
-
-
-def deletion(crd: Mapping[str, Any]) -> Deletion | None:
-    """How far the deletion of a CRD object is; None for one that is not being deleted."""
-    metadata = crd["metadata"]
-    since = metadata.get("deletionTimestamp")
-    if since is None:
-        return None
-    conditions = (crd.get("status") or {}).get("conditions") or ()
-    said = next((each.get("message") or "" for each in conditions if each["type"] == "Terminating"), "")
-    return Deletion(datetime.fromisoformat(since), tuple(metadata.get("finalizers") or ()), said)
 
 
 def judge(facts: TerminatingFacts) -> Verdict:
@@ -243,3 +151,21 @@ def _unseen(
 def _held(use: FinalizerUse) -> str:
     more = ", …" if use.objects > len(use.examples) else ""
     return f"{use.name} on {count(use.objects, 'object')} ({', '.join(use.examples)}{more})"
+
+
+CONDITION = ConditionType(
+    _TYPE,
+    lambda facts: judge(TerminatingFacts(facts.seen.definition, facts.seen.deletion, facts.live.blockers)),
+    reasons=(
+        NOT_TERMINATING,
+        PENDING,
+        OBJECTS_HAVE_FINALIZERS,
+        OBJECTS_LEFT,
+        OBJECTS_UNREADABLE,
+        DEFINITION_HAS_FINALIZERS,
+        CLEANING_UP,
+        NOT_PERMITTED,
+        NOT_ASKED,
+    ),
+    fact="blockers",
+)

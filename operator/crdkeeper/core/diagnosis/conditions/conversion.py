@@ -4,77 +4,16 @@ The proof is a read by the API server itself, of an object that is stored at ano
 that is about to expire is told in advance, since from that day no object of the kind can be read at all.
 """
 
-import base64
-import binascii
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
-from typing import Any
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.core.diagnosis.certificates import Certificate, Serving, next_expiry
+from crdkeeper.core.diagnosis.certificates import next_expiry
+from crdkeeper.core.diagnosis.conditiontype import ConditionType
+from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, Webhook
 from crdkeeper.core.diagnosis.conversionfailures import Cause, blames_webhook, classify, essence
 from crdkeeper.core.diagnosis.probes import PERMIT, Failure, Trouble, not_permitted
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Webhook:
-    """spec.conversion.webhook of a CRD, as far as it decides whether the API server gets through."""
-
-    url: str
-    """clientConfig.url; empty where a Service is named."""
-    namespace: str
-    service: str
-    port: int
-    """Of the Service; 443 by default."""
-    ca_bundle: bytes
-    """PEM; empty where there is none, or only white space, which the API server takes for none."""
-
-    def __str__(self) -> str:
-        return f"webhook {self.url}" if self.url else f"webhook Service {self.namespace}/{self.service}"
-
-
-class Read(Enum):
-    """How the read of an object at one version went."""
-
-    CONVERTED = "Converted"
-    """It was read, and is certainly stored at another version: the webhook was called."""
-    UNCERTAIN = "Uncertain"
-    """It was read, but may be stored at this very version: several versions are stored."""
-    STORED = "Stored"
-    """It was read at the only version that is stored: nothing to convert."""
-    FAILED = "Failed"
-
-
-@dataclass(frozen=True, slots=True)
-class VersionRead:
-    """The read of one object at one served version."""
-
-    version: str
-    outcome: Read
-    failure: Failure | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ConversionProbe:
-    """What was found by asking. All of it is kept small."""
-
-    reads: tuple[VersionRead, ...] = ()
-    """By served version; empty where there is no object to read."""
-    example: str = ""
-    """The object that was read, as `namespace/name` or `name`."""
-    failure: Failure | None = None
-    """Why no object could be looked for."""
-    bundle: tuple[Certificate, ...] = ()
-    """The certificates of the caBundle."""
-    bundle_error: str = ""
-    """Why the caBundle cannot be parsed."""
-    serving: Serving | None = None
-    """None where the webhook was not dialled."""
-    early: bool = False
-    """Whether the CRD had changed just before, so that the API server may have answered as of the old one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,26 +26,6 @@ class ConversionFacts:
     probe: ConversionProbe | None
     """None before the first probe."""
     now: datetime
-
-
-def conversion_webhook(crd: Mapping[str, Any]) -> Webhook | None:
-    """The webhook of a CRD object; None with the strategy None."""
-    conversion = crd["spec"].get("conversion") or {}
-    client = (conversion.get("webhook") or {}).get("clientConfig")
-    if conversion.get("strategy") != "Webhook" or not client:
-        return None
-    service = client.get("service") or {}
-    try:
-        bundle = base64.b64decode(client.get("caBundle") or "")
-    except (binascii.Error, ValueError):
-        bundle = b"(not base64)"
-    return Webhook(
-        url=client.get("url") or "",
-        namespace=service.get("namespace") or "",
-        service=service.get("name") or "",
-        port=service.get("port") or 443,
-        ca_bundle=bundle if bundle.strip() else b"",
-    )
 
 
 _TYPE = "ConversionReady"
@@ -364,3 +283,31 @@ def _notes(probe: ConversionProbe, now: datetime, said: str) -> list[str]:
             "webhook's own certificate is not known."
         )
     return notes
+
+
+CONDITION = ConditionType(
+    _TYPE,
+    lambda facts: judge(
+        ConversionFacts(facts.seen.definition, facts.seen.webhook, facts.live.conversion, facts.now)
+    ),
+    reasons=(
+        STRATEGY_NONE,
+        CONVERTED,
+        NOTHING_TO_CONVERT,
+        EXPIRES_SOON,
+        PENDING,
+        NOT_PROVEN,
+        NOT_PERMITTED,
+        NOT_ASKED,
+        UNREACHABLE,
+        CERTIFICATE_REFUSED,
+        TIMEOUT,
+        BAD_ANSWER,
+        REFUSED,
+        CERTIFICATE_EXPIRED,
+        CERTIFICATE_EXPIRING,
+        CA_BUNDLE_INVALID,
+        CA_BUNDLE_MISSING,
+    ),
+    fact="conversion",
+)

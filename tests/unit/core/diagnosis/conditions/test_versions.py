@@ -7,17 +7,12 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.diagnosis import versions
 from crdkeeper.core.diagnosis.census import TOP, Census, Tally
+from crdkeeper.core.diagnosis.conditions import versions
+from crdkeeper.core.diagnosis.conditions.versions import VersionsFacts, judge
+from crdkeeper.core.diagnosis.deprecation import DeprecatedVersion, deprecated_versions, needs_census
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
 from crdkeeper.core.diagnosis.verdict import Verdict
-from crdkeeper.core.diagnosis.versions import (
-    DeprecatedVersion,
-    VersionsFacts,
-    deprecated_versions,
-    judge,
-    needs_census,
-)
 from tests.unit.builders import NOW, crd, definition
 
 OLD = DeprecatedVersion("v1", True, "use v2")

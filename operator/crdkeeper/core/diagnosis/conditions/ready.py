@@ -21,6 +21,8 @@ WOULD_BE_REFUSED = Reason(
     "a backup, or installing it in another cluster, fails.",
     "Mend the findings of severity Refused in status.findings.",
 )
+REASONS = (HEALTHY, WOULD_BE_REFUSED)
+"""Its own; the others it takes over."""
 
 
 def summarize(verdicts: Sequence[Verdict], findings: Findings) -> Verdict:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.core.diagnosis import storage
+from crdkeeper.core.diagnosis.conditions import storage
 from crdkeeper.core.diagnosis.verdict import Reason
 from tests.unit.builders import NAME, definition, later, migration, with_condition
 

@@ -5,19 +5,12 @@ while there are violations; here each has its field path and message. CRDs with 
 any more, but those of before Kubernetes 1.22 are still served.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
-from crdkeeper.apiserver.schema import rules
-from crdkeeper.apiserver.schema.fieldpath import root
-from crdkeeper.apiserver.schema.structural import conversion_error, violations
-from crdkeeper.apiserver.schema.violation import Report
+from crdkeeper.core.diagnosis.conditiontype import ConditionType
+from crdkeeper.core.diagnosis.structure import Structure
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.text import count
 
 TYPE = "NonStructuralSchema"
-_SHOWN = 10
 _REMEDY = "Until this is mended nothing is pruned and nothing defaulted. `crdkeeper lint` finds the lines."
 
 STRUCTURAL = Reason(TYPE, "False", "Structural", "All schemas are structural.")
@@ -49,45 +42,6 @@ NOT_DECIDED = Reason(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
-    """What came of the check of all schemas of a CRD."""
-
-    violations: int = 0
-    shown: tuple[str, ...] = ()
-    """The first of them, each as `path: message`."""
-    error: str = ""
-    """Why a schema cannot be converted at all; empty if all can."""
-    decided: bool = True
-
-
-def structure(crd: Mapping[str, Any]) -> Structure:
-    """Check all schemas of a CRD as the API server decodes it.
-
-    Raises RecursionError if they are nested too deeply.
-    """
-    spec = crd.get("spec", {})
-    report = Report()
-    if spec.get("preserveUnknownFields"):
-        at = root("spec").child("preserveUnknownFields")
-        report.invalid(rules.PRESERVE_UNKNOWN_FIELDS, at, True, "must be false")
-    errors = []
-    for i, version in enumerate(spec.get("versions", ())):
-        schema = version.get("schema", {}).get("openAPIV3Schema")
-        if schema is None:
-            continue
-        error = conversion_error(schema)
-        if error is not None:
-            name = version.get("name", "")
-            errors.append(f"failed to check validation schema for version {name}: {error}")
-        else:
-            at = root("spec").child("versions").index(i).child("schema").child("openAPIV3Schema")
-            violations(schema, at, report)
-    found = report.violations
-    shown = tuple(f"{each.path}: {each.message}"[:300] for each in found[:_SHOWN])
-    return Structure(len(found), shown, "; ".join(errors)[:1000])
-
-
 def judge(found: Structure) -> Verdict:
     """The verdict."""
     if not found.decided:
@@ -101,3 +55,16 @@ def judge(found: Structure) -> Verdict:
     if found.violations:
         return Verdict(VIOLATIONS, f"{count(found.violations, 'violation')}: {words}. {_REMEDY}")
     return Verdict(STRUCTURAL, STRUCTURAL.meaning)
+
+
+CONDITION = ConditionType(
+    TYPE,
+    lambda facts: judge(facts.assessment.structure),
+    reasons=(
+        STRUCTURAL,
+        VIOLATIONS,
+        STRUCTURAL_ERROR,
+        NOT_DECIDED,
+    ),
+    assessed=True,
+)

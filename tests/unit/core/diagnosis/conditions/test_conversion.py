@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.diagnosis import conversion
 from crdkeeper.core.diagnosis.certificates import Certificate, Serving
-from crdkeeper.core.diagnosis.conversion import (
-    ConversionFacts,
+from crdkeeper.core.diagnosis.conditions import conversion
+from crdkeeper.core.diagnosis.conditions.conversion import ConversionFacts, judge
+from crdkeeper.core.diagnosis.conversionfacts import (
     ConversionProbe,
     Read,
     VersionRead,
     Webhook,
     conversion_webhook,
-    judge,
 )
 from crdkeeper.core.diagnosis.probes import Failure, Trouble
 from crdkeeper.core.diagnosis.verdict import Verdict

@@ -1,0 +1,89 @@
+"""What ConversionReady is judged by: the webhook that a CRD names, and what came of asking it."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from crdkeeper.core.diagnosis.certificates import Certificate, Serving
+from crdkeeper.core.diagnosis.probes import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """spec.conversion.webhook of a CRD, as far as it decides whether the API server gets through."""
+
+    url: str
+    """clientConfig.url; empty where a Service is named."""
+    namespace: str
+    service: str
+    port: int
+    """Of the Service; 443 by default."""
+    ca_bundle: bytes
+    """PEM; empty where there is none, or only white space, which the API server takes for none."""
+
+    def __str__(self) -> str:
+        return f"webhook {self.url}" if self.url else f"webhook Service {self.namespace}/{self.service}"
+
+
+class Read(Enum):
+    """How the read of an object at one version went."""
+
+    CONVERTED = "Converted"
+    """It was read, and is certainly stored at another version: the webhook was called."""
+    UNCERTAIN = "Uncertain"
+    """It was read, but may be stored at this very version: several versions are stored."""
+    STORED = "Stored"
+    """It was read at the only version that is stored: nothing to convert."""
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRead:
+    """The read of one object at one served version."""
+
+    version: str
+    outcome: Read
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionProbe:
+    """What was found by asking. All of it is kept small."""
+
+    reads: tuple[VersionRead, ...] = ()
+    """By served version; empty where there is no object to read."""
+    example: str = ""
+    """The object that was read, as `namespace/name` or `name`."""
+    failure: Failure | None = None
+    """Why no object could be looked for."""
+    bundle: tuple[Certificate, ...] = ()
+    """The certificates of the caBundle."""
+    bundle_error: str = ""
+    """Why the caBundle cannot be parsed."""
+    serving: Serving | None = None
+    """None where the webhook was not dialled."""
+    early: bool = False
+    """Whether the CRD had changed just before, so that the API server may have answered as of the old one."""
+
+
+def conversion_webhook(crd: Mapping[str, Any]) -> Webhook | None:
+    """The webhook of a CRD object; None with the strategy None."""
+    conversion = crd["spec"].get("conversion") or {}
+    client = (conversion.get("webhook") or {}).get("clientConfig")
+    if conversion.get("strategy") != "Webhook" or not client:
+        return None
+    service = client.get("service") or {}
+    try:
+        bundle = base64.b64decode(client.get("caBundle") or "")
+    except (binascii.Error, ValueError):
+        bundle = b"(not base64)"
+    return Webhook(
+        url=client.get("url") or "",
+        namespace=service.get("namespace") or "",
+        service=service.get("name") or "",
+        port=service.get("port") or 443,
+        ca_bundle=bundle if bundle.strip() else b"",
+    )

@@ -1,0 +1,31 @@
+"""What VersionsCurrent is judged by, beside a census: which versions a CRD calls deprecated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+
+
+@dataclass(frozen=True, slots=True)
+class DeprecatedVersion:
+    """An entry of spec.versions with deprecated: true."""
+
+    name: str
+    served: bool
+    warning: str
+    """deprecationWarning; empty for the API server's own."""
+
+
+def deprecated_versions(crd: Mapping[str, Any]) -> tuple[DeprecatedVersion, ...]:
+    """The deprecated versions of a CRD object."""
+    return tuple(
+        DeprecatedVersion(each["name"], each["served"], each.get("deprecationWarning") or "")
+        for each in crd["spec"]["versions"]
+        if each.get("deprecated")
+    )
+
+
+def needs_census(definition: DefinitionFacts, deprecated: tuple[DeprecatedVersion, ...]) -> bool:
+    """Whether any answer could depend on who writes what: not for a CRD that only ever had one version."""
+    return len(definition.versions) > 1 or definition.generation > 1 or bool(deprecated)
