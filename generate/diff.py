@@ -20,8 +20,8 @@ _BEGINNING = """\
 ```
 crdkeeper diff old.yaml new.yaml               two files or folders
 crdkeeper diff v1.2.0:config/crd config/crd    a git revision and a folder
-crdkeeper diff --against main config/crd       the working tree against a revision
-crdkeeper diff -f config/crd                   the cluster against files: what would an upgrade do here?
+crdkeeper diff --against main config/crd       a git revision and the working tree
+crdkeeper diff -f config/crd                   the cluster and files: what would an upgrade do here?
 ```
 
 ```

@@ -94,16 +94,16 @@ def _have_home() -> None:
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="crdkeeper %(version)s")
 def main() -> None:
-    """Keep a cluster's custom resource definitions over their whole life.
+    """Migrate, check and convert custom resources and their definitions (CRDs).
 
     \b
     crdkeeper status --outdated                 which CRDs need a migration
-    crdkeeper migrate PLURAL.GROUP --dry-run    what would be refused
-    crdkeeper migrate PLURAL.GROUP              migrate one now, without the operator
-    crdkeeper lint -f FILE|FOLDER|-             what the API server would say of CRDs, offline
-    crdkeeper diff OLD NEW                      whom a change of CRDs hurts
-    crdkeeper rehearse -f FILE                  what a new CRD would do to the objects that exist
-    crdkeeper convert -f FILE --rules R --to V  objects at another version, by rules
-    crdkeeper upgrade-manifest FILE             rewrite a CRD of v1beta1 for v1
+    crdkeeper migrate PLURAL.GROUP --dry-run    which objects would be refused
+    crdkeeper migrate PLURAL.GROUP              migrate a resource now, without the operator
+    crdkeeper lint -f FILE|FOLDER|-             check CRDs offline, as the API server would
+    crdkeeper diff OLD NEW                      who is affected by a change to CRDs
+    crdkeeper rehearse -f FILE                  what a new CRD would do to existing objects
+    crdkeeper convert -f FILE --rules R --to V  convert objects to another version, by rules
+    crdkeeper upgrade-manifest FILE             rewrite a v1beta1 CRD for v1
     """
     one_line_logs()

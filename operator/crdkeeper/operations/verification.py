@@ -41,10 +41,10 @@ class Unlistable(Exception):
 def try_generated(
     spec: VersionConversionSpec, trial: Trial, schemas: Mapping[str, Schema], found: ConversionVerification
 ) -> Step | None:
-    """Try the rules on objects made up from the schemas; None if nothing is lost on the way."""
+    """Try the rules on objects generated from the schemas; None if nothing is lost on the way."""
     lost = judge_generated(trial, list(generated(spec, schemas, GENERATED)), found)
     if lost:
-        return Step("False", "Lossy", f"Objects made up from the schemas come back changed: {lost[0]}.")
+        return Step("False", "Lossy", f"Objects generated from the schemas come back changed: {lost[0]}.")
     return None
 
 
@@ -74,7 +74,7 @@ async def try_live(
             f"{first.from_version} to {first.to_version}: {first.message}. Mend the objects or the rules."
         )
         return Step("False", "ObjectsFail", message)
-    message = f"{objects} and {found.generated} made up from the schemas survive all ways between versions."
+    message = f"{objects} and {found.generated} generated from the schemas survive all ways between versions."
     if found.lossy:
         message += f" {count(found.lossy, 'object')} would lose what the rules drop."
     if found.unmatched:

@@ -122,7 +122,7 @@ async def test_a_signal_ends_the_command_with_its_state_saved(
     assert stored - 2 <= made.status.progress.rewritten <= stored < 400
     assert done.stderr.splitlines()[-1] == (
         f"Interrupted at {made.status.progress.rewritten} of 400 objects (Rewriting); "
-        f"saved in StorageMigration {kind.name}-cli. To go on from there, run the same command again."
+        f"saved in StorageMigration {kind.name}-cli. To resume, run the same command again."
     )
     assert "Traceback" not in done.stderr
 
@@ -347,7 +347,7 @@ async def test_on_a_terminal_there_is_a_bar(admin: Admin, kind: CustomKind, shel
 
     assert done.exit_code == 0, done.stderr
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", done.stderr)
-    assert re.search(r"Rewriting [━╸╺]+ *\d+/300, \d+/s, \d+ at once, 0 refused", text)
+    assert re.search(r"Rewriting [━╸╺]+ *\d+/300, \d+/s, \d+ in flight, 0 refused", text)
     assert "Trimmed=True Trimmed: Removed v1" in text
     # Of the bar nothing is left on the screen: its line was erased, and the cursor is shown again.
     after_the_bar = done.stderr[done.stderr.rindex("━") :]

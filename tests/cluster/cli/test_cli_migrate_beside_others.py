@@ -23,7 +23,7 @@ async def test_a_migration_that_the_operator_runs_is_followed(
     gives_up.signal(signal.SIGINT)
     left = await gives_up.done()
     assert left.exit_code == 130
-    assert left.stderr.endswith(f"Only the watching ends: StorageMigration {kind.group} goes on.\n")
+    assert left.stderr.endswith(f"Stopped watching; StorageMigration {kind.group} continues.\n")
 
     await admin.patch_migration(kind.group, limits={"maxObjectsPerSecond": FAST})
     done = await follower.done()
@@ -48,7 +48,7 @@ async def test_a_follower_does_not_wait_for_refused_objects(
 
     assert done.exit_code == 1
     assert "default/db-00003" in done.stdout
-    assert done.stderr.rstrip().endswith("Mend the causes; the migration goes on trying.")
+    assert done.stderr.rstrip().endswith("Fix the causes; the migration keeps retrying.")
 
 
 async def test_a_run_can_be_suspended_by_its_object(admin: Admin, kind: CustomKind, shells: Shells) -> None:

@@ -169,7 +169,7 @@ async def test_told_to_stop_it_removes_the_shadow(stage: Stage) -> None:
 
     done = [await each.done() for each in commands]
     assert [each.exit_code for each in done] == [128 + number for number in numbers]
-    assert {each.stderr for each in done} == {"Stopped; nothing is left behind.\n"}
+    assert {each.stderr for each in done} == {"Stopped. Nothing was left in the cluster.\n"}
     assert await stage.shadows() == []
 
 

@@ -37,7 +37,7 @@ def test_an_unusable_kubeconfig_is_one_line(tmp_path: Path, content: str | None,
     [
         (("migrate",), "Missing argument 'PLURAL.GROUP'"),
         (("migrate", "widgets/status"), "is not the name of a resource"),
-        (("migrate", "widgets.example.com", "--retry-limit=-1"), "neither a number nor `forever`"),
+        (("migrate", "widgets.example.com", "--retry-limit=-1"), "not a number or `forever`"),
         (("migrate", "widgets.example.com", "--max-concurrency=0"), "--max-concurrency"),
         (("migrate", "widgets.example.com", "--settle-seconds=4000"), "--settle-seconds"),
         (("status", "widgets.example.com", "--selector=a=b"), "not both"),

@@ -29,7 +29,7 @@ def _sources(command: Any) -> Any:
             "filenames",
             multiple=True,
             metavar="FILE|-",
-            help="Objects, also in lists; - for standard input.",
+            help="Objects or lists of objects. Use - for standard input. [may be repeated]",
         ),
     ):
         command = option(command)
@@ -55,26 +55,26 @@ def convert(
     """Convert objects to another version by the rules of a VersionConversion.
 
     \b
-    crdkeeper convert -f objects.yaml --to v2                    by the rules of the cluster
+    crdkeeper convert -f objects.yaml --to v2                    by the rules in the cluster
     crdkeeper convert -f objects.yaml --to v2 --rules rules.yaml --definition crd.yaml
-    crdkeeper convert test crontabs.stable.example.com           try them on all live objects
+    crdkeeper convert test crontabs.stable.example.com           try the rules on all live objects
 
-    What the new version cannot hold is kept in an annotation, from which it comes back on the way back.
+    What the new version cannot hold is kept in an annotation and restored on the way back.
 
-    Exits with 0 if all went well, 1 if an object cannot be converted, 2 if something cannot be read or the
-    rules do not cover every field.
+    Exit codes: 0 if all objects were converted, 1 if an object cannot be converted, 2 if the input cannot be
+    read or the rules do not cover every field.
     """
     if invocation.invoked_subcommand is not None:
         if filenames or rules or definition or version or kubeconfig or context:
-            raise click.UsageError(f"options stand after {invocation.invoked_subcommand}")
+            raise click.UsageError(f"put options after {invocation.invoked_subcommand}")
         return
     if not filenames or version is None:
-        raise click.UsageError("say -f FILE and --to VERSION, or test")
+        raise click.UsageError("specify -f FILE and --to VERSION, or a subcommand")
     objects = list(read_objects(filenames))
     source = Source(rules, definition, kubeconfig, context)
     conversion = source.read(_kind_of(objects)).trial.conversion
     if version not in conversion.versions:
-        raise BadInput(f"--to: {version} is none of {', '.join(conversion.versions)}")
+        raise BadInput(f"--to: {version} is not one of {', '.join(conversion.versions)}")
     if _convert(conversion, objects, version, output):
         raise SystemExit(_FAILED)
 
@@ -91,18 +91,18 @@ def check(
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
-    """Convert each object to every other version and back, and around by all of them: nothing may be lost.
+    """Convert each object to every other version and back, and through all in turn: nothing may be lost.
 
-    The objects are those of files or, without -f, all that are live; they are read only. Objects made up from
-    the schemas are tried as well.
+    The objects come from files or, without -f, from the cluster, where they are only read. Objects generated
+    from the schemas are tried as well.
 
-    Exits with 0 if all come back as they were, 1 if one does not or cannot be converted, 2 if something
+    Exit codes: 0 if all objects come back unchanged, 1 if one does not or cannot be converted, 2 if the input
     cannot be read or the rules do not cover every field.
     """
     objects = list(read_objects(filenames))
     source = Source(rules, definition, kubeconfig, context)
     if name is None and rules is None and not objects:
-        raise click.UsageError("say PLURAL.GROUP, --rules or -f")
+        raise click.UsageError("specify PLURAL.GROUP, --rules or -f")
     found = source.read(_kind_of(objects), name)
     # Loaded after the input was found to be good: it brings the client along.
     from crdkeeper.cli.convert.verification import try_generated, try_live
@@ -116,7 +116,7 @@ def check(
         raise SystemExit(_FAILED)
 
 
-@convert.command("admission", short_help="Print policies that keep out what cannot be converted.")
+@convert.command("admission", short_help="Print policies that reject what cannot be converted.")
 @click.argument("name", metavar="[PLURAL.GROUP]", required=False)
 @connection_options
 @click.option("--definition", metavar="FILE", help="The CRD. [default: the cluster's]")
@@ -129,19 +129,19 @@ def admit(
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
-    """Print ValidatingAdmissionPolicies that refuse objects with values that the rules cannot convert.
+    """Print ValidatingAdmissionPolicies that reject objects with values that the rules cannot convert.
 
     \b
     crdkeeper convert admission crontabs.stable.example.com | kubectl apply --server-side -f -
 
-    Values that are there already can stay. Rules in CEL are not covered; they are named.
+    Existing values can stay. The policies do not cover rules in CEL; the command lists those.
     """
     if name is None and rules is None:
-        raise click.UsageError("say PLURAL.GROUP or --rules")
+        raise click.UsageError("specify PLURAL.GROUP or --rules")
     found = Source(rules, definition, kubeconfig, context).read(name=name)
     made = admission(found.spec, found.schemas)
     for each in made.uncovered:
-        line(f"note: not covered: {each}", err=True)
+        line(f"note: not covered by the policies: {each}", err=True)
     if made.documents:
         print_yaml(*made.documents)
     else:
@@ -173,7 +173,7 @@ def _convert(conversion: Conversion, objects: Iterable[Found], version: str, out
         line(f"note: {values} without a counterpart at {version}, kept aside", err=True)
     if tally.incomplete:
         those = count(tally.incomplete, "object")
-        line(f"note: {those} with more to be kept aside than has room, no way back", err=True)
+        line(f"note: {those} with more to keep aside than fits in the annotation, no way back", err=True)
     if output == "json":
         listed = {"apiVersion": "v1", "kind": "List", "items": made}
         print_json(listed)
@@ -201,7 +201,7 @@ def _test(trial: Trial, objects: Iterable[Found]) -> int:
                 counts[version] = counts.get(version, 0) + 1
     line(f"{count(tried, 'round trip')}, {count(failed, 'failure')}.")
     for version, number in sorted(aside.items()):
-        line(f"{count(number, 'object')} had to keep something aside while at {version}.")
+        line(f"{count(number, 'object')} needed something kept aside while at {version}.")
     for version, number in sorted(lossy.items()):
-        line(f"{count(number, 'object')} lost at {version} what the rules drop.")
+        line(f"{count(number, 'object')} lost values at {version} that the rules drop.")
     return failed

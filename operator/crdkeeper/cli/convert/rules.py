@@ -45,7 +45,7 @@ def read_objects(files: Iterable[str]) -> Iterator[Found]:
 
 def _objects(place: str, value: Any) -> Iterator[Found]:
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
-        raise BadInput(f"{place}: no Kubernetes object")
+        raise BadInput(f"{place}: not a Kubernetes object")
     if value["kind"].endswith("List") and isinstance(value.get("items"), list):
         for each in value["items"]:
             yield from _objects(place, each)
@@ -74,7 +74,7 @@ def read_rules(file: str) -> VersionConversion:
     """The one VersionConversion in a file. Raises BadInput, naming the field."""
     found = list(_documents(file))
     if len(found) != 1:
-        raise BadInput(f"{file}: holds {len(found)} documents instead of one VersionConversion")
+        raise BadInput(f"{file}: holds {len(found)} documents; expected one VersionConversion")
     place, value = found[0]
     return _understood(value, place)
 
@@ -111,7 +111,7 @@ class Source:
         Raises BadInput.
         """
         if STDIN in (self.rules, self.definition):
-            raise BadInput("standard input is for objects: name files for the rules and the CRD")
+            raise BadInput("standard input is for objects: read the rules and the CRD from files")
         where = self.rules or "the cluster"
         if self.rules is not None:
             spec, name = _spec_in(self.rules, name)
@@ -143,7 +143,7 @@ class Source:
                 if wanted:
                     return _understood(each, f"VersionConversion {found}").spec, found
         about = name or (f"{kind[1]} of {kind[0]}" if kind else "it")
-        raise BadInput(f"the cluster has no VersionConversion for {about}: name a file by --rules")
+        raise BadInput(f"the cluster has no VersionConversion for {about}: pass a file with --rules")
 
     async def _live_definition(self, name: str) -> dict[str, Any]:
         async with Client(Connection(self.kubeconfig, self.context)) as client:
@@ -156,7 +156,7 @@ class Source:
 def _spec_in(file: str, name: str | None) -> tuple[VersionConversionSpec, str]:
     spec = read_rules(file).spec
     if name not in (None, str(spec.resource)):
-        raise BadInput(f"{file}: is about {spec.resource}, not {name}")
+        raise BadInput(f"{file}: converts {spec.resource}, not {name}")
     return spec, str(spec.resource)
 
 

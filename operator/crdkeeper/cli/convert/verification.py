@@ -1,4 +1,4 @@
-"""`crdkeeper convert test` on objects that are live, and on those made up from the schemas."""
+"""`crdkeeper convert test` on objects that are live, and on those generated from the schemas."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ _SHOWN = 10
 
 
 def try_generated(rules: Rules) -> int:
-    """Try objects made up from the schemas; how many texts of trouble there are.
+    """Try objects generated from the schemas; how many texts of trouble there are.
 
     That a value which a schema allows cannot be converted is said, and no failure: there may be no such
     object.
@@ -25,10 +25,10 @@ def try_generated(rules: Rules) -> int:
     objects = list(generated(rules.spec, rules.schemas, GENERATED))
     lost = judge_generated(rules.trial, objects, found)
     for each in lost[:_SHOWN]:
-        line(f"made up from the schemas: {each}", err=True)
+        line(f"generated from the schemas: {each}", err=True)
     for each in found.unconvertible[:_SHOWN]:
-        line(f"note: the schemas allow what cannot be converted: {each}", err=True)
-    line(f"{count(found.generated, 'object')} made up from the schemas, {count(len(lost), 'failure')}.")
+        line(f"note: the schemas allow values that cannot be converted: {each}", err=True)
+    line(f"{count(found.generated, 'object')} generated from the schemas, {count(len(lost), 'failure')}.")
     return len(lost)
 
 
@@ -39,7 +39,9 @@ async def try_live(rules: Rules, kubeconfig: Path | None, context: str | None) -
     async with Client(Connection(kubeconfig, context)) as client:
         definition = await get_definition(client, name)
         if definition is None:
-            raise BadInput(f"there is no CustomResourceDefinition {name} in the cluster: name objects by -f")
+            raise BadInput(
+                f"there is no CustomResourceDefinition {name} in the cluster: pass objects with -f"
+            )
         try:
             unseen = await judge_live(client, definition, rules.trial, found, lambda: True)
         except Unlistable as error:
@@ -52,9 +54,9 @@ async def try_live(rules: Rules, kubeconfig: Path | None, context: str | None) -
     for each in found.unmatched_objects[:_SHOWN]:
         where = "/".join(filter(None, (each.namespace, each.name)))
         line(f"note: {where}: {each.from_version} to {each.to_version}: {each.message}", err=True)
-    line(f"{count(found.objects, 'live object')}, of which {found.failed} failed.")
+    line(f"{count(found.objects, 'live object')}, {found.failed} failed.")
     if found.kept_aside:
-        line(f"{count(found.kept_aside, 'object')} had to keep something aside at another version.")
+        line(f"{count(found.kept_aside, 'object')} needed something kept aside at another version.")
     if found.lossy:
-        line(f"{count(found.lossy, 'object')} lost what the rules drop.")
+        line(f"{count(found.lossy, 'object')} lost values that the rules drop.")
     return found.failed

@@ -26,7 +26,7 @@ _FOUND, _UNREADABLE = 1, 2
 _NEVER = "none"
 
 
-@click.command(short_help="Say whom a change of CRDs hurts.")
+@click.command(short_help="Show who is affected by a change to CRDs.")
 @click.argument("paths", nargs=-1, metavar="OLD NEW | FILE|FOLDER...")
 @click.option(
     "--filename",
@@ -36,21 +36,21 @@ _NEVER = "none"
     metavar="FILE|FOLDER|-",
     help="The new CRDs, to compare with the cluster or with --against. [may be repeated]",
 )
-@click.option("--against", metavar="REV", help="Compare files with themselves in this git revision.")
+@click.option("--against", metavar="REV", help="Compare files with the same files in this git revision.")
 @click.option("--live", is_flag=True, help="Compare files with the CRDs in the cluster; implied by -f.")
 @click.option(
     "--converted",
     is_flag=True,
-    help="A webhook converts, though the files do not say so, as where kustomize adds it.",
+    help="Assume a conversion webhook that the files do not show, for example because kustomize adds it.",
 )
-@click.option("--allow-none", is_flag=True, help="It is no error if there is no CRD.")
-@click.option("--all", "-a", "everything", is_flag=True, help="Show safe changes, too.")
+@click.option("--allow-none", is_flag=True, help="Accept input without any CRD.")
+@click.option("--all", "-a", "everything", is_flag=True, help="Also show safe changes.")
 @click.option(
     "--fail-on",
     type=click.Choice((Severity.BREAKING.value, Severity.RISKY.value, _NEVER)),
     default=Severity.BREAKING.value,
     show_default=True,
-    help="From which severity on to exit with 1.",
+    help="The lowest severity that makes the exit code 1.",
 )
 @click.option(
     "--output",
@@ -58,7 +58,7 @@ _NEVER = "none"
     type=click.Choice(tuple(PRINTERS)),
     default="text",
     show_default=True,
-    help="The format. json always has all changes.",
+    help="Output format. json always lists all changes.",
 )
 @connection_options
 def diff(
@@ -75,35 +75,35 @@ def diff(
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
-    """Say whom a change of CRDs hurts: who writes objects, who reads them, and what is stored.
+    """Show who is affected by a change to CRDs: clients that write or read objects, and stored objects.
 
     \b
     crdkeeper diff OLD NEW                         files, folders, or REV:PATH in git
-    crdkeeper diff --against main config/crd       the working tree against a revision
-    crdkeeper diff -f config/crd                   the cluster against files
+    crdkeeper diff --against main config/crd       a git revision and the working tree
+    crdkeeper diff -f config/crd                   the cluster and files
 
-    CRDs are compared by name. A change is breaking where what was promised no longer holds, risky where it
-    depends on how the CRD is used or where it cannot be decided, and else safe.
+    CRDs are compared by name. A change is breaking if a promise of the old CRD no longer holds, risky if it
+    depends on how the CRD is used or cannot be decided, and safe otherwise.
 
-    Exits with 0 if nothing is as severe as --fail-on says, 1 if something is, 2 if something could not be
-    read or compared.
+    Exit codes: 0 if no change is as severe as --fail-on, 1 if one is, 2 if something could not be read or
+    compared.
     """
     names = (*filenames, *paths)
     if against is not None:
         if live:
             raise click.UsageError("compare with a git revision or with the cluster, not both")
         if not names:
-            raise click.UsageError("name the files or folders to compare with the revision")
+            raise click.UsageError("specify the files or folders to compare with the revision")
         reject_standard_input(names)
         old, new = read_against(against, names), read_files(names, allow_none=allow_none)
     elif live or filenames:
         if not names:
-            raise click.UsageError("name the files or folders to compare with the cluster")
+            raise click.UsageError("specify the files or folders to compare with the cluster")
         new = read_files(names, allow_none=allow_none)
         old = _read_cluster(Connection(kubeconfig, context), new)
     else:
         if len(paths) != 2:
-            raise click.UsageError("name two files or folders, the old and the new one; or see --help")
+            raise click.UsageError("specify two files or folders, the old and the new one, or see --help")
         if paths.count(STDIN) == len(paths):
             raise click.UsageError("standard input can only be read once")
         old, new = (read_side(each, allow_none=allow_none) for each in paths)

@@ -34,7 +34,7 @@ class Side:
                 known = self.definitions.setdefault(name_of(each), each)
                 if known is not each and known.value != each.value:
                     first = known.find(())
-                    message = f"{name_of(each)} is defined otherwise at {known.file}:{first.line}"
+                    message = f"{name_of(each)} is defined differently at {known.file}:{first.line}"
                     self.failed.append(Failed(each.file, each.find(()), message))
 
 
@@ -70,7 +70,7 @@ def read_files(names: Iterable[str], *, allow_none: bool) -> Side:
 
 def _with_some(side: Side, what: str) -> Side:
     if not side.definitions and not side.failed:
-        side.failed.append(Failed(what, Position(), "no CustomResourceDefinition in it"))
+        side.failed.append(Failed(what, Position(), "contains no CustomResourceDefinition"))
     return side
 
 

@@ -38,7 +38,7 @@ def read_revision(revision: str, path: str, folder: Path) -> Iterator[Content]:
     `path` is from the top of the repository, or from `folder` if it begins with `./`. Raises GitError.
     """
     if revision.startswith("-"):
-        raise GitError(f"{revision!r} is no revision")
+        raise GitError(f"{revision!r} is not a revision")
     commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}")
     if commit is None:
         raise GitError(f"git does not know the revision {revision!r} in {folder.absolute()}")

@@ -81,7 +81,7 @@ class Result:
     counts: Counter[Severity] = field(default_factory=Counter)
     """All changes, also those that are not listed because there are too many."""
     incomplete: list[str] = field(default_factory=list)
-    """CRDs that are too big to be compared to the end."""
+    """CRDs that are too large to compare completely."""
     failed: list[Failed] = field(default_factory=list)
 
     @property
@@ -122,7 +122,7 @@ def _print_text(result: Result, *, everything: bool) -> None:
                 line(f"  and {number - _OF_ONE_KIND:,} more {kind.id} (--all shows them)")
         line()
     for name in result.incomplete:
-        line(f"{name}: too big to be compared to the end", err=True)
+        line(f"{name}: too large to compare completely", err=True)
     for failure in result.failed:
         place = Spot(failure.file, failure.position)
         line(f"{place}: unreadable: {failure.message}", err=True)
@@ -177,7 +177,7 @@ def _print_summary(result: Result, *, everything: bool) -> None:
     hidden = " (--all shows the safe ones)" if result.counts[Severity.SAFE] and not everything else ""
     line(f"{count(result.compared, 'CRD')} compared. Changes: {counts}{hidden}.")
     if result.not_listed:
-        line(f"{count(result.not_listed, 'change')} more than are listed.")
+        line(f"{count(result.not_listed, 'change')} not listed.")
     line(Styled(_verdict(result), _COLORS[result.severity], bold=True))
 
 
@@ -187,9 +187,7 @@ def _verdict(result: Result) -> str:
         return "Compatible."
     hurt = {who for each in result.found for who in Audience if each.change.effects.get(who) is severity}
     who = _listed(each for each in Audience if each in hurt)
-    return (
-        f"Breaking for {who}." if severity is Severity.BREAKING else f"Risky for {who}: a person must look."
-    )
+    return f"Breaking for {who}." if severity is Severity.BREAKING else f"Risky for {who}: needs a review."
 
 
 def _listed(audiences: Iterable[Audience]) -> str:

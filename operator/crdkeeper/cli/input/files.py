@@ -137,5 +137,5 @@ def _definitions(
                 each.setdefault("apiVersion", value.get("apiVersion"))
             yield from _definitions(file, document, (*steps, "items", i), each, comments)
     else:
-        what = f"a {kind}" if isinstance(kind, str) and kind else "no Kubernetes object"
+        what = f"a {kind}" if isinstance(kind, str) and kind else "not a Kubernetes object"
         yield Skipped(file, document.find(steps), what)

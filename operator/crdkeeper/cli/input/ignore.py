@@ -59,9 +59,9 @@ class Suppressions:
         known = known_ids()
         for id in ids:
             if id not in known:
-                self.faults.append((position, f"there is no finding {id!r}"))
+                self.faults.append((position, f"there is no rule {id!r}"))
             elif not reason:
-                self.faults.append((position, f"{id} is ignored without a reason"))
+                self.faults.append((position, f"{id} is ignored, but no reason is given"))
             else:
                 self.by_id.setdefault(id, []).append(Suppression(id, reason, position, **about))
 
@@ -90,7 +90,7 @@ def of_comments(text: str) -> Suppressions:
         position = Position(row + 1, column + 1)
         parts = _IDS.fullmatch(match["rest"])
         if parts is None:
-            found.faults.append((position, f"`# {MARK}=<id> <reason>` is expected"))
+            found.faults.append((position, f"expected `# {MARK}=<id> <reason>`"))
             continue
         about = row if lines[row][:column].strip() else _next(lines, row)
         ids = [each.strip() for each in parts["ids"].split(",")]
@@ -130,5 +130,5 @@ def of_annotation(metadata: Mapping[str, Any], position: Position) -> Suppressio
     for each in lines:
         found.add([each.id], each.reason, position, fields=each.fields)
     for line in bad:
-        found.faults.append((position, f"{ANNOTATION}: {line!r} is not of the form <id> <field>: <reason>"))
+        found.faults.append((position, f"{ANNOTATION}: {line!r} is not in the form <id> <field>: <reason>"))
     return found

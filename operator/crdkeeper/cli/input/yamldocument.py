@@ -192,7 +192,7 @@ class _Builder:
             raise Unreadable(f"the alias *{event.anchor} has no anchor", at)
         known = self._anchors[event.anchor]
         if known is None:
-            raise Unreadable(f"the alias *{event.anchor} is inside of its own anchor", at)
+            raise Unreadable(f"the alias *{event.anchor} is inside its own anchor", at)
         value, size = known
         self._add(value, event.start_mark, size)
 

@@ -100,7 +100,7 @@ def report_suppressions(
     for position, message in suppressions.faults:
         add(registry.IGNORE_INVALID, position, message)
     for each in suppressions.unused:
-        why = "the API server refuses it all the same" if each.refused else "there is no such finding here"
+        why = "the API server refuses it anyway" if each.refused else "there is no such finding here"
         add(registry.IGNORE_UNUSED, each.position, f"{each.id} is ignored, but {why}")
 
 

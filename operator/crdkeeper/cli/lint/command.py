@@ -22,7 +22,7 @@ _NONE = "none"
 _FAIL_ON = (Severity.ERROR.value, Severity.WARNING.value, Severity.INFO.value, _NONE)
 
 
-@click.command(short_help="Check CRDs in files, or those of a cluster.")
+@click.command(short_help="Check CRDs in files or in the cluster.")
 @click.argument("arguments", nargs=-1, metavar="[FILE|FOLDER|-|NAME]...")
 @click.option(
     "--filename",
@@ -30,9 +30,9 @@ _FAIL_ON = (Severity.ERROR.value, Severity.WARNING.value, Severity.INFO.value, _
     "filenames",
     multiple=True,
     metavar="FILE|FOLDER|-",
-    help="A file, a folder with all YAML and JSON files below it, or - for standard input.",
+    help="A file, a folder (all YAML and JSON files below it), or - for standard input.",
 )
-@click.option("--selector", "-l", default="", help="Only CRDs of the cluster with these labels.")
+@click.option("--selector", "-l", default="", help="Check only the cluster's CRDs with these labels.")
 @click.option(
     "--output",
     "-o",
@@ -41,20 +41,20 @@ _FAIL_ON = (Severity.ERROR.value, Severity.WARNING.value, Severity.INFO.value, _
     show_default=True,
     help="The format.",
 )
-@click.option("--all", "-a", "everything", is_flag=True, help="Also show findings that are only info.")
+@click.option("--all", "-a", "everything", is_flag=True, help="Also show findings of severity info.")
 @click.option(
     "--fail-on",
     type=click.Choice(_FAIL_ON),
     default=Severity.ERROR.value,
     show_default=True,
-    help="The least severity that makes the exit code 1.",
+    help="The lowest severity that makes the exit code 1.",
 )
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The configuration. [default: the nearest .crdkeeper.yaml in or above the file's folder]",
 )
-@click.option("--allow-none", is_flag=True, help="Files without any CRD are fine, too.")
+@click.option("--allow-none", is_flag=True, help="Accept input without any CRD.")
 @connection_options
 def lint(
     arguments: tuple[str, ...],
@@ -69,22 +69,24 @@ def lint(
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
-    """Check CRDs in files, or with no file those of the cluster: all, those named, or those selected by -l.
+    """Check CRDs in files, or in the cluster if no file is given: all, by name, or selected by -l.
 
-    Errors are what the API server refuses, in its words, or what it accepts and cannot work. Warnings are
-    what somebody will stumble over. What cannot be decided offline is counted as not checked. docs/lint.md
-    explains each finding, and how to configure or ignore it.
+    An error is something that the API server refuses, in its words, or accepts although it cannot work. A
+    warning is something that is likely to cause trouble. What cannot be decided offline is counted as not
+    checked. docs/lint.md explains each finding, and how to configure or ignore it.
 
-    An argument that exists, ends in .yaml, .yml or .json, or has a / is a file; else it names a CRD.
+    An argument is a file if it exists, ends in .yaml, .yml or .json, or contains a slash. Otherwise it is
+    the name of a CRD.
 
-    Exits with 0 if there are no errors (--fail-on), 1 if there are, 2 if something could not be read.
+    Exit codes: 0 if there are no errors (or as --fail-on says), 1 if there are, 2 if something could not be
+    read.
     """
     files, names = _sorted(arguments, filenames)
     in_cluster = bool(names or selector or not files)
     if files and in_cluster:
         raise click.UsageError("check files or the CRDs of the cluster, not both")
     if names and selector:
-        raise click.UsageError("name CRDs or select them by labels, not both")
+        raise click.UsageError("specify CRDs by name or by labels, not both")
     if files.count(STDIN) > 1:
         raise click.UsageError("standard input can only be read once")
     try:

@@ -117,15 +117,15 @@ class _Reader:
         lint = {}
         for key, value in self._mapping(self._document.value):
             if key != "lint":
-                raise self._bad(f"unknown field {key}; known is lint", key)
+                raise self._bad(f"unknown field {key}; the only known field is lint", key)
             lint = dict(self._mapping(value, "lint"))
         known = ("all", "exclude", "severity")
         for key in lint:
             if key not in known:
-                raise self._bad(f"unknown field lint.{key}; known are {', '.join(known)}", "lint", key)
+                raise self._bad(f"unknown field lint.{key}; known fields are {', '.join(known)}", "lint", key)
         everything = lint.get("all", False)
         if not isinstance(everything, bool):
-            raise self._bad("lint.all is true or false", "lint", "all")
+            raise self._bad("lint.all must be true or false", "lint", "all")
         return Configuration(
             self._path.parent, everything, self._severities(lint), tuple(self._exclude(lint))
         )
@@ -136,14 +136,14 @@ class _Reader:
         for id, value in self._mapping(lint.get("severity"), "lint", "severity"):
             at = ("lint", "severity", id)
             if id not in known:
-                raise self._bad(f"there is no finding {id!r}", *at)
+                raise self._bad(f"there is no rule {id!r}", *at)
             if value is False or value == _OFF:
                 # YAML takes `off` for false.
                 found[id] = None
             elif value in _SEVERITIES:
                 found[id] = Severity(value)
             else:
-                raise self._bad(f"severity of {id}: error, warning, info or off", *at)
+                raise self._bad(f"severity of {id}: must be error, warning, info or off", *at)
         return found
 
     def _exclude(self, lint: dict[str, Any]) -> Iterator[str]:
@@ -151,17 +151,17 @@ class _Reader:
         if exclude is None:
             return
         if not isinstance(exclude, list):
-            raise self._bad("lint.exclude is a list of globs", "lint", "exclude")
+            raise self._bad("lint.exclude must be a list of globs", "lint", "exclude")
         for i, each in enumerate(exclude):
             if not isinstance(each, str) or not each:
-                raise self._bad("lint.exclude is a list of globs", "lint", "exclude", i)
+                raise self._bad("lint.exclude must be a list of globs", "lint", "exclude", i)
             yield each.removeprefix("./")
 
     def _mapping(self, value: Any, *steps: str) -> Iterator[tuple[str, Any]]:
         if value is None:
             return
         if not isinstance(value, dict):
-            raise self._bad(f"{'.'.join(steps) or 'the configuration'} is a mapping", *steps)
+            raise self._bad(f"{'.'.join(steps) or 'the configuration'} must be a mapping", *steps)
         yield from value.items()
 
     def _bad(self, what: str, *steps: str | int) -> BadConfiguration:

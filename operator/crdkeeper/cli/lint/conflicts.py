@@ -71,7 +71,7 @@ def conflicts(claimed: Iterable[Claim], configurations: Configurations) -> Itera
         severity = configuration.severities.get(NAMES_CONFLICT.id, Severity(NAMES_CONFLICT.severity))
         if severity is not None:
             message = (
-                f"{claim.name} is already a name of {earlier.definition} ({earlier.file or 'in the cluster'})"
+                f"{claim.name} is already used by {earlier.definition} ({earlier.file or 'in the cluster'})"
             )
             yield Finding(
                 claim.file, claim.position, severity, NAMES_CONFLICT, claim.definition, claim.field, message

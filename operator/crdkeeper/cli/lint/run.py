@@ -45,7 +45,7 @@ class Run:
                 result.failed.append(each)
         self._finish()
         if not (result.checked or result.failed or result.excluded or allow_none):
-            result.failed.append(Failed(", ".join(files), Position(), "no CustomResourceDefinition in it"))
+            result.failed.append(Failed(", ".join(files), Position(), "contains no CustomResourceDefinition"))
 
     def check_cluster(self, connection: "Connection", names: Sequence[str], selector: str) -> None:
         """Reads and checks the CRDs that are named or selected, or all.

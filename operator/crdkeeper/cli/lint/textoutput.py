@@ -49,7 +49,7 @@ def _print_notes(result: Result) -> None:
     what = ", ".join(f"{number:,} {id}" for id, number in counts)
     definitions = len({(each.file, each.definition) for each in unchecked})
     line(
-        f"Not checked, neither passed nor failed: {what}, in {count(definitions, 'CRD')} "
+        f"Not checked (neither passed nor failed): {what}, in {count(definitions, 'CRD')} "
         "(-o json lists them; kubectl create --dry-run=server decides).",
         err=True,
     )

@@ -43,11 +43,11 @@ class _Rounds(click.ParamType[int | Literal["forever"]]):
         if value == "forever":
             return "forever"
         if not str(value).isdigit():
-            self.fail(f"{value!r} is neither a number nor `forever`.", param, ctx)
+            self.fail(f"{value!r} is not a number or `forever`.", param, ctx)
         return int(value)
 
 
-@click.command(short_help="Rewrite a resource's objects, prove it, and trim storedVersions.")
+@click.command(short_help="Migrate all objects of a resource to its storage version.")
 @click.argument("resource", type=_Resource(), metavar="PLURAL.GROUP")
 @click.option(
     "--dry-run",
@@ -58,29 +58,29 @@ class _Rounds(click.ParamType[int | Literal["forever"]]):
     "--max-concurrency",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Requests in flight at most; below that, the server's latency decides.  [default: 64]",
+    help="Maximum number of requests in flight, adapted to the server's latency.  [default: 64]",
 )
 @click.option(
     "--max-objects-per-second",
     type=click.IntRange(1),
     metavar="N",
-    help="Objects written per second at most.",
+    help="Maximum number of objects written per second.",
 )
 @click.option(
     "--max-bytes-per-second",
     type=click.IntRange(1024),
     metavar="N",
-    help="Bytes of objects written per second at most.",
+    help="Maximum number of bytes written per second.",
 )
 @click.option(
     "--retry-limit",
     type=_Rounds(),
     metavar="N",
-    help="Rounds in which refused objects are tried again before the command gives up; 0 for none, or "
+    help="Number of times to retry refused objects before giving up: 0 for none, or "
     f"`forever`.  [default: {RETRY_ROUNDS}]",
 )
 @click.option(
-    "--no-trim", is_flag=True, help="Rewrite and verify only: leave status.storedVersions of the CRD alone."
+    "--no-trim", is_flag=True, help="Rewrite and verify only. Do not change status.storedVersions of the CRD."
 )
 @click.option(
     "--managed-fields",
@@ -90,19 +90,19 @@ class _Rounds(click.ParamType[int | Literal["forever"]]):
 @click.option(
     "--verify",
     type=click.Choice(("remaining", "full")),
-    help="What the second pass writes again: what is not proved current yet, or all.  [default: remaining]",
+    help="What the second pass rewrites: objects not yet proved current, or all.  [default: remaining]",
 )
 @click.option(
     "--settle-seconds",
     type=click.IntRange(0, 3600),
     metavar="N",
-    help="Time that all API servers get to see a new storage version; keep it above their "
+    help="How long to wait for all API servers to see a new storage version. Keep it above their "
     "--request-timeout.  [default: 65]",
 )
 @click.option(
     "--ignore-api-server-leases",
     is_flag=True,
-    help="Do not wait until each API server was seen alive since the storage version changed.",
+    help="Do not wait until each API server has renewed its Lease since the storage version changed.",
 )
 @click.option(
     "--name",
@@ -114,7 +114,7 @@ class _Rounds(click.ParamType[int | Literal["forever"]]):
     type=click.Choice(("text", "json")),
     default="text",
     show_default=True,
-    help="What to print at the end: json is the StorageMigration with its status.",
+    help="Format of the result. json prints the StorageMigration with its status.",
 )
 @connection_options
 def migrate(
@@ -127,17 +127,18 @@ def migrate(
     context: str | None,
     **options: Any,
 ) -> None:
-    """Rewrite all objects of a resource at its storage version, prove it, and trim storedVersions.
+    """Rewrite all objects of a resource at its storage version, prove it, and trim status.storedVersions.
 
     The resource is PLURAL.GROUP, such as certificates.cert-manager.io, or PLURAL for the core group, such as
     secrets.
 
-    It needs no operator. The state is kept in a StorageMigration, if that kind is installed: to go on after
-    Ctrl-C, a kill or a restart of the pod, run the same command again. Where the operator is at work on the
-    resource, its migration is followed instead.
+    The command does not need the operator. It saves its state in a StorageMigration, if that kind is
+    installed: to resume after Ctrl-C, a kill or a restart of the pod, run the same command again. If the
+    operator is already migrating the resource, the command follows that migration instead.
 
-    Exit codes: 0 when the old versions are trimmed or there was nothing to do; 1 when it failed or objects
-    were refused; 2 for wrong usage; 130 and 143 when stopped by Ctrl-C or SIGTERM, with the state saved.
+    Exit codes: 0 if the old versions were trimmed or there was nothing to do, 1 if the migration failed or
+    objects were refused, 2 for incorrect usage, 130 and 143 if stopped by Ctrl-C or SIGTERM, with the state
+    saved.
     """
     display = display_on(sys.stderr)
     client = Client(Connection(kubeconfig, context))

@@ -46,7 +46,7 @@ def figures(migration: StorageMigration) -> str:
     progress = migration.status.progress
     left = f", {progress.remaining} left" if progress.remaining else ""
     return (
-        f"{progress.objects_per_second:,}/s, {progress.concurrency} at once, "
+        f"{progress.objects_per_second:,}/s, {progress.concurrency} in flight, "
         f"{progress.quarantined:,} refused{left}"
     )
 
@@ -96,18 +96,18 @@ def failure(migration: StorageMigration, *, gone: bool, followed: bool) -> str:
     if migration.spec.mode == "Plan" and refused:
         return (
             f"{resource}: {refused:,} of {count(status.progress.total, 'object')} would be refused. "
-            f"Nothing was written. Mend the causes, then migrate."
+            f"Nothing was written. Fix the causes, then migrate."
         )
     if refused and summary is not None and summary.reason in ("RetriesExhausted", "ObjectsRefused"):
         go_on = (
-            "the migration goes on trying"
+            "the migration keeps retrying"
             if followed
-            else "then run the same command again, which tries only these"
+            else "then run the same command again to retry only these objects"
         )
         return (
             f"{resource}: {count(refused, 'object')} refused, also in "
-            f"{count(status.quarantine.rounds, 'round')} of retries. All others are done, nothing is trimmed "
-            f"before all are. Mend the causes; {go_on}."
+            f"{count(status.quarantine.rounds, 'round')} of retries. All others are done; nothing is trimmed "
+            f"until all are. Fix the causes; {go_on}."
         )
     return (
         f"{resource}: {summary.reason}: {summary.message}" if summary is not None else f"{resource}: failed."
@@ -119,7 +119,7 @@ def interruption(migration: StorageMigration | None, *, stored: bool, followed: 
     if migration is None:
         return "Interrupted before anything was done."
     if followed:
-        return f"Only the watching ends: StorageMigration {migration.metadata.name} goes on."
+        return f"Stopped watching; StorageMigration {migration.metadata.name} continues."
     if migration.spec.mode == "Plan":
         return "Interrupted. Nothing was written."
     now = phase(migration)
@@ -127,9 +127,9 @@ def interruption(migration: StorageMigration | None, *, stored: bool, followed: 
     if stored:
         return (
             f"Interrupted{far}; saved in StorageMigration {migration.metadata.name}. "
-            f"To go on from there, run the same command again."
+            f"To resume, run the same command again."
         )
-    return f"Interrupted{far}; nothing is trimmed. To begin anew, run the same command again."
+    return f"Interrupted{far}; nothing is trimmed. To start over, run the same command again."
 
 
 def refused_table(refused: Sequence[RefusedObject], total: int) -> list[str]:
@@ -146,4 +146,4 @@ def refused_table(refused: Sequence[RefusedObject], total: int) -> list[str]:
     ]
     shown = table(("OBJECT", "CODE", "DENIED BY", "FIELD", "MESSAGE"), rows)
     more = total - len(refused)
-    return [*shown, f"… and {count(more, 'more object')}, not known by name"] if more > 0 else shown
+    return [*shown, f"… and {count(more, 'more object')}, not listed by name"] if more > 0 else shown

@@ -105,7 +105,7 @@ def as_yaml(documents: Iterable[Any], *, width: int = 80) -> str:
     try:
         text: str = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=width)
     except RecursionError:
-        raise Trouble("nested too deeply for YAML: -o json prints it") from None
+        raise Trouble("nested too deeply for YAML; use -o json") from None
     return text.replace("##", "#\\x23")  # which stands in quotes wherever it is
 
 

@@ -20,7 +20,7 @@ _HARMFUL, _UNCERTAIN = 1, 2
 _MANY = 500
 
 
-@click.command(short_help="Say what a new CRD would do to the objects that exist.")
+@click.command(short_help="Show what a new CRD would do to existing objects.")
 @click.option(
     "--filename",
     "-f",
@@ -34,18 +34,18 @@ _MANY = 500
     "--objects",
     multiple=True,
     metavar="FILE|FOLDER",
-    help="Rehearse offline, on these objects instead of the cluster's. [may be repeated]",
+    help="Rehearse offline, with these objects instead of the cluster's. [may be repeated]",
 )
-@click.option("--from", "old_file", metavar="FILE", help="With --objects: the CRD as it is now.")
+@click.option("--from", "old_file", metavar="FILE", help="With --objects: the current CRD.")
 @click.option(
     "--rules",
     metavar="FILE",
-    help="The VersionConversion by which a webhook will convert. [default: the cluster's]",
+    help="The VersionConversion that the webhook will use. [default: the cluster's]",
 )
 @click.option(
     "--old-rules",
     metavar="FILE",
-    help="The VersionConversion by which one converts now. [default: the cluster's]",
+    help="The VersionConversion that the webhook uses now. [default: the cluster's]",
 )
 @click.option(
     "--output",
@@ -67,18 +67,18 @@ def rehearse(
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
-    """Say what a new CRD would do to the objects that exist, before it is applied.
+    """Show what a new CRD would do to existing objects, before you apply it.
 
-    Every object of the cluster is sent to a shadow of the new CRD in a group of its own, as a dry run, and
-    its reads and writes at each version are predicted. Nothing of yours is written; the shadow is removed.
+    Every object in the cluster is sent, as a dry run, to a copy of the new CRD in a separate API group, and
+    its reads and writes at each version are predicted. Your objects are not written; the copy is removed.
 
-    Exits with 0 if nothing is lost or refused, 1 if something would be, 2 if input is bad or it cannot be
-    said for every object.
+    Exit codes: 0 if nothing would be lost or refused, 1 if something would be, 2 if the input is invalid or
+    the outcome is uncertain for some objects.
     """
     if old_file is not None and not objects:
-        raise click.UsageError("--from goes with --objects: else the CRD as it is now is the cluster's")
+        raise click.UsageError("--from requires --objects; otherwise the current CRD is the cluster's")
     if old_rules is not None and objects and old_file is None:
-        raise click.UsageError("--old-rules needs --from with --objects")
+        raise click.UsageError("--old-rules requires --from with --objects")
     definitions = read_definitions(filenames)
     given = Rules.read(rules, old_rules, definitions)
     if objects:
@@ -125,7 +125,7 @@ def _live(
     try:
         return run_async(until_signal(rehearse_all(definitions, rules, kubeconfig, context, _progress())))
     except Signalled as signalled:
-        line("Stopped; nothing is left behind.", err=True)
+        line("Stopped. Nothing was left in the cluster.", err=True)
         raise SystemExit(signalled.exit_code) from None
     except click.ClickException as error:
         raise BadInput(*lines_of(error)) from error

@@ -70,8 +70,8 @@ async def _serving(client: Client, name: str) -> VersionConversionSpec | None:
         return unpacked(content).spec
     except (ApiError, BadBundle) as error:
         raise BadInput(
-            f"{name}: its newest rules do not serve, and those that do cannot be read from the ConfigMap "
-            f"{namespace}/{name}: {error}"
+            f"{name}: its newest rules are not served, and the served rules cannot be read from the "
+            f"ConfigMap {namespace}/{name}: {error}"
         ) from None
 
 

@@ -13,7 +13,7 @@ _VERDICTS = {
     Verdict.SAFE: "Nothing is lost or refused.",
     Verdict.HARMFUL: "Something is lost or refused.",
     Verdict.REJECTED: "The API server refuses the new CRD.",
-    Verdict.UNCERTAIN: "It cannot be said of every object.",
+    Verdict.UNCERTAIN: "The outcome is uncertain for some objects.",
 }
 
 
@@ -86,19 +86,19 @@ def _lines(report: Report) -> list[str]:
             if each.kind is kind:
                 lines += _told(each)
     if report.tally.beyond:
-        lines += ["", f"{report.tally.beyond:,} more are counted, but not told one by one."]
-    for title, said in (("Not certain", report.doubts), ("Note", report.notes)):
+        lines += ["", f"{report.tally.beyond:,} more are counted, but not listed."]
+    for title, said in (("Uncertain", report.doubts), ("Note", report.notes)):
         lines += ["", *(f"{title}: {each}" for each in said)] if said else []
     return [*lines, "", _VERDICTS[report.verdict]]
 
 
 def _headline(report: Report) -> str:
     if report.is_new and not report.rejections:
-        return f"{report.name}: there is no such CRD yet, and the API server would accept it"
+        return f"{report.name}: a new CRD, which the API server would accept"
     if report.rejections:
         return f"{report.name}: refused"
     judge = "the API server" if report.by_server else "the engine, offline"
-    gone = f", {report.gone:,} deleted meanwhile" if report.gone else ""
+    gone = f", {report.gone:,} deleted in the meantime" if report.gone else ""
     return f"{report.name}: {count(report.tally.objects, 'object')} rehearsed by {judge}{gone}"
 
 

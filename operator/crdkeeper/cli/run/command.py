@@ -28,10 +28,12 @@ _FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
     envvar="POD_NAMESPACE",
     default=DEFAULT_NAMESPACE,
     show_default=True,
-    help="Where the Lease is.",
+    help="The namespace of the Lease.",
 )
 @click.option(
-    "--identity", envvar="POD_NAME", help="Who holds the Lease. [default: host name and a random part]"
+    "--identity",
+    envvar="POD_NAME",
+    help="Identity of the Lease holder. [default: hostname and a random suffix]",
 )
 @click.option(
     "--listen", default="0.0.0.0:8080", show_default=True, help="Address of /healthz, /readyz and /metrics."
@@ -41,42 +43,42 @@ _FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
     type=click.IntRange(1, 64),
     default=4,
     show_default=True,
-    help="Migrations that write at the same time.",
+    help="Maximum number of migrations that write at the same time.",
 )
 @click.option(
     "--lease-duration",
     type=click.FloatRange(min=1),
     default=15.0,
     show_default=True,
-    help="Seconds after which a standby takes over from a leader that is silent.",
+    help="Seconds after which a standby takes over from an unresponsive leader.",
 )
 @click.option(
     "--renew-deadline",
     type=click.FloatRange(min=0, min_open=True),
     default=10.0,
     show_default=True,
-    help="Seconds after which a leader that could not renew its Lease gives up.",
+    help="Seconds after which a leader that cannot renew its Lease steps down.",
 )
 @click.option(
     "--retry-period",
     type=click.FloatRange(min=0, min_open=True),
     default=2.0,
     show_default=True,
-    help="Seconds between two tries to take or renew the Lease.",
+    help="Seconds between attempts to acquire or renew the Lease.",
 )
 @click.option(
     "--webhook-service",
     default="crdkeeper-webhook",
     show_default=True,
-    help="The Service of crdkeeper webhook, in the same namespace.",
+    help="The Service of the conversion webhook, in the same namespace.",
 )
 @click.option(
     "--webhook-url",
     metavar="https://HOST:PORT",
-    help="Where API servers reach crdkeeper webhook, instead of the Service.",
+    help="URL at which API servers reach the conversion webhook, instead of the Service.",
 )
 @click.option("--log-format", type=click.Choice(sorted(_FORMATS)), default="text", show_default=True)
-@click.option("--verbose", "-v", is_flag=True, help="Log what Kopf does, too.")
+@click.option("--verbose", "-v", is_flag=True, help="Also log what Kopf does.")
 def run(
     kubeconfig: Path | None,
     context: str | None,
@@ -92,10 +94,10 @@ def run(
     log_format: str,
     verbose: bool,
 ) -> None:
-    """Run the operator until it is told to stop.
+    """Run the operator until it is stopped.
 
-    Of several replicas the holder of the Lease works. One that loses it exits with code 1, to be started
-    anew as a standby.
+    Of several replicas, only the holder of the Lease works. A replica that loses the Lease exits with code 1,
+    so that it restarts as a standby.
     """
     kopf.configure(verbose=verbose, log_format=_FORMATS[log_format])
     if not verbose:
@@ -104,7 +106,9 @@ def run(
     one_line_logs()
     host, port = listen_address(listen)
     if not lease_duration > renew_deadline > retry_period:
-        raise click.UsageError("--lease-duration > --renew-deadline > --retry-period must hold")
+        raise click.UsageError(
+            "--lease-duration must be greater than --renew-deadline, and that greater than --retry-period"
+        )
     if webhook_url is not None and not _WEBHOOK_URL.fullmatch(webhook_url):
         raise click.BadParameter(f"{webhook_url!r} is not https://HOST:PORT", param_hint="--webhook-url")
     options = Options(

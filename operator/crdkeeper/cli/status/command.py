@@ -41,14 +41,14 @@ class _Findings:
     missing: list[str] = field(default_factory=list)
 
 
-@click.command(short_help="Show what CRDs store and how their migrations stand.")
+@click.command(short_help="Show the stored versions of CRDs and their migrations.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--selector", "-l", default="", help="Only CRDs with these labels, as in kubectl.")
+@click.option("--selector", "-l", default="", help="Show only CRDs with these labels, as in kubectl.")
 @click.option(
-    "--outdated", is_flag=True, help="Only CRDs that store versions other than the storage version."
+    "--outdated", is_flag=True, help="Show only CRDs with stored versions other than the storage version."
 )
 @click.option("--output", "-o", type=click.Choice(("wide", "json", "yaml")), help="[default: a table]")
-@click.option("--no-headers", is_flag=True, help="Leave the header of the table out.")
+@click.option("--no-headers", is_flag=True, help="Do not print the table's header.")
 @connection_options
 def status(
     names: tuple[str, ...],
@@ -60,17 +60,17 @@ def status(
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
-    """Show what CRDs store and how their migrations stand: all of them, or those named.
+    """Show the stored versions of CRDs and the state of their migrations: of all CRDs, or of those named.
 
-    STORED are the versions in which objects may be stored; more than the storage version means that a
-    migration is due. MIGRATION is the latest one, or `needed`. PROGRESS is in percent, objects per second
-    and estimated time left. `crdkeeper migrate` and the operator's StorageMigrations migrate.
+    STORED lists the versions in which objects may be stored. If it lists more than the storage version, the
+    CRD needs a migration. MIGRATION is the latest one, or `needed`. PROGRESS shows percent, objects per
+    second and estimated time left. To migrate, use `crdkeeper migrate` or a StorageMigration.
 
-    With -o json and yaml it is a DefinitionOverviewList (cli.crdkeeper.dev/v1alpha1), which only ever gains
-    fields.
+    With -o json and -o yaml, the result is a DefinitionOverviewList (cli.crdkeeper.dev/v1alpha1). Fields may
+    be added to it, but not removed.
     """
     if names and selector:
-        raise click.UsageError("name CRDs or select them by labels, not both")
+        raise click.UsageError("specify CRDs by name or by labels, not both")
     found = run_async(_gather(Connection(kubeconfig, context), names, selector))
     records = [each for each in found.records if each.outdated_versions or not outdated]
     if records or not found.missing:

@@ -24,9 +24,11 @@ class _Result:
     failed: bool = False
 
 
-@click.command("upgrade-manifest", short_help="Rewrite CRDs of v1beta1 for v1.")
+@click.command("upgrade-manifest", short_help="Rewrite v1beta1 CRDs for v1.")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|FOLDER|-...")
-@click.option("--quiet", "-q", is_flag=True, help="Say only what must be decided, not what was done.")
+@click.option(
+    "--quiet", "-q", is_flag=True, help="Show only the decisions left to you, not the changes made."
+)
 @click.option(
     "--output",
     "-o",
@@ -36,14 +38,14 @@ class _Result:
     help="yaml: manifests on standard output, notes on standard error. json: all in one object.",
 )
 def upgrade_manifest(paths: tuple[str, ...], *, quiet: bool, output: str) -> None:
-    """Rewrite CRDs of apiextensions.k8s.io/v1beta1 for v1, which alone is served since Kubernetes 1.22.
+    """Rewrite apiextensions.k8s.io/v1beta1 CRDs for v1, the only version served since Kubernetes 1.22.
 
-    The meaning is kept: what all versions shared is copied to each, unknown fields that were kept are still
-    kept. Types that a structural schema needs are added where they are certain. What is left for a person to
-    decide is listed with the line in the old file. Comments are not carried over.
+    The CRD keeps its meaning: what all versions shared is copied to each, and unknown fields that were
+    preserved still are. Types that a structural schema requires are added where they are certain. Decisions
+    left to you are listed with their line in the old file. Comments are not copied.
 
-    Exits with 0 if nothing is left to do, 1 if something must be decided or the API server would still refuse
-    a manifest, 2 if something could not be read.
+    Exit codes: 0 if nothing is left to do, 1 if you must decide something or the API server would still
+    refuse a manifest, 2 if something could not be read.
     """
     if paths.count(STDIN) > 1:
         raise click.UsageError("standard input can only be read once")
@@ -66,7 +68,7 @@ def _upgrade_all(paths: tuple[str, ...]) -> _Result:
             result.failed = True
             result.left_out.append((place, f"unreadable: {each.message}"))
         elif isinstance(each, Skipped):
-            result.left_out.append((place, f"left out: {each.what}"))
+            result.left_out.append((place, f"skipped: {each.what}"))
         elif each.value.get("apiVersion") == _CURRENT:
             result.manifests.append(each.value)
             result.left_out.append((place, f"unchanged: already {_CURRENT}"))

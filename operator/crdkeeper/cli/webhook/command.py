@@ -23,7 +23,7 @@ from crdkeeper.webhook.server import DRAIN_SECONDS, Options, run_webhook
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="FILE|FOLDER",
-    help="VersionConversions and the CRDs that they are about. [default: those of the cluster]",
+    help="VersionConversions and their CRDs. [default: the cluster's]",
 )
 @click.option(
     "--namespace",
@@ -31,7 +31,7 @@ from crdkeeper.webhook.server import DRAIN_SECONDS, Options, run_webhook
     envvar="POD_NAMESPACE",
     default=DEFAULT_NAMESPACE,
     show_default=True,
-    help="Where the operator leaves the rules of the cluster's VersionConversions.",
+    help="Namespace in which the operator publishes the rules of the cluster's VersionConversions.",
 )
 @click.option(
     "--tls-cert-file", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
@@ -50,14 +50,14 @@ from crdkeeper.webhook.server import DRAIN_SECONDS, Options, run_webhook
     type=click.IntRange(1 << 10),
     default=16 << 20,
     show_default=True,
-    help="The largest request that is read: all objects of a list come in one.",
+    help="Maximum size of a request. The API server sends all objects of a list in one request.",
 )
 @click.option(
     "--drain-seconds",
     type=click.FloatRange(min=0),
     default=DRAIN_SECONDS,
     show_default=True,
-    help="How long to go on serving after SIGTERM at most, until all clients have left.",
+    help="Maximum time to keep serving after SIGTERM until all clients have disconnected.",
 )
 def webhook(
     kubeconfig: Path | None,
@@ -71,12 +71,12 @@ def webhook(
     max_request_bytes: int,
     drain_seconds: float,
 ) -> None:
-    """Serve conversions to the API server until told to stop.
+    """Serve conversions to the API server until stopped.
 
-    The rules are those of the cluster's VersionConversions, as the operator has verified them, or come from
-    files. Rules and certificates are followed as they change; rules that do not compile never replace those
-    that serve. A CRD uses it with spec.conversion.webhook.clientConfig pointing to /convert/PLURAL.GROUP, as
-    the operator sets it.
+    The rules come from the cluster's VersionConversions, once the operator has verified them, or from files.
+    The webhook picks up new rules and certificates as they change; rules that do not compile never replace
+    those being served. A CRD uses the webhook if its spec.conversion.webhook.clientConfig points to
+    /convert/PLURAL.GROUP, which the operator sets.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     one_line_logs()

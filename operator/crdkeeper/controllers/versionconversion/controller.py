@@ -1,8 +1,8 @@
 """VersionConversions: from rules to a conversion that serves, a step at a time, and each only after the last.
 
-Compile, see that it is permitted, verify on objects made up from the schemas and on every live one, hand the
-rules to the webhook, see that it answers by them, point the CRD to it, and read through it. Rules that fail a
-step change nothing: those that serve go on serving, also when the VersionConversion is deleted
+Compile, see that it is permitted, verify on objects generated from the schemas and on every live one, hand
+the rules to the webhook, see that it answers by them, point the CRD to it, and read through it. Rules that
+fail a step change nothing: those that serve keep serving, also when the VersionConversion is deleted
 (conversion/leftovers.py).
 """
 

@@ -163,7 +163,7 @@ def compile_trial(
 def generated(
     spec: VersionConversionSpec, schemas: Mapping[str, Schema], number: int
 ) -> Iterator[dict[str, Any]]:
-    """Objects made up from the schemas, of values that the rules can convert; `number` of each version."""
+    """Objects generated from the schemas, of values that the rules can convert; `number` of each version."""
     for version in schemas:
         for content in samples(narrowed(spec, schemas, version), number):
             yield {

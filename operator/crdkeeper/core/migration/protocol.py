@@ -253,7 +253,7 @@ def _plan(status: StorageMigrationStatus) -> Action:
             False,
             "WouldBeRefused",
             f"{refused:,} of {count(scanned, 'object')} would be refused; status.quarantine names them. "
-            f"Nothing was written. Mend the causes, then migrate.",
+            f"Nothing was written. Fix the causes, then migrate.",
         )
     return Finish(
         True, "PlanClean", f"{count(scanned, 'object')} would be accepted, none refused. Nothing was written."

@@ -151,7 +151,7 @@ def test_what_has_no_room_aside_has_no_way_back(folder: Path) -> None:
     large = crontab("v1", host="x" * 250_000)
     result = convert(folder, "--to", "v1alpha1", stdin=large)
     assert result.exit_code == 0, result.stderr
-    assert "note: 1 object with more to be kept aside than has room, no way back" in result.stderr
+    assert "note: 1 object with more to keep aside than fits in the annotation, no way back" in result.stderr
     made = yaml.safe_load(result.stdout)
     back = convert(folder, "--to", "v1", stdin=made)
     assert back.exit_code == 1
@@ -163,8 +163,8 @@ def test_round_trips(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     # To each of two other versions and back, and around by both.
     assert "6 round trips, 0 failures." in result.stdout
-    assert "1 object had to keep something aside while at v1alpha1." in result.stdout
-    assert "made up from the schemas, 0 failures." in result.stdout
+    assert "1 object needed something kept aside while at v1alpha1." in result.stdout
+    assert "generated from the schemas, 0 failures." in result.stdout
 
 
 def test_what_is_lost_by_choice_is_said(folder: Path) -> None:
@@ -172,7 +172,7 @@ def test_what_is_lost_by_choice_is_said(folder: Path) -> None:
     (folder / "rules.yaml").write_text(rules)
     result = check(folder, FULL)
     assert result.exit_code == 0, result.output
-    assert "1 object lost at v1alpha1 what the rules drop." in result.stdout
+    assert "1 object lost values at v1alpha1 that the rules drop." in result.stdout
 
 
 def test_an_object_that_cannot_go_fails_the_test(folder: Path) -> None:

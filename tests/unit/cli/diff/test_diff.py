@@ -175,10 +175,10 @@ def test_one_crd_on_each_side_is_the_same_under_another_name(files: Path) -> Non
     ("text", "said"),
     [
         ("a: [", "-:2:1: unreadable: not YAML"),
-        ("kind: ConfigMap\n", "-:1:1: unreadable: no CustomResourceDefinition in it"),
+        ("kind: ConfigMap\n", "-:1:1: unreadable: contains no CustomResourceDefinition"),
         (OLD.replace("/v1\n", "/v1beta1\n"), "-:1:1: unreadable: apiVersion:"),
         (OLD.replace("Namespaced", "3"), "-:7:3: unreadable: spec.scope: Invalid value: 3: must be a string"),
-        (f"{OLD}---\n{BREAKING}", "widgets.example.com is defined otherwise at -:1"),
+        (f"{OLD}---\n{BREAKING}", "widgets.example.com is defined differently at -:1"),
     ],
 )
 def test_what_cannot_be_compared(files: Path, text: str, said: str) -> None:
@@ -268,7 +268,7 @@ def test_what_a_revision_lacks_is_new(repository: Path) -> None:
     ("arguments", "said"),
     [
         (("--against", "nonsense", "crds"), "git does not know the revision 'nonsense'"),
-        (("--against=--upload-pack=x", "crds"), "is no revision"),
+        (("--against=--upload-pack=x", "crds"), "is not a revision"),
         (("nonsense:crds", "crds"), "git does not know the revision 'nonsense'"),
         (("before:none", "crds"), "there is no 'none' in before"),
     ],

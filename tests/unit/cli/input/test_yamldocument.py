@@ -101,7 +101,7 @@ def bomb(levels: int) -> str:
         ("a: [1", "not YAML"),
         ("a: {b: c}}", "not YAML"),
         ("\ta: 1", "not YAML"),
-        ("a: &x [*x]", "the alias *x is inside of its own anchor"),
+        ("a: &x [*x]", "the alias *x is inside its own anchor"),
         ("a: *x", "the alias *x has no anchor"),
         (bomb(20), "more than 300,000 values, aliases expanded"),
         ("x" * 10_000_000 + ": [", "not YAML"),

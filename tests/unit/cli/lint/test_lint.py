@@ -108,11 +108,11 @@ def test_many_documents_and_lists() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("kind: ConfigMap\n", "no CustomResourceDefinition in it"),
-        ("", "no CustomResourceDefinition in it"),
-        ("just text", "no CustomResourceDefinition in it"),
+        ("kind: ConfigMap\n", "contains no CustomResourceDefinition"),
+        ("", "contains no CustomResourceDefinition"),
+        ("just text", "contains no CustomResourceDefinition"),
         ("a: [", "not YAML"),
-        ("a: &a [*a]", "inside of its own anchor"),
+        ("a: &a [*a]", "inside its own anchor"),
     ],
 )
 def test_unreadable(text: str, said: str) -> None:
@@ -176,7 +176,7 @@ def test_unchecked_is_said_and_never_passed() -> None:
     )
     result = lint("-", stdin=text)
     assert result.exit_code == 0
-    assert "Not checked, neither passed nor failed: 1 selectable-field, in 1 CRD" in result.stderr
+    assert "Not checked (neither passed nor failed): 1 selectable-field, in 1 CRD" in result.stderr
     run = json.loads(lint("-o", "sarif", "-", stdin=text).stdout)["runs"][0]
     assert [(each["ruleId"], each["level"]) for each in run["results"]] == [("selectable-field", "note")]
     document = json.loads(lint("-o", "json", "-", stdin=text).stdout)

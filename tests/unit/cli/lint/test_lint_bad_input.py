@@ -56,11 +56,11 @@ def billion_laughs() -> str:
     ("text", "words"),
     [
         (billion_laughs(), "more than 300,000 values, aliases expanded"),
-        ("a: &a {b: *a}", "the alias *a is inside of its own anchor"),
+        ("a: &a {b: *a}", "the alias *a is inside its own anchor"),
         ("[" * 100_000, "nested deeper than 300 levels"),
         ("a:\n" + "- x\n" * 2_500_000, "more than 300,000 values, aliases expanded"),
         ("\x00" * 10_000_000, "not YAML"),
-        ("a: " + "x" * 10_000_000, "no CustomResourceDefinition in it"),
+        ("a: " + "x" * 10_000_000, "contains no CustomResourceDefinition"),
     ],
     ids=["laughs", "cycle", "deep", "long", "binary", "text"],
 )

@@ -169,15 +169,18 @@ def test_what_is_excluded_is_no_error(project: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("lint:\n  severity:\n    spelling: off\n", ":3: there is no finding 'spelling'"),
-        ("lint:\n  severity:\n    boolean: loud\n", ":3: severity of boolean: error, warning, info or off"),
-        ("lint:\n  colour: red\n", ":2: unknown field lint.colour; known are all, exclude, severity"),
-        ("linter: {}\n", ":1: unknown field linter; known is lint"),
-        ("- lint\n", ":1: the configuration is a mapping"),
-        ("lint: 3\n", ":1: lint is a mapping"),
-        ("lint: {all: 3}\n", ":1: lint.all is true or false"),
-        ("lint: {exclude: crds}\n", ":1: lint.exclude is a list of globs"),
-        ("lint:\n  exclude:\n  - 3\n", ":3: lint.exclude is a list of globs"),
+        ("lint:\n  severity:\n    spelling: off\n", ":3: there is no rule 'spelling'"),
+        (
+            "lint:\n  severity:\n    boolean: loud\n",
+            ":3: severity of boolean: must be error, warning, info or off",
+        ),
+        ("lint:\n  colour: red\n", ":2: unknown field lint.colour; known fields are all, exclude, severity"),
+        ("linter: {}\n", ":1: unknown field linter; the only known field is lint"),
+        ("- lint\n", ":1: the configuration must be a mapping"),
+        ("lint: 3\n", ":1: lint must be a mapping"),
+        ("lint: {all: 3}\n", ":1: lint.all must be true or false"),
+        ("lint: {exclude: crds}\n", ":1: lint.exclude must be a list of globs"),
+        ("lint:\n  exclude:\n  - 3\n", ":3: lint.exclude must be a list of globs"),
         ("lint: [\n", ":2: not YAML"),
         ("lint: {}\n---\nlint: {}\n", ":3: a second document"),
         ("", None),
@@ -254,9 +257,17 @@ def test_a_comment_at_a_field_is_about_its_keywords_too() -> None:
 @pytest.mark.parametrize(
     ("comment", "id", "said"),
     [
-        ("# crdkeeper:ignore=spelling Fine.", "ignore-invalid", "there is no finding 'spelling'"),
-        ("# crdkeeper:ignore=duration-text", "ignore-invalid", "duration-text is ignored without a reason"),
-        ("# crdkeeper:ignore duration-text Fine.", "ignore-invalid", "<id> <reason>` is expected"),
+        ("# crdkeeper:ignore=spelling Fine.", "ignore-invalid", "there is no rule 'spelling'"),
+        (
+            "# crdkeeper:ignore=duration-text",
+            "ignore-invalid",
+            "duration-text is ignored, but no reason is given",
+        ),
+        (
+            "# crdkeeper:ignore duration-text Fine.",
+            "ignore-invalid",
+            "expected `# crdkeeper:ignore=<id> <reason>`",
+        ),
         (
             "# crdkeeper:ignore=boolean Fine.",
             "ignore-unused",
@@ -279,9 +290,7 @@ def test_an_error_of_the_server_cannot_be_ignored() -> None:
     text = BAD.replace("size:", "size: # crdkeeper:ignore=type It is anything.")
     result = lint("-", stdin=text)
     assert result.exit_code == 1
-    assert (
-        "warning[ignore-unused]: type is ignored, but the API server refuses it all the same" in result.stdout
-    )
+    assert "warning[ignore-unused]: type is ignored, but the API server refuses it anyway" in result.stdout
 
 
 def test_a_comment_inside_of_a_text_is_text() -> None:
@@ -308,8 +317,8 @@ def test_an_annotation() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("duration-text .spec.timeout", "is not of the form <id> <field>: <reason>"),
-        ("spelling .spec.timeout: Ours.", "there is no finding 'spelling'"),
+        ("duration-text .spec.timeout", "is not in the form <id> <field>: <reason>"),
+        ("spelling .spec.timeout: Ours.", "there is no rule 'spelling'"),
         ("boolean .spec.timeout: Ours.", "boolean is ignored, but there is no such finding here"),
         (
             "duration-text v2:.spec.timeout: Ours.",
@@ -335,7 +344,7 @@ def test_names_that_two_claim(tmp_path: Path) -> None:
     assert result.exit_code == 1
     line = line_of(other, "kind: Widget")
     assert result.stdout.splitlines()[0] == (
-        f"{tmp_path}/b.yaml:{line}:5: error[names-conflict]: spec.names.kind: Widget is already a name of "
+        f"{tmp_path}/b.yaml:{line}:5: error[names-conflict]: spec.names.kind: Widget is already used by "
         f"widgets.example.com ({tmp_path}/a.yaml)"
     )
     assert "1 error" in result.stderr
@@ -349,7 +358,7 @@ def test_a_short_name_that_is_anothers_plural(tmp_path: Path) -> None:
     )
     (tmp_path / "a.yaml").write_text(GOOD)
     (tmp_path / "b.yaml").write_text(other)
-    assert "spec.names.shortNames[1]: widgets is already a name of" in lint("-f", str(tmp_path)).stdout
+    assert "spec.names.shortNames[1]: widgets is already used by" in lint("-f", str(tmp_path)).stdout
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.unit.cli.migrate.migrations import ended, migration, refused, rewriti
 
 def test_progress_counts_objects_and_not_only_whole_pages() -> None:
     assert progress_line(rewriting(40, 1000)) == (
-        "Rewriting: 40 of 1,000 (4%), 301/s, 16 at once, 0 refused, 3s left"
+        "Rewriting: 40 of 1,000 (4%), 301/s, 16 in flight, 0 refused, 3s left"
     )
 
 
@@ -82,7 +82,7 @@ def test_a_pipe_gets_no_progress_line_more_often_than_every_few_seconds() -> Non
             display.show(rewriting(done))
         display.show(with_condition(rewriting(60), "Rewritten", "True", "AllWritten", "All written."))
     assert stream.getvalue().splitlines() == [
-        "Rewriting: 40 of 1,000 (4%), 301/s, 16 at once, 0 refused, 3s left",
+        "Rewriting: 40 of 1,000 (4%), 301/s, 16 in flight, 0 refused, 3s left",
         "Rewritten=True AllWritten: All written.",
     ]
 
@@ -140,9 +140,9 @@ def failed(reason: str, **spec: str) -> StorageMigration:
 def test_a_failure_says_what_to_do() -> None:
     mine = failure(failed("RetriesExhausted"), gone=False, followed=False)
     assert mine.startswith("widgets.example.com: 3 objects refused, also in 2 rounds of retries.")
-    assert mine.endswith("Mend the causes; then run the same command again, which tries only these.")
+    assert mine.endswith("Fix the causes; then run the same command again to retry only these objects.")
     theirs = failure(failed("ObjectsRefused"), gone=False, followed=True)
-    assert theirs.endswith("Mend the causes; the migration goes on trying.")
+    assert theirs.endswith("Fix the causes; the migration keeps retrying.")
     plan = failure(failed("WouldBeRefused", mode="Plan"), gone=False, followed=False)
     assert "3 of 1,000 objects would be refused. Nothing was written." in plan
 
@@ -161,8 +161,8 @@ def test_other_failures_are_told_as_their_condition_does() -> None:
     [
         (None, False, False, "before anything was done"),
         (rewriting(), True, False, "at 40 of 1,000 objects (Rewriting); saved in StorageMigration widgets"),
-        (rewriting(), False, False, "To begin anew"),
-        (rewriting(), True, True, "Only the watching ends"),
+        (rewriting(), False, False, "To start over"),
+        (rewriting(), True, True, "Stopped watching"),
         (migration(mode="Plan"), False, False, "Nothing was written."),
     ],
 )
@@ -182,4 +182,4 @@ def test_refused_objects_are_listed_one_a_line() -> None:
         "default/w1   422    webhook deny.example.com   spec.size   It is not valid.",
         "w2           422    -                          -           It is not valid.",
     ]
-    assert refused_table(objects, 12)[-1] == "… and 10 more objects, not known by name"
+    assert refused_table(objects, 12)[-1] == "… and 10 more objects, not listed by name"

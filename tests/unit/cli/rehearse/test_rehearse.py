@@ -74,7 +74,7 @@ def test_what_is_not_known_is_neither_safe_nor_harmful(folder: Folder) -> None:
         "  spec.b: whether the default that is read here is stored decides what becomes of it (v1): 1 object",
         "      w1",
         "",
-        "It cannot be said of every object.",
+        "The outcome is uncertain for some objects.",
     ]
     # Without the CRD as it is all is taken to be stored.
     assert run("-f", new, "--objects", folder.file("objects.yaml", *objects(4))).exit_code == 0
@@ -160,15 +160,15 @@ def test_bad_input_is_named(folder: Folder) -> None:
             ("-f", good, "--objects", given, "--rules", folder.file("r.yaml", _rules())),
             "spec.spokes[0].version",
         ),
-        (("-f", good, "--from", good), "--from goes with --objects"),
+        (("-f", good, "--from", good), "--from requires --objects"),
         (("-f", good, "--objects", folder.file("other.yaml", {"kind": "Pod"})), "--objects: no object of"),
-        (("-f", good, "--objects", folder.file("text.yaml", "text")), "no Kubernetes object"),
+        (("-f", good, "--objects", folder.file("text.yaml", "text")), "not a Kubernetes object"),
         (("-f", good, "--objects", given, "--from", "nowhere.yaml"), "nowhere.yaml"),
         (
             ("-f", good, "--objects", folder.file("m.yaml", widget({}, metadata="text"))),
             "metadata: must be an",
         ),
-        (("-f", good, "--objects", given, "--old-rules", given), "--old-rules needs --from"),
+        (("-f", good, "--objects", given, "--old-rules", given), "--old-rules requires --from"),
         (("-f", good, "--kubeconfig", "nowhere"), "nowhere"),
         ((), "--filename"),
     ]

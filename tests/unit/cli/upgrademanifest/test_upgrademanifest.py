@@ -84,7 +84,7 @@ def test_other_documents() -> None:
         "others.example.com",
     ]
     assert "-:18: unchanged: already apiextensions.k8s.io/v1" in result.stderr
-    assert "left out: a ConfigMap" in result.stderr
+    assert "skipped: a ConfigMap" in result.stderr
 
 
 def test_json(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_json(tmp_path: Path) -> None:
     ("content", "words"),
     [
         ("a: [", "unreadable"),
-        ("kind: ConfigMap\n", "left out"),
+        ("kind: ConfigMap\n", "skipped"),
         (CLEAR.replace("v1beta1", "v1alpha1", 1), "unreadable: apiVersion: 'apiextensions.k8s.io/v1alpha1'"),
         ("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1beta1\n", "unreadable: spec"),
     ],
