@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.upgrade.manifest import upgrade
 from tests.cluster.definitions.lint.agreement import ask
 from tests.cluster.definitions.lint.variants import BASES
+from tests.cluster.harness import eventually
+from tests.cluster.harness.admin import CRDS
 from tests.controlplane.cluster import Cluster
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -85,6 +87,59 @@ async def test_the_api_server_takes_the_result(plane: Cluster, document: dict[st
         assert refused.code == 400, "the manifest of v1beta1 is no trouble to begin with"
         verdict = await ask(client, upgrade(document).definition)
     assert verdict.code == 201, verdict.message
+
+
+async def test_nothing_that_v1beta1_kept_is_lost(plane: Cluster) -> None:
+    inner = {"properties": {"a": {"type": "string"}}}
+    schema = {
+        "properties": {
+            "spec": {
+                "properties": {
+                    "known": inner,
+                    "empty": {"type": "object"},
+                    "list": {"items": inner},
+                    "map": {"additionalProperties": inner},
+                    "maps": {"additionalProperties": {"additionalProperties": inner}},
+                    "either": {"oneOf": [{"required": ["x"]}, {"required": ["y"]}], **inner},
+                }
+            }
+        }
+    }
+    definition = upgrade(old(schema)).definition
+    stray = {"a": "a", "stray": {"deep": [{"er": 1}]}}
+    spec = {
+        "stray": 1,
+        "known": stray,
+        "empty": stray,
+        "list": [stray, {}],
+        "map": {"x": stray},
+        "maps": {"x": {"y": stray}},
+        "either": {"x": stray, "a": "a"},
+    }
+    name = definition["metadata"]["name"]
+    written = {
+        "apiVersion": "upgrade.example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "x"},
+        "spec": spec,
+        "stray": stray,
+    }
+    objects = "/apis/upgrade.example.com/v1/namespaces/default/widgets"
+    async with Client(Connection(plane.kubeconfig)) as client:
+        try:
+            await client.request("POST", CRDS, definition)
+            created = await eventually(lambda: _created(client, objects, written))
+            read = await client.request("GET", f"{objects}/{created['metadata']['name']}")
+        finally:
+            await client.send("DELETE", f"{CRDS}/{name}")
+    assert (read["spec"], read["stray"]) == (spec, stray)
+
+
+async def _created(client: Client, path: str, body: Any) -> Any:
+    try:
+        return await client.request("POST", path, body)
+    except ApiError:
+        return None  # the kind is not served yet
 
 
 def without_types(value: Any) -> Any:

@@ -13,9 +13,11 @@ from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.apiserver.schema.props import PRESERVE
 from crdkeeper.apiserver.schema.violation import Violation
+from crdkeeper.core.text import count
 from crdkeeper.core.upgrade import topics
 from crdkeeper.core.upgrade.skeleton import make_structural
 from crdkeeper.core.upgrade.topics import Note, Topic
+from crdkeeper.core.upgrade.unknownfields import keep_unknown_fields
 
 OLD_API_VERSION: Final = "apiextensions.k8s.io/v1beta1"
 _NEW_API_VERSION: Final = "apiextensions.k8s.io/v1"
@@ -195,10 +197,11 @@ class _Work:
         kept = self._spec.pop("preserveUnknownFields", True)
         if kept is False:
             return
-        for version in versions:
-            version["schema"]["openAPIV3Schema"][PRESERVE] = True
+        places = sum(keep_unknown_fields(version["schema"]["openAPIV3Schema"]) for version in versions)
         self._tell(
-            topics.UNKNOWN_FIELDS, self._path.child("preserveUnknownFields"), "unknown fields are still kept"
+            topics.UNKNOWN_FIELDS,
+            self._path.child("preserveUnknownFields"),
+            f"unknown fields are still kept, by {count(places, 'mark')}",
         )
 
 

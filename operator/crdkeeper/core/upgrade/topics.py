@@ -72,7 +72,8 @@ OBSOLETE = _topic("obsolete", "The field does not exist in v1 and had no effect 
 UNKNOWN_FIELDS = _topic(
     "unknown-fields",
     "v1beta1 kept fields that the schema does not know, unless spec.preserveUnknownFields was false. v1 "
-    "prunes them, so that they are kept by x-kubernetes-preserve-unknown-fields at the root of each schema.",
+    "prunes them, so that they are kept by x-kubernetes-preserve-unknown-fields: at the root, and wherever a "
+    "field is an object, since its own schema prunes it again.",
     "Remove x-kubernetes-preserve-unknown-fields once the schema describes all fields that objects have; "
     "whatever it lacks then is lost with the next write of an object.",
 )

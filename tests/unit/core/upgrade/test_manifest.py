@@ -7,6 +7,8 @@ import pytest
 import yaml
 
 from crdkeeper.apiserver.definitions.create import check_creation
+from crdkeeper.apiserver.definitions.schemas import schemas_of
+from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.core.upgrade.manifest import NotV1beta1, upgrade
 
 CRDS = sorted((Path(__file__).parents[4] / "crds").glob("crdkeeper.dev_*.yaml"))
@@ -106,6 +108,41 @@ def test_what_v1beta1_took_for_granted() -> None:
         }
     ]
     assert ids(done) == {"review-versions", "no-schema", "unknown-fields"}
+
+
+def test_what_the_schema_does_not_know_is_kept_at_every_depth() -> None:
+    known = {
+        "properties": {
+            "a": STRING,
+            "empty": {"type": "object"},
+            "list": {"items": {"properties": {"b": STRING}}},
+            "map": {"additionalProperties": {"properties": {"c": STRING}}},
+            "either": {"anyOf": [{"required": ["d"]}], "properties": {"d": STRING}},
+        }
+    }
+    document = with_spec(known)
+    del document["spec"]["preserveUnknownFields"]
+    document["spec"]["validation"]["openAPIV3Schema"]["properties"]["metadata"] = {"type": "object"}
+    done = upgrade(document)
+    assert not done.violations
+    schema = done.definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    written = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "x"},
+        "other": 1,
+        "spec": {
+            "a": "a",
+            "other": 1,
+            "empty": {"other": {"deep": 1}},
+            "list": [{"b": "b", "other": 1}],
+            "map": {"x": {"c": "c", "other": [{"deep": 1}]}},
+            "either": {"d": "d", "other": 1},
+        },
+    }
+    (decoded,) = schemas_of(done.definition).values()
+    assert ObjectSchema.of(decoded).admit(written).object == written
+    assert PRESERVE not in schema["properties"]["metadata"]
 
 
 def test_what_the_server_sets_is_left_out() -> None:
