@@ -4,9 +4,15 @@ Leadership is no fence: a replica that was paused, or whose request was held up 
 another one took over. So each write is bound to the resourceVersion that the one before has left.
 """
 
+from collections import deque
+
 from crdkeeper.api.storagemigration import StorageMigration, StorageMigrationStatus
 from crdkeeper.cluster.resources.kinds import get_migration, put_status
 from crdkeeper.cluster.transport.client import ApiError, Client
+
+_ATTEMPTS = 5
+_KEPT = 32
+"""Statuses that were sent and may have been stored although no answer said so."""
 
 
 class StatusRecord:
@@ -15,33 +21,37 @@ class StatusRecord:
     def __init__(self, client: Client, migration: StorageMigration) -> None:
         self._client = client
         self._resource_version = migration.metadata.resource_version
-        status = migration.status.model_copy(deep=True)
-        self._ours = [status, status]
-        """What is on record, and what we sent last: an answer can be lost."""
+        self._on_record = migration.status.model_copy(deep=True)
+        self._sent: deque[StorageMigrationStatus] = deque(maxlen=_KEPT)
+        """What was sent since then: an answer can be lost."""
 
     async def save(self, migration: StorageMigration) -> bool:
         """Apply the whole status. False if the object is gone or somebody else has put a status on record.
 
-        Raises ApiError or Unreachable.
+        Raises ApiError, also if others write to the object all the time, or Unreachable.
         """
-        self._ours[1] = StorageMigrationStatus.model_validate(migration.status.to_object())
-        while True:
+        self._sent.append(StorageMigrationStatus.model_validate(migration.status.to_object()))
+        for attempt in range(_ATTEMPTS):
             try:
                 answer = await put_status(self._client, migration, resource_version=self._resource_version)
             except ApiError as error:
-                if error.code not in (404, 409):
+                if error.code not in (404, 409) or attempt == _ATTEMPTS - 1:
                     raise
                 if not await self._catch_up(migration):
                     return False
             else:
                 stored = StorageMigration.model_validate(answer)
-                self._ours[0], self._resource_version = stored.status, stored.metadata.resource_version
+                self._on_record, self._resource_version = stored.status, stored.metadata.resource_version
+                self._sent.clear()
                 return True
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _catch_up(self, migration: StorageMigration) -> bool:
         """Take the object's new version; False if more than the rest of it has changed."""
         now = await get_migration(self._client, migration.metadata.name)
-        if now is None or now.metadata.uid != migration.metadata.uid or now.status not in self._ours:
+        if now is None or now.metadata.uid != migration.metadata.uid:
+            return False
+        if now.status != self._on_record and now.status not in self._sent:
             return False
         self._resource_version = now.metadata.resource_version
         return True

@@ -181,12 +181,20 @@ def _next(
 
 
 def step_at_work(spec: StorageMigrationSpec, status: StorageMigrationStatus) -> str:
-    """The condition of the step that comes next or is at work: the one that any trouble holds up."""
+    """The condition of the step that is at work or comes next: the one that any trouble holds up.
+
+    No step that is done: nothing would set its condition right again.
+    """
+    sweep = status.sweep
     if status.target is None:
         return "Resolved"
     if status.settled_resource_version is None and spec.mode == "Execute":
         return "Settled"
-    return "Verified" if status.sweep is not None and status.sweep.type == "Verify" else "Rewritten"
+    if sweep is None or sweep.type == "Plan" or status.progress.quarantined:
+        return "Rewritten"
+    if sweep.type == "Rewrite":
+        return "Verified" if sweep.done else "Rewritten"
+    return "Trimmed" if sweep.done else "Verified"
 
 
 def _forbidden(spec: StorageMigrationSpec, seen: Observation) -> Hold:

@@ -43,6 +43,8 @@ from crdkeeper.operations.migration.sweep import RESOURCE_VERSIONS_RESET, Interr
 _log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 2.0
+_UNSAVED_SECONDS = 60.0
+"""How long a pass goes on although its checkpoints cannot be saved."""
 _RATE_SECONDS = 10.0
 _OTHERS_SECONDS = 10.0
 """How often a pass looks whether another migrator has begun."""
@@ -94,7 +96,8 @@ class MigrationRun:
         self._patience = patience
         self.migration = migration
         """The migration with its status as it is by now."""
-        self._unannounced: list[Announcement] = []
+        self._unannounced: dict[tuple[str, str, str], Announcement] = {}
+        self._saved_at: float | None = None
         self._wake = asyncio.Event()
         self._roll = RollCall()
         self._other = OtherMigrator()
@@ -123,7 +126,6 @@ class MigrationRun:
         """Work until finished, until the object is deleted, or until patience ends."""
         self._happened(RunBegan())
         try:
-            await self._saved()
             while not await self._step():
                 pass
         except _Abandoned:
@@ -139,18 +141,29 @@ class MigrationRun:
     def _happened(self, occurrence: Occurrence) -> None:
         recorded = record(self.migration, occurrence, self._client.now())
         self.migration.status = recorded.status
-        self._unannounced.extend(recorded.announcements)
+        self._unannounced |= {(each.type, each.status, each.reason): each for each in recorded.announcements}
 
     async def _saved(self) -> None:
         if not await self._save(self.migration):
             raise _Abandoned
-        announcements, self._unannounced = self._unannounced, []
+        self._saved_at = time.monotonic()
+        announcements, self._unannounced = list(self._unannounced.values()), {}
         if announcements:
             await self._announce(self.migration, announcements)
+
+    async def _checkpoint(self) -> None:
+        """Save how far a pass is. If that fails it goes on for a while, as a restart costs little."""
+        try:
+            await self._saved()
+        except (ApiError, Unreachable):
+            if self._saved_at is None or time.monotonic() - self._saved_at > _UNSAVED_SECONDS:
+                raise
 
     async def _step(self) -> bool:
         """One decision carried out, whatever goes wrong; True at the end."""
         try:
+            if self._saved_at is None:
+                await self._saved()  # before anything else: if it is somebody else's, nothing is done
             ended = await self._decide_and_act()
             self._troubles = 0
             return ended
@@ -308,7 +321,7 @@ class MigrationRun:
                 self._wake.clear()
                 self._counted(sweep, before, samples)
                 if not task.done():
-                    await self._saved()
+                    await self._checkpoint()
                     spec = self.migration.spec
                     if spec.suspend or spec.limits != sweep.limits or await self._target_changed():
                         raise _Stale

@@ -21,6 +21,7 @@ from crdkeeper.core.migration.protocol import (
     Sweep,
     Trim,
     decide,
+    step_at_work,
 )
 from tests.unit.builders import NOW, definition, later, lease, refused, seen, spec, target
 
@@ -286,3 +287,22 @@ def test_a_plan_writes_nothing_and_waits_for_nothing(now: StorageMigrationStatus
 def test_the_end_of_a_plan(refusing: int, end: tuple[bool, str]) -> None:
     over = MigrationSweep(type="Plan", scanned=7, done=True)
     assert finished(decided(status(sweep=over, refusing=refusing), mode="Plan")) == end
+
+
+@pytest.mark.parametrize(
+    ("now", "condition"),
+    [
+        (status(target=None), "Resolved"),
+        (status(), "Settled"),
+        (status(settled_resource_version="500"), "Rewritten"),
+        (swept("Rewrite", done=False), "Rewritten"),
+        (swept("Rewrite", refusing=1), "Rewritten"),
+        (swept("Verify", refusing=1), "Rewritten"),
+        (swept("Rewrite"), "Verified"),
+        (swept("Verify", done=False), "Verified"),
+        (swept("Verify"), "Trimmed"),
+        (swept("Plan"), "Rewritten"),
+    ],
+)
+def test_trouble_concerns_a_step_that_is_not_done(now: StorageMigrationStatus, condition: str) -> None:
+    assert step_at_work(spec(), now) == condition

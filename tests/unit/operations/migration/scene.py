@@ -113,6 +113,10 @@ class Cluster(Client):
         """Somebody writes to the migration what is no concern of its run."""
         self._write_migration({})
 
+    def touch(self, name: str) -> None:
+        """Somebody writes an object at the storage version."""
+        self.objects[name] = ("v2", int(self._next()))
+
     def _write_migration(self, fields: dict[str, Any]) -> None:
         assert self.migration is not None
         self.migration = {**self.migration, **fields}
