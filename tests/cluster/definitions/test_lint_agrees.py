@@ -1,4 +1,5 @@
-"""`crdkeeper lint` and the API server say the same of a CRD: refused or not, and each field with its message.
+"""`crdkeeper lint` and the API server say the same of a CRD: refused or not, each field with its message,
+the warnings, and what the server makes of what it accepts.
 
 Variants of CRDs are sent as dry runs. CRDKEEPER_VARIANTS says how many, CRDKEEPER_CORPUS names a folder of
 CRDs to vary beside our own, CRDKEEPER_SEED makes other ones.
@@ -7,16 +8,18 @@ CRDs to vary beside our own, CRDKEEPER_SEED makes other ones.
 import asyncio
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import orjson
 import pytest
 
-from crdkeeper.apiserver.definitions.create import check_creation
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.apiserver.definitions.outcome import creation
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.definitions.lint.agreement import Comparison, ask, compare
 from tests.cluster.definitions.lint.drawing import drawn
+from tests.cluster.definitions.lint.outcomes import compare_outcome
 from tests.cluster.definitions.lint.variants import BASES, Crd, corpus, variants
+from tests.cluster.definitions.lint.warned import WarnedClient
 from tests.controlplane.cluster import Cluster
 
 COUNT = int(os.environ.get("CRDKEEPER_VARIANTS", "150"))
@@ -30,13 +33,17 @@ async def _compared(cluster: Cluster, crds: Sequence[Crd]) -> list[Comparison]:
     results: list[Comparison | None] = [None] * len(crds)
     queue = iter(enumerate(crds))
 
-    async def work(client: Client, queue: Iterator[tuple[int, Crd]]) -> None:
-        for i, crd in queue:
-            results[i] = compare(check_creation(crd), await ask(client, crd))
+    async def work(queue: Iterator[tuple[int, Crd]]) -> None:
+        async with WarnedClient(Connection(cluster.kubeconfig)) as client:
+            for i, crd in queue:
+                outcome, verdict = creation(crd), await ask(client, crd)
+                said = compare(outcome.report, verdict)
+                other = compare_outcome(outcome, verdict, client.warnings).disagreement
+                results[i] = replace(said, disagreement=said.disagreement or other)
 
-    async with Client(Connection(cluster.kubeconfig)) as client, asyncio.TaskGroup() as group:
+    async with asyncio.TaskGroup() as group:
         for _ in range(AT_ONCE):
-            group.create_task(work(client, queue))
+            group.create_task(work(queue))
     return [each for each in results if each is not None]
 
 

@@ -1,4 +1,4 @@
-"""`check_update` and the API server say the same of a CRD in the place of another one.
+"""`update` and the API server say the same of a CRD in the place of another one: errors, warnings and result.
 
 Old CRDs are made for real, in groups of their own, and deleted in the end; the updates are dry runs.
 CRDKEEPER_UPDATES says how many old CRDs there are (with twenty updates each), CRDKEEPER_CORPUS names a
@@ -17,14 +17,16 @@ import orjson
 import pytest
 
 from crdkeeper.apiserver.definitions.create import check_creation
-from crdkeeper.apiserver.definitions.update import check_update
+from crdkeeper.apiserver.definitions.outcome import update
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.definitions.lint.agreement import CRDS, Comparison, Verdict, ask, compare
 from tests.cluster.definitions.lint.drawing import drawn
+from tests.cluster.definitions.lint.outcomes import OutcomeComparison, compare_outcome
 from tests.cluster.definitions.lint.updates import CURRENT, updates
 from tests.cluster.definitions.lint.variants import BASES, Crd, corpus, variants
 from tests.cluster.definitions.lint.violators import VIOLATORS
+from tests.cluster.definitions.lint.warned import WarnedClient
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.etcd import Etcd
 
@@ -37,7 +39,8 @@ BIGGEST = 50_000
 TIMEOUT_SECONDS = 300 + 10 * COUNT
 SECONDS = 60
 
-Case = tuple[Crd, Crd, Comparison]
+Case = tuple[Crd, Crd, Comparison, OutcomeComparison]
+"""The old CRD, the new one, how their errors compare, and how the outcomes."""
 
 
 def _renamed(crd: Crd, number: int, run: str) -> Crd:
@@ -103,7 +106,7 @@ async def _settled(client: Client, name: str) -> None:
             await asyncio.sleep(0.1)
 
 
-async def _compare(client: Client, name: str, new: Crd) -> Case:
+async def _compare(client: WarnedClient, name: str, new: Crd) -> Case:
     """Sends an update. Where the old CRD changes meanwhile, both are looked at again."""
     while True:
         old = await client.request("GET", f"{CRDS}/{name}")
@@ -111,11 +114,14 @@ async def _compare(client: Client, name: str, new: Crd) -> Case:
         if sent["metadata"].get("resourceVersion") == CURRENT:
             sent["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         verdict: Verdict = await ask(client, sent, replaced=name)
+        warnings = client.warnings
         if (await client.request("GET", f"{CRDS}/{name}"))["metadata"] == old["metadata"]:
-            return old, sent, compare(check_update(sent, old, complete=True), verdict)
+            outcome = update(sent, old, complete=True)
+            said = compare(outcome.report, verdict)
+            return old, sent, said, compare_outcome(outcome, verdict, warnings)
 
 
-async def _compared(client: Client, name: str, number: int) -> list[Case]:
+async def _compared(client: WarnedClient, name: str, number: int) -> list[Case]:
     old = await client.request("GET", f"{CRDS}/{name}")
     cases: list[Case] = []
     for new in drawn(updates(old), EACH, SEED + number):
@@ -128,22 +134,24 @@ async def _all(cluster: Cluster, crds: Sequence[Crd], store: Store) -> list[Case
     run = uuid.uuid4().hex[:6]
     queue = iter(enumerate(crds))
 
-    async def work(client: Client, queue: Iterator[tuple[int, Crd]]) -> None:
-        for number, crd in queue:
-            async with store(client, _renamed(crd, number, run)) as name:
-                cases.extend(await _compared(client, name, number))
+    async def work(queue: Iterator[tuple[int, Crd]]) -> None:
+        async with WarnedClient(Connection(cluster.kubeconfig)) as client:
+            for number, crd in queue:
+                async with store(client, _renamed(crd, number, run)) as name:
+                    cases.extend(await _compared(client, name, number))
 
-    async with Client(Connection(cluster.kubeconfig)) as client, asyncio.TaskGroup() as group:
+    async with asyncio.TaskGroup() as group:
         for _ in range(AT_ONCE):
-            group.create_task(work(client, queue))
+            group.create_task(work(queue))
     return cases
 
 
 def _show(cases: Sequence[Case]) -> str:
-    wrong = [each for each in cases if each[2].disagreement]
+    wrong = [each for each in cases if each[2].disagreement or each[3].disagreement]
 
     return f"{len(wrong)} of {len(cases)} disagree\n" + "\n".join(
-        f"{said.disagreement}{_changes(old, new)}" for old, new, said in wrong[:SHOWN]
+        f"{said.disagreement or ''}{outcome.disagreement or ''}\n{_changes(old, new)}"
+        for old, new, said, outcome in wrong[:SHOWN]
     )
 
 
@@ -160,10 +168,15 @@ def _changes(old: Any, new: Any, path: str = "") -> str:
 
 
 def _report(cases: Sequence[Case]) -> None:
-    refused = sum(each.refused for _, _, each in cases)
-    undecided = sum(each.undecided for _, _, each in cases)
-    print(f"{len(cases)} updates: {refused} refused, {undecided} partly left to the server")
-    assert not any(each.disagreement for _, _, each in cases), _show(cases)
+    refused = sum(each.refused for _, _, each, _ in cases)
+    undecided = sum(each.undecided for _, _, each, _ in cases)
+    warned = sum(each.warned for _, _, _, each in cases)
+    migrating = sum(each.several_stored for _, _, _, each in cases)
+    print(
+        f"{len(cases)} updates: {refused} refused, {undecided} partly left to the server, {warned} warned "
+        f"of, {migrating} with more than one stored version"
+    )
+    assert not any(said.disagreement or outcome.disagreement for _, _, said, outcome in cases), _show(cases)
     assert len(cases) * 0.2 < refused < len(cases) * 0.95
 
 
@@ -186,7 +199,7 @@ async def test_not_established(plane: Cluster) -> None:
     rival["spec"]["names"]["plural"] = "rivals"
     rival["metadata"]["name"] = f"rivals.{rival['spec']['group']}"
     async with (
-        Client(Connection(plane.kubeconfig)) as client,
+        WarnedClient(Connection(plane.kubeconfig)) as client,
         _created(client, first),
         _created(client, rival) as name,
     ):

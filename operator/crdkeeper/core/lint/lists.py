@@ -5,19 +5,22 @@ from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import Place
 
+_COMPOSED = ("array", "object")
 _PARTS = frozenset(("key", "kind", "namespace"))
 
 
 def check_array(place: Place, found: Findings) -> None:
     """What holds for arrays."""
     schema = place.schema
+    items = schema.get("items")
     if schema.get(LIST_TYPE) is None and not (place.name == "conditions" and place.area == "status"):
-        items = schema.get("items")
         if isinstance(items, dict) and place.area != "status" and _are_named(items):
             message = "is a list of objects that each have a name, without x-kubernetes-list-type"
             place.report(found, registry.LIST_OF_NAMED, message)
         else:
             place.report(found, registry.LIST_TYPE, "has no x-kubernetes-list-type")
+    if schema.get(LIST_TYPE) == "set" and isinstance(items, dict) and items.get("type") in _COMPOSED:
+        place.report(found, registry.SET_ITEMS, f"is a set of items of type {items['type']}", LIST_TYPE)
     if "maxItems" not in schema:
         place.report(found, registry.UNBOUNDED, "has no maxItems")
 

@@ -257,6 +257,12 @@ OPEN_SCHEMA = _warning(
     "A misspelt field is stored and ignored instead of being refused or warned of.",
     "Define the fields, and preserve unknown ones only where content is free.",
 )
+SET_ITEMS = _warning(
+    "set-items",
+    "Server-side apply and CEL rules do not support sets of objects or arrays; from Kubernetes 1.37 "
+    "on the API server warns of them.",
+    "Use x-kubernetes-list-type: map with keys, or atomic.",
+)
 OPENAPI_V2 = _info(
     "openapi-v2",
     "OpenAPI v2 cannot say that a field may be null or keeps unknown fields, so the API server publishes "

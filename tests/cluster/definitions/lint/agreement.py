@@ -2,7 +2,8 @@
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from crdkeeper.apiserver.schema import rules
@@ -27,6 +28,8 @@ class Verdict:
     code: int
     message: str
     causes: frozenset[Cause]
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """The CRD as it would be stored, or the status."""
 
 
 async def ask(client: Client, crd: Any, *, replaced: str | None = None) -> Verdict:
@@ -51,7 +54,7 @@ async def ask(client: Client, crd: Any, *, replaced: str | None = None) -> Verdi
     causes = frozenset(
         (each["field"], _SELF_TYPE.sub("selfType", each["message"])) for each in details.get("causes") or ()
     )
-    return Verdict(answer.code, str(body.get("message", ""))[:500], causes)
+    return Verdict(answer.code, str(body.get("message", ""))[:500], causes, body)
 
 
 @dataclass(frozen=True, slots=True)

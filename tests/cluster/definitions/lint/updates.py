@@ -18,6 +18,23 @@ from tests.cluster.definitions.lint.variants import (
 CURRENT = "current"
 """In place of the resourceVersion at the time of sending."""
 
+_ATOMIC = {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": {"type": "string"}}}
+_SET: Any = {"type": "array", "x-kubernetes-list-type": "set"}
+_ODD: tuple[Any, ...] = (
+    {"type": "string", "format": "nonsense"},
+    {"type": "string", "format": "k8s-short-name"},
+    {"type": "string", "format": 'a"\n'},
+    {"type": "integer", "format": "uint32", "maximum": 1.0},
+    {"type": "boolean", "format": "date", "example": [1.0]},
+    {"type": "string", "anyOf": [{"format": "u-r-i"}, {"format": "u-r-l"}]},
+    {**_SET, "items": _ATOMIC},
+    {**_SET, "items": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "string"}}},
+    {"type": "string", "a": 1, 'b"\u00e9\n': 2, "enum": []},
+    {"type": "array", "a": 1, "items": {"type": "string", "unseen": 1}},
+    {"type": "object", "required": [], "properties": {"a.b": {"type": "string", "c": 1}}},
+    {"type": "object", "allOf": [{"c": 1}], "additionalProperties": {"type": "string", "unseen": 1}},
+)
+
 _TIME = "2026-01-02T03:04:05Z"
 
 _APPROVALS: tuple[Any, ...] = (
@@ -66,7 +83,17 @@ def updates(draw: st.DrawFn, old: Crd) -> Crd:
         new["spec"]["versions"] = copy.deepcopy(draw(st.sampled_from(BASES))["spec"]["versions"])
     for _ in range(draw(st.sampled_from((0, 1, 1, 1, 2, 2, 3)))):
         _change(draw, new)
+    if draw(st.integers(0, 3)) == 0:
+        _add_odd_field(draw, new["spec"].get("versions"))
     return new
+
+
+def _add_odd_field(draw: st.DrawFn, versions: Any) -> None:
+    """Adds a field of which the API server may warn."""
+    entry = draw(st.sampled_from(versions)) if isinstance(versions, list) and versions else None
+    schema = (entry.get("schema") or {}).get("openAPIV3Schema") if isinstance(entry, dict) else None
+    if isinstance(schema, dict) and schema.get("type") == "object":
+        schema.setdefault("properties", {})["odd"] = copy.deepcopy(draw(st.sampled_from(_ODD)))
 
 
 def _change(draw: st.DrawFn, new: Crd) -> None:
@@ -84,7 +111,7 @@ def _change(draw: st.DrawFn, new: Crd) -> None:
 
 def _change_versions(draw: st.DrawFn, versions: list[Any]) -> None:
     at = draw(st.integers(0, len(versions) - 1))
-    what = draw(st.sampled_from(("remove", "copy", "copy", "store", "move")))
+    what = draw(st.sampled_from(("remove", "copy", "copy", "store", "move", "switch")))
     if what == "remove":
         del versions[at]
     elif what == "copy":
@@ -93,8 +120,17 @@ def _change_versions(draw: st.DrawFn, versions: list[Any]) -> None:
             fresh |= {"name": draw(st.sampled_from(("v2", "v3", "v1alpha1"))), "storage": False}
         versions.append(fresh)
     elif what == "store":
-        for i, each in enumerate(versions):
-            if isinstance(each, dict):
-                each["storage"] = i == at
+        _store(versions, versions[at])
+    elif what == "switch":
+        fresh = copy.deepcopy(versions[at])
+        if isinstance(fresh, dict):
+            versions.append({**fresh, "name": draw(st.sampled_from(("v2", "v3", "v1alpha1")))})
+            _store(versions, versions[-1])
     else:
         versions.insert(0, versions.pop(at))
+
+
+def _store(versions: list[Any], stored: Any) -> None:
+    for each in versions:
+        if isinstance(each, dict):
+            each["storage"] = each is stored

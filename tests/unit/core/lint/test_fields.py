@@ -48,6 +48,12 @@ FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {**NAMED, "anyOf": [{"properties": {"name": {}}}]},
     ),
     ("openapi-v2", "x", {**NAMED, "nullable": True}, NAMED),
+    (
+        "set-items",
+        "x",
+        {"type": "array", "x-kubernetes-list-type": "set", "items": OBJECT, "maxItems": 3, **D},
+        {"type": "array", "x-kubernetes-list-type": "set", "items": TEXT, "maxItems": 3, **D},
+    ),
     ("openapi-v2", "x", {**NAMED, "x-kubernetes-preserve-unknown-fields": True}, {**TEXT, "nullable": True}),
     ("openapi-v2", "x", {"type": "array", "items": NAMED, "nullable": True, **D}, NAMED),
     ("field-name", "drain_nodes", TEXT, TEXT),

@@ -1,0 +1,140 @@
+"""What becomes of a CRD that is sent to the API server: errors, warnings, and what the server makes of it.
+
+As PrepareForCreate and PrepareForUpdate of CRDs in k8s.io/apiextensions-apiserver, and its defaults. The
+conditions and the accepted names follow later, from the server's controllers.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crdkeeper.apiserver.definitions.create import check_creation
+from crdkeeper.apiserver.definitions.fields import DEFINITION
+from crdkeeper.apiserver.definitions.rules.internalform import Decoded, internal, same_validation
+from crdkeeper.apiserver.definitions.update import check_update
+from crdkeeper.apiserver.definitions.warnings import creation_warnings, general_warnings, update_warnings
+from crdkeeper.apiserver.schema.decoding import ABSENT
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.violation import Report
+
+_HTTPS = 443
+_OPTIONAL_LISTS = ("additionalPrinterColumns", "selectableFields")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What differs in an accepted CRD from what was sent."""
+
+    generation: int
+    names: Mapping[str, Any]
+    """spec.names with its defaults."""
+    conversion: Mapping[str, Any]
+    """spec.conversion with its defaults."""
+    status: Mapping[str, Any]
+    """The old status, whatever was sent; with the storage version among its storedVersions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer to a CRD."""
+
+    report: Report
+    warnings: tuple[str, ...]
+    result: Result | None
+    """None for one that is refused."""
+
+
+def creation(document: Mapping[str, Any]) -> Outcome:
+    """Of a CRD that there is not yet. See `check_creation`."""
+    report = check_creation(document)
+    crd = _decoded(document, report)
+    if crd is None:
+        return Outcome(report, (), None)
+    warnings = general_warnings(crd, report)
+    if report.violations:
+        return Outcome(report, warnings, None)
+    status = {"storedVersions": [_storage_version(crd)]}
+    result = Result(1, _names(crd), _shown_conversion(crd), status)
+    return Outcome(report, (*warnings, *creation_warnings(crd)), result)
+
+
+def update(new: Mapping[str, Any], old: Mapping[str, Any], *, complete: bool = False) -> Outcome:
+    """Of a CRD in the place of `old`, which is what a GET answers. See `check_update`."""
+    report = check_update(new, old, complete=complete)
+    crd, stored = _decoded(new, report), _decoded(old, Report())
+    if crd is None or stored is None:
+        return Outcome(report, (), None)
+    warnings = general_warnings(crd, report)
+    if report.violations:
+        return Outcome(report, warnings, None)
+    generation = stored.get("metadata", {}).get("generation", 0)
+    if not _same_spec(crd, stored):
+        generation += 1
+    status = dict(old.get("status") or {})
+    versions = list(status.get("storedVersions") or [_storage_version(stored)])
+    storage = _storage_version(crd)
+    status["storedVersions"] = versions if storage in versions else [*versions, storage]
+    result = Result(generation, _names(crd), _shown_conversion(crd), status)
+    return Outcome(report, (*warnings, *update_warnings(crd, stored)), result)
+
+
+def _decoded(document: Mapping[str, Any], report: Report) -> Decoded | None:
+    """None where the report says already that it cannot be decoded, or is left to the server."""
+    try:
+        crd: Any = DEFINITION.decode(document, Path("", ()), Report())
+    except RecursionError:
+        return None
+    return None if crd is ABSENT else crd
+
+
+def _storage_version(crd: Decoded) -> str:
+    versions = crd.get("spec", {}).get("versions", ())
+    return next((str(each.get("name", "")) for each in versions if each.get("storage")), "")
+
+
+def _names(crd: Decoded) -> dict[str, Any]:
+    return {key: value for key, value in internal(crd).names.items() if value}
+
+
+def _conversion(crd: Decoded) -> dict[str, Any]:
+    conversion: Decoded = crd.get("spec", {}).get("conversion", {"strategy": "None"})
+    found = dict(conversion)
+    webhook = dict(found.pop("webhook", {}))
+    service = webhook.get("clientConfig", {}).get("service")
+    if service is not None:
+        service = {"port": _HTTPS, **service}
+        webhook["clientConfig"] = {**webhook["clientConfig"], "service": service}
+    if any(webhook.values()):
+        found["webhook"] = {"conversionReviewVersions": [], **webhook}
+    return found
+
+
+def _shown_conversion(crd: Decoded) -> dict[str, Any]:
+    found = _conversion(crd)
+    client = found.get("webhook", {}).get("clientConfig", {})
+    if "caBundle" in client:
+        client = {**client, "caBundle": b64encode(client["caBundle"]).decode()}
+        found["webhook"] = {**found["webhook"], "clientConfig": client}
+    return found
+
+
+def _same_spec(new: Decoded, old: Decoded) -> bool:
+    """Whether the server takes the two specs for the same: then the generation stays."""
+    one, other = new.get("spec", {}), old.get("spec", {})
+    for key in ("group", "scope", "preserveUnknownFields"):
+        if one.get(key) != other.get(key):
+            return False
+    if _names(new) != _names(old) or _conversion(new) != _conversion(old):
+        return False
+    versions, others = one.get("versions", ()), other.get("versions", ())
+    return len(versions) == len(others) and all(map(_same_version, versions, others))
+
+
+def _same_version(new: Decoded, old: Decoded) -> bool:
+    if not same_validation(new.get("schema"), old.get("schema")):
+        return False
+    return all(
+        new.get(key) == old.get(key) or (key in _OPTIONAL_LISTS and not new.get(key) and not old.get(key))
+        for key in (new.keys() | old.keys()) - {"schema"}
+    )
