@@ -16,6 +16,14 @@ LISTS = [
     *(f"[1, 2, 3].slice({start}, {end})" for start, end in ((0, 3), (1, 2), (2, 1), (-1, 1), (0, 4), (3, 3), (1, -1))),
     *(f"[[1, [2, [3]]], [dyn(4)]].flatten({depth})" for depth in (-1, 0, 1, 2, 9)),
     "[[1], [], [2, 3]].flatten()", "dyn(1).flatten()", "dyn(1).flatten(2)",
+    *(f"dyn({value}).flatten({depth})" for depth in ("", "2", "dyn('a')") for value in (
+        "{1: 2}", "{}", "optional.none()", "optional.of(1)", "null", "int", "ip('::1')", "quantity('1')", "duration('1s')", "[[1]]",
+    )),
+    *(f"[].flatten({depth})" for depth in (
+        "dyn(1u)", "dyn(1.0)", "dyn('a')", "dyn(null)", "dyn([1])", "dyn({})", "dyn(int)", "dyn(optional.of(1))", "dyn(ip('::1'))", "dyn(quantity('1'))",
+        "dyn(duration('1s'))", "dyn(b'a')", "dyn(true)", "1 / 0", "int('a')", "dyn(url('https://a/'))", "dyn(timestamp(2))", "dyn(semver('1.2.3'))",
+    )),
+    "[].slice(1, 1).flatten(dyn('a'))", "[].slice(1, 1).flatten(1 / 0)", "true || [].flatten(dyn('a')).size() == 1", "[].flatten(dyn('a')).size() == 1 || true", "[1].all(x, [].flatten(dyn(x)).size() == 0 || true)", "[1].all(x, [].flatten(dyn('x')).size() == 0 || true)",
     *(f"lists.range({count})" for count in (-1, 0, 1, 5)),
     "[1, 1.0, 1u, '1'].map(x, dyn(x)).distinct()", "[[1], [1.0]].distinct()", "[null, null].distinct()",
     *(f"sets.{name}({one}, {two})" for name in ("contains", "equivalent", "intersects") for one, two in (

@@ -19,6 +19,7 @@ from crdkeeper.apiserver.cel.values.values import (
     Indeterminate,
     Uint,
     Value,
+    declared_name,
     elements_of,
     is_list,
     no_overload,
@@ -143,9 +144,9 @@ def _slice(values: Value, start: int, end: int) -> list[Value]:
 
 
 def _flatten(values: Value, levels: Value = None) -> list[Value]:
-    if not is_list(values) or not (levels is None or type(levels) is int):
-        argument = "" if levels is None else type_name(levels)
-        raise EvaluationError(f"no such overload: {type_name(values)}.flatten({argument})")
+    if not is_list(values):
+        argument = "" if levels is None else declared_name(levels)
+        raise EvaluationError(f"no such overload: {declared_name(values)}.flatten({argument})")
     depth = 1 if levels is None else levels
     if depth < 0:
         raise EvaluationError("level must be non-negative")

@@ -25,7 +25,7 @@ from crdkeeper.apiserver.cel.run.operations import (
     variable,
     with_constant_pattern,
 )
-from crdkeeper.apiserver.cel.run.panics import list_or_panic
+from crdkeeper.apiserver.cel.run.panics import flattened, list_or_panic
 from crdkeeper.apiserver.cel.run.selection import chain
 from crdkeeper.apiserver.cel.syntax.nodes import (
     Call,
@@ -164,6 +164,8 @@ class Compiler:
             function = _ordered_only(function)
         if name == "distinct" or (name == "sort" and self._is_resolved(node)):
             args = [list_or_panic(each) for each in args]
+        elif name == "flatten" and len(args) > 1:
+            args = flattened(*args)
         pattern = node.args[-1 if name == "matches" else 0] if name in _REGEXES and node.args else None
         if isinstance(pattern, Literal) or (pattern is not None and constant_of(pattern) is not MISSING):
             function = with_constant_pattern(function)

@@ -2,7 +2,8 @@
 
 The trackers of distinct, sort and sortBy take their argument for a list (cel-go ext/lists.go,
 trackListSelfCompare): one that is an error or something else makes the evaluator panic. For sort and sortBy
-that is so only where the checker has resolved the call to one overload.
+that is so only where the checker has resolved the call to one overload. The tracker of flatten takes the
+depth for an integer, also where the list is an error.
 """
 
 from typing import Final
@@ -42,3 +43,29 @@ def list_or_panic(argument: Run) -> Run:
         raise Aborted(f"interface conversion: {go_type(value)} is not traits.Lister: missing method {method}")
 
     return run
+
+
+def flattened(values: Run, depth: Run) -> list[Run]:
+    """The arguments of flatten. Raises Aborted for a depth that is an error or no integer."""
+
+    def integer(frame: Frame) -> Value:
+        try:
+            value = depth(frame)
+        except EvaluationError:
+            raise _no_integer("*types.Err") from None
+        if type(value) is int:
+            return value
+        raise _no_integer(go_type(value))
+
+    def either(frame: Frame) -> Value:
+        try:
+            return values(frame)
+        except EvaluationError:
+            integer(frame)
+            raise
+
+    return [either, integer]
+
+
+def _no_integer(found: str) -> Aborted:
+    return Aborted(f"interface conversion: ref.Val is {found}, not types.Int")

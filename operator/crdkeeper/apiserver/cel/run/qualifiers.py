@@ -13,6 +13,7 @@ from crdkeeper.apiserver.cel.values.values import (
     MapValue,
     Uint,
     Value,
+    declared_name,
     elements_of,
     is_list,
     read,
@@ -95,14 +96,7 @@ def _index(key: Value) -> int:
         return int(key)
     if kind is float or kind is Uint:
         raise EvaluationError(f"unsupported index value {displayed(key)} in list")
-    raise EvaluationError(f"unsupported index type '{_declared(key)}' in list")
-
-
-def _declared(value: Value) -> str:
-    name = type_name(value)
-    return {"list": "list(dyn)", "map": "map(dyn, dyn)", "optional_type": "optional_type(dyn)"}.get(
-        name, name
-    )
+    raise EvaluationError(f"unsupported index type '{declared_name(key)}' in list")
 
 
 def missing(value: Value, key: Value) -> EvaluationError:

@@ -159,6 +159,19 @@ def type_name(value: Value) -> str:
     return "list" if isinstance(value, ListValue) else "map"
 
 
+def declared_name(value: Value) -> str:
+    """The name of a value's type with its parameters, as some error messages give it."""
+    name = type_name(value)
+    return _WITH_PARAMETERS.get(name, name)
+
+
+_WITH_PARAMETERS: Final = {
+    "list": "list(dyn)",
+    "map": "map(dyn, dyn)",
+    "optional_type": "optional_type(dyn)",
+}
+
+
 def is_list(value: Value) -> bool:
     """Whether a value is a list of any sort."""
     return type(value) is list or isinstance(value, ListValue)
