@@ -6,6 +6,7 @@ The entry to the compile-time half of the engine:
   `field`, `items` and `values` lead down. It knows what `self` is and how often the node can occur.
 - `compile_rules(place, …)` gives one `Compilation` for each rule of the node: what is wrong with the rule
   and with its messageExpression in the server's words, and their costs.
+- `stored_rules(place)` gives what objects are checked by: the same without costs, with the syntax trees.
 - `cost_problem(…)` words a cost that is over a limit.
 
 Follows Compile of k8s.io/apiextensions-apiserver (pkg/apiserver/schema/cel/compilation.go) and the
@@ -37,10 +38,12 @@ __all__ = [
     "EXPRESSION_COST_LIMIT",
     "CannotDeclare",
     "Compilation",
+    "Expression",
     "Place",
     "Verdict",
     "compile_rules",
     "cost_problem",
+    "stored_rules",
 ]
 
 EXPRESSION_COST_LIMIT: Final = 10_000_000
@@ -170,35 +173,72 @@ _MESSAGE = _Kind(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression with what compiling it came to; its tree and types are there if it is not refused."""
+
+    verdict: Verdict
+    tree: Expr | None = None
+    checked: Checked | None = None
+
+
+def stored_rules(place: Place) -> list[tuple[Expression, Expression | None]]:
+    """The rules of a node without the empty ones, as those of a CRD that exists; with their messages.
+
+    There is no message without a messageExpression, nor with a rule that does not compile. Raises
+    CannotDeclare.
+    """
+    variables = _variables(place.declared.type())
+    found: list[tuple[Expression, Expression | None]] = []
+    for rule in place.schema.get(VALIDATIONS, ()):
+        if not rule.get("rule", "").strip():
+            continue
+        known = variables[bool(rule.get("optionalOldSelf"))]
+        expression, message = _examined(rule["rule"], known, _RULE, stored=True), None
+        if rule.get("messageExpression") and expression.tree is not None:
+            message = _examined(rule["messageExpression"], known, _MESSAGE, stored=True)
+        found.append((expression, message))
+    return found
+
+
 def _verdict(
     text: str, declared: Declared, variables: Mapping[str, Type], kind: _Kind, *, stored: bool
 ) -> Verdict:
+    found = _examined(text, variables, kind, stored=stored)
+    if found.tree is None or found.checked is None:
+        return found.verdict
     try:
-        tree = _parsed(text)
-    except CelSyntaxError as error:
-        return Verdict(kind.failed + rendered(text, error.problems), exact=error.exact)
-    except CelDepthError as error:
-        return Verdict(left=str(error))
-    try:
-        checked = check(tree, variables, stored=stored)
-        problems = checked.problems or problems_of_literals(tree, checked)
-        if problems:
-            return Verdict(kind.failed + rendered(text, problems))
-        if checked.types[tree].kind != kind.result:
-            return Verdict(kind.wrong_result)
-        return _priced(tree, checked, declared, kind)
+        cost = estimate(found.tree, found.checked, declared)[1]
     except Undecided as undecided:
         return Verdict(left=str(undecided))
     except RecursionError:
         return Verdict(left=_TOO_DEEP)
+    return Verdict(cost=cost, uses_old_self=found.verdict.uses_old_self)
 
 
-def _priced(tree: Expr, checked: Checked, declared: Declared, kind: _Kind) -> Verdict:
-    uses_old_self = checked.uses_old_self
-    problem = problem_of_program(tree, checked)
-    if problem is not None:
-        return Verdict(kind.no_program + problem, uses_old_self=uses_old_self)
-    return Verdict(cost=estimate(tree, checked, declared)[1], uses_old_self=uses_old_self)
+def _examined(text: str, variables: Mapping[str, Type], kind: _Kind, *, stored: bool) -> Expression:
+    try:
+        tree = _parsed(text)
+    except CelSyntaxError as error:
+        return Expression(Verdict(kind.failed + rendered(text, error.problems), exact=error.exact))
+    except CelDepthError as error:
+        return Expression(Verdict(left=str(error)))
+    try:
+        checked = check(tree, variables, stored=stored)
+        problems = checked.problems or problems_of_literals(tree, checked)
+        if problems:
+            return Expression(Verdict(kind.failed + rendered(text, problems)))
+        if checked.types[tree].kind != kind.result:
+            return Expression(Verdict(kind.wrong_result))
+        uses_old_self = checked.uses_old_self
+        problem = problem_of_program(tree, checked)
+        if problem is not None:
+            return Expression(Verdict(kind.no_program + problem, uses_old_self=uses_old_self))
+        return Expression(Verdict(uses_old_self=uses_old_self), tree, checked)
+    except Undecided as undecided:
+        return Expression(Verdict(left=str(undecided)))
+    except RecursionError:
+        return Expression(Verdict(left=_TOO_DEEP))
 
 
 def _parsed(text: str) -> Expr:

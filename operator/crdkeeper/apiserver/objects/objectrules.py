@@ -97,13 +97,19 @@ class RuleWalk:
         return _Rules(self._node, place, root=self._is_root)
 
     def check(
-        self, value: Any, old: Any, correlated: Correlated | None, base: Path | None = None
+        self,
+        value: Any,
+        old: Any,
+        correlated: Correlated | None,
+        base: Path | None = None,
+        account: Account | None = None,
     ) -> tuple[list[Violation], list[Unchecked]]:
         """The violations of a value, and the rules that are left to the server.
 
-        `base` is where the value stands; None for a whole object.
+        `base` is where the value stands, None for a whole object; the account, one of its own by default, is
+        charged with what the rules cost.
         """
-        said = self._root.check(value, old, _Ratchet(correlated), Account())
+        said = self._root.check(value, old, _Ratchet(correlated), account or Account())
         if said is None:
             return [], []
         left = [
@@ -174,10 +180,12 @@ class _Rules:
             else variables
         )
         for rule in self._rules:
-            if rule.uses_old and old is None and not rule.optional_old:
-                continue
-            if rule.program is None:
+            if rule.problem is not None:
+                detail = f"rule compile error: {rule.problem}"
+                said.findings.append(self._finding(INVALID, self._node.type, detail))
+            if rule.left is not None:
                 said.left.append(self._left(f"{rule.shown}: {rule.left}"))
+            if rule.program is None or (rule.uses_old and old is None and not rule.optional_old):
                 continue
             try:
                 holds = rule.program.evaluate(optional if rule.optional_old else variables, said.account)

@@ -4,13 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crdkeeper.apiserver.cel.compilation import CannotDeclare, Place
+from crdkeeper.apiserver.cel.compilation import CannotDeclare, Expression, Place, stored_rules
 from crdkeeper.apiserver.cel.run.binding import converter
 from crdkeeper.apiserver.cel.run.evaluate import Program, compile_program
-from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError, Expr
-from crdkeeper.apiserver.cel.syntax.parser import parse
-from crdkeeper.apiserver.cel.types import types
-from crdkeeper.apiserver.cel.types.checker import Checked, Undecided, check
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.values import Indeterminate
 from crdkeeper.apiserver.schema.fieldreference import BadReference, ServerFails, resolve
@@ -26,9 +22,11 @@ class Rule:
     """One rule."""
 
     program: Program | None
-    """None where the rule is left to the server."""
-    left: str
-    """Why it is."""
+    """None where the rule does not compile, or is left to the server."""
+    problem: str | None
+    """Why it does not compile, in the server's words."""
+    left: str | None
+    """Why it is left to the server, or only the words of the problem are."""
     message: Program | None
     detail: str
     """What is said of a value that it refuses, where no messageExpression says it."""
@@ -41,33 +39,53 @@ class Rule:
     uses_old: bool
 
 
-class _CannotCompile(Exception):
-    """An expression that only the server can evaluate; the text says why."""
-
-
-class _Refused(_CannotCompile):
-    """An expression that the server does not compile either."""
-
-
 def compiled_rules(place: Place) -> list[Rule]:
     """The rules of a node, in their order, without the empty ones."""
+    schemas = [each for each in place.schema.get(VALIDATIONS, []) if each.get("rule", "").strip()]
+    try:
+        compiled = stored_rules(place)
+    except CannotDeclare as error:
+        return [_rule(each, None, None, "", left=str(error)) for each in schemas]
     return [
-        _compiled(each, place) for each in place.schema.get(VALIDATIONS, []) if each.get("rule", "").strip()
+        _compiled(schema, place.schema, *expressions)
+        for schema, expressions in zip(schemas, compiled, strict=True)
     ]
 
 
-def _compiled(rule: Schema, place: Place) -> Rule:
-    text, said = rule["rule"], rule.get("message", "").strip()
-    program, message, left, field_path, uses_old = None, None, "", "", False
+def _compiled(rule: Schema, schema: Schema, expression: Expression, message: Expression | None) -> Rule:
     try:
-        tree, checked = _checked(text, rule, place)
-        program, uses_old = _program(tree, checked), checked.uses_old_self
-        field_path = _field_path(rule, place.schema)
-        message = _message(rule, place)
-    except _CannotCompile as error:
-        program, left = None, str(error)
+        program, said = _program(expression), None if message is None else _program(message)
+        field_path = _field_path(rule, schema)
+    except (Indeterminate, ServerFails) as error:
+        return _rule(rule, None, None, "", left=str(error))
+    return _rule(rule, program, said, field_path, expression)
+
+
+def _program(expression: Expression) -> Program | None:
+    """The program of an expression; None if the server does not compile it. Raises Indeterminate."""
+    if expression.verdict.left is not None:
+        raise Indeterminate(expression.verdict.left)
+    if expression.tree is None or expression.checked is None:
+        return None
+    return compile_program(expression.tree, expression.checked.overloads)
+
+
+def _rule(
+    rule: Schema,
+    program: Program | None,
+    message: Program | None,
+    field_path: str,
+    expression: Expression | None = None,
+    *,
+    left: str | None = None,
+) -> Rule:
+    text, said = rule["rule"], rule.get("message", "").strip()
+    verdict = None if expression is None else expression.verdict
+    if verdict is not None and not verdict.exact:
+        left = "the API server says in words of its own why it does not compile"
     return Rule(
         program,
+        None if verdict is None else verdict.problem,
         left,
         message,
         said if rule.get("message") else f"failed rule: {text.strip()}",
@@ -75,42 +93,8 @@ def _compiled(rule: Schema, place: Place) -> Rule:
         rule.get("reason"),
         field_path,
         bool(rule.get("optionalOldSelf")),
-        uses_old,
+        verdict is not None and verdict.uses_old_self,
     )
-
-
-def _message(rule: Schema, place: Place) -> Program | None:
-    """The program of a messageExpression; None if there is none that the server compiles."""
-    if not rule.get("messageExpression"):
-        return None
-    try:
-        return _program(*_checked(rule["messageExpression"], rule, place))
-    except _Refused:
-        return None
-
-
-def _checked(text: str, rule: Schema, place: Place) -> tuple[Expr, Checked]:
-    try:
-        self_type = place.declared.type()
-        old_type = types.optional_of(self_type) if rule.get("optionalOldSelf") else self_type
-        tree = parse(text)
-        checked = check(tree, {"self": self_type, "oldSelf": old_type}, stored=True)
-    except RecursionError:
-        raise _CannotCompile("the expression is nested too deeply") from None
-    except CelSyntaxError as error:
-        raise _Refused(f"it does not compile: {error}") from None
-    except (CannotDeclare, CelDepthError, Undecided) as error:
-        raise _CannotCompile(str(error)) from None
-    if checked.problems:
-        raise _Refused(f"it does not compile: {checked.problems[0].message}")
-    return tree, checked
-
-
-def _program(tree: Expr, checked: Checked) -> Program:
-    try:
-        return compile_program(tree, checked.overloads)
-    except Indeterminate as error:
-        raise _CannotCompile(error.why) from None
 
 
 def _field_path(rule: Schema, schema: Schema) -> str:
@@ -121,8 +105,6 @@ def _field_path(rule: Schema, schema: Schema) -> str:
     except BadReference:
         # The server refuses it in a CRD, and leaves it away where it is there already.
         return ""
-    except ServerFails as fails:
-        raise _CannotCompile(str(fails)) from None
 
 
 class Subject:

@@ -8,6 +8,7 @@ import pytest
 from crdkeeper.apiserver.cel.run.budget import Account
 from crdkeeper.apiserver.cel.run.evaluate import compile_program
 from crdkeeper.apiserver.cel.syntax.parser import parse
+from crdkeeper.apiserver.cel.types.checker import check
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from tests.unit.apiserver.cel.running import outcome, value
@@ -169,3 +170,14 @@ def test_old_self_may_be_absent_or_optional() -> None:
     assert program.evaluate({"oldSelf": OptionalValue(2)}) is False
     with pytest.raises(EvaluationError, match=r"no such attribute\(s\): oldSelf"):
         program.evaluate({})
+
+
+def test_a_name_after_a_dot_is_not_that_of_a_variable_of_a_macro() -> None:
+    assert value("[1].all(self, self == 1 && .self == 2)", 2, {"type": "integer"}) is True
+
+
+def test_an_error_that_is_sorted_by_keys_of_one_type_is_a_panic() -> None:
+    tree = parse("[[1]].map(x, x[0] / 0 == 1 ? x : x)[0].sortBy(x, x) == [] || true")
+    checked = check(tree, {}, stored=False)
+    with pytest.raises(EvaluationError, match=r"internal error: .*\*types\.Err is not traits\.Lister"):
+        compile_program(tree, checked.overloads).evaluate({})

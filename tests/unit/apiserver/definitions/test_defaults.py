@@ -170,6 +170,62 @@ def test_embedded_resources(default: Any, said: list[str]) -> None:
     ]
 
 
+def test_an_embedded_resource_is_shown_as_the_server_decodes_it() -> None:
+    # What ObjectMeta does not keep is gone when errors are printed, and when values and rules are checked.
+    report = checked(
+        {
+            "type": "object",
+            "properties": {"b": EMBEDDED},
+            "default": {"b": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "x": 1}}, "c": 1},
+        }
+    )
+    assert [each.message for each in report.violations] == [
+        'Invalid value: {"b":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}},"c":1}: '
+        "must not have unknown fields"
+    ]
+    schema = {"type": "object", "properties": {"metadata": {"type": "object", "required": ["x"]}}}
+    kept = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "x": 1}}
+    report = checked({**EMBEDDED, **schema, "default": kept})
+    assert [f"{each.path}: {each.message}" for each in report.violations] == [
+        "s.properties[a].default.metadata.x: Required value"
+    ]
+
+
+RULES = "x-kubernetes-validations"
+
+
+@pytest.mark.parametrize(
+    ("schema", "default", "said"),
+    [
+        (
+            {"type": "integer", RULES: [{"rule": "self > 1"}]},
+            1,
+            [": Invalid value: 1: failed rule: self > 1"],
+        ),
+        (
+            {"type": "integer", RULES: [{"rule": "self + 1"}, {"rule": "self > 1"}]},
+            1,
+            [
+                ': Invalid value: "integer": rule compile error: cel expression must evaluate to a bool',
+                ": Invalid value: 1: failed rule: self > 1",
+            ],
+        ),
+        (
+            {"type": "object", "properties": {"b": {"type": "integer", RULES: [{"rule": "self"}]}}},
+            {"b": 1},
+            ['.b: Invalid value: "integer": rule compile error: cel expression must evaluate to a bool'],
+        ),
+        ({"type": "object", "properties": {"b": {"type": "integer", RULES: [{"rule": "self"}]}}}, {}, []),
+    ],
+)
+def test_rules(schema: dict[str, Any], default: Any, said: list[str]) -> None:
+    report = checked({**schema, "default": default})
+    assert [f"{each.path}: {each.message}" for each in report.violations] == [
+        f"s.properties[a].default{each}" for each in said
+    ]
+    assert report.unchecked == []
+
+
 def test_metadata_is_judged_with_the_resource_around_it() -> None:
     name = {"type": "string", "default": "a/b"}
     metadata = {"type": "object", "properties": {"name": name}}

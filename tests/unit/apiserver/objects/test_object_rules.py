@@ -142,6 +142,34 @@ def test_a_bomb_is_left_to_the_server() -> None:
     assert [str(each.path) for each in outcome.unchecked] == ["spec.a"]
 
 
+MIXED = "ERROR: <input>:1:5: expected type 'int' but found 'string'\n | [1, 'a'].size() == 2\n | ....^"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[1, 'a'].size() == 2", f"compilation failed: {MIXED}"),
+        ("self + 1", "cel expression must evaluate to a bool"),
+        ("string(int('x')) == ''", "program instantiation failed: type conversion error from 'string' "
+         "to 'int'"),
+        # Not even a transition without an old value is let off.
+        ("oldSelf.b == 1", "compilation failed: ERROR: <input>:1:8: type 'int' does not support field "
+         "selection\n | oldSelf.b == 1\n | .......^"),
+    ],
+)  # fmt: skip
+def test_a_rule_that_does_not_compile_is_refused_with_every_value(text: str, problem: str) -> None:
+    schema = ruled(INTEGER, rule(text), rule("self > 0", message="m"))
+    assert said(admitted(schema, 0)) == [
+        f'spec.a: Invalid value: "integer": rule compile error: {problem}',
+        "spec.a: Invalid value: 0: m",
+    ]
+
+
+def test_a_message_that_does_not_compile_is_not_used() -> None:
+    schema = ruled(INTEGER, rule("false", message="m", messageExpression="[1, 'a'].size() == 2 ? 'b' : 'c'"))
+    assert said(admitted(schema, 0)) == ["spec.a: Invalid value: 0: m"]
+
+
 def test_a_part_of_an_object_has_no_metadata_of_its_own() -> None:
     # At the root of a resource, kind would be taken for the text that it always is.
     schema = ruled({"type": "object", "properties": {"kind": INTEGER}}, rule("self.kind == 1"))

@@ -25,7 +25,7 @@ from crdkeeper.apiserver.cel.run.operations import (
     variable,
     with_constant_pattern,
 )
-from crdkeeper.apiserver.cel.run.panics import flattened, list_or_panic
+from crdkeeper.apiserver.cel.run.panics import flattened, list_or_panic, no_error
 from crdkeeper.apiserver.cel.run.selection import chain
 from crdkeeper.apiserver.cel.syntax.nodes import (
     Call,
@@ -89,8 +89,9 @@ class Compiler:
 
     def _identifier(self, node: Identifier) -> Run:
         self.cost += 1
-        name = node.name.lstrip(".")
-        slot = self._scope.get(name)
+        name = node.name.removeprefix(".")
+        # With a dot before it, a name is not that of a macro's variable.
+        slot = self._scope.get(name) if name == node.name else None
         if slot is None:
             slot = self._places.get(name)
         if slot is not None:
@@ -213,9 +214,9 @@ class Compiler:
         loop = Loop(target, slots, cost + budget.ITERATION)
         if node.name == "sortBy":
             keys = LOOPS["map"](Loop(variable(slots[0] - 1, ""), slots, loop.cost), None, runs[0])
-            return sort_by(
-                target, slots[0] - 1, list_or_panic(keys) if self._sorts_by_one_type(node) else keys
-            )
+            if self._sorts_by_one_type(node):
+                target, keys = no_error(target), list_or_panic(keys)
+            return sort_by(target, slots[0] - 1, keys)
         return LOOPS[node.name](loop, runs[1] if len(runs) > 1 else None, runs[0])
 
     def _within(self, node: Macro, parts: tuple[Expr, ...]) -> tuple[tuple[int, ...], list[Run], int]:

@@ -25,16 +25,27 @@ from crdkeeper.apiserver.cel.values.values import (
 _ADDERS: Final = frozenset((int, Uint, float, str, bytes, Duration, Timestamp))
 
 
-def list_or_panic(argument: Run) -> Run:
-    """An argument that must be a list. Raises Aborted if it is an error or no list."""
+def no_error(argument: Run) -> Run:
+    """An argument whose error comes to stand where a list must. Raises Aborted for it."""
 
     def run(frame: Frame) -> Value:
         try:
-            value = argument(frame)
+            return argument(frame)
         except EvaluationError:
             raise Aborted(
                 "interface conversion: *types.Err is not traits.Lister: missing method Add"
             ) from None
+
+    return run
+
+
+def list_or_panic(argument: Run) -> Run:
+    """An argument that must be a list. Raises Aborted if it is an error or no list."""
+
+    evaluated = no_error(argument)
+
+    def run(frame: Frame) -> Value:
+        value = evaluated(frame)
         if is_list(value):
             return value
         if isinstance(value, Opaque) and type(value) not in _ADDERS:

@@ -6,7 +6,7 @@ As ValidateDefaults and PruneDefaults in k8s.io/apiextensions-apiserver/pkg/apis
 from dataclasses import replace
 from typing import Any
 
-from crdkeeper.apiserver.cel.compilation import CannotDeclare, Place, compile_rules
+from crdkeeper.apiserver.cel.run.budget import OBJECT_LIMIT, Account
 from crdkeeper.apiserver.objects.effort import limited
 from crdkeeper.apiserver.objects.godecode import metadata_error
 from crdkeeper.apiserver.objects.jsonvalue import received, same
@@ -47,6 +47,8 @@ class _Checks:
     def __init__(self, report: Report, must_be_pruned: bool) -> None:
         self._report = report
         self._must_be_pruned = must_be_pruned
+        self._left = OBJECT_LIMIT
+        """What the rules for all defaults together may still cost."""
 
     def walk(self, schema: Schema, path: Path, around: Surrounding | None) -> None:
         """Checks the default of a schema and those below it.
@@ -75,8 +77,10 @@ class _Checks:
         try:
             if around is not None:
                 fine = self._fits_metadata(value, path, around)
+            elif isinstance(value, dict | list):
+                value, fine = self._structured(value, schema, path)
             else:
-                fine = not isinstance(value, dict | list) or self._fits_structure(value, schema, path)
+                fine = True
             if not fine:
                 return
             findings = Validator.of_default(schema).check(value)
@@ -90,37 +94,37 @@ class _Checks:
 
     def _check_rules(self, value: Any, schema: Schema, path: Path) -> None:
         """The rules are asked twice: as if the value were there already, and as if it came from nothing."""
-        place = Place.root({}).field("", schema)
-        refused = _refused(place)
-        if refused is None or not all(_compiles(each) for each in _below(place)):
-            # The server asks the rules all the same, and its answer is about the rule.
-            self._report.leave(rules.DEFAULT_VALUE, path, "a rule for the default does not compile")
-            return
-        for problem in refused.values():
-            detail = f"rule compile error: {problem}"
-            self._report.invalid(rules.DEFAULT_VALUE, path, schema.get("type", ""), detail)
-        kept = [rule for i, rule in enumerate(schema.get(VALIDATIONS, ())) if i not in refused]
-        walk = RuleWalk(Node({**schema, VALIDATIONS: kept}), root=False)
-        found, left = walk.check(value, value, None, path)
-        if not found and not refused:
-            found, more = walk.check(value, None, None, path)
+        walk = RuleWalk(Node(schema), root=False)
+        before, without = Account(self._left), Account(self._left)
+        found, left = walk.check(value, value, None, path, before)
+        if not found:
+            found, more = walk.check(value, None, None, path, without)
             left = [*left, *more]
+        self._left = min(before.left, without.left)
         self._add(found)
         for reason in dict.fromkeys(each.reason for each in left):
             self._report.leave(rules.DEFAULT_VALUE, path, reason)
 
-    def _fits_structure(self, value: Any, schema: Schema, path: Path) -> bool:
-        """Whether metadata in the value is good, so that the value itself is looked at."""
+    def _structured(self, value: Any, schema: Schema, path: Path) -> tuple[Any, bool]:
+        """The value as the server decodes it, and whether metadata in it is good, so that it is looked at.
+
+        The server decodes the embedded resources in place: so it prints them, even where it says that the
+        value had unknown fields before.
+        """
         node = Node(schema)
         kept, _ = pruned(value, node, nulls=False)
-        if self._must_be_pruned and not same(kept, copied(value)):
+        is_pruned = not self._must_be_pruned or same(kept, copied(value))
+        findings: Findings = []
+        if node.has_embedded:
+            before, value = value, copied(value)
+            findings = _malformed(value, node)
+            if findings and not same(before, value):
+                self._report.leave(rules.DEFAULT_VALUE, path, "how far the API server decodes it is chance")
+            findings = findings or check_embedded(value, node)
+        if not is_pruned:
             self._report.invalid(rules.DEFAULT_VALUE, path, value, "must not have unknown fields")
-        if not node.has_embedded:
-            return True
-        value = copied(value)
-        findings = _malformed(value, node) or check_embedded(value, node)
         self._add(structural_violations(findings, path))
-        return not findings
+        return value, not findings
 
     def _fits_metadata(self, value: Any, path: Path, around: Surrounding) -> bool:
         """Whether a default inside of metadata makes good metadata."""
@@ -156,37 +160,6 @@ def _aggregate(findings: Findings) -> str:
 def has_rules(schema: Schema) -> bool:
     """Whether there is a rule of x-kubernetes-validations on a node that shapes values."""
     return any(each.get(VALIDATIONS) for each in _shaping_nodes(schema))
-
-
-def _refused(place: Place) -> dict[int, str] | None:
-    """Why rules of a node do not compile, by their number; None where only the server can say it."""
-    try:
-        verdicts = [each.rule for each in compile_rules(place, stored_rule=_always, stored_message=_always)]
-    except CannotDeclare:
-        return None
-    if any(each is not None and (each.left is not None or not each.exact) for each in verdicts):
-        return None
-    return {i: each.problem for i, each in enumerate(verdicts) if each is not None and each.problem}
-
-
-def _compiles(place: Place) -> bool:
-    """Whether all rules of a node, and of those below it, compile."""
-    return _refused(place) == {} and all(_compiles(each) for each in _below(place))
-
-
-def _below(place: Place) -> list[Place]:
-    """The parts of a node that have rules in or below them."""
-    schema = place.schema
-    found = [place.field(name, each) for name, each in (schema.get("properties") or {}).items()]
-    if isinstance(schema.get("items"), dict):
-        found.append(place.items(schema["items"]))
-    if isinstance(schema.get("additionalProperties"), dict):
-        found.append(place.values(schema["additionalProperties"]))
-    return [each for each in found if has_rules(each.schema)]
-
-
-def _always(_: str) -> bool:
-    return True
 
 
 def has_unpruned_defaults(schema: Schema) -> bool:
