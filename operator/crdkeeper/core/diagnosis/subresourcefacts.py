@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from crdkeeper.apiserver.schema.scalepaths import SCALE_TYPES, Spot, scale_path_problems
 from crdkeeper.core.diagnosis.probes import Failure
 
 
@@ -81,7 +82,7 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
         at = f"spec.versions[{i}]"
         schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         # Without a schema nothing is pruned either: only a CRD of the v1beta1 days has none.
-        root = _Node(schema, not schema or bool(spec.get("preserveUnknownFields")))
+        root = Spot(schema, not schema or bool(spec.get("preserveUnknownFields")))
         scale = subresources.get("scale")
         if scale is not None:
             scaled.append(version["name"])
@@ -98,77 +99,22 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A place in a schema."""
-
-    schema: Mapping[str, Any]
-    unpruned: bool = False
-    """Whether all below is kept, declared or not: below an undeclared field that is kept, and everywhere
-    with the preserveUnknownFields of the v1beta1 days."""
-
-    def child(self, name: str) -> "_Node | None":
-        """A field; None if it is pruned."""
-        properties = self.schema.get("properties") or {}
-        if name in properties:
-            return _Node(properties[name], self.unpruned)
-        values = self.schema.get("additionalProperties")
-        if isinstance(values, dict):
-            return _Node(values, self.unpruned)
-        return _Node({}, True) if values is True or self._keeps_unknown else None
-
-    @property
-    def items(self) -> "_Node":
-        """The entries of a list."""
-        items = self.schema.get("items")
-        return _Node(items, self.unpruned) if isinstance(items, dict) else _Node({}, True)
-
-    def lacks_type(self, wanted: str) -> str:
-        """What stands here instead of that type; empty if it does, or anything may."""
-        found = self.schema.get("type")
-        if found == wanted or (not found and self._keeps_unknown):
-            return ""
-        if self.schema.get("x-kubernetes-int-or-string"):
-            return "an integer or a string"
-        return f"of type {found}" if found else "of no type"
-
-    @property
-    def _keeps_unknown(self) -> bool:
-        return self.unpruned or bool(self.schema.get("x-kubernetes-preserve-unknown-fields"))
-
-
-def _find(root: _Node, path: str) -> _Node | None:
-    """Where a scale path leads; it is split at dots and nothing else (splitReplicasPath)."""
-    here: _Node | None = root
-    for name in path.removeprefix(".").split("."):
-        if here is None:
-            return None
-        here = here.child(name)
-    return here
-
-
-_SCALE_TYPES = {"specReplicasPath": "integer", "statusReplicasPath": "integer", "labelSelectorPath": "string"}
-
-
-def _scale_problems(scale: Mapping[str, Any], root: _Node, at: str) -> Iterator[SubresourceProblem]:
-    for key, wanted in _SCALE_TYPES.items():
-        path = scale.get(key)
-        if not path:
-            continue
-        where, found = f"{at}.subresources.scale.{key}", _find(root, path)
-        if found is None:
-            yield SubresourceProblem(Flaw.PATH_NOT_DECLARED, where, f"the schema has no {path}")
-        elif other := found.lacks_type(wanted):
-            detail = f"{path} must be of type {wanted}, but is {other}"
+def _scale_problems(scale: Mapping[str, Any], root: Spot, at: str) -> Iterator[SubresourceProblem]:
+    for each in scale_path_problems(scale, root):
+        where = f"{at}.subresources.scale.{each.key}"
+        if not each.declared:
+            yield SubresourceProblem(Flaw.PATH_NOT_DECLARED, where, f"the schema has no {each.path}")
+        else:
+            detail = f"{each.path} must be of type {SCALE_TYPES[each.key]}, but is {each.instead}"
             yield SubresourceProblem(Flaw.PATH_WRONG_TYPE, where, detail)
 
 
-def _conditions_problems(root: _Node, at: str) -> Iterator[SubresourceProblem]:
+def _conditions_problems(root: Spot, at: str) -> Iterator[SubresourceProblem]:
     status = (root.schema.get("properties") or {}).get("status") or {}
     if "conditions" not in (status.get("properties") or {}):
         return
     where = f"{at}.schema.openAPIV3Schema.properties[status].properties[conditions]"
-    conditions = _Node(status["properties"]["conditions"], root.unpruned)
+    conditions = Spot(status["properties"]["conditions"], root.unpruned)
     if other := conditions.lacks_type("array"):
         yield SubresourceProblem(Flaw.CONDITIONS_MALFORMED, where, f"must be of type array, but is {other}")
         return

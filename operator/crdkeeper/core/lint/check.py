@@ -59,7 +59,7 @@ def check_conventions(crd: Mapping[str, Any], manifest: Mapping[str, Any] | None
         root = root_place(version.get("name") or str(i), i, schema)
         check_columns(version, root, found)
         check_status(version, root, found)
-        check_scale(version, root, found)
+        check_scale(version, root, found, unpruned=bool(spec.get("preserveUnknownFields")))
         for place in walk(root):
             _check_node(place, found)
     return found.items

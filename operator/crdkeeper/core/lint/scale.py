@@ -3,33 +3,24 @@
 from collections.abc import Mapping
 from typing import Any
 
-from crdkeeper.apiserver.schema.props import PRESERVE
+from crdkeeper.apiserver.schema.scalepaths import SCALE_TYPES, Spot, scale_path_problems
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.found import Findings
-from crdkeeper.core.lint.jsonpath import Lead, follow
 from crdkeeper.core.lint.place import Place
 
-_TYPES = {"specReplicasPath": "integer", "statusReplicasPath": "integer", "labelSelectorPath": "string"}
 
-
-def check_scale(version: Mapping[str, Any], root: Place, found: Findings) -> None:
-    """Reports on the scale subresource of one version."""
+def check_scale(version: Mapping[str, Any], root: Place, found: Findings, *, unpruned: bool) -> None:
+    """Reports on the scale subresource of one version; `unpruned` where fields are kept undeclared."""
     scale = (version.get("subresources") or {}).get("scale")
     if not isinstance(scale, dict):
         return
     at = (*root.steps[:3], "subresources", "scale")
     field = f"{root.text}subresources.scale"
-    for key, type_ in _TYPES.items():
-        path = scale.get(key)
-        if not path:
-            continue
-        target = follow(path, root.schema)
-        schema = target.schema or {}
-        if target.lead is Lead.NOWHERE:
-            message = f"{path} leads to nothing in the schema"
-            found.add(registry.SCALE_TARGET, f"{field}.{key}", (*at, key), message)
-        elif target.lead is Lead.FIELD and schema.get("type") != type_ and not schema.get(PRESERVE):
-            message = f"{path} is {schema.get('type') or 'of several types'} instead of {type_}"
-            found.add(registry.SCALE_TARGET, f"{field}.{key}", (*at, key), message)
+    for each in scale_path_problems(scale, Spot(root.schema, unpruned)):
+        if each.declared:
+            message = f"{each.path} must be of type {SCALE_TYPES[each.key]}, but is {each.instead}"
+        else:
+            message = f"{each.path} leads to nothing in the schema"
+        found.add(registry.SCALE_TARGET, f"{field}.{each.key}", (*at, each.key), message)
     if not scale.get("labelSelectorPath"):
         found.add(registry.SCALE_SELECTOR, field, at, "has no labelSelectorPath")

@@ -7,6 +7,7 @@ from typing import Any
 from crdkeeper.apiserver.objects.jsonvalue import same, stored
 from crdkeeper.apiserver.objects.objectnode import Node
 from crdkeeper.apiserver.objects.objectschema import Admitted
+from crdkeeper.apiserver.objects.scalevalidation import check_scale
 from crdkeeper.apiserver.schema.violation import Violation
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.rehearsal.definition import NONE, Definition, NotRehearsed, version_of
@@ -14,7 +15,6 @@ from crdkeeper.core.rehearsal.differences import Difference, How, differences, g
 from crdkeeper.core.rehearsal.effect import Effect, Kind
 from crdkeeper.core.rehearsal.hiddendefaults import least_stored
 from crdkeeper.core.rehearsal.losses import lost_by_writing
-from crdkeeper.core.rehearsal.scale import check_scale
 
 Json = Any
 _NOT_EVALUATED = "<nil>"

@@ -26,6 +26,8 @@ WITH_PHASE = schema(status={"phase": TEXT})
 NO_STATUS = schema()
 del NO_STATUS["properties"]["status"]
 SIZE = schema({"replicas": NUMBER}, {"replicas": NUMBER, "selector": TEXT})
+NAMED: Json = {"type": "object", "properties": {"replicas": TEXT}}
+KEPT = schema({"replicas": {"type": "object", **OPEN}}, {"replicas": NUMBER, "selector": TEXT})
 SCALE = {
     "specReplicasPath": ".spec.replicas",
     "statusReplicasPath": ".status.replicas",
@@ -180,6 +182,16 @@ WHOLE: list[tuple[str, Json, Json]] = [
     ),
     ("scale-selector", definition(scaled(labelSelectorPath=None)), definition(scaled())),
     ("scale-target", definition(scaled(specReplicasPath=".spec.size")), definition(scaled())),
+    (
+        "scale-target",
+        definition(scaled(KEPT)),
+        definition(scaled()),
+    ),
+    (
+        "scale-target",
+        definition(scaled({**schema({}), "properties": {"spec": {**NAMED, **OPEN}, "status": OPEN}})),
+        definition(scaled({**schema({}), "properties": {"spec": OPEN, "status": OPEN}})),
+    ),
     ("scale-target", definition(scaled(statusReplicasPath=".status.selector")), definition(scaled())),
     ("scale-target", definition(scaled(labelSelectorPath=".status.replicas")), definition(scaled())),
     ("short-name", definition(names={"shortNames": ["po"]}), definition(names={"shortNames": ["wd"]})),

@@ -1,0 +1,95 @@
+"""Where the paths of the scale subresource lead in a schema, and whether what is there can be scaled.
+
+The API server checks neither when a CRD is written. A field that no schema declares is pruned, so that /scale
+never finds it; a value of another type than the one below makes it refuse the whole object.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
+
+SCALE_TYPES: Final[Mapping[str, str]] = {
+    "specReplicasPath": "integer",
+    "statusReplicasPath": "integer",
+    "labelSelectorPath": "string",
+}
+"""The type that each path must lead to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a schema."""
+
+    schema: Schema
+    unpruned: bool = False
+    """Whether all below is kept, declared or not: below an undeclared field that is kept, and everywhere
+    with the preserveUnknownFields of the v1beta1 days."""
+
+    def child(self, name: str) -> "Spot | None":
+        """A field; None if it is pruned."""
+        properties = self.schema.get("properties") or {}
+        if name in properties:
+            return Spot(properties[name], self.unpruned)
+        if self.schema.get(EMBEDDED) and name in ("apiVersion", "kind", "metadata"):
+            return Spot({"type": "object"} if name == "metadata" else {"type": "string"}, True)
+        values = self.schema.get("additionalProperties")
+        if isinstance(values, dict):
+            return Spot(values, self.unpruned)
+        return Spot({}, True) if values is True or self._keeps_unknown else None
+
+    @property
+    def items(self) -> "Spot":
+        """The entries of a list."""
+        items = self.schema.get("items")
+        return Spot(items, self.unpruned) if isinstance(items, dict) else Spot({}, True)
+
+    def lacks_type(self, wanted: str) -> str:
+        """What stands here instead of that type; empty if it does, or anything may."""
+        found = self.schema.get("type")
+        if found == wanted or (not found and self._keeps_unknown and not self.schema.get(INT_OR_STRING)):
+            return ""
+        if self.schema.get(INT_OR_STRING):
+            return "an integer or a string"
+        return f"of type {found}" if found else "of no type"
+
+    @property
+    def _keeps_unknown(self) -> bool:
+        return self.unpruned or bool(self.schema.get(PRESERVE))
+
+
+def find(root: Spot, path: str) -> Spot | None:
+    """Where a path leads; None if the field would be pruned."""
+    here: Spot | None = root
+    for name in path.removeprefix(".").split("."):
+        if here is None:
+            return None
+        here = here.child(name)
+    return here
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePathProblem:
+    """A path of the scale subresource that leads to nothing, or to a field of another type."""
+
+    key: str
+    """Which of the paths, such as specReplicasPath."""
+    path: str
+    declared: bool
+    instead: str
+    """What is declared there, such as `of type string`; empty where nothing is."""
+
+
+def scale_path_problems(scale: Mapping[str, Any], root: Spot) -> list[ScalePathProblem]:
+    """The problems of `subresources.scale` under the schema of its version."""
+    problems = []
+    for key, wanted in SCALE_TYPES.items():
+        path = scale.get(key)
+        if not path:
+            continue
+        found = find(root, path)
+        instead = "" if found is None else found.lacks_type(wanted)
+        if found is None or instead:
+            problems.append(ScalePathProblem(key, path, found is not None, instead))
+    return problems
