@@ -1,22 +1,14 @@
-"""The JSON paths of printer columns, as far as they can be followed through a schema.
+"""Where the JSONPath of a printer column leads in a schema, as far as that can be followed.
 
-The API server takes the whole of kubectl's template language and checks none of it. What is followed here
-is what CRDs use: fields, quoted fields, indexes, wildcards and filters. All else is left alone.
+What is followed is what CRDs use: fields, quoted fields, indexes, slices and filters. All else is left alone.
 """
 
-import re
 from dataclasses import dataclass
 from enum import Enum
 
+from crdkeeper.apiserver.jsonpath.nodes import Block, Field, Filter, Node, Slice
+from crdkeeper.apiserver.jsonpath.parser import PathError, parse_column
 from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
-
-_TOKEN = re.compile(
-    r"""\.(?P<name>(?:[^.\[\]'"\\(){}*@?\s]|\\.)+)"""
-    r"""|\[\s*(?P<quote>['"])(?P<quoted>[^'"\\]+)(?P=quote)\s*\]"""
-    r"""|\[(?P<one>-?[0-9]+)\]"""
-    r"""|(?P<all>\[\s*(?:\*|[0-9]*:[0-9]*(?::[0-9]*)?)\s*\])"""
-    r"""|\[\?\(\s*@\.(?P<test>[A-Za-z0-9_]+)[^\[\]]*\)\]"""
-)
 
 
 class Lead(Enum):
@@ -26,6 +18,8 @@ class Lead(Enum):
     SOMEWHERE = "somewhere"
     """It leads out of what the schema says, or is more than is followed here."""
     FIELD = "field"
+    BROKEN = "broken"
+    """It is no JSONPath."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,29 +50,41 @@ _METADATA: Schema = {
 
 def follow(path: str, root: Schema) -> Target:
     """Where the path of a column leads from the root of an object."""
+    try:
+        template = parse_column(path)
+    except PathError:
+        return Target(Lead.BROKEN)
+    first = template[0]
+    if len(template) > 1 or not isinstance(first, tuple):
+        return _SOMEWHERE
     here: Schema = {**root, "properties": {**(root.get("properties") or {}), **_ROOT}}
-    many, at = False, 0
-    while at < len(path):
-        token = _TOKEN.match(path, at)
-        if token is None:
-            return _SOMEWHERE
-        at = token.end()
-        if here.get(PRESERVE) or (here.get(EMBEDDED) and not here.get("properties")):
-            return _SOMEWHERE
-        name = token["name"] or token["quoted"]
-        if name is not None:
-            below = _field(name.replace("\\", ""), here)
-        else:
-            many = many or bool(token["all"])
-            below = _items(here, token["test"])
+    many = False
+    for node in first:
+        below = _below(node, here)
         if isinstance(below, Target):
             return below
         here = below
+        many = many or (isinstance(node, Slice) and not node.single)
     return Target(Lead.FIELD, here, many)
 
 
 _ROOT = {"metadata": _METADATA, "apiVersion": _TEXT, "kind": _TEXT}
 _NOWHERE = Target(Lead.NOWHERE)
+
+
+def _below(node: Node, here: Schema) -> Schema | Target:
+    if isinstance(node, Field):
+        return _field(node.name, here)
+    if isinstance(node, Slice):
+        return _items(here, None)
+    if isinstance(node, Filter):
+        return _items(here, _tested(node.left))
+    return _SOMEWHERE
+
+
+def _tested(left: Block) -> str | None:
+    """The field of an item that a filter looks at first."""
+    return left[0].name if left and isinstance(left[0], Field) else None
 
 
 def _field(name: str, here: Schema) -> Schema | Target:
@@ -88,24 +94,24 @@ def _field(name: str, here: Schema) -> Schema | Target:
         return below
     if here.get(EMBEDDED) and name in _ROOT:
         return _ROOT[name]
+    if here.get(PRESERVE) or (here.get(EMBEDDED) and not properties):
+        return _SOMEWHERE
     values = here.get("additionalProperties")
     if isinstance(values, dict):
         return values
-    if values or here.get("type") == "array":
-        return _SOMEWHERE
-    return _NOWHERE
+    return _SOMEWHERE if values else _NOWHERE
 
 
 def _items(here: Schema, tested: str | None) -> Schema | Target:
+    type_ = here.get("type")
+    if type_ != "array":
+        # Go fails at anything that is no list, a map too.
+        return _NOWHERE if type_ or here.get(INT_OR_STRING) else _SOMEWHERE
     items = here.get("items")
-    if here.get("type") != "array":
-        # A map's values can be selected like items.
-        is_scalar = here.get("type") not in ("object", None) or bool(here.get(INT_OR_STRING))
-        return _NOWHERE if is_scalar else _SOMEWHERE
     if not isinstance(items, dict):
         return _SOMEWHERE
-    if tested and not items.get(PRESERVE):
+    if tested:
         found = _field(tested, items)
-        if isinstance(found, Target):
+        if isinstance(found, Target) and found.lead is Lead.NOWHERE:
             return found
     return items

@@ -195,6 +195,11 @@ SCALE_SELECTOR = _warning(
     "A HorizontalPodAutoscaler refuses a target whose scale has no selector.",
     "Publish the selector of the pods as a string in status and name it by labelSelectorPath.",
 )
+COLUMN_SYNTAX = _error(
+    "column-syntax",
+    "The API server accepts any text, but shows no column whose path it cannot parse, and none after it.",
+    "Correct jsonPath: a key in brackets has single quotes, and all brackets, quotes and filters are closed.",
+)
 COLUMN_TARGET = _warning(
     "column-target",
     "The column is empty for every object, for ever.",

@@ -88,6 +88,7 @@ WHOLE: list[tuple[str, Json, Json]] = [
         definition(column(".status.conditions[*].type")),
         definition(column(".status.conditions[0].type")),
     ),
+    ("column-syntax", definition(column('.spec["replicas"]')), definition(column(".spec['replicas']"))),
     ("column-ready", definition(version(additionalPrinterColumns=[AGE])), definition()),
     ("column-target", definition(column(".spec.sise")), definition(column(".spec.replicas"))),
     ("column-target", definition(column(".metadata.nam")), definition(column(".metadata.name"))),

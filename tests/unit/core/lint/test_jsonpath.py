@@ -16,6 +16,11 @@ SCHEMA: dict[str, Any] = {
                 "size": {"type": "integer"},
                 "tags": {"type": "object", "additionalProperties": TEXT},
                 "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                "half": {
+                    "type": "object",
+                    "x-kubernetes-preserve-unknown-fields": True,
+                    "properties": {"size": {"type": "integer"}},
+                },
                 "ports": {
                     "type": "array",
                     "items": {"type": "object", "properties": {"name": TEXT, "a.b": TEXT}},
@@ -60,8 +65,16 @@ SCHEMA: dict[str, Any] = {
         (".kind", Lead.FIELD, "string"),
         ("..name", Lead.SOMEWHERE, None),
         (".spec.*", Lead.SOMEWHERE, None),
-        (".spec.ports.length()", Lead.SOMEWHERE, None),
-        (".spec[", Lead.SOMEWHERE, None),
+        (".spec.free.a", Lead.SOMEWHERE, None),
+        (".spec.half.size", Lead.FIELD, "integer"),
+        (".spec.half.more", Lead.SOMEWHERE, None),
+        (".spec.tags[*]", Lead.NOWHERE, None),
+        (".spec.ports.name", Lead.NOWHERE, None),
+        (".spec.ports.length()", Lead.NOWHERE, None),
+        (".spec['object.spec.a']", Lead.FIELD, "string"),
+        (".spec.size}/{.spec.tags.a", Lead.SOMEWHERE, None),
+        (".spec[", Lead.BROKEN, None),
+        ('.spec["size"]', Lead.BROKEN, None),
     ],
 )
 def test_follow(path: str, lead: Lead, type_: str | None) -> None:

@@ -1,0 +1,271 @@
+"""Evaluates a JSONPath on an object as client-go does where keys may be missing (util/jsonpath/jsonpath.go).
+
+Go walks maps in no fixed order, so that the first of several results may be a different one each time. Each
+result knows the choices that led to it, and `first` gives all that may come first.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from crdkeeper.apiserver.jsonpath.comparison import Incomparable, Native, compare
+from crdkeeper.apiserver.jsonpath.nodes import (
+    Block,
+    Constant,
+    Descent,
+    Field,
+    Filter,
+    Keyword,
+    Node,
+    Slice,
+    Template,
+    Text,
+    Union,
+    Wildcard,
+)
+
+MAX_STEPS: Final = 200_000
+"""Values that one evaluation looks at; a path such as `..[*]..[*]` multiplies them."""
+
+Order = tuple[int | str, ...]
+"""Where a result comes among others: numbers are in order, and of keys any may be first."""
+
+
+class Failed(Exception):
+    """Go ends the evaluation with an error."""
+
+
+class Unbounded(Exception):
+    """The evaluation would look at too many values; what the API server finds in the end is left open."""
+
+
+class Stateful(Exception):
+    """The result depends on what the API server has evaluated before: a loop changes Go's template."""
+
+
+class Chance(Exception):
+    """The result depends on the order in which Go walks a map."""
+
+
+class Result(NamedTuple):
+    """A value that a path selects."""
+
+    order: Order
+    value: Any
+
+
+class _Stopped(Exception):
+    """An error inside of a block, with what Go has at hand when it meets it."""
+
+    def __init__(self, results: list[Result]) -> None:
+        super().__init__()
+        self.results = results
+
+
+@dataclass(slots=True)
+class _Steps:
+    left: int = MAX_STEPS
+
+    def take(self, count: int = 1) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise Unbounded
+
+
+def first(template: Template, data: Any) -> list[Any]:
+    """The values of which one is the first result; none if there is no result.
+
+    Raises Failed, Unbounded, Stateful, Chance. Numbers are int as int64 and float as float64.
+    """
+    loops = any(_loops(each) for each in template if isinstance(each, tuple))
+    if loops and len(template) > 1:
+        raise Stateful
+    steps = _Steps()
+    found: list[list[Result]] = []
+    for part in template:
+        try:
+            if isinstance(part, Text):
+                found.append([Result((), part.text)])
+            else:
+                found.append(_block([Result((), data)], part, steps))
+        except _Stopped:
+            raise Failed from None
+    # A loop leaves nothing of the block in which it starts.
+    return [] if loops or not found else [each.value for each in _foremost(found[0])]
+
+
+def _loops(block: Block) -> bool:
+    for node in block:
+        if node == Keyword("range"):
+            return True
+        inner: Iterable[Block] = ()
+        if isinstance(node, Filter):
+            inner = (node.left, node.right)
+        elif isinstance(node, Union):
+            inner = node.branches
+        if any(map(_loops, inner)):
+            return True
+    return False
+
+
+def _foremost(results: Sequence[Result]) -> Sequence[Result]:
+    depth = 0
+    while len(results) > 1:
+        # Those with the same choices so far; some may differ in keys, and each of these may be first.
+        if any(isinstance(each.order[depth], str) for each in results):
+            keys: dict[int | str, list[Result]] = {}
+            for each in results:
+                keys.setdefault(each.order[depth], []).append(each)
+            if len(keys) > 1:
+                return [each for group in keys.values() for each in _foremost_from(group, depth + 1)]
+        else:
+            least = min(each.order[depth] for each in results if isinstance(each.order[depth], int))
+            results = [each for each in results if each.order[depth] == least]
+        depth += 1
+    return results
+
+
+def _foremost_from(results: Sequence[Result], depth: int) -> Sequence[Result]:
+    return _foremost([Result(each.order[depth:], each.value) for each in results])
+
+
+def _block(results: list[Result], block: Block, steps: _Steps) -> list[Result]:
+    for node in block:
+        results = _walk(results, node, steps)
+    return results
+
+
+def _walk(results: list[Result], node: Node, steps: _Steps) -> list[Result]:
+    steps.take(len(results) + 1)
+    match node:
+        case Text(text):
+            return [Result((), text)]
+        case Constant(value):
+            constant = Native(value) if type(value) is int else value
+            return [Result(each.order, constant) for each in results]
+        case Field(name):
+            return [
+                Result(each.order, each.value[name])
+                for each in results
+                if isinstance(each.value, dict) and name in each.value
+            ]
+        case Wildcard():
+            return [below for each in results for below in _below(each, steps)]
+        case Descent():
+            return _descend(results, steps)
+        case Slice():
+            return _slice(results, node, steps)
+        case Filter():
+            return _filter(results, node, steps)
+        case Union(branches):
+            return [
+                Result((i, *each.order), each.value)
+                for i, branch in enumerate(branches)
+                for each in _block(results, branch, steps)
+            ]
+        case Keyword("range"):
+            return results
+        case Keyword("end"):
+            raise _Stopped([])
+        case Keyword():
+            raise _Stopped(results)
+
+
+def _below(result: Result, steps: _Steps) -> list[Result]:
+    order, value = result
+    if isinstance(value, dict):
+        steps.take(len(value))
+        return [Result((*order, key), each) for key, each in value.items()]
+    if isinstance(value, list):
+        steps.take(len(value))
+        return [Result((*order, i), each) for i, each in enumerate(value)]
+    if isinstance(value, str):
+        data = value.encode(errors="surrogatepass")
+        steps.take(len(data))
+        return [Result((*order, i), Native(each)) for i, each in enumerate(data)]
+    return []
+
+
+def _descend(results: list[Result], steps: _Steps) -> list[Result]:
+    found: list[Result] = []
+    waiting = results[::-1]
+    while waiting:
+        result = waiting.pop()
+        if not isinstance(result.value, dict | list | str) or not result.value:
+            continue
+        # Values and containers on their way down count by the length of their order, which is copied.
+        steps.take(1 + len(result.order) // 8)
+        found.append(Result((*result.order, 0), result.value))
+        if not isinstance(result.value, str):
+            below = _below(Result((*result.order, 1), result.value), steps)
+            waiting += reversed(below)
+        else:
+            steps.take(len(result.value) // 64)
+    return found
+
+
+def _slice(results: list[Result], node: Slice, steps: _Steps) -> list[Result]:
+    found: list[Result] = []
+    for each in results:
+        value = each.value
+        if value is None:
+            continue
+        if not isinstance(value, list):
+            raise _Stopped(results)
+        length = len(value)
+        start, end = node.start or 0, length if node.end is None else node.end
+        if start < 0:
+            start += length
+        if end < 0 or (end == 0 and node.single):
+            end += length
+        if start == end:
+            # Go returns here, whatever lists are still to come.
+            if len(results) > 1 and any(isinstance(key, str) for key in chain(*(r.order for r in results))):
+                raise Chance
+            return found
+        if not (0 <= start < length and 0 <= end <= length and start < end):
+            raise _Stopped(results)
+        if node.step is not None and node.step <= 0:
+            raise _Stopped(results)
+        chosen = range(start, end, node.step or 1)
+        steps.take(len(chosen))
+        found += [Result((*each.order, i), value[i]) for i in chosen]
+    return found
+
+
+def _filter(results: list[Result], node: Filter, steps: _Steps) -> list[Result]:
+    found: list[Result] = []
+    for each in results:
+        if not isinstance(each.value, list):
+            raise _Stopped(results)
+        for i, entry in enumerate(each.value):
+            if _passes(entry, node, results, found, steps):
+                found.append(Result((*each.order, i), entry))
+    return found
+
+
+def _passes(entry: Any, node: Filter, results: list[Result], found: list[Result], steps: _Steps) -> bool:
+    start = [Result((), entry)]
+    if node.operator == "exists":
+        try:
+            return bool(_block(start, node.left, steps))
+        except _Stopped as stopped:
+            return bool(stopped.results)
+    try:
+        lefts = _block(start, node.left, steps)
+        if not lefts:
+            return False
+        if len(lefts) > 1:
+            raise _Stopped(results)
+        rights = _block(start, node.right, steps)
+    except _Stopped:
+        raise _Stopped(results) from None
+    if not rights:
+        return False
+    if len(rights) > 1:
+        raise _Stopped(results)
+    try:
+        return compare(lefts[0].value, node.operator, rights[0].value)
+    except Incomparable:
+        raise _Stopped(found) from None
