@@ -34,19 +34,19 @@ THERE_AND_BACK: list[tuple[set[str], set[str]]] = [
     ({"map-opened"}, {"map-closed"}),
     ({"map-values-loosened"}, {"map-values-tightened"}),
     ({"embedded-resource-added"}, {"embedded-resource-removed"}),
-    ({"rule-removed"}, {"rule-added", "transition-rule-added"}),
-    ({"rule-changed"}, {"rule-changed"}),
+    ({"rule-removed"}, {"rule-added", "transition-rule-added", "rule-satisfied"}),
+    ({"rule-changed"}, {"rule-changed", "rule-satisfied"}),
     ({"junctor-loosened"}, {"junctor-tightened"}),
     ({"junctor-changed"}, {"junctor-changed"}),
     ({"list-merged"}, {"list-replaced"}),
     ({"map-merged"}, {"map-replaced"}),
     ({"version-served"}, {"version-not-served"}),
     ({"scale-added"}, {"scale-removed"}),
-    ({"status-enabled"}, {"status-disabled"}),
+    ({"status-enabled", "status-added"}, {"status-disabled"}),
     ({"selectable-field-added"}, {"selectable-field-removed"}),
 ]
 # Of these, the kind of the change back may be another one, by what else there is.
-LOOSE = {"pattern-changed", "type-changed", "map-closed", "field-undescribed"}
+LOOSE = {"rule-satisfied", "pattern-changed", "type-changed", "map-closed", "field-undescribed"}
 # What is of interest one way only, or is no difference between the two as such.
 ONE_WAY = {
     "refused",

@@ -142,6 +142,12 @@ STATUS_ENABLED = kind(
     "/status ignore all else; metadata.generation counts changes of all but status.",
     remedy="Have the controller write to /status first, and grant it the right to; better in a new version.",
 )
+STATUS_ADDED = kind(
+    "status-added",
+    NOBODY,
+    why="Objects had no status so far, so that no write of one can be lost.",
+    remedy="Nothing; the controller writes to /status, and needs the right to.",
+)
 STATUS_DISABLED = kind(
     "status-disabled",
     breaks(_WRITERS),

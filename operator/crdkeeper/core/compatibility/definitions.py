@@ -1,6 +1,6 @@
 """Two decoded CRDs side by side, and what is compared of them as a whole: identity, names, conversion."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from crdkeeper.apiserver.definitions.rules.internalform import internal
 from crdkeeper.apiserver.definitions.versionorder import preferred
 from crdkeeper.apiserver.schema.fieldpath import Path, root
-from crdkeeper.apiserver.schema.props import Schema, equal
+from crdkeeper.apiserver.schema.props import PRESERVE, Schema, equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility.change import Change, Kind, Place
 from crdkeeper.core.compatibility.findings import Findings
@@ -97,10 +97,31 @@ class Definition:
         """The version that clients get who name none."""
         return preferred(self.served, lambda each: each.name)
 
+    def fields_beside(self, version: Version) -> frozenset[str]:
+        """The names of all fields that the other versions know, at any place."""
+        others = [each.schema for each in self.versions.values() if each is not version]
+        return frozenset().union(*(_names(each) for each in others if each is not None))
+
     @property
     def converts(self) -> bool:
         """Whether a webhook converts."""
         return self.converted or (self.spec.get("conversion") or {}).get("strategy") == "Webhook"
+
+
+def _names(schema: Schema) -> Iterator[str]:
+    pending = [schema]
+    while pending:
+        node = pending.pop()
+        properties = node.get("properties") or {}
+        yield from properties
+        inner = [*properties.values(), node.get("items"), node.get("additionalProperties")]
+        pending += (each for each in inner if isinstance(each, dict))
+
+
+def may_have(schema: Schema, name: str) -> bool:
+    """Whether objects of a schema can have a field at the top."""
+    open_ = schema.get(PRESERVE) or schema.get("additionalProperties")
+    return bool(open_) or name in (schema.get("properties") or {})
 
 
 @dataclass(frozen=True, slots=True)

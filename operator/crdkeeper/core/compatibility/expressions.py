@@ -1,8 +1,7 @@
-"""Compares the rules of x-kubernetes-validations by their text.
+"""Compares the rules of x-kubernetes-validations as parsed CEL.
 
-Which objects a rule accepts is not decided: a rule that is there twice is the same, one that came may
-refuse, one that went refuses nothing. A rule that says the same to users in other words of CEL is taken
-for a changed one.
+A rule that is there twice is the same, however it is laid out; one that went refuses nothing. One that came
+or changed may refuse, unless every object that was valid before satisfies it (see `rulemeaning`).
 """
 
 import re
@@ -12,6 +11,7 @@ from typing import Any
 from crdkeeper.apiserver.schema.props import VALIDATIONS
 from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.node import Node, Teller, cut, shown
+from crdkeeper.core.compatibility.rulemeaning import always_holds, meaning
 
 _Rule = Mapping[str, Any]
 _TRANSITION = re.compile(r"\boldSelf\b")
@@ -27,13 +27,20 @@ def compare_rules(node: Node, teller: Teller) -> None:
     _tell_reworded(old, new, node, teller)
     for before, after in _pairs(old, new):
         message = f"{_shown(before)} → {_shown(after)}"
-        teller.say(kinds.RULE_CHANGED, node, message, VALIDATIONS)
+        kind = kinds.RULE_SATISFIED if _satisfied(after, node, teller) else kinds.RULE_CHANGED
+        teller.say(kind, node, message, VALIDATIONS)
     for rule in old:
         teller.say(kinds.RULE_REMOVED, node, _shown(rule), VALIDATIONS)
     for rule in new:
         transition = _TRANSITION.search(_text(rule)) and not rule.get("optionalOldSelf")
         kind = kinds.TRANSITION_RULE_ADDED if transition else kinds.RULE_ADDED
+        if _satisfied(rule, node, teller):
+            kind = kinds.RULE_SATISFIED
         teller.say(kind, node, _shown(rule), VALIDATIONS)
+
+
+def _satisfied(rule: _Rule, node: Node, teller: Teller) -> bool:
+    return always_holds(_text(rule), node.old, node.new, teller.elsewhere)
 
 
 def _text(rule: _Rule) -> str:
@@ -47,13 +54,13 @@ def _shown(rule: _Rule) -> str:
     return f"{cut(_text(rule))} ({shown(message)})" if message else cut(_text(rule))
 
 
-def _key(rule: _Rule) -> tuple[str, bool]:
-    return _text(rule), bool(rule.get("optionalOldSelf"))
+def _key(rule: _Rule) -> tuple[Any, bool]:
+    return meaning(_text(rule)), bool(rule.get("optionalOldSelf"))
 
 
 def _tell_reworded(old: list[_Rule], new: list[_Rule], node: Node, teller: Teller) -> None:
     """Takes the rules out of both lists that both have."""
-    by_key: dict[tuple[str, bool], list[_Rule]] = {}
+    by_key: dict[tuple[Any, bool], list[_Rule]] = {}
     for rule in new:
         by_key.setdefault(_key(rule), []).append(rule)
     kept: list[_Rule] = []
@@ -63,7 +70,7 @@ def _tell_reworded(old: list[_Rule], new: list[_Rule], node: Node, teller: Telle
             kept.append(rule)
             continue
         match = same.pop(0)
-        if any(rule.get(each) != match.get(each) for each in _TEXTS):
+        if _text(rule) != _text(match) or any(rule.get(each) != match.get(each) for each in _TEXTS):
             teller.say(kinds.RULE_REWORDED, node, _shown(rule), VALIDATIONS)
     old[:] = kept
     left = {id(rule) for rules in by_key.values() for rule in rules}

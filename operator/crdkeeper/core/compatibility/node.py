@@ -1,7 +1,7 @@
 """One field in two schemas: where it is, and what is said of it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -110,8 +110,16 @@ Filter = Callable[[Audience], bool]
 class Teller:
     """Says changes of one version's schema."""
 
-    def __init__(self, version: str, findings: Findings, concerned: Filter = lambda _: True) -> None:
+    def __init__(
+        self,
+        version: str,
+        findings: Findings,
+        concerned: Filter = lambda _: True,
+        elsewhere: Collection[str] = (),
+    ) -> None:
         self.findings = findings
+        self.elsewhere = elsewhere
+        """Names of fields that objects may have though the version's old schema does not know them."""
         self._version = version
         self._concerned = concerned
 

@@ -283,6 +283,13 @@ RULE_ADDED = kind(
     remedy="Add it in a new version only; or write it so that an old value may stay (oldSelf), or warn "
     "first with a ValidatingAdmissionPolicy.",
 )
+RULE_SATISFIED = kind(
+    "rule-satisfied",
+    NOBODY,
+    why="No object that was valid before can break the rule: it restricts fields that are new, or repeats "
+    "what the schema requires already.",
+    remedy="Nothing.",
+)
 TRANSITION_RULE_ADDED = kind(
     "transition-rule-added",
     breaks(_WRITERS),

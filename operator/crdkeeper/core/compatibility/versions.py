@@ -10,7 +10,7 @@ from crdkeeper.apiserver.schema.props import equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility import schemakinds
 from crdkeeper.core.compatibility.change import Audience, Kind
-from crdkeeper.core.compatibility.definitions import Pair, Version
+from crdkeeper.core.compatibility.definitions import Pair, Version, may_have
 from crdkeeper.core.compatibility.node import Teller, from_to
 from crdkeeper.core.compatibility.schemas import compare_schemas
 
@@ -58,11 +58,13 @@ def _compare_version(old: Version, new: Version, pair: Pair) -> None:
     elif new.served and not old.served:
         at = new.path.child("served"), old.path.child("served")
         pair.say(kinds.VERSION_SERVED, "served: false → true", "served", *at, version=new.name)
+    beside = pair.old.fields_beside(old)
     if old.served and new.served:
         _compare_used(old, new, pair)
-        _compare_schemas(old, new, Teller(new.name, pair.findings), pair)
+        _compare_schemas(old, new, Teller(new.name, pair.findings, elsewhere=beside), pair)
     elif old.storage or new.storage:
-        _compare_schemas(old, new, Teller(new.name, pair.findings, _OF_THE_STORED.__contains__), pair)
+        teller = Teller(new.name, pair.findings, _OF_THE_STORED.__contains__, beside)
+        _compare_schemas(old, new, teller, pair)
 
 
 def _compare_used(old: Version, new: Version, pair: Pair) -> None:
@@ -80,7 +82,11 @@ def _compare_used(old: Version, new: Version, pair: Pair) -> None:
         say(kinds.DEPRECATION, ", ".join(messages), "deprecated")
     before, after = (each.value.get("subresources") or {} for each in (old, new))
     if "status" in after and "status" not in before:
-        say(kinds.STATUS_ENABLED, "the status subresource is there now", "subresources", "status")
+        known = (
+            old.schema is None or may_have(old.schema, "status") or "status" in pair.old.fields_beside(old)
+        )
+        kind = kinds.STATUS_ENABLED if known else kinds.STATUS_ADDED
+        say(kind, "the status subresource is there now", "subresources", "status")
     elif "status" in before and "status" not in after:
         say(kinds.STATUS_DISABLED, "the status subresource is gone", "subresources", "status")
     _compare_scale(before.get("scale"), after.get("scale"), say)

@@ -130,7 +130,17 @@ CASES: list[tuple[Json, Do, Told]] = [
     ),
     (TWO, first(deprecated=True, deprecationWarning="use v2"), [("deprecation", "deprecated", "")]),
     # beside the schema
-    (crd(), first(subresources=STATUS), [("status-enabled", "subresources.status", "W!")]),
+    (crd(), first(subresources=STATUS), [("status-added", "subresources.status", "")]),
+    (
+        crd(version(schema=obj(status=obj(a=STRING)))),
+        first(subresources=STATUS),
+        [("status-enabled", "subresources.status", "W!")],
+    ),
+    (
+        crd(version("v1", NARROW), version("v2", obj(status=obj(a=STRING)))),
+        first(subresources=STATUS),
+        [("status-enabled", "subresources.status", "W!")],
+    ),
     (
         crd(version(subresources=STATUS)),
         first(subresources={}),

@@ -156,6 +156,12 @@ CASES: list[tuple[Json, Json, list[tuple[str, str, str]]]] = [
         rules({"rule": "oldSelf.hasValue()", "optionalOldSelf": True}),
         [("rule-added", "W!S!", "W?")],
     ),
+    (
+        obj(),
+        {**obj(a=STRING), "x-kubernetes-validations": [{"rule": "!has(self.a) || self.a != ''"}]},
+        [("rule-satisfied", "", ""), ("field-added", "", "")],
+    ),
+    (rules(RULE), rules({**RULE, "rule": '(self!="")'}), [("rule-reworded", "", "")]),
     (STRING, text(anyOf=[{"minLength": 1}]), [("junctor-tightened", "W!S!", "W?")]),
     (
         text(anyOf=[{"minLength": 1}]),
