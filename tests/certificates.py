@@ -57,7 +57,8 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         names = [
-            x509.IPAddress(ip_address(each)) if each[0].isdigit() else x509.DNSName(each) for each in hosts
+            x509.IPAddress(ip_address(each)) if each[0].isdigit() or ":" in each else x509.DNSName(each)
+            for each in hosts
         ]
         unsigned = _builder(name, self._name, key.public_key(), begin, lifetime)
         if names:

@@ -27,6 +27,7 @@ from crdkeeper.controllers.storagemigration.controller import StorageMigrations
 from crdkeeper.controllers.versionconversion.beginning import run_conversions
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.handlers import operator_settings, register
+from crdkeeper.listening import listening
 from crdkeeper.supervision import TaskEnded, supervise
 
 _log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class Options:
     identity: str
     webhook: WebhookAddress
     """Where API servers reach `crdkeeper webhook`."""
-    host: str = "0.0.0.0"
+    host: str = ""
     port: int = 8080
     at_once: int = 4
     lease_name: str = "crdkeeper-operator"
@@ -273,7 +274,7 @@ async def _serve(options: Options, health: Health, metrics: Metrics) -> web.AppR
     )
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, options.host, options.port).start()
+    await web.SockSite(runner, listening(options.host, options.port)).start()
     return runner
 
 

@@ -70,6 +70,11 @@ def test_an_alert_looks_at_metrics_that_exist(alert: dict[str, Any]) -> None:
     assert set(re.findall(r"crdkeeper_\w+", alert["expr"])) <= exposed
 
 
+@pytest.mark.parametrize("part", ["operator", "webhook"])
+def test_services_have_the_families_of_the_cluster(part: str) -> None:
+    assert load(MANIFESTS / part / "service.yaml")["spec"]["ipFamilyPolicy"] == "PreferDualStack"
+
+
 @pytest.mark.parametrize(("part", "open_to_all"), [("operator", []), ("webhook", ["https"])])
 def test_only_conversions_can_be_reached_from_everywhere(part: str, open_to_all: list[str]) -> None:
     policy = load(MANIFESTS / part / "networkpolicy.yaml")["spec"]

@@ -52,7 +52,8 @@ class Options:
 
     certificate: Path
     key: Path
-    host: str = "0.0.0.0"
+    host: str = ""
+    """All addresses, as `listening` has it."""
     port: int = 9443
     probe_port: int = 8081
     max_bytes: int = 16 << 20
@@ -189,7 +190,7 @@ class Webhook:
         options = self._options
         await self._conversions.start(options.host, options.port, self._certificate.context)
         self._listening = True
-        _log.info("Listening on %s:%d.", options.host, options.port)
+        _log.info("Listening on %s.", self._conversions.address)
         await self._conversions.served()
 
     async def _follow_certificate(self) -> None:

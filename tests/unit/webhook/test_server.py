@@ -2,6 +2,7 @@
 
 import asyncio
 import resource
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -148,6 +149,32 @@ async def test_it_serves_on_while_changes_of_the_rules_may_be_missed(served: Ser
     served.rules.behind = (0.0, "")
     assert b"missed" not in await served.probe("/readyz")
     assert b"crdkeeper_conversion_rules_stale_seconds 0.0" in await served.probe("/metrics")
+
+
+async def test_it_serves_at_all_addresses(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    issued = AUTHORITY.issue()
+    (tmp_path / "tls.crt").write_bytes(issued.certificate)
+    (tmp_path / "tls.key").write_bytes(issued.key)
+    webhook = Webhook(
+        Options(tmp_path / "tls.crt", tmp_path / "tls.key", port=0, probe_port=0, drain_seconds=0.0), Files()
+    )
+    stop = asyncio.Event()
+    with caplog.at_level("INFO"):
+        running = asyncio.create_task(webhook.run(stop))
+
+        async def listens() -> bool:
+            return "Listening on" in caplog.text
+
+        await eventually(listens)
+    port = webhook._conversions.port
+    everywhere = socket.has_dualstack_ipv6()
+    assert f"Listening on {'[::]' if everywhere else '0.0.0.0'}:{port}." in caplog.text
+    for host in ("127.0.0.1", "::1")[: 1 + everywhere]:
+        for each in (port, webhook._probes.port):
+            _, writer = await asyncio.open_connection(host, each)
+            writer.close()
+    stop.set()
+    await asyncio.wait_for(running, 30)
 
 
 async def test_files_that_do_not_fit_together_leave_the_old_certificate_in_use(

@@ -2,12 +2,15 @@
 
 import signal
 from collections.abc import Callable, Coroutine
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
 from crdkeeper.cli.output.printing import Trouble
+
+_LAST_PORT: Final = 65535
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
@@ -27,11 +30,19 @@ def connection_options(command: _F) -> _F:
 
 
 def listen_address(text: str) -> tuple[str, int]:
-    """Host and port of --listen; all addresses without a host. Raises BadParameter."""
+    """Host and port of --listen; without a host an empty one, for all addresses. Raises BadParameter."""
     host, _, port = text.rpartition(":")
-    if not port.isdigit():
+    if not (port.isascii() and port.isdigit() and int(port[:6]) <= _LAST_PORT):
         raise click.BadParameter(f"{text!r} is not HOST:PORT", param_hint="--listen")
-    return host or "0.0.0.0", int(port)
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+        try:
+            IPv6Address(host)
+        except ValueError:
+            raise click.BadParameter(f"{host!r} is no IPv6 address", param_hint="--listen") from None
+    elif ":" in host or "[" in host:
+        raise click.BadParameter(f"{text!r} is not [IPV6]:PORT", param_hint="--listen")
+    return host, int(port)
 
 
 def run_async(work: Coroutine[Any, Any, _T]) -> _T:

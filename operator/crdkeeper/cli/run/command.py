@@ -16,7 +16,7 @@ from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.process import Options, run_operator
 
-_WEBHOOK_URL = re.compile(r"https://[^/:?#@]+(:\d{1,5})?")
+WEBHOOK_URL = re.compile(r"https://([^/:?#@\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 _FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
 
 
@@ -36,7 +36,7 @@ _FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
     help="Identity of the Lease holder. [default: hostname and a random suffix]",
 )
 @click.option(
-    "--listen", default="0.0.0.0:8080", show_default=True, help="Address of /healthz, /readyz and /metrics."
+    "--listen", default=":8080", show_default=True, help="Address of /healthz, /readyz and /metrics."
 )
 @click.option(
     "--max-migrations",
@@ -109,7 +109,7 @@ def run(
         raise click.UsageError(
             "--lease-duration must be greater than --renew-deadline, and that greater than --retry-period"
         )
-    if webhook_url is not None and not _WEBHOOK_URL.fullmatch(webhook_url):
+    if webhook_url is not None and not WEBHOOK_URL.fullmatch(webhook_url):
         raise click.BadParameter(f"{webhook_url!r} is not https://HOST:PORT", param_hint="--webhook-url")
     options = Options(
         Connection(kubeconfig, context),

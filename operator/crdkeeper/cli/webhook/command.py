@@ -39,9 +39,7 @@ from crdkeeper.webhook.server import DRAIN_SECONDS, Options, run_webhook
 @click.option(
     "--tls-private-key-file", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
 )
-@click.option(
-    "--listen", default="0.0.0.0:9443", show_default=True, help="Address of POST /convert/PLURAL.GROUP."
-)
+@click.option("--listen", default=":9443", show_default=True, help="Address of POST /convert/PLURAL.GROUP.")
 @click.option(
     "--probe-port", type=int, default=8081, show_default=True, help="Port of /healthz, /readyz, /metrics."
 )

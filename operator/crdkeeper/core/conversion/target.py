@@ -5,6 +5,7 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,7 +36,11 @@ class WebhookAddress:
     def names(self) -> tuple[str, ...]:
         """What the serving certificate must be for."""
         if self.url:
-            return (urlsplit(self.url).hostname or "",)
+            host = urlsplit(self.url).hostname or ""
+            try:
+                return (str(ip_address(host)),)  # as certificates have it: an IPv6 address has many forms
+            except ValueError:
+                return (host,)
         name = f"{self.service}.{self.namespace}.svc"
         return (name, f"{name}.cluster.local", f"{self.service}.{self.namespace}")
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from email.utils import formatdate
 from typing import Final, TypeVar
 
+from crdkeeper.listening import address_of, listening
 from crdkeeper.webhook.http.connection import Connection
 from crdkeeper.webhook.http.shedding import Room, gives_way
 from crdkeeper.webhook.http.types import Answer, Gate, Handler, Limits
@@ -84,8 +85,7 @@ class Http1Server:
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
         """Listen. Raises OSError if the port cannot be had."""
         self._tell_time()
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listener = listening(host, port, backlog=_BACKLOG)
         listener.setblocking(False)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
         self._listener = listener
@@ -94,9 +94,17 @@ class Http1Server:
     @property
     def port(self) -> int:
         """The port that `start` has taken: one of the system's choice for 0."""
+        return int(self._started().getsockname()[1])
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as HOST:PORT."""
+        return address_of(self._started())
+
+    def _started(self) -> socket.socket:
         if self._listener is None:
             raise RuntimeError("not started")
-        return int(self._listener.getsockname()[1])
+        return self._listener
 
     async def served(self) -> None:
         """Return only if it serves no more although nobody has called `stop`. Raises what it ended by."""

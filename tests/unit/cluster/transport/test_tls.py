@@ -3,6 +3,7 @@
 Each case goes all three ways that requests take: aiohttp's, the lean client's and Kopf's.
 """
 
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ import aiohttp
 import pytest
 import yaml
 from aiohttp import web
+from kubernetes.aio.config import incluster_config
 
 from crdkeeper.cluster.transport.connection import Connection
 from tests.certificates import Authority, Issued
@@ -83,6 +85,15 @@ every_way = pytest.mark.parametrize("ask", WAYS.values(), ids=WAYS)
 @asynccontextmanager
 async def connected(case: Case, directory: Path) -> AsyncIterator[Connection]:
     """A server with the certificate, and the connection that its kubeconfig describes."""
+    async with served(case, directory, "127.0.0.1") as port:
+        connection = Connection(_kubeconfig(directory, case, port))
+        await connection.load()
+        yield connection
+
+
+@asynccontextmanager
+async def served(case: Case, directory: Path, host: str) -> AsyncIterator[int]:
+    """The port of a server with the certificate."""
     names = directory / "tls.crt", directory / "tls.key"
     for name, content in zip(names, (case.served.certificate, case.served.key), strict=True):
         name.write_bytes(content)
@@ -92,11 +103,9 @@ async def connected(case: Case, directory: Path) -> AsyncIterator[Connection]:
     application.router.add_get("/version", _version)
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.0)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    await web.TCPSite(runner, host, 0, ssl_context=context).start()
     try:
-        connection = Connection(_kubeconfig(directory, case, runner.addresses[0][1]))
-        await connection.load()
-        yield connection
+        yield runner.addresses[0][1]
     finally:
         await runner.cleanup()
 
@@ -138,6 +147,27 @@ async def test_refused(case: Case, ask: Callable[[Connection], Awaitable[None]],
     async with connected(case, tmp_path) as connection:
         with pytest.raises((ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError)):
             await ask(connection)
+
+
+@every_way
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+async def test_a_pod_in_a_cluster_of_ipv6(
+    ask: Callable[[Connection], Awaitable[None]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case(ROOT.issue(["::1"]), ROOT.pem)
+    token, trusted = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("t")
+    trusted.write_bytes(case.trusted)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(trusted))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    async with served(case, tmp_path, "::1") as port:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "::1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(port))
+        connection = Connection()
+        await connection.load()
+        assert connection.host == f"https://[::1]:{port}"
+        await ask(connection)
 
 
 async def test_the_same_credentials_are_equal(tmp_path: Path) -> None:

@@ -20,6 +20,20 @@ SERVICE = WebhookAddress("crdkeeper-system", "crdkeeper-webhook")
 URL = WebhookAddress(url="https://127.0.0.1:9443")
 
 
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://127.0.0.1:9443", "127.0.0.1"),
+        ("https://[::1]:9443", "::1"),
+        ("https://[0:0:0:0::1]", "::1"),
+        ("https://Webhook.example.com", "webhook.example.com"),
+    ],
+)
+def test_a_certificate_has_the_host_of_a_url(url: str, name: str) -> None:
+    """In the form in which certificates are read, or it would be renewed for ever."""
+    assert WebhookAddress(url=url).names == (name,)
+
+
 def crd(conversion: Any) -> dict[str, Any]:
     spec = {"conversion": conversion} if conversion is not None else {}
     return {"metadata": {"name": NAME}, "spec": spec}
