@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from crdkeeper.cluster.client import Client
-from crdkeeper.cluster.connection import Connection
 
 from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.apiserver.schema.props import SCHEMA
 from crdkeeper.apiserver.schema.violation import Report
-from tests.cluster.celcompile.costly import COSTS
-from tests.cluster.celcompile.expressions import Nested, mutated
-from tests.cluster.celcompile.schemas import SELF
-from tests.cluster.celcompile.special import EXPRESSIONS, NAMES
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
+from tests.cluster.cel.compiling.costly import COSTS
+from tests.cluster.cel.compiling.expressions import Nested, mutated
+from tests.cluster.cel.compiling.schemas import SELF
+from tests.cluster.cel.compiling.special import EXPRESSIONS, NAMES
 from tests.cluster.harness.waiting import eventually
 from tests.cluster.objects.agreement import Cause, ask
 from tests.controlplane.cluster import Cluster
