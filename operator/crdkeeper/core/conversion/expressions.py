@@ -11,19 +11,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-from crdkeeper.apiserver.cel.program.instantiation import problem_of_program
-from crdkeeper.apiserver.cel.program.literals import problems_of_literals
-from crdkeeper.apiserver.cel.run.binding import converter
-from crdkeeper.apiserver.cel.run.budget import EXHAUSTED
-from crdkeeper.apiserver.cel.run.evaluate import Account, Program, compile_program
-from crdkeeper.apiserver.cel.syntax.messages import rendered
-from crdkeeper.apiserver.cel.syntax.names import escape
-from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError, Expr
-from crdkeeper.apiserver.cel.syntax.parser import parse
-from crdkeeper.apiserver.cel.types import types
-from crdkeeper.apiserver.cel.types.checker import Checked, Undecided, check
-from crdkeeper.apiserver.cel.types.declared import declare, embedded
-from crdkeeper.apiserver.cel.types.types import Type
+from crdkeeper.apiserver.cel.expressions import (
+    EXHAUSTED,
+    STRING,
+    Account,
+    BadExpression,
+    Program,
+    Type,
+    compile_expression,
+    converter,
+    declare,
+    embedded,
+    escape,
+)
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import FIRST, Steps, show
@@ -49,10 +49,6 @@ _TEXT: Final[Schema] = {"type": "string"}
 _account: ContextVar[Account | None] = ContextVar("account", default=None)
 
 
-class BadExpression(ValueError):
-    """An expression that does not compile, or does not fit the schemas; the text says why."""
-
-
 @contextmanager
 def limited() -> Iterator[None]:
     """All evaluations inside together may cost COST_LIMIT."""
@@ -73,14 +69,12 @@ def expression(
     function raises Unconvertible.
     """
     variables = _variables(source, steps, top=top)
-    tree, checked = _checked(text, variables)
-    problem = misfit(checked.types[tree], target)
+    # An object as a literal has fields of several types.
+    compiled = compile_expression(text, variables, mixed=True)
+    problem = misfit(compiled.type, target)
     if problem is not None:
         raise BadExpression(problem)
-    try:
-        program = compile_program(tree, checked.overloads, second=OBJECT)
-    except Indeterminate as error:
-        raise BadExpression(error.why) from None
+    program = compiled.program(second=OBJECT)
     whole = converter(source, root=top)
     own = converter(_schema_at(source, steps, top=top)) if steps is not None else None
     return _evaluation(program, where, whole, own, target)
@@ -120,7 +114,7 @@ def _variables(source: Schema, steps: Steps | None, *, top: bool) -> Mapping[str
         raise BadExpression("CEL has no type for the object")
     variables = {OBJECT: declared.type(OBJECT)}
     if steps is not None:
-        own = _type_at(variables[OBJECT], steps) if not _free(steps, top=top) else types.STRING
+        own = _type_at(variables[OBJECT], steps) if not _free(steps, top=top) else STRING
         if own is None:
             # Its parents have a type that hides it, such as an object whose fields nobody declared.
             schema = _schema_at(source, steps, top=top)
@@ -157,25 +151,3 @@ def _schema_at(schema: Schema, steps: Steps, *, top: bool) -> Schema:
         inner = "items" if step == FIRST else "additionalProperties"
         schema = properties[step] if step in properties else schema[inner]
     return schema
-
-
-def _checked(text: str, variables: Mapping[str, Type]) -> tuple[Expr, Checked]:
-    if not text.isascii() and text.encode(errors="replace").decode() != text:
-        raise BadExpression("holds half of a surrogate pair")
-    try:
-        tree = parse(text)
-        checked = check(tree, variables, stored=True)
-        # An object as a literal has fields of several types.
-        problems = checked.problems or problems_of_literals(tree, checked, mixed=True)
-        if problems:
-            raise BadExpression(rendered(text, problems))
-        problem = problem_of_program(tree, checked)
-    except CelSyntaxError as error:
-        raise BadExpression(rendered(text, error.problems)) from None
-    except (CelDepthError, Undecided) as error:
-        raise BadExpression(str(error)) from None
-    except RecursionError:
-        raise BadExpression("is nested too deep") from None
-    if problem is not None:
-        raise BadExpression(problem)
-    return tree, checked

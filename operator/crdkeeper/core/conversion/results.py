@@ -5,8 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from crdkeeper.apiserver.cel.run.bound import BoundList, BoundMap, UnseenData
-from crdkeeper.apiserver.cel.types.types import Type, unwrap_optional
+from crdkeeper.apiserver.cel.expressions import BoundList, BoundMap, Type, UnseenData, unwrap_optional
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.times import Duration, Timestamp
 from crdkeeper.apiserver.cel.values.unordered import Unordered

@@ -321,7 +321,8 @@ class Scope:
 
     def _add_expressions(self, rule: ConversionRule, where: str) -> None:
         # The engine is large, and few conversions need it.
-        from crdkeeper.core.conversion.expressions import BadExpression, expression
+        from crdkeeper.apiserver.cel.expressions import BadExpression
+        from crdkeeper.core.conversion.expressions import expression
 
         if rule.cel is None:
             return

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.conversion.expressions import BadExpression, expression
+from crdkeeper.apiserver.cel.expressions import BadExpression
+from crdkeeper.core.conversion.expressions import expression
 from crdkeeper.core.conversion.keptaside import PREFIX
 from crdkeeper.core.conversion.values import Unconvertible
 from tests.unit.core.conversion.samples import (

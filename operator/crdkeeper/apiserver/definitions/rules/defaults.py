@@ -6,7 +6,7 @@ As ValidateDefaults and PruneDefaults in k8s.io/apiextensions-apiserver/pkg/apis
 from dataclasses import replace
 from typing import Any
 
-from crdkeeper.apiserver.cel.run.budget import OBJECT_LIMIT, Account
+from crdkeeper.apiserver.cel.expressions import OBJECT_LIMIT, Account
 from crdkeeper.apiserver.objects.effort import limited
 from crdkeeper.apiserver.objects.godecode import metadata_error
 from crdkeeper.apiserver.objects.jsonvalue import received, same

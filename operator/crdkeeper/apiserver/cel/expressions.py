@@ -1,0 +1,93 @@
+"""The way in for whoever has expressions of his own, and for values on their way in and out of CEL.
+
+`compile_expression` checks an expression by the types of its variables and makes a program of it. The types
+come from schemas (`declare`), values are bound to them (`converter`), and an `Account` bounds what
+evaluations cost. The rules of x-kubernetes-validations have a way in of their own: `compilation`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from crdkeeper.apiserver.cel.program.instantiation import problem_of_program
+from crdkeeper.apiserver.cel.program.literals import problems_of_literals
+from crdkeeper.apiserver.cel.run.binding import converter
+from crdkeeper.apiserver.cel.run.bound import BoundList, BoundMap, UnseenData
+from crdkeeper.apiserver.cel.run.budget import EXHAUSTED, OBJECT_LIMIT
+from crdkeeper.apiserver.cel.run.evaluate import Account, Program, compile_program
+from crdkeeper.apiserver.cel.syntax.messages import rendered
+from crdkeeper.apiserver.cel.syntax.names import escape
+from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError, Expr
+from crdkeeper.apiserver.cel.syntax.parser import parse
+from crdkeeper.apiserver.cel.types.checker import Checked, Undecided, check
+from crdkeeper.apiserver.cel.types.declared import declare, embedded
+from crdkeeper.apiserver.cel.types.types import STRING, Type, unwrap_optional
+from crdkeeper.apiserver.cel.values.values import Indeterminate
+
+__all__ = [
+    "EXHAUSTED",
+    "OBJECT_LIMIT",
+    "STRING",
+    "Account",
+    "BadExpression",
+    "BoundList",
+    "BoundMap",
+    "CompiledExpression",
+    "Program",
+    "Type",
+    "UnseenData",
+    "compile_expression",
+    "compile_program",
+    "converter",
+    "declare",
+    "embedded",
+    "escape",
+    "unwrap_optional",
+]
+
+
+class BadExpression(ValueError):
+    """An expression that does not compile, or does not fit the schemas; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledExpression:
+    """An expression that compiles."""
+
+    type: Type
+    """Of its values."""
+    _tree: Expr
+    _checked: Checked
+
+    def program(self, second: str | None = None) -> Program:
+        """What evaluates it; `second` names a variable beside `self`. Raises BadExpression."""
+        try:
+            return compile_program(self._tree, self._checked.overloads, second=second or "oldSelf")
+        except Indeterminate as error:
+            raise BadExpression(error.why) from None
+
+
+def compile_expression(
+    text: str, variables: Mapping[str, Type], *, mixed: bool = False
+) -> CompiledExpression:
+    """An expression over variables of these types, by the newest functions. Raises BadExpression.
+
+    `mixed` allows lists and maps as literals whose elements are of several types.
+    """
+    if not text.isascii() and text.encode(errors="replace").decode() != text:
+        raise BadExpression("holds half of a surrogate pair")
+    try:
+        tree = parse(text)
+        checked = check(tree, variables, stored=True)
+        problems = checked.problems or problems_of_literals(tree, checked, mixed=mixed)
+        if problems:
+            raise BadExpression(rendered(text, problems))
+        problem = problem_of_program(tree, checked)
+    except CelSyntaxError as error:
+        raise BadExpression(rendered(text, error.problems)) from None
+    except (CelDepthError, Undecided) as error:
+        raise BadExpression(str(error)) from None
+    except RecursionError:
+        raise BadExpression("is nested too deep") from None
+    if problem is not None:
+        raise BadExpression(problem)
+    return CompiledExpression(checked.types[tree], tree, checked)
