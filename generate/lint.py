@@ -2,7 +2,8 @@
 
 from crdkeeper.apiserver.schema.rules import all_rules
 from crdkeeper.cli.output.printing import print_page
-from crdkeeper.core.lint.registry import Convention, Severity, all_conventions
+from crdkeeper.core.lint.registry import Convention, all_conventions
+from crdkeeper.core.lint.severity import Severity
 
 _BEGINNING = """\
 <!-- Made by `python -m generate.lint > docs/lint.md`; do not edit. -->

@@ -146,7 +146,7 @@ async def _create(
 def _found(index: int) -> set[str]:
     decoded = decode(DEFINITIONS[index], Report())
     assert decoded is not None
-    return {each.convention.id for each in check_conventions(decoded, DEFINITIONS[index])}
+    return {each.rule.id for each in check_conventions(decoded, DEFINITIONS[index])}
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def _sized(description: str) -> Json:
 def _is_too_big(crd: Mapping[str, Any]) -> bool:
     decoded = decode(crd, Report())
     assert decoded is not None
-    return "apply-size" in {each.convention.id for each in check_conventions(decoded, crd)}
+    return "apply-size" in {each.rule.id for each in check_conventions(decoded, crd)}
 
 
 @pytest.mark.parametrize("annotations", [{}, {"note": "x" * 1000}])

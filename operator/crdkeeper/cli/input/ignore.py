@@ -1,4 +1,4 @@
-"""Findings that an author has looked at and lets be: comments at the line, and an annotation on the CRD.
+"""Findings that an author has looked at and lets be: comments at the line.
 
     size: # crdkeeper:ignore=duration-unit seconds since the first version
     # crdkeeper:ignore=list-of-named,field-name the names are another system's
@@ -8,14 +8,12 @@ A comment is about the field whose line it stands on or above. Each must give a 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import yaml
 
 from crdkeeper.cli.input.yamldocument import Position
-from crdkeeper.core.lint.annotation import ANNOTATION, is_meant, parse
 from crdkeeper.core.lint.registry import known_ids
 
 MARK = "crdkeeper:ignore"
@@ -32,29 +30,21 @@ class Suppression:
     id: str
     reason: str
     position: Position
-    line: int = 0
-    """The line that a comment is about; 0 for one of the annotation."""
-    fields: re.Pattern[str] | None = None
-    """What an annotation is about."""
+    line: int
+    """The line that it is about."""
     used: bool = False
     refused: bool = False
     """Whether what it is about is an error of the API server's, which nobody can ignore."""
 
-    def covers(self, field: str, lines: Iterable[int]) -> bool:
-        """Whether a finding at that field or those lines is meant."""
-        if self.fields is None:
-            return self.line in lines
-        return is_meant(self.fields, field)
-
 
 @dataclass(slots=True)
 class Suppressions:
-    """Those of a file or of a CRD, by id, and what could not be understood of them."""
+    """Those of a file, by id, and what could not be understood of them."""
 
     by_id: dict[str, list[Suppression]] = field(default_factory=dict)
     faults: list[tuple[Position, str]] = field(default_factory=list)
 
-    def add(self, ids: Iterable[str], reason: str, position: Position, **about: Any) -> None:
+    def add(self, ids: Iterable[str], reason: str, position: Position, line: int) -> None:
         """Takes one up, or the fault in it."""
         known = known_ids()
         for id in ids:
@@ -63,11 +53,11 @@ class Suppressions:
             elif not reason:
                 self.faults.append((position, f"{id} is ignored, but no reason is given"))
             else:
-                self.by_id.setdefault(id, []).append(Suppression(id, reason, position, **about))
+                self.by_id.setdefault(id, []).append(Suppression(id, reason, position, line))
 
-    def find(self, id: str, field: str, lines: Iterable[int]) -> Suppression | None:
-        """The one that covers a finding."""
-        return next((each for each in self.by_id.get(id, ()) if each.covers(field, lines)), None)
+    def find(self, id: str, lines: Collection[int]) -> Suppression | None:
+        """The one that is about a finding at one of these lines."""
+        return next((each for each in self.by_id.get(id, ()) if each.line in lines), None)
 
     @property
     def unused(self) -> list[Suppression]:
@@ -94,7 +84,7 @@ def of_comments(text: str) -> Suppressions:
             continue
         about = row if lines[row][:column].strip() else _next(lines, row)
         ids = [each.strip() for each in parts["ids"].split(",")]
-        found.add(ids, (parts["reason"] or "").strip(), position, line=about + 1)
+        found.add(ids, (parts["reason"] or "").strip(), position, about + 1)
     return found
 
 
@@ -120,15 +110,4 @@ def _scalars(text: str) -> list[tuple[_Mark, _Mark]]:
     except yaml.YAMLError:
         # Whoever reads the file says so.
         pass
-    return found
-
-
-def of_annotation(metadata: Mapping[str, Any], position: Position) -> Suppressions:
-    """Those in the annotation of a CRD."""
-    found = Suppressions()
-    lines, bad = parse(metadata)
-    for each in lines:
-        found.add([each.id], each.reason, position, fields=each.fields)
-    for line in bad:
-        found.faults.append((position, f"{ANNOTATION}: {line!r} is not in the form <id> <field>: <reason>"))
     return found

@@ -1,53 +1,16 @@
-"""Checks one CRD for `crdkeeper lint`: the API server's rules, the conventions, and what is to be ignored."""
+"""Checks one CRD for `crdkeeper lint`: its findings with their lines, by configuration and comments."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
-
-from crdkeeper.apiserver.definitions.create import check_creation, decode
 from crdkeeper.apiserver.schema import rules
-from crdkeeper.apiserver.schema.fieldpath import Path, Step
-from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.cli.input.files import Definition
-from crdkeeper.cli.input.ignore import Suppressions, of_annotation
+from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.config import Configuration
-from crdkeeper.cli.lint.findings import Finding, Ignored, Result, Severity
+from crdkeeper.cli.lint.findings import Finding, Ignored, Result
 from crdkeeper.core.lint import registry
-from crdkeeper.core.lint.annotation import ANNOTATION
-from crdkeeper.core.lint.check import check_conventions
+from crdkeeper.core.lint.annotation import unused
 from crdkeeper.core.lint.found import Found
-
-
-@dataclass(frozen=True, slots=True)
-class _Server:
-    """Something that the API server's rules say, at its path."""
-
-    path: Path
-
-    @property
-    def field(self) -> str:
-        return str(self.path)
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        return self.path.steps
-
-    @property
-    def owner(self) -> tuple[Step, ...]:
-        return self.path.steps
-
-
-@dataclass(frozen=True, slots=True)
-class _Raw:
-    """A finding before the configuration and the suppressions are applied."""
-
-    severity: Severity
-    rule: rules.Rule
-    message: str
-    where: _Server | Found
-    final: bool = False
-    """Whether it is the API server's, and so not to be argued with."""
+from crdkeeper.core.lint.linter import lint
+from crdkeeper.core.lint.severity import Severity
 
 
 def check_definition(
@@ -59,26 +22,21 @@ def check_definition(
 ) -> None:
     """Adds what is to be said of one CRD; `everything` shows also what is only info."""
     result.checked += 1
-    value = definition.value
-    metadata = value.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    name = str(metadata.get("name") or "")
-    marked = of_annotation(metadata, definition.find(("metadata", "annotations", ANNOTATION)))
-    sources = (definition.comments, marked)
+    metadata = definition.value.get("metadata")
+    name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
     shown_all = everything or configuration.all
-    for raw in _findings(definition):
-        severity = _configured(raw, configuration)
-        ignored = _ignored(raw, definition, sources)
-        if severity is None or (severity is Severity.INFO and not _is_shown(raw, configuration, shown_all)):
-            result.hidden += severity is not None and ignored is None
+    for found in lint(definition.value, live=not definition.is_manifest):
+        severity = _configured(found, configuration)
+        ignored = _ignored(found, definition)
+        if severity is None or (severity is Severity.INFO and not _is_shown(found, configuration, shown_all)):
+            result.hidden += severity is not None and not ignored
             continue
-        at = definition.find(raw.where.steps)
-        finding = Finding(definition.file, at, severity, raw.rule, name, raw.where.field, raw.message)
-        if ignored is not None:
+        at = definition.find(found.steps)
+        finding = Finding(definition.file, at, severity, found.rule, name, found.field, found.message)
+        if ignored:
             result.ignored.append(Ignored(finding, ignored))
         else:
             result.findings.append(finding)
-    report_suppressions(marked, definition.file, name, configuration, result)
     duplicates, definition.document.duplicates = definition.document.duplicates, []
     for key, position in duplicates:
         message = f'key "{key}" is already set in the mapping'
@@ -88,76 +46,40 @@ def check_definition(
 
 
 def report_suppressions(
-    suppressions: Suppressions, file: str, name: str, configuration: Configuration, result: Result
+    suppressions: Suppressions, file: str, configuration: Configuration, result: Result
 ) -> None:
-    """Adds what is wrong with suppressions, once all findings that they are about are known."""
+    """Adds what is wrong with a file's comments, once all findings that they are about are known."""
 
     def add(convention: registry.Convention, position: Position, message: str) -> None:
-        severity = configuration.severities.get(convention.id, Severity(convention.severity))
+        severity = configuration.severities.get(convention.id, convention.severity)
         if severity is not None:
-            result.findings.append(Finding(file, position, severity, convention, name, "", message))
+            result.findings.append(Finding(file, position, severity, convention, "", "", message))
 
     for position, message in suppressions.faults:
         add(registry.IGNORE_INVALID, position, message)
     for each in suppressions.unused:
-        why = "the API server refuses it anyway" if each.refused else "there is no such finding here"
-        add(registry.IGNORE_UNUSED, each.position, f"{each.id} is ignored, but {why}")
+        add(registry.IGNORE_UNUSED, each.position, unused(each.id, refused=each.refused))
 
 
-def _findings(definition: Definition) -> Iterator[_Raw]:
-    document = definition.value if definition.is_manifest else _as_written(definition.value)
-    report = check_creation(document)
-    for violation in report.violations:
-        at = _Server(violation.path)
-        yield _Raw(Severity.ERROR, violation.rule, violation.message, at, final=True)
-    for warning in report.warnings:
-        yield _Raw(Severity.WARNING, warning.rule, warning.message, _Server(warning.path))
-    for left in report.unchecked:
-        yield _Raw(Severity.UNCHECKED, left.rule, left.reason, _Server(left.path), final=True)
-    crd = decode(document, Report())
-    if crd is None:
-        return
-    for found in check_conventions(crd, definition.value if definition.is_manifest else None):
-        yield _Raw(Severity(found.severity), found.convention, found.message, found)
+def _configured(found: Found, configuration: Configuration) -> Severity | None:
+    if found.final:
+        return found.severity
+    return configuration.severities.get(found.rule.id, found.severity)
 
 
-_SERVERS_OWN = frozenset(
-    (
-        *("uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields"),
-        *("finalizers", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"),
-    )
-)
+def _is_shown(found: Found, configuration: Configuration, everything: bool) -> bool:
+    return everything or configuration.severities.get(found.rule.id) is Severity.INFO
 
 
-def _as_written(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A CRD of a cluster without what the API server has added."""
-    metadata = value.get("metadata") or {}
-    written = {key: each for key, each in metadata.items() if key not in _SERVERS_OWN}
-    return {**{key: each for key, each in value.items() if key != "status"}, "metadata": written}
-
-
-def _configured(raw: _Raw, configuration: Configuration) -> Severity | None:
-    if raw.final:
-        return raw.severity
-    return configuration.severities.get(raw.rule.id, raw.severity)
-
-
-def _is_shown(raw: _Raw, configuration: Configuration, everything: bool) -> bool:
-    return everything or configuration.severities.get(raw.rule.id) is Severity.INFO
-
-
-def _ignored(raw: _Raw, definition: Definition, sources: tuple[Suppressions, ...]) -> str | None:
-    """The reason why a finding is to be ignored, if it is."""
-    for source in sources:
-        if raw.rule.id not in source.by_id:
-            continue
-        lines = {definition.find(raw.where.steps).line, definition.find(raw.where.owner).line}
-        found = source.find(raw.rule.id, raw.where.field, lines)
-        if found is None:
-            continue
-        if raw.final:
-            found.refused = True
-            continue
-        found.used = True
-        return found.reason
-    return None
+def _ignored(found: Found, definition: Definition) -> str:
+    """The reason why a finding is to be ignored; empty if it is not."""
+    comments = definition.comments
+    if found.rule.id in comments.by_id:
+        lines = {definition.find(found.steps).line, definition.find(found.owner).line}
+        comment = comments.find(found.rule.id, lines)
+        if comment is not None and found.final:
+            comment.refused = True
+        elif comment is not None:
+            comment.used = True
+            return comment.reason
+    return found.ignored

@@ -7,12 +7,13 @@ from typing import Any
 
 from crdkeeper.cli.input.files import Definition
 from crdkeeper.cli.input.yamldocument import Document, Position
-from crdkeeper.cli.lint.findings import Finding, Severity
+from crdkeeper.cli.lint.findings import Finding
 from crdkeeper.cluster.resources.definitions import get_definition_object, list_definition_objects
 from crdkeeper.cluster.resources.discovery import list_resources
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.lint.registry import SERVER_CONDITION
+from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.resourcenames import suggest
 
 _API_VERSION, _KIND = "apiextensions.k8s.io/v1", "CustomResourceDefinition"

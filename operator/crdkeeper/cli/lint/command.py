@@ -9,12 +9,12 @@ import click
 from crdkeeper.cli.input.files import STDIN, SUFFIXES
 from crdkeeper.cli.input.options import connection_options
 from crdkeeper.cli.lint.config import BadConfiguration, Configurations
-from crdkeeper.cli.lint.findings import Severity
 from crdkeeper.cli.lint.jsonoutput import print_json
 from crdkeeper.cli.lint.run import Run
 from crdkeeper.cli.lint.sarifoutput import print_sarif
 from crdkeeper.cli.lint.textoutput import print_text
 from crdkeeper.cli.output.printing import Trouble, line, lines_of
+from crdkeeper.core.lint.severity import Severity
 
 _FINDINGS, _UNREADABLE = 1, 2
 _PRINTERS = {"text": print_text, "json": print_json, "sarif": print_sarif}

@@ -19,8 +19,8 @@ from typing import Any
 
 from crdkeeper.cli.input.files import CONFIGURATION
 from crdkeeper.cli.input.yamldocument import Document, Unreadable, documents
-from crdkeeper.cli.lint.findings import Severity
 from crdkeeper.core.lint.registry import known_ids
+from crdkeeper.core.lint.severity import Severity
 
 MAX_BYTES = 1 << 20
 _OFF = "off"

@@ -12,7 +12,7 @@ from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.cli.input.files import Definition
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.config import Configurations
-from crdkeeper.cli.lint.findings import Finding, Severity
+from crdkeeper.cli.lint.findings import Finding
 from crdkeeper.core.lint.registry import NAMES_CONFLICT
 
 
@@ -68,7 +68,7 @@ def conflicts(claimed: Iterable[Claim], configurations: Configurations) -> Itera
         if earlier.definition == claim.definition:
             continue
         configuration = configurations.of_name(claim.file)
-        severity = configuration.severities.get(NAMES_CONFLICT.id, Severity(NAMES_CONFLICT.severity))
+        severity = configuration.severities.get(NAMES_CONFLICT.id, NAMES_CONFLICT.severity)
         if severity is not None:
             message = (
                 f"{claim.name} is already used by {earlier.definition} ({earlier.file or 'in the cluster'})"

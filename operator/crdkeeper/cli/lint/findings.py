@@ -2,28 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.cli.input.files import Failed, Skipped
 from crdkeeper.cli.input.yamldocument import Position
-
-
-class Severity(StrEnum):
-    """How much a finding matters, in the order of weight."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    INFO = "info"
-    """A matter of taste: shown on request."""
-    UNCHECKED = "unchecked"
-    """Only the API server can tell."""
-
-    @property
-    def rank(self) -> int:
-        """0 for the heaviest."""
-        return list(Severity).index(self)
+from crdkeeper.core.lint.severity import Severity
 
 
 @dataclass(frozen=True, slots=True)

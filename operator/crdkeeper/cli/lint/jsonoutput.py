@@ -2,8 +2,9 @@
 
 from collections import Counter
 
-from crdkeeper.cli.lint.findings import Result, Severity
+from crdkeeper.cli.lint.findings import Result
 from crdkeeper.cli.output import printing
+from crdkeeper.core.lint.severity import Severity
 
 
 def print_json(result: Result) -> None:

@@ -78,7 +78,7 @@ class Run:
     def _finish(self, *, alone: bool = True) -> None:
         """What can only be said at the end; `alone`: no API server has looked at the names."""
         for file, comments in self._comments.values():
-            report_suppressions(comments, file, "", self._configurations.of_name(file), self.result)
+            report_suppressions(comments, file, self._configurations.of_name(file), self.result)
         if alone:
             self.result.findings.extend(conflicts(self._claims, self._configurations))
         self.result.findings.sort(

@@ -6,9 +6,10 @@ https://docs.github.com/en/code-security/code-scanning/integrating-with-code-sca
 
 from typing import Any
 
-from crdkeeper.cli.lint.findings import Finding, Group, Ignored, Result, Severity
+from crdkeeper.cli.lint.findings import Finding, Group, Ignored, Result
 from crdkeeper.cli.output.printing import print_json
 from crdkeeper.cli.sarif import document, location
+from crdkeeper.core.lint.severity import Severity
 
 _DOCUMENTATION = "docs/lint.md"
 _LEVELS = {

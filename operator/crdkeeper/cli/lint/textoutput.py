@@ -2,8 +2,9 @@
 
 from collections import Counter
 
-from crdkeeper.cli.lint.findings import Result, Severity
+from crdkeeper.cli.lint.findings import Result
 from crdkeeper.cli.output.printing import line
+from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.text import count
 
 _SHOWN = 400

@@ -8,9 +8,10 @@ from crdkeeper.apiserver.definitions.fields import DEFINITION
 from crdkeeper.apiserver.schema.decoding import ABSENT
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.violation import Report
-from crdkeeper.core.diagnosis.findings import Findings, collect, lint
+from crdkeeper.core.diagnosis.findings import Findings, collect, rows
 from crdkeeper.core.diagnosis.structure import Structure, structure
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources, declared_subresources
+from crdkeeper.core.lint.linter import lint
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ def assess(crd: Mapping[str, Any]) -> Assessment:
         return Assessment(
             structure=structure(known),
             subresources=declared_subresources(crd),
-            findings=collect(lint(crd, known)),
+            findings=collect(rows(lint(crd, live=True))),
         )
     except RecursionError:
         return unassessed("the schemas are nested too deeply to be checked here")

@@ -8,15 +8,13 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
-from crdkeeper.api.definitionreport import FINDINGS_SHOWN, SEVERITIES, Finding, FindingCounts, Severity
-from crdkeeper.apiserver.definitions.create import check_creation
-from crdkeeper.core.lint import registry
-from crdkeeper.core.lint.annotation import ignored_by
-from crdkeeper.core.lint.check import check_conventions
+from crdkeeper.api.definitionreport import FINDINGS_SHOWN, SEVERITIES, Finding, FindingCounts
+from crdkeeper.api.definitionreport import Severity as ReportSeverity
+from crdkeeper.core.lint.found import Found
+from crdkeeper.core.lint.severity import Severity
 
 _PATH_LIMIT = 512
 _MESSAGE_LIMIT = 512
@@ -37,7 +35,7 @@ class Findings:
         """The worst findings, in the order of severity and then as they were found."""
         if not self.packed:
             return []
-        unpacked: list[Found] = orjson.loads(zlib.decompress(self.packed))
+        unpacked: list[Row] = orjson.loads(zlib.decompress(self.packed))
         return [
             Finding.model_construct(severity=severity, id=id, path=path, message=message)
             for severity, id, path, message in unpacked
@@ -55,11 +53,11 @@ class Findings:
         )
 
 
-Found = tuple[Severity, str, str, str]
+Row = tuple[ReportSeverity, str, str, str]
 """Severity, id, path and message."""
 
 
-def collect(found: Iterable[Found]) -> Findings:
+def collect(found: Iterable[Row]) -> Findings:
     """Count all, and keep the worst; notes are only counted."""
     everything = list(found)
     counts = Counter(each[0] for each in everything)
@@ -79,48 +77,18 @@ def collect(found: Iterable[Found]) -> Findings:
     )
 
 
-def lint(crd: Mapping[str, Any], decoded: Mapping[str, Any]) -> Iterator[Found]:
-    """What the API server would say if the CRD were created now, and what breaks the conventions.
-
-    `decoded` is the CRD as the server decodes it. Raises RecursionError if it is nested too deeply.
-    """
-    ignored = ignored_by(crd["metadata"])
-    report = check_creation(_as_authored(crd))
-    for violation in report.violations:
-        yield "Refused", violation.rule.id, str(violation.path), violation.message
-    for warning in report.warnings:
-        yield "Warning", warning.rule.id, str(warning.path), warning.message
-    for left in report.unchecked:
-        yield "Unchecked", left.rule.id, str(left.path), left.reason
-    for found in check_conventions(decoded):
-        if not ignored(found.convention.id, found.field):
-            yield _SEVERITIES[found.severity], found.convention.id, found.field, found.message
+def rows(found: Iterable[Found]) -> Iterator[Row]:
+    """What a report shows of the linter's findings: those that the author has not ignored."""
+    for each in found:
+        if not each.ignored:
+            refused = each.final and each.severity is Severity.ERROR
+            severity = "Refused" if refused else _SEVERITIES[each.severity]
+            yield severity, each.rule.id, each.field, each.message
 
 
-_SEVERITIES: Mapping[registry.Severity, Severity] = {
-    registry.Severity.ERROR: "Error",
-    registry.Severity.WARNING: "Warning",
-    registry.Severity.INFO: "Note",
+_SEVERITIES: Mapping[Severity, ReportSeverity] = {
+    Severity.ERROR: "Error",
+    Severity.WARNING: "Warning",
+    Severity.INFO: "Note",
+    Severity.UNCHECKED: "Unchecked",
 }
-
-
-_SET_BY_SERVER = frozenset(
-    (
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "managedFields",
-        "selfLink",
-        "ownerReferences",
-        "finalizers",
-    )
-)
-
-
-def _as_authored(crd: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The CRD without what the API server and controllers have added: that is in no manifest."""
-    metadata = {key: value for key, value in crd["metadata"].items() if key not in _SET_BY_SERVER}
-    return {**{key: value for key, value in crd.items() if key != "status"}, "metadata": metadata}

@@ -9,9 +9,15 @@ out.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
+
+from crdkeeper.apiserver.schema.fieldpath import root
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.found import AtPath, Found
+from crdkeeper.core.lint.registry import Convention, known_ids
 
 ANNOTATION = "lint.crdkeeper.dev/ignore"
 _LINE = re.compile(r"(?P<id>\S+)\s+(?P<field>\S+?):\s+(?P<reason>\S.*)")
@@ -26,13 +32,8 @@ class Line:
     reason: str
 
     def covers(self, field: str) -> bool:
-        """Whether a finding at that field is meant."""
-        return is_meant(self.fields, field)
-
-
-def is_meant(fields: re.Pattern[str], field: str) -> bool:
-    """Whether a field of a finding is among those, be it with its version or without."""
-    return bool(fields.fullmatch(field) or fields.fullmatch(field.partition(":")[2]))
+        """Whether a finding at that field is meant, be it named with its version or without."""
+        return bool(self.fields.fullmatch(field) or self.fields.fullmatch(field.partition(":")[2]))
 
 
 def parse(metadata: Mapping[str, Any]) -> tuple[list[Line], list[str]]:
@@ -53,10 +54,52 @@ def parse(metadata: Mapping[str, Any]) -> tuple[list[Line], list[str]]:
     return lines, bad
 
 
-def ignored_by(metadata: Mapping[str, Any]) -> Callable[[str, str], bool]:
-    """Whether a finding of that id at that field is to be ignored, by the metadata of a CRD.
+def apply_annotation(metadata: Mapping[str, Any], found: Iterable[Found]) -> list[Found]:
+    """The findings, those marked that the annotation names; and what is wrong with the annotation itself."""
+    lines, bad = parse(metadata)
+    at = AtPath(root("metadata").child("annotations").key(ANNOTATION))
+    marked = list(found)
+    faults: list[Found] = []
 
-    A line that is not understood counts for nothing here; `crdkeeper lint` tells of it.
-    """
-    lines, _ = parse(metadata)
-    return lambda id, field: any(each.id == id and each.covers(field) for each in lines)
+    def add(convention: Convention, message: str) -> None:
+        faults.append(Found(convention, at, (), message, convention.severity))
+
+    by_id: dict[str, list[_Use]] = {}
+    known = known_ids() if lines else frozenset()
+    for line in lines:
+        if line.id in known:
+            by_id.setdefault(line.id, []).append(_Use(line))
+        else:
+            add(registry.IGNORE_INVALID, f"there is no rule {line.id!r}")
+    for text in bad:
+        add(registry.IGNORE_INVALID, f"{ANNOTATION}: {text!r} is not in the form <id> <field>: <reason>")
+    for number, each in enumerate(marked):
+        uses = by_id.get(each.rule.id, ())
+        use = next((use for use in uses if use.line.covers(each.field)), None)
+        if use is None:
+            continue
+        if each.final:
+            use.refused = True
+        else:
+            use.found = True
+            marked[number] = replace(each, ignored=use.line.reason)
+    for use in chain.from_iterable(by_id.values()):
+        if not use.found:
+            add(registry.IGNORE_UNUSED, unused(use.line.id, refused=use.refused))
+    return marked + faults
+
+
+@dataclass(slots=True)
+class _Use:
+    """Whether a line of the annotation was needed."""
+
+    line: Line
+    found: bool = False
+    refused: bool = False
+    """Whether what it names is for the API server to decide."""
+
+
+def unused(id: str, *, refused: bool) -> str:
+    """What is said of a suppression that no finding needs."""
+    why = "the API server refuses it anyway" if refused else "there is no such finding here"
+    return f"{id} is ignored, but {why}"

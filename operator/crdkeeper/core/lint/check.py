@@ -1,10 +1,9 @@
 """All conventions, applied to one CRD that the API server would accept, or nearly so."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from crdkeeper.apiserver.schema.props import VALIDATIONS
-from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.checkeddefinition import CheckedDefinition, CheckedVersion
 from crdkeeper.core.lint.columns import check_columns
 from crdkeeper.core.lint.conversion import check_conversion
 from crdkeeper.core.lint.expressions import check_rules
@@ -23,10 +22,26 @@ from crdkeeper.core.lint.scalars import (
 )
 from crdkeeper.core.lint.scale import check_scale
 from crdkeeper.core.lint.size import check_size
-from crdkeeper.core.lint.status import check_status
+from crdkeeper.core.lint.status import check_status, check_status_in_manifest
 from crdkeeper.core.lint.versions import check_versions
 
-_BY_TYPE = {
+OF_DEFINITION: tuple[Callable[[CheckedDefinition, Findings], None], ...] = (
+    check_names,
+    check_versions,
+    check_conversion,
+    check_status_in_manifest,
+    check_size,
+)
+"""Checks of a CRD as a whole. These and the others are made, and their findings listed, in this order."""
+
+OF_VERSION: tuple[Callable[[CheckedVersion, Findings], None], ...] = (
+    check_columns,
+    check_status,
+    check_scale,
+)
+"""Checks of a version that is served or stored."""
+
+OF_TYPE: Mapping[str, Callable[[Place, Findings], None]] = {
     "object": check_object,
     "array": check_array,
     "string": check_string,
@@ -34,6 +49,23 @@ _BY_TYPE = {
     "number": check_number,
     "boolean": check_boolean,
 }
+"""Checks of the nodes of a schema that have this type."""
+
+
+def _check_type(place: Place, found: Findings) -> None:
+    check = OF_TYPE.get(place.schema.get("type") or "")
+    if check is not None:
+        check(place, found)
+
+
+OF_NODE: tuple[Callable[[Place, Findings], None], ...] = (
+    check_field,
+    check_keywords,
+    check_publishing,
+    _check_type,
+    check_rules,
+)
+"""Checks of each node of a schema."""
 
 
 def check_conventions(crd: Mapping[str, Any], manifest: Mapping[str, Any] | None = None) -> list[Found]:
@@ -42,36 +74,19 @@ def check_conventions(crd: Mapping[str, Any], manifest: Mapping[str, Any] | None
     `manifest` is what an author writes and users apply; none for a CRD that was read from a cluster.
     """
     found = Findings()
-    metadata, spec = crd.get("metadata") or {}, crd.get("spec") or {}
-    check_names(spec, found)
-    versions = spec.get("versions") or ()
-    check_versions(versions, found)
-    check_conversion(metadata, spec, found, live=manifest is None)
-    if manifest is not None:
-        if manifest.get("status"):
-            found.add(registry.STATUS_IN_MANIFEST, "status", ("status",), "the manifest has a status")
-        check_size(manifest, found)
-    for i, version in enumerate(versions):
+    definition = CheckedDefinition(crd, manifest)
+    for check in OF_DEFINITION:
+        check(definition, found)
+    for i, version in enumerate(definition.versions):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         # A version that is not served is no one's to use; it goes as it is.
         if not isinstance(schema, dict) or not (version.get("served") or version.get("storage")):
             continue
         root = root_place(version.get("name") or str(i), i, schema)
-        check_columns(version, root, found)
-        check_status(version, root, found)
-        check_scale(version, root, found, unpruned=bool(spec.get("preserveUnknownFields")))
+        checked = CheckedVersion(version, root, unpruned=bool(definition.spec.get("preserveUnknownFields")))
+        for check_version in OF_VERSION:
+            check_version(checked, found)
         for place in walk(root):
-            _check_node(place, found)
+            for check_node in OF_NODE:
+                check_node(place, found)
     return found.items
-
-
-def _check_node(place: Place, found: Findings) -> None:
-    schema = place.schema
-    check_field(place, found)
-    check_keywords(place, found)
-    check_publishing(place, found)
-    check = _BY_TYPE.get(schema.get("type") or "")
-    if check is not None:
-        check(place, found)
-    if VALIDATIONS in schema:
-        check_rules(place, found)

@@ -10,6 +10,7 @@ from typing import Any
 from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.apiserver.schema.props import INT_OR_STRING, PRESERVE
 from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.checkeddefinition import CheckedVersion
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.jsonpath import Lead, Target, follow
 from crdkeeper.core.lint.place import Place
@@ -24,9 +25,10 @@ _SHOWN = {
 _AGE = ".metadata.creationTimestamp"
 
 
-def check_columns(version: Mapping[str, Any], root: Place, found: Findings) -> None:
+def check_columns(version: CheckedVersion, found: Findings) -> None:
     """Reports on the columns of one version."""
-    columns = version.get("additionalPrinterColumns") or ()
+    root = version.root
+    columns = version.declared.get("additionalPrinterColumns") or ()
     at: tuple[Step, ...] = (*root.steps[:3], "additionalPrinterColumns")
     for i, column in enumerate(columns):
         _check_column(_Column(column, f"{root.text}additionalPrinterColumns[{i}]", (*at, i)), root, found)

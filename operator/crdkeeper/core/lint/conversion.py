@@ -7,27 +7,25 @@ from typing import Any
 
 from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE
 from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import Place, root_place
-from crdkeeper.core.lint.registry import Severity
+from crdkeeper.core.lint.severity import Severity
 
 _INJECTED = ("cert-manager.io/inject-ca-from", "cert-manager.io/inject-apiserver-ca", "inject-cabundle")
 _ROOT_ONLY = frozenset(("apiVersion", "kind", "metadata"))
 
 
-def check_conversion(
-    metadata: Mapping[str, Any], spec: Mapping[str, Any], found: Findings, *, live: bool
-) -> None:
-    """Reports fields that one version has and another lacks, and a webhook that cannot be trusted.
-
-    `live`: nobody will put anything in.
-    """
-    conversion = spec.get("conversion") or {}
+def check_conversion(definition: CheckedDefinition, found: Findings) -> None:
+    """Reports fields that one version has and another lacks, and a webhook that cannot be trusted."""
+    conversion = definition.spec.get("conversion") or {}
+    # Into a CRD of a cluster nobody will put anything any more.
+    live = definition.manifest is None
     if conversion.get("strategy", "None") == "None":
-        _check_none(spec.get("versions") or (), found, final=live or bool(conversion))
+        _check_none(definition.versions, found, final=live or bool(conversion))
         return
     client = (conversion.get("webhook") or {}).get("clientConfig") or {}
-    annotations = metadata.get("annotations") or {}
+    annotations = definition.metadata.get("annotations") or {}
     injected = any(key.startswith(_INJECTED[:2]) or key.endswith(_INJECTED[2]) for key in annotations)
     if "service" in client and not client.get("caBundle") and (live or not injected):
         steps = ("spec", "conversion", "webhook", "clientConfig")

@@ -1,4 +1,4 @@
-"""What a check says: which convention, where, and what of it.
+"""What a check says: which rule, where, and what of it.
 
 A CRD may have a hundred thousand fields with something to say of each, of which most is never shown. So where
 that is, is put together only when somebody asks.
@@ -7,8 +7,10 @@ that is, is put together only when somebody asks.
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from crdkeeper.apiserver.schema.fieldpath import Step
-from crdkeeper.core.lint.registry import Convention, Severity
+from crdkeeper.apiserver.schema.fieldpath import Path, Step
+from crdkeeper.apiserver.schema.rules import Rule
+from crdkeeper.core.lint.registry import Convention
+from crdkeeper.core.lint.severity import Severity
 
 Steps = tuple[Step, ...]
 
@@ -34,15 +36,37 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
+class AtPath:
+    """A place as the API server names it."""
+
+    path: Path
+
+    @property
+    def field(self) -> str:
+        """The place, in the server's notation."""
+        return str(self.path)
+
+    @property
+    def steps(self) -> Steps:
+        """The keys and indexes that lead there from the top of the CRD."""
+        return self.path.steps
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """One finding."""
 
-    convention: Convention
+    rule: Rule
+    """The API server's, or a convention."""
     where: Where
     below: Steps
     """What leads from there to the keyword that is wrong."""
     message: str
     severity: Severity
+    final: bool = False
+    """Whether it is for the API server to decide, so that nobody can ignore it."""
+    ignored: str = ""
+    """The reason why the author has it ignored, by the annotation; empty if it counts."""
 
     @property
     def field(self) -> str:

@@ -6,17 +6,18 @@ from typing import Any
 
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.builtin_names import LONG_NAMES, SHORT_NAMES
+from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
 from crdkeeper.core.lint.found import Findings, Steps
 
 _KIND = re.compile("[A-Z][A-Za-z0-9]*")
 _AT: Steps = ("spec", "names")
 
 
-def check_names(spec: Mapping[str, Any], found: Findings) -> None:
+def check_names(definition: CheckedDefinition, found: Findings) -> None:
     """Reports on kind, plural, singular, listKind, short names and categories."""
-    names = spec.get("names") or {}
+    names = definition.spec.get("names") or {}
     _check_derived(names, found)
-    group = spec.get("group", "")
+    group = definition.spec.get("group", "")
     for i, short in enumerate(names.get("shortNames") or ()):
         taken = SHORT_NAMES.get(short) or LONG_NAMES.get(short)
         if taken and "." in group:

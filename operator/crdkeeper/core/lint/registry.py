@@ -8,20 +8,9 @@ the others are traps that the API server sets by accepting what can't work.
 # Long because it is one table.
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from crdkeeper.apiserver.schema.rules import Rule, all_rules
-
-
-class Severity(StrEnum):
-    """How much a finding matters."""
-
-    ERROR = "error"
-    """The API server accepts it, and it cannot work."""
-    WARNING = "warning"
-    """Somebody will stumble over it."""
-    INFO = "info"
-    """A matter of taste, or of what the author knows better: shown on request."""
+from crdkeeper.core.lint.severity import Severity
 
 
 @dataclass(frozen=True, slots=True)

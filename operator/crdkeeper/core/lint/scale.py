@@ -1,22 +1,20 @@
 """The scale subresource: whether its paths lead to what autoscalers read and write there."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from crdkeeper.apiserver.schema.scalepaths import SCALE_TYPES, Spot, scale_path_problems
 from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.checkeddefinition import CheckedVersion
 from crdkeeper.core.lint.found import Findings
-from crdkeeper.core.lint.place import Place
 
 
-def check_scale(version: Mapping[str, Any], root: Place, found: Findings, *, unpruned: bool) -> None:
-    """Reports on the scale subresource of one version; `unpruned` where fields are kept undeclared."""
-    scale = (version.get("subresources") or {}).get("scale")
+def check_scale(version: CheckedVersion, found: Findings) -> None:
+    """Reports on the scale subresource of one version."""
+    root = version.root
+    scale = (version.declared.get("subresources") or {}).get("scale")
     if not isinstance(scale, dict):
         return
     at = (*root.steps[:3], "subresources", "scale")
     field = f"{root.text}subresources.scale"
-    for each in scale_path_problems(scale, Spot(root.schema, unpruned)):
+    for each in scale_path_problems(scale, Spot(root.schema, version.unpruned)):
         if each.declared:
             message = f"{each.path} must be of type {SCALE_TYPES[each.key]}, but is {each.instead}"
         else:

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import Place, root_place
 
@@ -18,8 +19,11 @@ _REQUEST = 1536 << 10
 _NEAR = 0.8
 
 
-def check_size(crd: Mapping[str, Any], found: Findings) -> None:
+def check_size(definition: CheckedDefinition, found: Findings) -> None:
     """Reports a CRD that kubectl apply cannot annotate, or that etcd soon cannot store."""
+    crd = definition.manifest
+    if crd is None:
+        return
     size = _size({key: value for key, value in crd.items() if key != "status"})
     if size > _NEAR * _REQUEST:
         message = f"is {_kib(size)} as JSON: {size / _REQUEST:.0%} of what etcd takes"

@@ -1,11 +1,9 @@
 """The status subresource and what is in status."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.apiserver.schema.props import LIST_MAP_KEYS, LIST_TYPE, PRESERVE
 from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.checkeddefinition import CheckedDefinition, CheckedVersion
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import Place
 
@@ -13,9 +11,16 @@ _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "obse
 _REQUIRED = frozenset(("type", "status"))
 
 
-def check_status(version: Mapping[str, Any], root: Place, found: Findings) -> None:
+def check_status_in_manifest(definition: CheckedDefinition, found: Findings) -> None:
+    """Reports a status in what an author writes."""
+    if definition.manifest is not None and definition.manifest.get("status"):
+        found.add(registry.STATUS_IN_MANIFEST, "status", ("status",), "the manifest has a status")
+
+
+def check_status(version: CheckedVersion, found: Findings) -> None:
     """Reports on the status of one version."""
-    has_subresource = "status" in (version.get("subresources") or {})
+    root = version.root
+    has_subresource = "status" in (version.declared.get("subresources") or {})
     status = root.child("status")
     if status is None:
         if has_subresource and not root.schema.get(PRESERVE):

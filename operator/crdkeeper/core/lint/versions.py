@@ -5,13 +5,15 @@ from typing import Any
 
 from crdkeeper.apiserver.definitions.versionorder import preferred, priority
 from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
 from crdkeeper.core.lint.found import Findings, Steps
 
 Version = Mapping[str, Any]
 
 
-def check_versions(versions: Sequence[Version], found: Findings) -> None:
+def check_versions(definition: CheckedDefinition, found: Findings) -> None:
     """Reports on each version beside the others."""
+    versions = definition.versions
     for i, version in enumerate(versions):
         name = version.get("name") or ""
         if name and priority(name) is None:

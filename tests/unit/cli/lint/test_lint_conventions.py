@@ -333,6 +333,15 @@ def test_a_bad_annotation_is_a_finding_at_its_place(line: str, said: str) -> Non
     assert f"-:{line_of(text, 'lint.crdkeeper.dev/ignore')}:5: " in result.stdout
 
 
+def test_a_finding_that_a_comment_and_the_annotation_ignore() -> None:
+    text = annotated("duration-text .spec.timeout: Ours.").replace(
+        "              timeout:", "              timeout: # crdkeeper:ignore=duration-text Old."
+    )
+    found = document("-", stdin=text)
+    assert [(each["id"], each["reason"]) for each in found["ignored"]][:1] == [("duration-text", "Old.")]
+    assert "ignore-unused" not in {each["id"] for each in found["findings"]}
+
+
 def test_names_that_two_claim(tmp_path: Path) -> None:
     other = GOOD.replace("widgets.example.com", "gadgets.example.com").replace(
         "plural: widgets", "plural: gadgets"

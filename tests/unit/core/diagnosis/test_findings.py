@@ -3,24 +3,21 @@
 from typing import Any
 
 from crdkeeper.api.definitionreport import FINDINGS_SHOWN, Severity
-from crdkeeper.apiserver.definitions.create import decode
-from crdkeeper.apiserver.schema.violation import Report
-from crdkeeper.core.diagnosis.findings import Findings, Found, collect, lint
+from crdkeeper.core.diagnosis.findings import Findings, Row, collect, rows
 from crdkeeper.core.lint.annotation import ANNOTATION
+from crdkeeper.core.lint.linter import lint
 from tests.unit.core.diagnosis.builders import live_crd
 
 PLAIN = {"type": "object", "properties": {"spec": {"type": "object", "description": "Nothing yet."}}}
 
 
-def found(severity: Severity, number: int) -> list[Found]:
+def found(severity: Severity, number: int) -> list[Row]:
     return [(severity, "rule", f"spec.f{i}", "Required value") for i in range(number)]
 
 
-def found_in(crd: dict[str, Any]) -> list[Found]:
+def found_in(crd: dict[str, Any]) -> list[Row]:
     """What is found, without matters of taste."""
-    decoded = decode(crd, Report())
-    assert decoded is not None
-    return [each for each in lint(crd, decoded) if each[0] != "Note"]
+    return [each for each in rows(lint(crd, live=True)) if each[0] != "Note"]
 
 
 def test_nothing_found_takes_no_room() -> None:
@@ -64,7 +61,7 @@ def test_long_texts_are_cut() -> None:
 
 
 def test_findings_are_kept_small() -> None:
-    many: list[Found] = [
+    many: list[Row] = [
         ("Warning", "rule", f"spec.versions[0].schema.properties[f{i}]", "Say what it is.") for i in range(50)
     ]
     assert len(collect(many).packed) < 1024
@@ -90,7 +87,15 @@ def test_an_error_of_the_linter_is_found() -> None:
 def test_conventions_are_part_of_it_unless_the_author_has_them_ignored() -> None:
     said = found_in(live_crd())
     assert {each[1] for each in said} == {"open-schema"}
-    lines = "nonsense\nopen-schema v*:: it embeds objects of other kinds"
+    lines = "open-schema v*:: it embeds objects of other kinds"
     assert found_in(live_crd(annotations={ANNOTATION: lines})) == []
     lines = "open-schema v1:: it embeds objects of other kinds"
     assert [each[2] for each in found_in(live_crd(annotations={ANNOTATION: lines}))] == ["v2:"]
+
+
+def test_what_is_wrong_with_the_annotation_is_found_as_by_the_command_line() -> None:
+    lines = "nonsense\nopen-schema v*:: it embeds objects of other kinds\nboolean *: Two states."
+    assert [each[:3] for each in found_in(live_crd(annotations={ANNOTATION: lines}))] == [
+        ("Error", "ignore-invalid", f"metadata.annotations[{ANNOTATION}]"),
+        ("Warning", "ignore-unused", f"metadata.annotations[{ANNOTATION}]"),
+    ]

@@ -107,4 +107,4 @@ def check(crd: Json, *, live: bool = False) -> list[Found]:
 
 def ids(crd: Json) -> list[str]:
     """The ids of all findings."""
-    return [each.convention.id for each in check(crd)]
+    return [each.rule.id for each in check(crd)]

@@ -1,8 +1,22 @@
-"""Findings that the annotation of a CRD has ignored."""
+"""Findings that the annotation of a CRD has ignored, and what is wrong with the annotation itself."""
+
+from typing import Any
 
 import pytest
 
-from crdkeeper.core.lint.annotation import ANNOTATION, ignored_by, parse
+from crdkeeper.apiserver.schema import rules
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.annotation import ANNOTATION, apply_annotation, parse
+from crdkeeper.core.lint.found import Found, Spot
+from crdkeeper.core.lint.severity import Severity
+
+ON = Found(registry.BOOLEAN, Spot("v1:.spec.on", ()), (), "is a boolean", Severity.INFO)
+REFUSED = Found(rules.SCOPE, Spot("spec.scope", ()), (), "Required value", Severity.ERROR, final=True)
+AT = f"metadata.annotations[{ANNOTATION}]"
+
+
+def metadata(text: str) -> dict[str, Any]:
+    return {"annotations": {ANNOTATION: text}}
 
 
 @pytest.mark.parametrize(
@@ -20,8 +34,9 @@ from crdkeeper.core.lint.annotation import ANNOTATION, ignored_by, parse
     ],
 )
 def test_a_line(line: str, ignored: bool) -> None:
-    metadata = {"annotations": {ANNOTATION: f"\n  {line}\n"}}
-    assert ignored_by(metadata)("boolean", "v1:.spec.on") is ignored
+    first, *faults = apply_annotation(metadata(f"\n  {line}\n"), [ON])
+    assert first.ignored == ("Two states." if ignored else "")
+    assert bool(faults) is not ignored
 
 
 @pytest.mark.parametrize(
@@ -29,10 +44,39 @@ def test_a_line(line: str, ignored: bool) -> None:
 )
 def test_none(metadata: dict[str, object]) -> None:
     assert parse(metadata) == ([], [])
-    assert not ignored_by(metadata)("boolean", "v1:.spec.on")
+    assert apply_annotation(metadata, [ON]) == [ON]
 
 
 def test_what_is_not_understood() -> None:
-    lines, bad = parse({"annotations": {ANNOTATION: "boolean .spec.on\n\nfloat .spec.x: Fine."}})
+    lines, bad = parse(metadata("boolean .spec.on\n\nfloat .spec.x: Fine."))
     assert [each.id for each in lines] == ["float"]
     assert bad == ["boolean .spec.on"]
+
+
+@pytest.mark.parametrize(
+    ("line", "convention", "message"),
+    [
+        (
+            "boolean .spec.on",
+            registry.IGNORE_INVALID,
+            f"{ANNOTATION}: 'boolean .spec.on' is not in the form <id> <field>: <reason>",
+        ),
+        ("spelling .spec.on: Ours.", registry.IGNORE_INVALID, "there is no rule 'spelling'"),
+        (
+            "float .spec.on: Ours.",
+            registry.IGNORE_UNUSED,
+            "float is ignored, but there is no such finding here",
+        ),
+        (
+            "scope spec.scope: Ours.",
+            registry.IGNORE_UNUSED,
+            "scope is ignored, but the API server refuses it anyway",
+        ),
+    ],
+)
+def test_what_is_wrong_with_it_is_a_finding(line: str, convention: registry.Convention, message: str) -> None:
+    *found, fault = apply_annotation(metadata(line), [ON, REFUSED])
+    assert found == [ON, REFUSED]
+    assert (fault.rule, fault.field, fault.message) == (convention, AT, message)
+    assert fault.severity is convention.severity
+    assert fault.steps == ("metadata", "annotations", ANNOTATION)

@@ -244,7 +244,7 @@ def test_a_live_definition_is_no_manifest() -> None:
 
 def test_in_a_cluster_nobody_will_set_what_is_missing() -> None:
     (found,) = check(converted(WEBHOOK, **{"cert-manager.io/inject-ca-from": "a/b"}), live=True)
-    assert (found.convention.id, found.severity.value) == ("conversion-ca", "warning")
+    assert (found.rule.id, found.severity.value) == ("conversion-ca", "warning")
     newer = {"schema": {"openAPIV3Schema": schema({"newer": TEXT})}}
     assert {each.severity.value for each in check(two(NARROW, newer), live=True)} == {"warning"}
     assert {each.severity.value for each in check(two(NARROW, newer))} == {"info"}
@@ -291,7 +291,7 @@ def test_what_is_lost_deeper(inner: str) -> None:
         return schema({"x": {"type": "array" if inner == "items" else "object", inner: item}})
 
     found = check(two(of(outer("a", "b")), of(outer("a"))))
-    fields = [each.field for each in found if each.convention.id == "conversion-loss"]
+    fields = [each.field for each in found if each.rule.id == "conversion-loss"]
     assert fields == [f"v1beta1:.spec.x{'[*]' if inner == 'items' else '.*'}.b"]
 
 
@@ -323,5 +323,5 @@ def test_the_size_tells_where_it_comes_from() -> None:
     text = {"type": "string", "maxLength": 9, "description": "<" * 100}
     broad = {"type": "object", "description": "Much.", "properties": {f"field{i}": text for i in range(450)}}
     crd = definition(version(schema({"broad": {"type": "array", "maxItems": 2, "items": broad, **OPEN}})))
-    (found,) = [each for each in check(crd) if each.convention.id == "apply-size"]
+    (found,) = [each for each in check(crd) if each.rule.id == "apply-size"]
     assert found.message.endswith("; v1alpha1:.spec.broad alone has 99%")

@@ -192,12 +192,12 @@ OTHER_NAMES = {"field-name": "drainNodes", "duration-unit": "timeoutSeconds"}
 
 @pytest.mark.parametrize(("id", "name", "bad", "good"), FIELDS)
 def test_a_field(id: str, name: str, bad: dict[str, Any], good: dict[str, Any]) -> None:
-    findings = [each for each in check(definition(version(schema({name: bad})))) if each.convention.id == id]
+    findings = [each for each in check(definition(version(schema({name: bad})))) if each.rule.id == id]
     assert findings, "the breach is not found"
     assert all(each.field.startswith(f"v1alpha1:.spec.{name}") for each in findings)
     assert all(each.owner == each.steps[: len(each.owner)] for each in findings)
     kept = check(definition(version(schema({OTHER_NAMES.get(id, name): good}))))
-    assert id not in {each.convention.id for each in kept}
+    assert id not in {each.rule.id for each in kept}
 
 
 def rule(text: str, **fields: Any) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def rule(text: str, **fields: Any) -> dict[str, Any]:
 )
 def test_immutable_bypass(field: dict[str, Any], spec_keywords: dict[str, Any], expected: int) -> None:
     content = schema({"x": {**TEXT, **field}}, spec_keywords=spec_keywords)
-    found = [each for each in check(definition(version(content))) if each.convention.id == "immutable-bypass"]
+    found = [each for each in check(definition(version(content))) if each.rule.id == "immutable-bypass"]
     assert len(found) == expected
 
 
@@ -241,17 +241,17 @@ def test_what_a_controller_writes_need_not_be_guarded(name: str) -> None:
     area = name.partition(".")[0]
     fields = {"timeout": TEXT, "adminPassword": TEXT, "on": {"type": "boolean", **D}, "ttl": NUMBER}
     found = check(definition(version(schema(**{area: fields}))))
-    assert {each.convention.id for each in found} == (
+    assert {each.rule.id for each in found} == (
         set() if area == "status" else {"duration-text", "secret-text", "boolean", "duration-unit"}
     )
 
 
 def test_an_empty_template_metadata_is_said_once() -> None:
     template = {**OBJECT, "properties": {"metadata": OBJECT, "spec": NAMED}}
-    found = {each.convention.id for each in check(definition(version(schema({"x": template}))))}
+    found = {each.rule.id for each in check(definition(version(schema({"x": template}))))}
     assert "empty-object" not in found
     alone = {**OBJECT, "properties": {"metadata": OBJECT}}
-    found = {each.convention.id for each in check(definition(version(schema({"x": alone}))))}
+    found = {each.rule.id for each in check(definition(version(schema({"x": alone}))))}
     assert found == {"empty-object"}
 
 
@@ -263,13 +263,13 @@ def test_what_every_object_has_may_be_required() -> None:
         bare = schema({"x": field}, required=required)
         for name in required:
             del bare["properties"][name]
-        found = [each.convention.id for each in check(definition(version(bare)))]
+        found = [each.rule.id for each in check(definition(version(bare)))]
         assert found.count("required-undefined") == expected
 
 
 def test_a_root_without_properties_is_free_to_be() -> None:
     bare = version({"type": "object", "description": "Nothing."}, subresources=None)
-    found = {each.convention.id for each in check(definition({**bare, "additionalPrinterColumns": []}))}
+    found = {each.rule.id for each in check(definition({**bare, "additionalPrinterColumns": []}))}
     assert found == set()
 
 
@@ -297,7 +297,7 @@ def test_the_types_of_kubernetes_are_not_the_authors_fault(borrowed: dict[str, A
 def test_conditions_have_a_finding_of_their_own() -> None:
     bare = {key: value for key, value in CONDITIONS.items() if not key.startswith("x-")}
     found = check(definition(version(schema(status={"conditions": bare}))))
-    assert [each.convention.id for each in found] == ["conditions-list"]
+    assert [each.rule.id for each in found] == ["conditions-list"]
 
 
 @pytest.mark.parametrize("key", ["properties", "items", "additionalProperties"])
@@ -310,4 +310,4 @@ def test_a_deep_schema_is_walked_through(key: str) -> None:
             "additionalProperties": {"type": "object", "additionalProperties": below},
         }[key]
     found = check(definition(version(schema({"x": below}))))
-    assert "boolean" in {each.convention.id for each in found}
+    assert "boolean" in {each.rule.id for each in found}

@@ -1,0 +1,47 @@
+"""The CRD that is checked: as the API server decodes it, as its author wrote it, and its versions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crdkeeper.core.lint.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDefinition:
+    """One CRD."""
+
+    crd: Mapping[str, Any]
+    """As the API server decodes it."""
+    manifest: Mapping[str, Any] | None
+    """What an author writes and users apply; none for a CRD that was read from a cluster."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Empty where it is missing."""
+        found: Mapping[str, Any] = self.crd.get("metadata") or {}
+        return found
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """Empty where it is missing."""
+        found: Mapping[str, Any] = self.crd.get("spec") or {}
+        return found
+
+    @property
+    def versions(self) -> Sequence[Mapping[str, Any]]:
+        """Those of spec.versions."""
+        found: Sequence[Mapping[str, Any]] = self.spec.get("versions") or ()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedVersion:
+    """One version of it that is served or stored."""
+
+    declared: Mapping[str, Any]
+    """Its entry in spec.versions."""
+    root: Place
+    """Of its schema."""
+    unpruned: bool
+    """Whether fields are kept undeclared: with the preserveUnknownFields of the v1beta1 days."""

@@ -1,0 +1,52 @@
+"""All findings of one CRD: what the API server says of it, the conventions, and what its author has ignored.
+
+The one entry point, for reports on the CRDs of a cluster as for `crdkeeper lint`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from crdkeeper.apiserver.definitions.create import check_creation, decode
+from crdkeeper.apiserver.schema.violation import Report
+from crdkeeper.core.lint.annotation import apply_annotation
+from crdkeeper.core.lint.check import check_conventions
+from crdkeeper.core.lint.found import AtPath, Found
+from crdkeeper.core.lint.severity import Severity
+
+_SET_BY_SERVER = frozenset(
+    (
+        *("uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields"),
+        *("finalizers", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"),
+    )
+)
+
+
+def lint(crd: Mapping[str, Any], *, live: bool = False) -> list[Found]:
+    """What the API server would say if the CRD were created now, and what breaks the conventions.
+
+    `live`: it was read from a cluster. What the API server and controllers add to it is in no manifest,
+    and left out. Raises RecursionError if the CRD is nested too deeply to be decoded.
+    """
+    authored = _as_authored(crd) if live else crd
+    found = list(_of_the_server(authored))
+    decoded = decode(authored, Report())
+    if decoded is not None:
+        found += check_conventions(decoded, None if live else crd)
+    metadata = authored.get("metadata")
+    return apply_annotation(metadata if isinstance(metadata, dict) else {}, found)
+
+
+def _of_the_server(authored: Mapping[str, Any]) -> Iterator[Found]:
+    report = check_creation(authored)
+    for violation in report.violations:
+        at = AtPath(violation.path)
+        yield Found(violation.rule, at, (), violation.message, Severity.ERROR, final=True)
+    for warning in report.warnings:
+        yield Found(warning.rule, AtPath(warning.path), (), warning.message, Severity.WARNING)
+    for left in report.unchecked:
+        yield Found(left.rule, AtPath(left.path), (), left.reason, Severity.UNCHECKED, final=True)
+
+
+def _as_authored(crd: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = {key: each for key, each in (crd.get("metadata") or {}).items() if key not in _SET_BY_SERVER}
+    return {**{key: each for key, each in crd.items() if key != "status"}, "metadata": metadata}
