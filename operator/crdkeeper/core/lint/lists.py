@@ -20,7 +20,7 @@ def check_array(place: Place, found: Findings) -> None:
         else:
             place.report(found, registry.LIST_TYPE, "has no x-kubernetes-list-type")
     if schema.get(LIST_TYPE) == "set" and isinstance(items, dict) and items.get("type") in _COMPOSED:
-        place.report(found, registry.SET_ITEMS, f"is a set of items of type {items['type']}", LIST_TYPE)
+        place.report(found, registry.SET_OF_OBJECTS, f"is a set of items of type {items['type']}", LIST_TYPE)
     if "maxItems" not in schema:
         place.report(found, registry.UNBOUNDED, "has no maxItems")
 

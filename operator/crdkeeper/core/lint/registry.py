@@ -251,8 +251,8 @@ OPEN_SCHEMA = _warning(
     "A misspelt field is stored and ignored instead of being refused or warned of.",
     "Define the fields, and preserve unknown ones only where content is free.",
 )
-SET_ITEMS = _warning(
-    "set-items",
+SET_OF_OBJECTS = _warning(
+    "set-of-objects",
     "Server-side apply and CEL rules do not support sets of objects or arrays; from Kubernetes 1.37 "
     "on the API server warns of them.",
     "Use x-kubernetes-list-type: map with keys, or atomic.",

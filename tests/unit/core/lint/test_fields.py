@@ -49,7 +49,7 @@ FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("openapi-v2", "x", {**NAMED, "nullable": True}, NAMED),
     (
-        "set-items",
+        "set-of-objects",
         "x",
         {"type": "array", "x-kubernetes-list-type": "set", "items": OBJECT, "maxItems": 3, **D},
         {"type": "array", "x-kubernetes-list-type": "set", "items": TEXT, "maxItems": 3, **D},
