@@ -36,7 +36,7 @@ not write reports, its log says so, and they stay as they are.
 
 ## Ready
 
-True if no other condition needs a person. Else it is False, or Unknown where all that is wrong is not known
+True if no other condition needs attention. Else it is False, or Unknown where all that is wrong is not known
 yet, and its reason is that of the first condition below that is to blame; the message names the others. A
 reason with a ✓ leaves Ready True.
 """

@@ -89,7 +89,7 @@ class Health:
             return False, self.broken
         silent = time.monotonic() - self.lease.contacted_at
         if silent > _OUT_OF_CONTACT_SECONDS:
-            return False, f"no answer from the API server for {silent:.0f} s"
+            return False, f"no response from the API server for {silent:.0f} s"
         if not self.leading:
             return True, "standby"
         return not self.waiting_for, f"waiting for {self.waiting_for}" if self.waiting_for else "leading"
@@ -155,7 +155,7 @@ async def _lead(
         if lost:
             holding.result()
     except LeaseLost as error:
-        _log.error("Leadership is lost, exiting: %s", error)
+        _log.error("Lost leadership, exiting: %s", error)
         return 1
     except TaskEnded as error:
         _log.error("A task ended, exiting for a fresh start: %s", error, exc_info=error.__cause__)

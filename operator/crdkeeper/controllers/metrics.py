@@ -27,19 +27,19 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.objects = Counter(
             "crdkeeper_migration_objects",
-            "Objects that migrations dealt with by a write.",
+            "Objects that migrations tried to write, by result.",
             ("resource", "outcome"),
             registry=self.registry,
         )
         self.requests = Counter(
             "crdkeeper_migration_requests",
-            "Rewriting requests by HTTP status code; 0 means no answer.",
+            "Rewrite requests by HTTP status code; 0 means no response.",
             ("resource", "code"),
             registry=self.registry,
         )
         self.seconds = Histogram(
             "crdkeeper_migration_request_seconds",
-            "Time to the answer of a rewriting request.",
+            "Latency of rewrite requests.",
             ("resource",),
             buckets=_BUCKETS,
             registry=self.registry,
@@ -55,7 +55,7 @@ class Metrics:
         )
         self.definitions = Gauge(
             "crdkeeper_definitions",
-            "CRDs by whether they store one version only (current) or more (outdated).",
+            "CRDs by state: current (only one stored version) or outdated (more than one).",
             ("state",),
             registry=self.registry,
         )

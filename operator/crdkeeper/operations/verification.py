@@ -44,7 +44,9 @@ def try_generated(
     """Try the rules on objects generated from the schemas; None if nothing is lost on the way."""
     lost = judge_generated(trial, list(generated(spec, schemas, GENERATED)), found)
     if lost:
-        return Step("False", "Lossy", f"Objects generated from the schemas come back changed: {lost[0]}.")
+        return Step(
+            "False", "Lossy", f"Objects generated from the schemas do not survive the round trip: {lost[0]}."
+        )
     return None
 
 
@@ -63,25 +65,25 @@ async def try_live(
         except Unlistable as refused:
             return _unlistable(definition, refused)
         except Outdated:
-            return Step("Unknown", "Verifying", "The rules were changed meanwhile.")
+            return Step("Unknown", "Verifying", "The rules changed in the meantime.")
     found.completion_time = client.now()
     objects = count(found.objects, "object")
     if found.failed:
         first = found.failures[0]
         name = "/".join(filter(None, (first.namespace, first.name)))
         message = (
-            f"{found.failed} of {objects} cannot be converted and back. The first is {name}, from "
-            f"{first.from_version} to {first.to_version}: {first.message}. Mend the objects or the rules."
+            f"{found.failed} of {objects} do not survive the round trip. The first is {name}, from "
+            f"{first.from_version} to {first.to_version}: {first.message}. Fix the objects or the rules."
         )
         return Step("False", "ObjectsFail", message)
-    message = f"{objects} and {found.generated} generated from the schemas survive all ways between versions."
+    message = f"{objects} and {found.generated} generated from the schemas survive all conversions."
     if found.lossy:
-        message += f" {count(found.lossy, 'object')} would lose what the rules drop."
+        message += f" {count(found.lossy, 'object')} would lose values that the rules drop."
     if found.unmatched:
         first = found.unmatched_objects[0]
         name = "/".join(filter(None, (first.namespace, first.name)))
         message += (
-            f" {count(found.unmatched, 'object')} cannot be shown whole at another version, and nothing is "
+            f" {count(found.unmatched, 'object')} cannot be fully shown at another version, but nothing is "
             f"lost. The first is {name}, {first.from_version} to {first.to_version}: {first.message}. "
             "See status.verification.unmatchedObjects."
         )
@@ -138,7 +140,7 @@ async def judge_live(
     if refused and len(refused) == len(lists):
         raise Unlistable(next(iter(refused.values())))
     return " ".join(
-        f"The list at {version} fails: {each.message.rstrip('.')}." for version, each in refused.items()
+        f"Listing at {version} fails: {each.message.rstrip('.')}." for version, each in refused.items()
     )
 
 

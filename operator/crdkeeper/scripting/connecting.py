@@ -61,7 +61,7 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
             adapter = _Adapter(_tls(loaded), loaded.tls_server_name)
     except (kubernetes_config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
         where = "This pod's ServiceAccount" if in_pod else files
-        raise ConnectError(f"{where} does not lead to a cluster: {error}") from error
+        raise ConnectError(f"{where} does not point to a cluster: {error}") from error
     client = HTTPClient(_address(loaded, namespace), timeout=_REQUEST_SECONDS, http_adapter=adapter)
     client.session.auth = _Token(loaded)
     if loaded.proxy:

@@ -110,7 +110,7 @@ class Following:
                 found = response.json()
                 items, version = found["items"], found["metadata"]["resourceVersion"]
             except (*_NETWORK, ValueError, KeyError, TypeError) as error:
-                raise _Interrupted(f"its answer cannot be read: {error}") from error
+                raise _Interrupted(f"its response cannot be parsed: {error}") from error
         self._version = version
         self.trouble = ""
         return State(items[0]) if items else State(None, gone=True)

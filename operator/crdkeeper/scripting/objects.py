@@ -101,7 +101,7 @@ class CrdkeeperObject(APIObject):
             for state in states:
                 if state.object is not None:
                     if uid not in (None, state.object["metadata"]["uid"]):
-                        raise Deleted(f"{self._called} was replaced by another one of its name.")
+                        raise Deleted(f"{self._called} was replaced by another object of the same name.")
                     uid = state.object["metadata"]["uid"]
                     self.set_obj(state.object)
                     if holds(self):
@@ -110,7 +110,7 @@ class CrdkeeperObject(APIObject):
                     raise Deleted(f"{self._called} was deleted.", self.condition(about))
         text = f"{self._called}: after {timeout:g} s {wanting}. {self._seen(about)}"
         if following.trouble:
-            text += f" The API server cannot be asked at present: {following.trouble}."
+            text += f" The API server cannot be reached: {following.trouble}."
         raise TimedOut(text, self.condition(about))
 
     @property

@@ -25,7 +25,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "crdkeeper_conversion_requests",
-            "ConversionReviews by what became of them: converted, failed (an object could not be), refused.",
+            "ConversionReviews by result: converted, failed (an object could not be converted), refused.",
             ("resource", "outcome"),
             registry=self.registry,
         )
@@ -34,32 +34,32 @@ class Metrics:
         )
         self.ignored = Counter(
             "crdkeeper_conversion_ignored_aside",
-            "Values in annotations of objects that were not put back, as no conversion kept them aside.",
+            "Values in annotations of objects that were not restored, because no conversion kept them aside.",
             ("resource",),
             registry=self.registry,
         )
         self.stand_ins = Counter(
             "crdkeeper_conversion_stand_ins",
-            "Values without a counterpart at the other version, where the field shows a stand-in or nothing.",
+            "Values without a counterpart at the other version, whose field shows a stand-in or nothing.",
             ("resource",),
             registry=self.registry,
         )
         self.incomplete = Counter(
             "crdkeeper_conversion_incomplete_objects",
-            "Objects read where there is no room to keep all of them aside, so that they cannot be written.",
+            "Objects read with more to keep aside than fits in the annotation; they cannot be written.",
             ("resource",),
             registry=self.registry,
         )
         self.seconds = Histogram(
             "crdkeeper_conversion_seconds",
-            "Time from the whole request to the answer.",
+            "Time from receiving the whole request to the response.",
             ("resource",),
             buckets=_BUCKETS,
             registry=self.registry,
         )
         self.connections = Counter(
             "crdkeeper_webhook_connections",
-            "Connections accepted. An API server keeps 25 idle; for more requests at once it makes new ones.",
+            "Connections accepted. An API server keeps 25 idle and opens more for concurrent requests.",
             registry=self.registry,
         )
         self._accepted = 0
@@ -67,12 +67,12 @@ class Metrics:
         """What `labels` would look up for each request."""
         self.problems = Gauge(
             "crdkeeper_conversion_rule_problems",
-            "Files and rules that do not serve as they are now; the log says why.",
+            "Files and rules whose current content is not served. The log says why.",
             registry=self.registry,
         )
         self.stale = Gauge(
             "crdkeeper_conversion_rules_stale_seconds",
-            "For how long changes of the rules may have been missed; 0 while the API server tells of them.",
+            "How long changes to the rules may have been missed; 0 while the API server reports changes.",
             registry=self.registry,
         )
         self.expiry = Gauge(

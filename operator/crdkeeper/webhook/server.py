@@ -207,14 +207,14 @@ class Webhook:
             try:
                 self._certificate.refresh()
             except (OSError, ssl.SSLError, ValueError) as error:
-                _log.error("The new certificate cannot be used, the old one goes on serving: %s", error)
+                _log.error("The new certificate cannot be used; still serving with the old one: %s", error)
 
     async def _drain(self, serving: asyncio.Task[Any]) -> None:
         """Return once all clients have left, or nobody needs this webhook any more, or it serves no more."""
         self._conversions.draining = True
         seconds = self._options.drain_seconds
         why = f"Ending by {self._broken}" if self._broken else "Told to stop"
-        _log.info("%s: serving until all clients have left, for %.0f s at most.", why, seconds)
+        _log.info("%s: serving until all clients have disconnected, for at most %.0f s.", why, seconds)
         ends = [asyncio.create_task(self._leave(seconds))]
         if not self._broken:
             # Credentials that are refused for good would pass for an account that is gone.
@@ -266,7 +266,7 @@ class Webhook:
             return Answer("".join(f"{each}: {rules.problems[each]}\n" for each in unserved).encode(), 503)
         if rules.conversions and not self._listening:
             return Answer(f"waiting for {self._options.certificate}\n".encode(), 503)
-        stale = f"; changes of the rules may have been missed for {seconds:.0f} s: {why}" if why else ""
+        stale = f"; changes to the rules may have been missed for {seconds:.0f} s: {why}" if why else ""
         return Answer(f"converting {', '.join(sorted(rules.conversions)) or 'nothing'}{stale}\n".encode())
 
 

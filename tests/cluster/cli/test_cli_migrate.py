@@ -41,12 +41,12 @@ async def test_the_sample_job_migrates_under_its_own_rights(
     assert steps == ["Resolved", "Settled", "Rewritten", "Verified", "Trimmed"]
     assert done.stdout == (
         f"{kind.name}: 30 objects proved to be stored at the storage version. "
-        f"Removed v1 from status.storedVersions of the CRD; it holds v2 only.\n"
+        f"Removed v1 from status.storedVersions of the CRD, which now lists only v2.\n"
     )
 
     again = await job.run(*jobsample.arguments(kind))
 
-    assert (again.exit_code, again.stderr) == (0, "Resolved=True Pinned: Objects are to be stored at v2.\n")
+    assert (again.exit_code, again.stderr) == (0, "Resolved=True Pinned: The storage version is v2.\n")
     assert again.stdout == f"{kind.name}: Nothing to do: storedVersions holds v2 only.\n"
     assert await migrations(admin, kind.group) == [made]
 
@@ -62,7 +62,7 @@ async def test_after_a_kill_the_same_command_goes_on(admin: Admin, kind: CustomK
     done = await job.run("migrate", kind.name, f"--max-objects-per-second={FAST}")
 
     assert done.exit_code == 0, done.stderr
-    assert done.stderr.startswith(f"Going on with StorageMigration {kind.name}-cli.\n")
+    assert done.stderr.startswith(f"Resuming StorageMigration {kind.name}-cli.\n")
     assert admin.stored(kind) == {"v2": 400}
     assert await admin.stored_versions_of(kind) == ["v2"]
     (made,) = await migrations(admin, kind.group)
@@ -86,7 +86,7 @@ async def test_of_two_processes_one_works_and_the_other_one_follows(
     second = job.start("migrate", kind.name)
 
     def met() -> bool:
-        return any("Another process is at work" in each.stderr for each in (first, second))
+        return any("Another process is already running" in each.stderr for each in (first, second))
 
     await second.until(met)
     assert admin.stored(kind)["v1"] > 0
@@ -94,7 +94,7 @@ async def test_of_two_processes_one_works_and_the_other_one_follows(
     done = [await each.done() for each in (first, second)]
 
     assert [each.exit_code for each in done] == [0, 0], done
-    assert sum("Another process is at work" in each.stderr for each in done) == 1
+    assert sum("Another process is already running" in each.stderr for each in done) == 1
     assert admin.stored(kind) == {"v2": 300}
     assert await admin.stored_versions_of(kind) == ["v2"]
     (made,) = await migrations(admin, kind.group)

@@ -18,8 +18,8 @@ async def test_a_migration_that_the_operator_runs_is_followed(
     await admin.create_migration(kind.group, kind, limits={"maxObjectsPerSecond": SLOW})
     await admin.wait_until_stored(kind, "v2", 1)
     follower, gives_up = job.start("migrate", kind.name), job.start("migrate", kind.name)
-    await follower.until(lambda: "The operator is at work" in follower.stderr)
-    await gives_up.until(lambda: "The operator is at work" in gives_up.stderr)
+    await follower.until(lambda: "The operator is already running" in follower.stderr)
+    await gives_up.until(lambda: "The operator is already running" in gives_up.stderr)
     gives_up.signal(signal.SIGINT)
     left = await gives_up.done()
     assert left.exit_code == 130

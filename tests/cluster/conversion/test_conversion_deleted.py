@@ -113,7 +113,7 @@ def test_its_rules_go_on_serving_while_anybody_needs_them(
     pod.process.restart()
     operator.start()
     until(lambda: operator.metric("crdkeeper_version_conversions", reason="DeletedInUse") == 1)
-    assert any("its last rules go on serving" in each["note"] for each in events(scene, "DeletedInUse"))
+    assert any("its last rules are still served" in each["note"] for each in events(scene, "DeletedInUse"))
     assert bundle_exists(scene)
     assert scene.conversion()["strategy"] == "Webhook"
     assert scene.spec("v1alpha1", "mine") == V1ALPHA1

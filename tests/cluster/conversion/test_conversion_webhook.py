@@ -133,7 +133,7 @@ def test_rules_that_do_not_compile_never_replace_those_that_serve(
 ) -> None:
     crontabs.apply("v1", "mine", FULL["v1"])
     webhook.write_rules({**RULES, "v1alpha1": []})
-    until(lambda: "go on serving" in webhook.process.log.read_text())
+    until(lambda: "are still served" in webhook.process.log.read_text())
     assert crontabs.spec("v1alpha1", "mine") == FULL["v1alpha1"]
     other = [{**RULES["v1alpha1"][1], "join": {**RULES["v1alpha1"][1]["join"], "template": "{host}/{port}"}}]
     webhook.write_rules({**RULES, "v1alpha1": [RULES["v1alpha1"][0], *other, *RULES["v1alpha1"][2:]]})

@@ -181,9 +181,9 @@ async def test_a_secret_of_others_is_read_and_never_written(admin: Admin, start:
 
     other = authority.issue(["other.svc"])
     await admin.merge(TLS, {"data": _encoded(tls_crt=other.certificate, tls_key=other.key)})
-    await _until(lambda: f"is not for {', '.join(sorted(NAMES))}" in certificate.problem, certificate)
+    await _until(lambda: f"is not valid for {', '.join(sorted(NAMES))}" in certificate.problem, certificate)
     await admin.merge(TLS, {"data": _encoded(tls_key=issued.key)})
-    await _until(lambda: "no tls.crt with a tls.key that fits" in certificate.problem, certificate)
+    await _until(lambda: "no tls.crt with a matching tls.key" in certificate.problem, certificate)
     last = await admin.merge(TLS, {"data": _encoded(ca_crt=Authority().pem, tls_key=other.key)})
     await _until(lambda: "not signed by its ca.crt" in certificate.problem, certificate)
     assert (await admin.get(TLS))["metadata"]["resourceVersion"] == last["metadata"]["resourceVersion"]

@@ -79,7 +79,7 @@ def test_bad_rules_never_replace_those_that_serve(scene: Scene) -> None:
     scene.ready()
     scene.convert({**RULES, "v1alpha1": RULES["v1alpha1"][:1]})
     message = scene.wait("Ready", "False", "InvalidRules")["message"]
-    assert "The rules of generation 1 go on serving." in message
+    assert "The rules of generation 1 are still served." in message
     assert scene.spec("v1alpha1", "mine") == V1ALPHA1
     other = {"spoke": "spec.hostPort", "join": {**RULES["v1alpha1"][1]["join"], "template": "{host}/{port}"}}
     scene.convert({**RULES, "v1alpha1": [RULES["v1alpha1"][0], other, *RULES["v1alpha1"][2:]]})
@@ -240,7 +240,7 @@ def test_without_the_opt_in_of_before_rules_go_on_serving(scene: Scene, installe
     other = {"spoke": "spec.hostPort", "join": {**RULES["v1alpha1"][1]["join"], "template": "{host}/{port}"}}
     scene.convert({**RULES, "v1alpha1": [RULES["v1alpha1"][0], other, *RULES["v1alpha1"][2:]]})
     message = scene.wait("Ready", "False", "NotPermitted")["message"]
-    assert "The rules of generation 1 go on serving." in message
+    assert "The rules of generation 1 are still served." in message
     assert scene.spec("v1alpha1", "mine") == V1ALPHA1
 
 

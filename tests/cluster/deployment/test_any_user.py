@@ -54,5 +54,5 @@ def test_the_webhook_works(installed: Cluster, tmp_path: Path, user: int) -> Non
 def test_a_command_without_a_kubeconfig_says_so(user: int) -> None:
     found = launched(user, sys.executable, "-m", "crdkeeper", "migrate", "databases.example.com")
     assert "Traceback" not in found.stderr
-    assert "No cluster to talk to: there is no" in found.stderr
+    assert "No cluster configured: there is no" in found.stderr
     assert found.returncode == os.EX_USAGE or found.returncode == 1

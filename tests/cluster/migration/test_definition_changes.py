@@ -155,7 +155,7 @@ async def test_a_crd_that_is_created_anew_is_another_one(
         operator.resume()
 
     migration = await restarted(admin, group)
-    assert "was created anew" in condition(migration, "Resolved").message
+    assert "was re-created" in condition(migration, "Resolved").message
     migration = await admin.wait_for_condition(group, "Succeeded", "True")
     assert migration.status.target is not None
     assert migration.status.target.uid == (await admin.definition(kind))["metadata"]["uid"] != uid

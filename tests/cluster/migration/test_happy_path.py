@@ -69,8 +69,8 @@ async def test_kubectl_wait_and_events_tell_what_happened(
         ("Normal", "Migrated"),
     ]
     notes = {reason: note for _, reason, note in told}
-    assert notes["Trimmed"] == "Removed v1 from status.storedVersions of the CRD; it holds v2 only."
-    assert notes["AllWritten"].startswith("3 objects rewritten, 0 shown to be current")
+    assert notes["Trimmed"] == "Removed v1 from status.storedVersions of the CRD, which now lists only v2."
+    assert notes["AllWritten"].startswith("3 objects rewritten, 0 already current")
 
 
 async def test_only_what_is_old_is_written(admin: Admin, operator: Operator, group: str) -> None:

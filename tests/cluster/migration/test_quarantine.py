@@ -62,7 +62,7 @@ async def test_denied_objects_are_named_and_the_rest_is_done(
     for type_ in ("Rewritten", "Succeeded"):
         found = condition(migration, type_)
         assert (found.status, found.reason) == ("False", "ObjectsRefused")
-        assert found.message.startswith("2 objects refused, all others done; nothing is trimmed")
+        assert found.message.startswith("2 objects refused, all others done. Nothing is trimmed")
         assert "db-00003" in found.message
     assert condition(migration, "Trimmed").status == "Unknown"
     assert ("Warning", "ObjectsRefused") in {

@@ -216,7 +216,7 @@ async def test_a_namespace_that_is_gone_and_a_shadow_that_is_gone(stage: Stage) 
             try:
                 await shadow.judge(sent)
             except ShadowFailed as error:
-                return "was removed by somebody else" in str(error)
+                return "was removed by another client" in str(error)
             return False  # its removal takes a moment
 
         await eventually(refused)

@@ -67,7 +67,7 @@ async def test_missing_rights_are_told_before_the_work_with_the_rules_to_add(sta
             return "nothing"
 
         async def rules_to_add() -> str:
-            return (await said()).partition("Add to a ClusterRole of this account:\n")[2]
+            return (await said()).partition("Add these rules to a ClusterRole of this account:\n")[2]
 
         async def works() -> bool:
             return await said() == "nothing"

@@ -152,7 +152,7 @@ async def test_nobody_answers(
     if how == "closed":
         assert "connection refused" in await becomes(admin, kind, "WebhookUnreachable")
     else:
-        assert "no answer within" in await becomes(admin, kind, "WebhookTimeout")
+        assert "no response within" in await becomes(admin, kind, "WebhookTimeout")
 
 
 @pytest.mark.usefixtures("clean")

@@ -40,7 +40,7 @@ async def test_a_deprecated_version_and_who_writes_it(admin: Admin, operator: Op
 
     def unknown(report: DefinitionReport) -> bool:
         found = find_condition(report.status.conditions, "VersionsCurrent")
-        return found is not None and "Who writes it is not known" in found.message
+        return found is not None and "It is not known who writes it" in found.message
 
     report = await report_where(admin, kind.name, unknown)
     message = condition_of(report, "VersionsCurrent").message
@@ -97,7 +97,7 @@ async def test_only_what_had_other_versions_is_counted(admin: Admin, operator: O
     only = replace(kind, versions=kind.versions[:1])
     await admin.apply_definition(only)
     report = await report_with(admin, kind.name, VersionsCurrent="True/Current")
-    assert "the only version there ever was" in condition_of(report, "VersionsCurrent").message
+    assert "the only version the CRD has ever had" in condition_of(report, "VersionsCurrent").message
 
     await admin.apply_definition(kind)
     report = await report_with(admin, kind.name, VersionsCurrent="Unknown/NotPermitted", Ready="True/Healthy")

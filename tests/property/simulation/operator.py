@@ -85,7 +85,7 @@ class SimulatedClient(Client):
             async with asyncio.timeout(_CLIENT_TIMEOUT):
                 answer = await asyncio.shield(task)
         except TimeoutError as timeout:
-            raise Unreachable("no answer in time") from timeout
+            raise Unreachable("no response in time") from timeout
         if trouble == "lost":
             raise Unreachable("connection reset by peer")
         return answer

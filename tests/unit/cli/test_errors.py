@@ -28,7 +28,7 @@ def test_an_unusable_kubeconfig_is_one_line(tmp_path: Path, content: str | None,
     result = run("status", f"--kubeconfig={path}")
     assert result.exit_code == 1
     (line,) = result.stderr.splitlines()
-    assert line.startswith("Error: No cluster to talk to: ")
+    assert line.startswith("Error: No cluster configured: ")
     assert words in line
 
 

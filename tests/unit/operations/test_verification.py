@@ -111,7 +111,7 @@ async def test_objects_that_one_list_alone_has_count() -> None:
 async def test_a_list_that_fails_leaves_the_objects_of_the_other(page: int) -> None:
     found, unseen = await judged(Lists({"v1": NAMES, "v2": NAMES}, fails={"v1": page}))
     assert found.objects == len(NAMES)
-    assert unseen == "The list at v1 fails: conversion webhook failed."
+    assert unseen == "Listing at v1 fails: conversion webhook failed."
 
 
 async def test_no_list_that_works_is_an_error() -> None:

@@ -82,7 +82,7 @@ def test_what_leads_nowhere_is_said(text: str | None, tmp_path: Path) -> None:
     path = tmp_path / "config"
     if text is not None:
         path.write_text(text, encoding="utf-8")
-    with pytest.raises(ConnectError, match=f"^{path} does not lead to a cluster: "):
+    with pytest.raises(ConnectError, match=f"^{path} does not point to a cluster: "):
         connect(path)
 
 

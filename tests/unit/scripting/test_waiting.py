@@ -203,7 +203,7 @@ def test_a_condition_that_is_not_there_is_named_with_those_that_are() -> None:
 def test_what_cannot_be_reached_is_said() -> None:
     with (
         waited_for(refusal(503, "no leader")) as (_, found),
-        pytest.raises(TimedOut, match=r"There is no such object.*cannot be asked.*503: no leader"),
+        pytest.raises(TimedOut, match=r"There is no such object.*cannot be reached.*503: no leader"),
     ):
         found.wait(timeout=SHORT)
 

@@ -54,6 +54,6 @@ async def ask_webhook(
                 return Reply(digest, (), str(result.get("message")))
             return Reply(digest, answer["convertedObjects"])
     except TimeoutError:
-        return Reply("", (), f"no answer within {_SECONDS:g} seconds")
+        return Reply("", (), f"no response within {_SECONDS:g} seconds")
     except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError) as error:
         return Reply("", (), " ".join(str(error).split()) or type(error).__name__)

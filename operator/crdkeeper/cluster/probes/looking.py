@@ -69,7 +69,7 @@ def just_changed(client: Client, definition: DefinitionFacts) -> bool:
 
 def silence(seconds: float) -> Failure:
     """No answer in time."""
-    return Failure(Trouble.SILENT, 0, f"no answer within {seconds:g} seconds")
+    return Failure(Trouble.SILENT, 0, f"no response within {seconds:g} seconds")
 
 
 @dataclass(frozen=True, slots=True)

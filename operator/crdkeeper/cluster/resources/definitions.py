@@ -71,7 +71,7 @@ async def get_revision(client: Client, name: str) -> tuple[str, int] | None:
 async def trim_stored_versions(client: Client, definition: DefinitionFacts, keep: Sequence[str]) -> None:
     """Set status.storedVersions to `keep`, only if the CRD is still exactly as in `definition`.
 
-    Raises ApiError; 409 means that it changed or was created anew.
+    Raises ApiError; 409 means that it changed or was re-created.
     """
     body = {
         "metadata": {"uid": definition.uid, "resourceVersion": definition.resource_version},

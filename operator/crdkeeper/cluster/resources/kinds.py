@@ -94,7 +94,7 @@ async def patch_migration_spec(client: Client, name: str, spec: dict[str, Any]) 
 
 
 async def delete_migration(client: Client, migration: StorageMigration) -> None:
-    """Delete exactly this StorageMigration; one that is gone, or was created anew, is left."""
+    """Delete exactly this StorageMigration; one that is gone, or was re-created, is left."""
     body = {"preconditions": {"uid": migration.metadata.uid}}
     try:
         await client.request("DELETE", _path(StorageMigration.plural, migration.metadata.name), body)

@@ -107,7 +107,7 @@ class Endpoint:
         )
         if answer.code < 300 and not concerns(answer.json(), ref.namespace, ref.name, ref.uid):
             client.distrust()
-            raise Unreachable(f"PATCH {path}: the answer is not about that object")
+            raise Unreachable(f"PATCH {path}: the response is for another object")
         return answer
 
     async def metadata(self, client: Client, namespace: str, name: str) -> Mapping[str, Any] | None:
@@ -122,7 +122,7 @@ class Endpoint:
             raise
         if not concerns(body, namespace, name):
             client.distrust()
-            raise Unreachable(f"GET {path}: the answer is not about that object")
+            raise Unreachable(f"GET {path}: the response is for another object")
         found: Mapping[str, Any] = body["metadata"]
         return found
 

@@ -172,7 +172,7 @@ class Client:
     @property
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            raise RuntimeError("the client is used outside of its context manager")
+            raise RuntimeError("the client is used outside its context manager")
         return self._session
 
     async def _opening(self, accept: str) -> tuple[str, dict[str, str]]:
@@ -189,7 +189,7 @@ class Client:
         """Raises ClientError if this cannot be the API server's answer to the request `id`."""
         if not self._ids.answered(id, response.status, response.headers.get(AUDIT_ID, "")):
             self.distrust()
-            raise aiohttp.ClientPayloadError("the server sent the answer to another request")
+            raise aiohttp.ClientPayloadError("the server sent the response to another request")
         _refuse_redirect(response.status, response.headers.get("Location", ""))
 
     def distrust(self) -> None:
@@ -256,7 +256,7 @@ class Client:
                     method, path, content=content, content_type=content_type, accept=accept
                 )
                 if answer.code < 400 and answer.object is None:
-                    raise Unreachable(f"{method} {path}: the answer ({answer.code}) is no JSON object")
+                    raise Unreachable(f"{method} {path}: the answer ({answer.code}) is not a JSON object")
             except Unreachable:
                 if last or method != "GET":
                     raise
@@ -308,7 +308,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     async for piece in response.content.iter_any():
         size += len(piece)
         if size > _ANSWER_BYTES:
-            raise aiohttp.ClientPayloadError(f"the answer is larger than {_ANSWER_BYTES >> 20} MiB")
+            raise aiohttp.ClientPayloadError(f"the response is larger than {_ANSWER_BYTES >> 20} MiB")
         pieces.append(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

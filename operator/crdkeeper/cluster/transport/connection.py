@@ -79,7 +79,7 @@ class Connection:
             ) as error:
                 why = " ".join(str(error).split()).rstrip(".")
                 raise ConfigurationError(
-                    f"No cluster to talk to: {why}. Set KUBECONFIG or --kubeconfig, or run in a pod."
+                    f"No cluster configured: {why}. Set KUBECONFIG or --kubeconfig, or run in a pod."
                 ) from error
             self._configuration = loaded
 

@@ -47,4 +47,4 @@ class InStepConnector(aiohttp.TCPConnector):
                 return connection
             connection.close()
             if not used:
-                raise aiohttp.ClientConnectionError("the server speaks before it is asked")
+                raise aiohttp.ClientConnectionError("the server sends data before a request")

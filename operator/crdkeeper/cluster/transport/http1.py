@@ -79,17 +79,17 @@ class _Connection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             # The parser wraps what a callback raises.
             cause = error.__context__ if isinstance(error.__context__, Disconnected) else None
-            self._give_up(cause or Disconnected(f"no HTTP: {error or 'another protocol'}"))
+            self._give_up(cause or Disconnected(f"not HTTP: {error or 'another protocol'}"))
             return
         # Chunks and trailers count too: the parser keeps the header that is not over yet.
         if self._received - self._body_bytes > HEAD_BYTES + self._body_bytes:
-            self._give_up(Disconnected("the answer's headers are too large"))
+            self._give_up(Disconnected("the response headers are too large"))
         elif self._answer is not None:
             self._deliver(self._answer)
 
     def on_message_begin(self) -> None:
         if self._answer is not None:
-            raise Disconnected("the server sent more than one answer")
+            raise Disconnected("the server sent more than one response")
         self._begin()  # There may have been an interim answer.
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -107,7 +107,7 @@ class _Connection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
         if self._body_bytes > BODY_BYTES:
-            raise Disconnected("the answer is too large")
+            raise Disconnected("the response is too large")
         self._body.append(body)
 
     def on_message_complete(self) -> None:
@@ -155,7 +155,7 @@ class _Connection(asyncio.Protocol):
 
     def expire(self) -> None:
         """No answer in time: nothing that still comes may be taken for the answer to another request."""
-        self._give_up(Disconnected("no answer in time"))
+        self._give_up(Disconnected("no response in time"))
 
 
 class Http1Pool:
@@ -202,7 +202,7 @@ class Http1Pool:
             answer = await self._exchange(request, await self._connect())
         if not self._ids.answered(id, answer.code, answer.audit_id):
             self.close()
-            raise Disconnected("the server sent the answer to another request")
+            raise Disconnected("the server sent the response to another request")
         return answer
 
     async def _exchange(self, request: bytes, connection: _Connection) -> RawAnswer:

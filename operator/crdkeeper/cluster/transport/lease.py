@@ -61,7 +61,7 @@ class Lease:
             await asyncio.sleep(min(self._retry, max(0.0, deadline - time.monotonic())))
             left = deadline - time.monotonic()
             if left <= 0:
-                raise LeaseLost(f"{self.identity} could not renew for {self._renew_deadline:.0f} s")
+                raise LeaseLost(f"{self.identity} could not renew the Lease for {self._renew_deadline:.0f} s")
             await self._try(min(left, self._renew_deadline / 2))
 
     async def release(self) -> None:
@@ -82,7 +82,7 @@ class Lease:
                 taken = await self._take()
         except (ApiError, Unreachable, TimeoutError) as error:
             if not (isinstance(error, ApiError) and error.code == 409):
-                _log.warning("The Lease could not be written: %s", str(error) or "no answer in time")
+                _log.warning("The Lease could not be written: %s", str(error) or "no response in time")
             return False
         if taken:
             self._renewed_at = began  # others count from when it was written, which was not before this

@@ -80,7 +80,7 @@ async def follow(
             failures += 1
             _log.log(
                 logging.WARNING if wait else logging.INFO,
-                "%s cannot be followed: %s; listing again in %.1f s",
+                "%s cannot be watched: %s; listing again in %.1f s",
                 collection,
                 error,
                 wait,
@@ -119,7 +119,7 @@ async def watch(
             wait = backoff(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
             _log.log(
                 logging.WARNING if failures else logging.INFO,
-                "The watch of %s broke: %s; going on in %.1f s",
+                "The watch of %s broke: %s; resuming in %.1f s",
                 collection,
                 trouble,
                 wait,

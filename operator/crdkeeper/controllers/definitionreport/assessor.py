@@ -42,7 +42,7 @@ class Assessor:
         self.queue.add(name)
 
     def forget(self, name: str) -> None:
-        """The CRD is gone."""
+        """The CRD was deleted."""
         self._known.pop(name, None)
 
     def close(self) -> None:
@@ -67,4 +67,4 @@ def _assess_content(content: bytes) -> tuple[str, Assessment]:
     except Exception:
         # A defect of a check must not cost the CRD all of its report.
         _log.exception("The CRD %s could not be assessed.", crd["metadata"]["name"])
-        return revision, unassessed("a defect of crdkeeper kept it from being checked; its log tells more")
+        return revision, unassessed("an error in crdkeeper prevented the check; see the operator's log")

@@ -102,7 +102,7 @@ class Probes:
         return frozenset(unanswered)
 
     def forget(self, name: str) -> None:
-        """The CRD is gone."""
+        """The CRD was deleted."""
         self._answers.pop(name, None)
 
     async def probe(self, name: str) -> None:

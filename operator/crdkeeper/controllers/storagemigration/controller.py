@@ -104,7 +104,7 @@ class StorageMigrations:
         self._runs.pop(name, None)
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            _log.error("The run of StorageMigration %s broke off and starts again.", name, exc_info=error)
+            _log.error("The run of StorageMigration %s failed and is restarted.", name, exc_info=error)
             self.queue.add_after(name, 30.0)
         elif not task.cancelled():
             self.queue.add(name)
@@ -140,7 +140,7 @@ class StorageMigrations:
         if left > 0:
             self.queue.add_after(name, left)
         else:
-            _log.info("StorageMigration %s has outlived its TTL and is deleted.", name)
+            _log.info("Deleting StorageMigration %s, whose TTL has expired.", name)
             await delete_migration(self._client, migration)
 
 

@@ -55,7 +55,7 @@ async def run_conversions(
 
 
 async def _bundles(client: Client, namespace: str) -> list[str]:
-    """The CRDs of which there are rules: their VersionConversions may have been deleted meanwhile."""
+    """The CRDs of which there are rules: their VersionConversions may have been deleted in the meantime."""
     try:
         return await bundle_names(client, namespace)
     except (ApiError, Unreachable) as error:

@@ -198,12 +198,12 @@ class VersionConversions:
             return _WAITING if owner.status.verification.objects < _MANY else 10 * _SETTLED
         if owner.spec.mode == "Plan":
             standing.conclude(
-                Step("True", "PlanOnly", "The rules are verified. Nothing was changed, as mode is Plan.")
+                Step("True", "PlanOnly", "The rules are verified. Nothing was changed, because mode is Plan.")
             )
             return None
         bundle, problem = self._certificate()
         if bundle is None:
-            step = Step("False", "NoCertificate", problem or "The webhook's certificate is being made.")
+            step = Step("False", "NoCertificate", problem or "The webhook's certificate is being issued.")
             standing.put(SERVING, step)
         else:
             webhook = Webhook(self._client, self._namespace, self._address, bundle)
@@ -278,7 +278,7 @@ class VersionConversions:
     async def _converting(self, standing: Standing, trial: Trial) -> Step:
         definition = await get_definition(self._client, standing.owner.metadata.name)
         if definition is None:
-            return Step("Unknown", "Changing", "The CRD is gone.")
+            return Step("Unknown", "Changing", "The CRD was deleted.")
         if not definition.served_versions:
             return Step("True", "NothingServed", "No version of the CRD is served.")
         found = await first_object(self._client, definition)
@@ -310,7 +310,7 @@ class VersionConversions:
         except ApiError as error:
             if error.code not in (403, 409, 422):
                 raise
-            _log.warning("%s cannot be given the new certificates: %s", crd["metadata"]["name"], error)
+            _log.warning("The new certificates cannot be set on %s: %s", crd["metadata"]["name"], error)
 
     async def _announce(self, standing: Standing) -> None:
         name = standing.owner.metadata.name

@@ -79,7 +79,7 @@ class Leftovers:
         try:
             if not why:
                 await release_conversion(self._client, crd)
-                _log.info("%s is not converted any more: its VersionConversion was deleted.", name)
+                _log.info("%s is no longer converted: its VersionConversion was deleted.", name)
                 return _SOON
             bundle = self._bundle()
             if bundle is not None and not trusts(crd, bundle):
@@ -100,7 +100,7 @@ class Leftovers:
         self.forget(name)
         try:
             if await delete_bundle(self._client, self._namespace, name):
-                _log.info("The rules of %s are deleted: its VersionConversion is gone.", name)
+                _log.info("Deleting the rules of %s: its VersionConversion was deleted.", name)
         except ApiError as error:
             if error.code != 403:
                 raise
@@ -112,6 +112,6 @@ class Leftovers:
         if self._told.get(name) == why:
             return
         self._told[name] = why
-        note = f"The VersionConversion is gone, and its last rules go on serving. {why}"
+        note = f"The VersionConversion was deleted, but its last rules are still served. {why}"
         _log.warning("%s: %s", name, note)
         await send_definition_event(self._client, crd, "Warning", REASON, note, instance=self._identity)

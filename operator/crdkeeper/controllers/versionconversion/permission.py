@@ -26,8 +26,8 @@ async def permitted(client: Client, owner: VersionConversion) -> Step:
     return Step(
         "False",
         "NotPermitted",
-        f"Nobody opted in to the conversion of {name}: not permitted: {'; '.join(missing)}. Grant it by a "
+        f"The operator is not allowed to convert {name}. Not permitted: {'; '.join(missing)}. Grant it by a "
         f'ClusterRole that has the label {LABEL}: "true"; manifests/samples/converter-role.yaml is one to '
-        'start from. The rule that is missing: apiGroups: ["apiextensions.k8s.io"], '
+        'start from. The missing rule: apiGroups: ["apiextensions.k8s.io"], '
         f'resources: ["customresourcedefinitions"], resourceNames: ["{name}"], verbs: ["patch"].',
     )

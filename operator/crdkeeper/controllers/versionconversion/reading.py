@@ -28,7 +28,7 @@ async def read_through(
         answer = await look(client, path)
         if isinstance(answer, Failure):
             if answer.trouble is Trouble.NOT_FOUND:
-                return Step("Unknown", "Changing", f"{found} or {version} is gone; another look follows.")
+                return Step("Unknown", "Changing", f"{found} or {version} was removed; checking again.")
             return Step("False", "ReadFailed", f"{found} cannot be read at {version}: {answer.message}")
         read[version] = answer.json()
     base, *others = read
@@ -39,9 +39,10 @@ async def read_through(
             return Step("False", "ReadFailed", f"{found} cannot be converted to {version}: {error}")
         if not all(_within(wanted[key], read[version].get(key)) for key in wanted if key not in _OWN):
             if read[base]["metadata"]["resourceVersion"] != read[version]["metadata"]["resourceVersion"]:
-                return Step("Unknown", "Changing", f"{found} was changed meanwhile; another look follows.")
+                return Step("Unknown", "Changing", f"{found} was changed in the meantime; checking again.")
             message = (
-                f"{found} is not read at {version} as the rules make it: the API server may need a moment."
+                f"{found} read at {version} differs from what the rules produce: the API server may need a "
+                f"moment."
             )
             return Step("Unknown", "NotConvertedYet", message)
     return Step("True", "Converting", f"{found} was read at {', '.join(read)}.")

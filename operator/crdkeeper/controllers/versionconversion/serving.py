@@ -41,7 +41,7 @@ class Webhook:
             if error.code not in (403, 404, 422):
                 raise
             return Step(
-                "False", "NotPermitted", f"The rules cannot be handed to the webhook: {error.message}."
+                "False", "NotPermitted", f"The rules cannot be passed to the webhook: {error.message}."
             )
         owner.status.served_generation = owner.metadata.generation
         hub, spoke = owner.spec.hub, owner.spec.spokes[0].version
@@ -53,11 +53,11 @@ class Webhook:
         ]
         reply = await ask_webhook(self.address, name, self.bundle, f"{group}/{spoke}", tried)
         if reply.error:
-            return Step("False", "WebhookUnreachable", f"{self.address} does not answer: {reply.error}.")
+            return Step("False", "WebhookUnreachable", f"{self.address} does not respond: {reply.error}.")
         if reply.digest != digest(content):
-            return Step("Unknown", "RulesOnTheirWay", f"{self.address} has not read the new rules yet.")
+            return Step("Unknown", "RulesOnTheirWay", f"{self.address} has not loaded the new rules yet.")
         if list(reply.objects) != [trial.conversion.convert(each, spoke) for each in tried]:
-            return Step("False", "WebhookDiffers", f"{self.address} converts otherwise than the rules say.")
+            return Step("False", "WebhookDiffers", f"{self.address} does not convert as the rules say.")
         return Step("True", "Answering", f"{self.address} converts by these rules.")
 
     async def configure(self, owner: VersionConversion, crd: Mapping[str, Any]) -> Step:
@@ -76,7 +76,7 @@ class Webhook:
                 )
             except ApiError as error:
                 if error.code == 409:
-                    return Step("Unknown", "Changing", "The CRD was changed by somebody else meanwhile.")
+                    return Step("Unknown", "Changing", "Another client changed the CRD in the meantime.")
                 if error.code not in (403, 422):
                     raise
                 return Step("False", "Refused", f"spec.conversion cannot be set: {error.message}")

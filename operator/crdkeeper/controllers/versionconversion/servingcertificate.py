@@ -111,8 +111,8 @@ class ServingCertificate:
             if steps > _MOST_STEPS:
                 steps, pause = 0, _LONGEST_RETRY_SECONDS
                 self.problem = (
-                    f"Somebody else changes the Secret {TLS_SECRET} or {CA_SECRET} each time that it is "
-                    f"written. Remove the label {LABEL}={OURS} if another tool is to look after it."
+                    f"Another client changes the Secret {TLS_SECRET} or {CA_SECRET} each time that it is "
+                    f"written. Remove the label {LABEL}={OURS} if another tool manages it."
                 )
                 _log.error("%s", self.problem)
             await self._sleep(pause)
@@ -131,9 +131,7 @@ class ServingCertificate:
         if isinstance(error, ApiError) and error.code == 409:
             return  # another operator, or a person, was faster
         known = isinstance(error, ApiError | Unreachable)
-        self.problem = (
-            f"The webhook's certificates cannot be looked after in namespace {self._namespace}: {error}"
-        )
+        self.problem = f"The webhook's certificates cannot be managed in namespace {self._namespace}: {error}"
         _log.warning("%s; trying again in %.1f s", self.problem, pause, exc_info=not known)
 
     async def _step(self) -> float:
@@ -164,10 +162,10 @@ class ServingCertificate:
             case MakeAuthority(keep):
                 made = make_authority(*validity(now, self._times.authority, self._times.skew))
                 await self._secrets.write_authorities(seen, [made, *(own[each] for each in keep)])
-                _log.info("Made a new CA, %s.", made.certificate.subject.rfc4514_string())
+                _log.info("Created a new CA, %s.", made.certificate.subject.rfc4514_string())
             case Forget(keep):
                 await self._secrets.write_authorities(seen, [own[each] for each in keep])
-                _log.info("Dropped the keys of CAs that are not trusted any more.")
+                _log.info("Deleted the keys of CAs that are no longer trusted.")
             case Write(bundle, signer):
                 await self._write(seen, bundle, own.get(signer), now)
             case Wait(pause, problem):
@@ -183,11 +181,11 @@ class ServingCertificate:
             made = issue(signer, self._names, *validity(now, self._times.serving, self._times.skew))
         await self._secrets.write_serving(seen, [known[each] for each in bundle], made, now)
         if made is None:
-            _log.info("Clients of the webhook are to trust %d CAs.", len(bundle))
+            _log.info("Clients of the webhook must trust %d CAs.", len(bundle))
         else:
             self._arrived = (fingerprint(made.certificate), self._client.now())
             _log.info(
-                "Made a new serving certificate, good until %s.",
+                "Issued a new serving certificate, valid until %s.",
                 format_time(made.certificate.not_valid_after_utc),
             )
 
@@ -226,21 +224,21 @@ class ServingCertificate:
 
 def foreign_problem(seen: OnRecord, names: Sequence[str], now: datetime, namespace: str) -> str:
     """What is wrong with a Secret that somebody else looks after; empty if nothing is."""
-    secret, serving = f"The Secret {namespace}/{TLS_SECRET}, which others look after,", seen.serving
+    secret, serving = f"The Secret {namespace}/{TLS_SECRET}, which another tool manages,", seen.serving
     if not seen.bundle:
         return (
-            f"{secret} has no certificate in ca.crt, so that nobody knows whom to trust. Have its issuer put "
-            f"the CA there, or delete the Secret to have crdkeeper make its own."
+            f"{secret} has no certificate in ca.crt, so clients do not know which CA to trust. Have its "
+            f"issuer put the CA there, or delete the Secret to have crdkeeper make its own."
         )
     if serving is None:
-        return f"{secret} has no tls.crt with a tls.key that fits."
+        return f"{secret} has no tls.crt with a matching tls.key."
     if anchor_of(serving, seen.chain[1:], seen.bundle) is None:
         return f"{secret} has a tls.crt that is not signed by its ca.crt."
     if not serving.not_valid_before_utc <= now < serving.not_valid_after_utc:
         begin, end = format_time(serving.not_valid_before_utc), format_time(serving.not_valid_after_utc)
-        return f"{secret} has a certificate that is good from {begin} to {end} only."
+        return f"{secret} has a certificate that is valid only from {begin} to {end}."
     missing = sorted(each for each in names if not _covered(each, names_of(serving)))
-    return f"{secret} has a certificate that is not for {', '.join(missing)}." if missing else ""
+    return f"{secret} has a certificate that is not valid for {', '.join(missing)}." if missing else ""
 
 
 def _covered(name: str, by: frozenset[str]) -> bool:

@@ -85,5 +85,5 @@ class Standing:
             return Step("Unknown", "Waiting", f"Waits for {missing}.")
         message = found.message
         if status.served_generation and status.served_generation != generation:
-            message += f" The rules of generation {status.served_generation} go on serving."
+            message += f" The rules of generation {status.served_generation} are still served."
         return Step("Unknown" if found.status == "Unknown" else "False", found.reason, message)

@@ -36,7 +36,7 @@ def assess(crd: Mapping[str, Any]) -> Assessment:
             findings=collect(rows(lint(crd, live=True))),
         )
     except RecursionError:
-        return unassessed("the schemas are nested too deeply to be checked here")
+        return unassessed("the schemas are nested too deeply to be checked")
 
 
 def unassessed(why: str) -> Assessment:

@@ -11,8 +11,8 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 
 READER_LABEL = "rbac.crdkeeper.dev/aggregate-to-reader"
 PERMIT = (
-    f'Grant that right by a ClusterRole that has the label {READER_LABEL}: "true"; '
-    "manifests/samples/reader-role.yaml is one to start from."
+    f'Grant that permission with a ClusterRole that has the label {READER_LABEL}: "true"; '
+    "manifests/samples/reader-role.yaml is an example."
 )
 """The remedy of every NotPermitted."""
 
@@ -48,6 +48,6 @@ class Failure:
 def not_permitted(definition: DefinitionFacts, failure: Failure) -> str:
     """What is missing, in the server's words, and the rule that grants it."""
     return (
-        f'{failure.message.rstrip(".")}. The rule that is missing: apiGroups: ["{definition.group}"], '
+        f'{failure.message.rstrip(".")}. The missing rule: apiGroups: ["{definition.group}"], '
         f'resources: ["{definition.plural}", "{definition.plural}/scale"], verbs: ["get", "list"].'
     )

@@ -17,7 +17,7 @@ from crdkeeper.core.migration.observation import Observation
 LEFTOVER_SECONDS = 300.0
 """How long the condition counts though there is no StorageVersionMigration at work."""
 _SHOWN = 3
-_MARKED = "The CRD's condition StorageMigrating is True, so another migrator is at work"
+_MARKED = "The CRD's condition StorageMigrating is True, so another migrator is running"
 
 
 def at_work_on(resource: GroupResource, migrations: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -59,21 +59,21 @@ class OtherMigrator:
             names = ", ".join(seen.others[:_SHOWN])
             more = f" and {len(seen.others) - _SHOWN} more" if len(seen.others) > _SHOWN else ""
             return (
-                f"StorageVersionMigration {names}{more} (storagemigration.k8s.io) is at work on the same "
-                f"resource. This migration goes on when it ends or is deleted."
+                f"StorageVersionMigration {names}{more} (storagemigration.k8s.io) is migrating the "
+                f"same resource. This migration continues when it ends or is deleted."
             )
         if not marked:
             return ""
         if seen.others is None:
             return (
-                f"{_MARKED}. This migration goes on when that ends. Which one it is cannot be seen: list "
-                f"storageversionmigrations.storagemigration.k8s.io is not permitted."
+                f"{_MARKED}. This migration continues when that one ends. crdkeeper cannot see which "
+                f"one it is: list storageversionmigrations.storagemigration.k8s.io is not permitted."
             )
         self._alone_since = self._alone_since or now
         left = LEFTOVER_SECONDS - (now - self._alone_since).total_seconds()
         if left <= 0:
             return ""
         return (
-            f"{_MARKED}, but there is no StorageVersionMigration of the resource. If one was deleted in "
-            f"mid-run, nobody sets the condition to False, and this migration goes on in {left:.0f} s."
+            f"{_MARKED}, but there is no StorageVersionMigration of the resource. If one was deleted "
+            f"while running, nothing sets the condition to False. This migration continues in {left:.0f} s."
         )

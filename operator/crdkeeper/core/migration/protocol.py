@@ -146,21 +146,21 @@ def _next(
         return ended
     if spec.suspend:
         return Hold(
-            "Suspended", "Suspended", "Suspended by spec.suspend; set it to false to go on.", _POLL_SECONDS
+            "Suspended", "Suspended", "Suspended by spec.suspend. Set it to false to resume.", _POLL_SECONDS
         )
     target = seen.target
     if target is None:
         return Hold(
             "Resolved",
             "ResourceNotFound",
-            f"There is no served resource {spec.resource}; waiting for its CRD to be established. "
-            f"Check spec.resource for spelling.",
+            f"The resource {spec.resource} is not served; waiting for its CRD to be established. "
+            f"Check the spelling of spec.resource.",
             _POLL_SECONDS,
         )
     if status.target is None or not status.target.same_as(target):
         return _pin(status.target, target)
     if spec.mode == "Execute" and spec.verify != "Full" and not status.restarts and _already_current(status):
-        return Finish(True, "AlreadyCurrent", f"storedVersions holds {target.storage_version} only.")
+        return Finish(True, "AlreadyCurrent", f"storedVersions lists only {target.storage_version}.")
     if seen.missing_rights:
         return _forbidden(spec, seen)
     if spec.mode == "Plan":
@@ -217,13 +217,13 @@ def _ended(status: StorageMigrationStatus, seen: Observation) -> Finish | None:
     definition = seen.definition
     if status.target is not None and status.target.uid is not None and definition is None:
         return Finish(
-            False, "DefinitionDeleted", "The CRD was deleted, and its objects with it: nothing is left to do."
+            False, "DefinitionDeleted", "The CRD and its objects were deleted: nothing is left to do."
         )
     if definition is not None and definition.terminating:
         return Finish(
             False,
             "DefinitionTerminating",
-            "The CRD is being deleted, and its objects with it: they are left alone.",
+            "The CRD and its objects are being deleted: crdkeeper leaves them alone.",
         )
     return None
 
@@ -231,13 +231,14 @@ def _ended(status: StorageMigrationStatus, seen: Observation) -> Finish | None:
 def _pin(old: MigrationTarget | None, new: MigrationTarget) -> Pin:
     stored = new.storage_version or "the server's storage version"
     if old is None:
-        return Pin(new, False, f"Objects are to be stored at {stored}.")
-    what = "was created anew" if old.uid != new.uid else "changed"
+        return Pin(new, False, f"The storage version is {stored}.")
+    what = "was re-created" if old.uid != new.uid else "changed"
     return Pin(
         new,
         True,
-        f"The definition {what} in mid-run (generation {old.generation} to {new.generation}, storage version "
-        f"{old.storage_version} to {new.storage_version}): all evidence was dropped and the run began again.",
+        f"The definition {what} during the run (generation {old.generation} to {new.generation}, storage "
+        f"version {old.storage_version} to {new.storage_version}): all evidence was discarded and the run "
+        f"started over.",
     )
 
 
@@ -260,7 +261,7 @@ def _plan(status: StorageMigrationStatus) -> Action:
         return Finish(
             False,
             "WouldBeRefused",
-            f"{refused:,} of {count(scanned, 'object')} would be refused; status.quarantine names them. "
+            f"{refused:,} of {count(scanned, 'object')} would be refused; status.quarantine lists them. "
             f"Nothing was written. Fix the causes, then migrate.",
         )
     return Finish(
@@ -289,7 +290,7 @@ def _rewrite(
                 False,
                 "RetriesExhausted",
                 f"{count(refused, 'object')} still refused after {count(quarantine.rounds, 'retry round')}; "
-                f"status.quarantine names them. Nothing was trimmed. Mend the causes and {go_on} to go on.",
+                f"status.quarantine lists them. Nothing was trimmed. Fix the causes and {go_on} to continue.",
             )
         if due is not None and due > now:
             return Hold(
@@ -316,6 +317,6 @@ def _refused_message(status: StorageMigrationStatus, due: datetime) -> str:
         at = f"{first.namespace}/{first.name}" if first.namespace else first.name
         example = f" First: {at}, {first.code} {first.reason}{by}: {first.message}"
     return (
-        f"{count(status.progress.quarantined, 'object')} refused, all others done; nothing is trimmed before "
-        f"all are written. Next try at {due:%H:%M:%S} UTC.{example}"
+        f"{count(status.progress.quarantined, 'object')} refused, all others done. Nothing is trimmed until "
+        f"all are written. Next attempt at {due:%H:%M:%S} UTC.{example}"
     )

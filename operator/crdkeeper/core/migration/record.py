@@ -107,7 +107,9 @@ class _Page:
                 self._retry_ended(occurrence)
             case Trimmed(removed, kept):
                 names = ", ".join(removed)
-                message = f"Removed {names} from status.storedVersions of the CRD; it holds {kept} only."
+                message = (
+                    f"Removed {names} from status.storedVersions of the CRD, which now lists only {kept}."
+                )
                 self._set("Trimmed", "True", "Trimmed", message)
             case Finish():
                 self._finished(occurrence)
@@ -180,10 +182,10 @@ class _Page:
         stand_still(self.status.progress)
 
     def _permitted(self, *, others_seen: bool) -> None:
-        message = "All rights that the work needs are granted."
+        message = "All required permissions are granted."
         if not others_seen:
             message += (
-                " Whether another migrator is at work is not known: list "
+                " It is not known whether another migrator is running: list "
                 "storageversionmigrations.storagemigration.k8s.io is not permitted."
             )
         self._set("Permitted", "True", "Allowed", message)
@@ -232,9 +234,9 @@ class _Page:
         elif self.spec.verify == "Full":
             # Each write of a full pass is the proof for its object. A third pass need not find less: where a
             # webhook changes each object that is written, none ever comes back unchanged.
-            self._set("Verified", "True", "AllPatched", f"{passed} patched each, and rewrote {found}.")
+            self._set("Verified", "True", "AllPatched", f"{passed} patched all of them and rewrote {found}.")
         else:
-            message = f"The second pass found {found} to rewrite, and did so."
+            message = f"The second pass found and rewrote {found}."
             self._set("Verified", "False", "FoundMore", message)
 
     def _retry_later(self) -> None:
@@ -258,8 +260,8 @@ class _Page:
             "Rewritten",
             "True",
             "AllWritten",
-            f"{count(progress.rewritten, 'object')} rewritten, {progress.current:,} shown to be current, "
-            f"{progress.gone:,} deleted meanwhile.",
+            f"{count(progress.rewritten, 'object')} rewritten, {progress.current:,} already current, "
+            f"{progress.gone:,} deleted in the meantime.",
         )
 
     def _finished(self, finish: Finish) -> None:
@@ -279,7 +281,7 @@ class _Page:
         target = self.status.target
         if reason == "Migrated" and not self.spec.trim:
             self._set(
-                "Trimmed", "False", "NotRequested", "spec.trim is false: storedVersions was left alone."
+                "Trimmed", "False", "NotRequested", "spec.trim is false: storedVersions was not changed."
             )
         elif reason == "Migrated" and target is not None and target.uid is None:
             self._set("Trimmed", "False", "NotApplicable", "Only a CRD has storedVersions to trim.")
@@ -287,12 +289,12 @@ class _Page:
             for step in STEPS if reason == "AlreadyCurrent" else ("Trimmed",):
                 if not any(each.type == step and each.status == "True" for each in self.status.conditions):
                     self._set(
-                        step, "True", "AlreadyCurrent", "storedVersions holds the storage version only."
+                        step, "True", "AlreadyCurrent", "storedVersions lists only the storage version."
                     )
 
 
 _AT_WORK = {
-    "Rewrite": ("Rewritten", "Rewriting", "Objects are being rewritten; status.progress tells how far."),
+    "Rewrite": ("Rewritten", "Rewriting", "Objects are being rewritten. See status.progress."),
     "Verify": ("Verified", "Verifying", "A second pass looks for objects that are not proved current."),
     "Plan": ("Succeeded", "Planning", "Every write is tried as a server-side dry run."),
 }

@@ -49,8 +49,8 @@ def settling(
             2.0,
             "APIServerNotSeen",
             f"Waiting for {count(len(silent), 'API server')} to renew an identity Lease in kube-system after "
-            f"the storage version changed: {names}. One that is frozen could store the old version when "
-            f"it wakes. If it is gone for good, delete its Lease, or wait until "
+            f"the storage version changed: {names}. A frozen one could store the old version when "
+            f"it resumes. If an API server is gone for good, delete its Lease, or wait until "
             f"{max(each.expires_at for each in silent):%H:%M:%S} UTC when it expires.",
         )
     since = changed_at or now
@@ -64,15 +64,15 @@ def settling(
         return Settling(
             left,
             "Settling",
-            f"Waiting {left:.0f} s more, so that no API server still writes the old storage version "
+            f"Waiting another {left:.0f} s, so that no API server still writes the old storage version "
             f"(settleSeconds: {settle_seconds}).",
         )
     if not require_leases:
-        proof = "API server Leases were not looked at, as asked for"
+        proof = "API server Leases were not checked, as requested"
     elif seen.leases is None:
-        proof = "API server Leases may not be read, so that a server frozen meanwhile would go unseen"
+        proof = "reading API server Leases is not permitted, so a frozen server would go unnoticed"
     elif not seen.leases:
-        proof = "no API server Leases are published here, so that a server frozen meanwhile would go unseen"
+        proof = "the cluster publishes no API server Leases, so a frozen server would go unnoticed"
     else:
         proof = f"{count(len(seen.leases), 'API server')} of {len(seen.leases)} seen alive after the change"
     return Settling(0.0, "Settled", f"{settle_seconds} s have passed since the change, and {proof}.")
@@ -82,8 +82,8 @@ def _second_renewal(settle_seconds: int) -> Settling:
     return Settling(
         max(1.0, settle_seconds),
         "Settling",
-        "Each API server was seen alive once after the change. Waiting for its next Lease renewal, about ten "
-        f"seconds, and then for settleSeconds ({settle_seconds}).",
+        "Each API server has renewed its Lease once since the change. Waiting for its next renewal, about "
+        f"ten seconds, and then for settleSeconds ({settle_seconds}).",
     )
 
 

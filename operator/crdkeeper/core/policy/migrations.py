@@ -101,21 +101,21 @@ def standing(
         shown = ", ".join(failing[:5])
         reason, message = (
             "MigrationFailing",
-            f"{count(len(failing), 'migration')} without success: {shown}. "
-            f"`kubectl get smig -o wide` tells why.",
+            f"{count(len(failing), 'migration')} not successful: {shown}. "
+            f"`kubectl get smig -o wide` shows why.",
         )
     elif outdated and policy.spec.storage_migration.mode == "Automatic":
         reason, message = "Migrating", f"{len(outdated)} of {count(len(definitions), 'CRD')} being migrated."
     elif outdated:
         reason, message = (
             "Outdated",
-            f"{len(outdated)} of {count(len(definitions), 'CRD')} with old stored versions; mode "
-            f"{policy.spec.storage_migration.mode} leaves them.",
+            f"{len(outdated)} of {count(len(definitions), 'CRD')} with old stored versions, which mode "
+            f"{policy.spec.storage_migration.mode} does not migrate.",
         )
     else:
         reason, message = (
             "Current",
-            f"{count(len(definitions), 'CRD')} selected, each with one stored version only.",
+            f"{count(len(definitions), 'CRD')} selected, each with only one stored version.",
         )
     return Standing(len(definitions), len(outdated), len(failing), status, reason, message)
 

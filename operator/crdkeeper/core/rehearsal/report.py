@@ -35,7 +35,7 @@ class Report:
     doubts: list[str] = field(default_factory=list)
     """What keeps a rehearsal that found nothing from being a proof."""
     gone: int = 0
-    """Objects that were deleted meanwhile."""
+    """Objects that were deleted in the meantime."""
 
     @property
     def verdict(self) -> Verdict:

@@ -129,7 +129,7 @@ class MigrationRun:
             while not await self._step():
                 pass
         except _Abandoned:
-            _log.info("StorageMigration %s is gone or run elsewhere.", self.migration.metadata.name)
+            _log.info("StorageMigration %s was deleted or is run elsewhere.", self.migration.metadata.name)
         except _GaveUp:
             _log.info("The run of StorageMigration %s does not wait.", self.migration.metadata.name)
         except asyncio.CancelledError:
@@ -173,9 +173,9 @@ class MigrationRun:
                 self._roll, self._named = RollCall(), []
             await self._trouble(trouble.reason, trouble.message)
         except Unreachable as trouble:
-            await self._trouble("APIServerUnavailable", f"The API server does not answer: {trouble}")
+            await self._trouble("APIServerUnavailable", f"The API server does not respond: {trouble}")
         except ApiError as trouble:
-            await self._trouble("APIServerRefused", f"The API server refused: {trouble}")
+            await self._trouble("APIServerRefused", f"The API server refused the request: {trouble}")
         return False
 
     async def _trouble(self, reason: str, message: str) -> None:

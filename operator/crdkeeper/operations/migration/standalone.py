@@ -54,7 +54,7 @@ class Standalone:
     followed: bool = field(default=False, init=False)
     """Whether somebody else runs it."""
     gone: bool = field(default=False, init=False)
-    """Whether the object was deleted meanwhile."""
+    """Whether the object was deleted in the meantime."""
 
     async def run(self) -> None:
         """Work, or follow, to the end, which may be without success.
@@ -77,7 +77,7 @@ class Standalone:
             if existing is None and not isinstance(choice, Unneeded):
                 self.say(
                     "The kind StorageMigration is not installed, so nothing can be saved: "
-                    "after an interruption the work begins anew."
+                    "after an interruption, the migration starts over."
                 )
                 await self._carry_out(self.request.unstored())
                 return
@@ -87,7 +87,7 @@ class Standalone:
                 case Follow(migration):
                     theirs = migration
                 case Resume(migration):
-                    self.say(f"Going on with StorageMigration {migration.metadata.name}.")
+                    self.say(f"Resuming StorageMigration {migration.metadata.name}.")
                     theirs = await self._go_on(migration)
                 case Create(name):
                     created = await self._create(name)
@@ -194,7 +194,7 @@ class Standalone:
         who = {OPERATOR: "The operator", CLI: "Another process"}.get(
             manager := migration.spec.managed_by, manager
         )
-        self.say(f"{who} is at work on StorageMigration {name}: following it.")
+        self.say(f"{who} is already running StorageMigration {name}: following it.")
         self.migration, self.stored, self.followed = migration, True, True
         moved_at, told = time.monotonic(), False
         while True:
@@ -208,7 +208,7 @@ class Standalone:
             except (ApiError, Unreachable) as error:
                 if isinstance(error, ApiError) and error.code != 429 and error.code < 500:
                     raise
-                self.say(f"The API server does not answer: {error}")
+                self.say(f"The API server does not respond: {error}")
                 continue
             if seen is None or seen.metadata.uid != migration.metadata.uid:
                 self.gone = True

@@ -154,7 +154,7 @@ class Sweep:
             if self.separator is not None and _older(page.resource_version, self.separator):
                 raise Interrupted(
                     RESOURCE_VERSIONS_RESET,
-                    "The cluster's resourceVersions went back, as after a restore of etcd.",
+                    "The cluster's resourceVersions went backwards, as they do after etcd is restored.",
                 )
             if self.limits.max_bytes_per_second and page.items:
                 await self._sample(page.items[0]["metadata"])
@@ -287,11 +287,11 @@ class Sweep:
                 self._throttle(backoff(failures, 0.2, 5.0))
                 failures += 1
             elif outcome is Outcome.UNAVAILABLE and self._successes == successes:
-                raise Interrupted("APIServerUnavailable", message_of(answer.json(), "No answer."))
+                raise Interrupted("APIServerUnavailable", message_of(answer.json(), "No response."))
             elif outcome is Outcome.FORBIDDEN:
                 raise Interrupted("Forbidden", message_of(answer.json(), ""))
             elif outcome is Outcome.UNSERVED:
-                raise Interrupted("ResourceGone", "The resource is not served at this version any more.")
+                raise Interrupted("ResourceGone", "The resource is no longer served at this version.")
             else:
                 refused = refusal(ref, answer.code, answer.json(), secret=self.endpoint.secret)
                 self._refuse(ref, batch, refused)

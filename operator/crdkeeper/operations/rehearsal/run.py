@@ -205,7 +205,7 @@ async def _confirmed(
             return None if answer is None else confirm(prediction, answer, sent, run.new)
     if any(each.kind is Kind.UNCONVERTIBLE for each in prediction.effects):
         return []
-    reason = "the API server was not asked: the version it would be created at is not known how to convert to"
+    reason = "not sent to the API server: no known conversion to the version it would be created at"
     return [Effect(Kind.INDETERMINATE, "", version_of(obj), reason, reason)]
 
 
@@ -225,7 +225,8 @@ async def _check_rights(client: Client, manifest: Mapping[str, Any], *, exists: 
     if missing:
         rules = "\n".join(_rule(each) for each in missing)
         raise NotPermitted(
-            f"not permitted: {'; '.join(map(str, missing))}. Add to a ClusterRole of this account:\n{rules}"
+            f"not permitted: {'; '.join(map(str, missing))}. Add these rules to a ClusterRole of "
+            f"this account:\n{rules}"
         )
 
 

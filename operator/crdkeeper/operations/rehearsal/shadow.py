@@ -139,8 +139,8 @@ class Shadow:
                 trouble = str(answer.json().get("message") or answer.code)
             await asyncio.sleep(_PAUSE_SECONDS * 2**attempt)
         raise ShadowFailed(
-            f"the shadow could not be removed: {trouble}. It does no harm, and the next rehearsal after some "
-            f"hours removes it; or: kubectl delete crd {self.name}"
+            f"the shadow could not be removed: {trouble}. It does no harm, and a rehearsal some hours later "
+            f"removes it. To remove it now: kubectl delete crd {self.name}"
         )
 
     async def judge(self, sent: Mapping[str, Any]) -> Answer | None:
@@ -170,7 +170,7 @@ class Shadow:
                 if answer.code == 404 and _is_of_namespace(body):
                     return None
                 if answer.code == 404 and await get_revision(self._client, self.name) is None:
-                    raise ShadowFailed(f"the shadow {self.name} was removed by somebody else")
+                    raise ShadowFailed(f"the shadow {self.name} was removed by another client")
                 if not (answer.code == 404 or answer.code in _BUSY) or loop.time() > deadline:
                     return await self._answer(answer, body)
             after = answer.retry_after if answer is not None else None

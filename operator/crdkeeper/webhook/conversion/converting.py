@@ -52,7 +52,7 @@ class Converting:
         try:
             reply = self._limit.run(_AT_ONCE_SECONDS, answered, body, served.conversion)
         except BadReview as error:
-            return self.refused(name, 400, f"no ConversionReview: {error}")
+            return self.refused(name, 400, f"not a ConversionReview: {error}")
         except OutOfTime:
             size = min(len(body), self._slow.get(name, (len(body), 0.0))[0])
             self._slow[name] = size, start + _SLOW_SECONDS
@@ -79,11 +79,11 @@ class Converting:
         try:
             reply = await self._worker.convert(served, body, source)
         except BadReview as error:
-            return self.refused(name, 400, f"no ConversionReview: {error}")
+            return self.refused(name, 400, f"not a ConversionReview: {error}")
         except Busy:
             return self.refused(name, 503, "too many large requests at once", TEXT + LATER)
         except WorkerFailed:
-            return self.refused(name, 500, "the conversion took too long, or too much memory")
+            return self.refused(name, 500, "the conversion took too long or used too much memory")
         return self._replied(name, served, reply, start)
 
     def _replied(self, name: str, served: Served, reply: Reply, start: float) -> Answer:

@@ -111,7 +111,7 @@ class Worker:
             failure = error
         except Exception as error:
             # Whatever one request makes of the worker, the process that serves all others goes on.
-            _log.error("The worker failed (%s); another one begins.", type(error).__name__)
+            _log.error("The worker failed (%s); starting another one.", type(error).__name__)
             await self._end()
         finally:
             if not job.answer.done():

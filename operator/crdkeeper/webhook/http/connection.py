@@ -137,7 +137,7 @@ class Connection(asyncio.Protocol):
             if isinstance(error, httptools.HttpParserCallbackError) and not self._ending:
                 self._end(self._failed())
             if not self._ending:
-                self._refuse(400, f"no HTTP/1.1: {error}")
+                self._refuse(400, f"not HTTP/1.1: {error}")
         # The parser keeps what it has of a header that is not over.
         if self._in_head and self._unended_bytes > self._server.limits.head_bytes and not self._ending:
             self._refuse(431, "the headers are too large")
@@ -170,14 +170,14 @@ class Connection(asyncio.Protocol):
         elif name == b"transfer-encoding":
             # Chunks, their extensions and the headers after them would be bytes that no length bounds. API
             # servers know how long their reviews are (client-go's rest.Request has them as bytes).
-            self._stop(411, "a request needs a Content-Length")
+            self._stop(411, "a request requires a Content-Length")
         elif name == b"content-length":
             self._expect_body(value)
 
     def _expect_body(self, length: bytes) -> None:
         # The parser has seen to it that these are digits; zeros before them would be without bound.
         if len(length) > _MOST_DIGITS:
-            self._stop(400, "the Content-Length is no length")
+            self._stop(400, "the Content-Length is not a length")
         size, server = int(length), self._server
         if size > server.limits.body_bytes:
             self._stop(413, "the body is too large")
@@ -193,13 +193,13 @@ class Connection(asyncio.Protocol):
         self._in_head = False
         version = self._parser.get_http_version()
         if version not in _VERSIONS or self._parser.should_upgrade():
-            self._stop(400, "no other protocol is spoken here")
+            self._stop(400, "upgrades to another protocol are not supported")
         if self._hosts > 1 or (version == "1.1" and not self._hosts):
-            self._stop(400, "one Host header is needed")
+            self._stop(400, "exactly one Host header is required")
         self._method = self._parser.get_method().decode("latin-1")
         self._path = self._url.partition(b"?")[0].decode("latin-1")
         if not (self._path.isascii() and self._path.isprintable()):
-            self._stop(400, "the path is no URL")  # and it goes to logs
+            self._stop(400, "the path is not a URL")  # and it goes to logs
         refusal = self._server.gate(self._method, self._path)
         if refusal is not None:
             self._end(refusal)

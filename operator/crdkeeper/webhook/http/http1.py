@@ -146,7 +146,7 @@ class Http1Server:
             try:
                 plain, peer = await loop.sock_accept(listener)
             except OSError as error:
-                _log.error("No connection can be accepted: %s", error)
+                _log.error("Connections cannot be accepted: %s", error)
                 await asyncio.sleep(_TICK_SECONDS)
                 continue
             handshake = _Handshake(plain, peer[0], loop.time())

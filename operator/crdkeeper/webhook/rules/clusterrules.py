@@ -40,7 +40,7 @@ class ClusterRules:
         self._namespace = namespace
         self._client: Client | None = None
         self._heard = time.monotonic()
-        self._trouble = "the API server has not answered yet"
+        self._trouble = "the API server has not responded yet"
         self._seen: dict[str, str] = {}
         """The resourceVersions of bundles by name."""
         self._looking: asyncio.Task[None] | None = None
@@ -122,7 +122,7 @@ class ClusterRules:
                     if found is not None:
                         await self._saw("ADDED", found)
         except (ApiError, Unreachable, ConfigurationError) as error:
-            _log.warning("New rules cannot be looked for: %s", error)
+            _log.warning("New rules cannot be watched: %s", error)
 
     async def _connected(self) -> Client:
         if self._client is None:
@@ -147,7 +147,7 @@ class ClusterRules:
 
     def _lost(self, name: str) -> None:
         del self._seen[name]
-        _log.warning("%s: its rules are gone; they serve until this process ends.", name)
+        _log.warning("%s: its rules were deleted; this process serves them until it ends.", name)
 
     async def _saw(self, type_: str, found: Mapping[str, Any]) -> None:
         name = found["metadata"]["name"]
@@ -172,7 +172,7 @@ class ClusterRules:
         else:
             problem = ""
         if problem:
-            kept = " The rules from before go on serving." if known is not None else ""
+            kept = " The previous rules are still served." if known is not None else ""
             _log.error("%s: %s.%s", name, problem, kept)
             self.problems[name] = problem
             return
@@ -183,7 +183,7 @@ class ClusterRules:
 
 def _compiled(content: bytes | None) -> Served:
     if content is None:
-        raise BadBundle("the ConfigMap holds no bundle")
+        raise BadBundle("the ConfigMap does not contain a bundle")
     made = compile_conversion(*unpacked(content))
     if not isinstance(made, Conversion):
         raise BadBundle("; ".join(map(str, made)))

@@ -121,7 +121,7 @@ class RuleBook:
             # Only what is known to be gone is dropped: an unreadable file may hold it.
             self.conversions = {name: each for name, each in self.conversions.items() if name in rules}
         for name, problem in problems.items():
-            kept = " The rules from before go on serving." if name in self.conversions else ""
+            kept = " The previous rules are still served." if name in self.conversions else ""
             _log.error("%s: %s%s", name, problem, kept)
         self.problems = problems
 

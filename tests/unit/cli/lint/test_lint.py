@@ -207,7 +207,7 @@ def test_usage() -> None:
 def test_without_a_file_it_is_about_the_cluster(arguments: tuple[str, ...]) -> None:
     result = lint(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "No cluster to talk to" in result.stderr
+    assert "No cluster configured" in result.stderr
 
 
 def test_our_own_crds_are_clean() -> None:

@@ -93,7 +93,7 @@ async def test_silence_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert counting.failure is not None
     assert (counting.failure.trouble, counting.failure.message) == (
         Trouble.SILENT,
-        "no answer within 0.1 seconds",
+        "no response within 0.1 seconds",
     )
 
 

@@ -72,7 +72,7 @@ async def test_silence_has_an_end(tmp_path: Path) -> None:
     async with client_of(tmp_path, later) as (_, client):
         found = await look(client, "/x", seconds=0.1)
         end.set()
-    assert found == Failure(Trouble.SILENT, 0, "no answer within 0.1 seconds")
+    assert found == Failure(Trouble.SILENT, 0, "no response within 0.1 seconds")
 
 
 async def test_a_lost_connection_is_silence(tmp_path: Path) -> None:

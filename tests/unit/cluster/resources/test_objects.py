@@ -187,7 +187,7 @@ async def test_an_answer_about_another_object_proves_nothing(tmp_path: Path, oth
     async with client_of(tmp_path, *answers) as (server, client):
         ref = ObjectRef("a", "w1", "100", uid="u1")
         await WIDGETS.rewrite(client, ref)
-        with pytest.raises(Unreachable, match="not about that object"):
+        with pytest.raises(Unreachable, match="the response is for another object"):
             await WIDGETS.rewrite(client, ref)
         await WIDGETS.rewrite(client, ref)
     assert len(server.connections) == 2
@@ -201,7 +201,7 @@ async def test_an_object_whose_uid_is_not_known_may_have_any(tmp_path: Path) -> 
 @pytest.mark.parametrize("other", [partial(name="w2"), partial(namespace="b"), {"metadata": {"name": "w1"}}])
 async def test_a_look_at_another_object_shows_nothing(tmp_path: Path, other: dict[str, Any]) -> None:
     async with client_of(tmp_path, json(other)) as (_, client):
-        with pytest.raises(Unreachable, match="not about that object"):
+        with pytest.raises(Unreachable, match="the response is for another object"):
             await WIDGETS.metadata(client, "a", "w1")
 
 

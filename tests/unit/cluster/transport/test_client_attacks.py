@@ -330,5 +330,5 @@ async def test_a_date_that_is_none_does_not_matter(tmp_path: Path, date: str) ->
 @pytest.mark.parametrize("body", [page("<h1>Welcome</h1>", 200), json([1]), json("x"), page("", 200)])
 async def test_a_success_without_an_object_is_none(tmp_path: Path, body: Handler) -> None:
     async with client_of(tmp_path, body) as (_, client):
-        with pytest.raises(Unreachable, match="no JSON object"):
+        with pytest.raises(Unreachable, match="not a JSON object"):
             await client.request("GET", "/x")

@@ -81,7 +81,7 @@ async def test_an_answer_with_something_behind_it_is_not_believed(extra: bytes) 
         return True
 
     async with serving(answer) as (server, pool):
-        with pytest.raises(Disconnected, match="more than one answer"):
+        with pytest.raises(Disconnected, match="more than one response"):
             await patch(pool)
         assert await patch(pool) == (200, b"answer 2", "")
         assert (server.connections, len(server.requests)) == (2, 2)
@@ -134,13 +134,13 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         (b"HTTP/1.1 200 OK\r\n", b"X-Y: " + b"z" * 100 + b"\r\n", "headers are too large"),
         (b"HTTP/1.1 200 OK\r\nX: ", b"x" * 1000, "headers are too large"),
         (b"HTTP/1.1 200 ", b"O" * 1000, "headers are too large"),
-        (CHUNKED, b"%x\r\n" % 65536 + b"x" * 65536 + b"\r\n", "answer is too large"),
+        (CHUNKED, b"%x\r\n" % 65536 + b"x" * 65536 + b"\r\n", "response is too large"),
         (CHUNKED, b"1\r\nx\r\n" * 1000, "headers are too large"),
         (CHUNKED + b"1;a=", b"x" * 1000, "headers are too large"),
         (CHUNKED + b"0\r\n", b"X-Y: z\r\n" * 100, "headers are too large"),
         (CHUNKED + b"0\r\nX: ", b"x" * 1000, "headers are too large"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", b"x" * 65536, "answer is too large"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536, "answer is too large"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", b"x" * 65536, "response is too large"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536, "response is too large"),
     ],
     ids=[
         "interim answers",

@@ -55,7 +55,7 @@ def test_what_serves_goes_on_and_is_said_to() -> None:
     assert told(found, READY) == (
         "False",
         "InvalidRules",
-        "No. The rules of generation 1 go on serving.",
+        "No. The rules of generation 1 are still served.",
     )
     assert told(found, "Serving")[0] == "True"
 

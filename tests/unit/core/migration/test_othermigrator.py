@@ -12,7 +12,7 @@ from crdkeeper.core.migration.protocol import Action, Finish, Hold, Sweep, decid
 from tests.unit.builders import NOW, at_work, later, lease, refused, seen, spec
 
 WIDGETS = GroupResource(group="example.com", resource="widgets")
-OTHER = "StorageVersionMigration svm is at work."
+OTHER = "StorageVersionMigration svm is running."
 
 
 def other_migration(name: str = "svm", *true: str, **resource: str) -> dict[str, Any]:
@@ -78,8 +78,8 @@ class TestLook:
 
     def test_a_condition_left_over_counts_for_a_while(self) -> None:
         other = OtherMigrator()
-        assert "goes on in 300 s" in other.look(look((), marked=True), NOW)
-        assert "goes on in 1 s" in other.look(look((), marked=True), later(LEFTOVER_SECONDS - 1))
+        assert "continues in 300 s" in other.look(look((), marked=True), NOW)
+        assert "continues in 1 s" in other.look(look((), marked=True), later(LEFTOVER_SECONDS - 1))
         assert other.look(look((), marked=True), later(LEFTOVER_SECONDS)) == ""
 
     def test_the_while_begins_when_the_other_is_gone(self) -> None:

@@ -81,15 +81,15 @@ def finished(action: Action) -> tuple[bool, str]:
 
 def test_first_the_target_is_pinned() -> None:
     action = decided(status(target=None))
-    assert action == Pin(target(), False, "Objects are to be stored at v2.")
+    assert action == Pin(target(), False, "The storage version is v2.")
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"generation": 3}, "changed in mid-run (generation 2 to 3, storage version v2 to v2)"),
+        ({"generation": 3}, "changed during the run (generation 2 to 3, storage version v2 to v2)"),
         ({"generation": 3, "storage": "v1"}, "storage version v2 to v1"),
-        ({"uid": "u2", "generation": 2}, "was created anew"),
+        ({"uid": "u2", "generation": 2}, "was re-created"),
     ],
     ids=["something changed", "rolled back", "created anew"],
 )

@@ -58,9 +58,9 @@ def test_a_server_that_is_gone_for_good_is_not_waited_for() -> None:
     ("look", "require", "words"),
     [
         (seen(lease("a"), lease("b")), True, "2 API servers of 2 seen alive after the change"),
-        (seen(lease(version=1)), False, "not looked at, as asked for"),
-        (Observation(None, definition(), leases=None), True, "may not be read"),
-        (seen(), True, "no API server Leases are published"),
+        (seen(lease(version=1)), False, "not checked, as requested"),
+        (Observation(None, definition(), leases=None), True, "reading API server Leases is not permitted"),
+        (seen(), True, "the cluster publishes no API server Leases"),
     ],
     ids=["seen", "ignored", "forbidden", "none"],
 )
@@ -85,7 +85,7 @@ def test_no_time_at_all_may_be_asked_for() -> None:
 def test_without_a_complete_roll_call_no_time_is_enough(settle_seconds: int) -> None:
     state = settled(seen(lease()), changed=-1000, renewed=None, settle_seconds=settle_seconds)
     assert state.wait > 0
-    assert "alive once" in state.message
+    assert "renewed its Lease once" in state.message
 
 
 @pytest.mark.parametrize(
@@ -165,4 +165,4 @@ def test_it_says_that_the_second_renewal_is_missing(seconds: int) -> None:
     state = settled(seen(lease()), -100, None, settle_seconds=seconds)
     assert state.wait > 0
     assert state.reason == "Settling"
-    assert "next Lease renewal" in state.message
+    assert "next renewal" in state.message

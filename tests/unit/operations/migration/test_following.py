@@ -54,7 +54,7 @@ def test_an_api_server_in_trouble_is_waited_for(trouble: Exception) -> None:
     seen, said = follow(Troubled(*[trouble] * 30))
     assert seen is not None
     assert seen.status.completion_time is not None
-    assert any("does not answer" in each for each in said)
+    assert any("does not respond" in each for each in said)
 
 
 def test_what_is_no_trouble_ends_it() -> None:

@@ -126,7 +126,7 @@ async def test_the_worker_refuses_what_is_no_review(converting: Converting) -> N
     coming = converting.answer(NAME, b" " * 100_000, HERE)
     assert not isinstance(coming, Answer)
     answer = await coming
-    assert (answer.status, b"no ConversionReview" in answer.body) == (400, True)
+    assert (answer.status, b"not a ConversionReview" in answer.body) == (400, True)
 
 
 def test_the_work_of_a_request_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

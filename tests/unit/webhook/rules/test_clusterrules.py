@@ -227,7 +227,7 @@ def test_what_is_deleted_serves_on_and_what_is_made_again_is_read(caplog: pytest
         assert rules.problems == {}
 
     cluster.play(story)
-    assert caplog.text.count("its rules are gone") == 1
+    assert caplog.text.count("its rules were deleted") == 1
 
 
 def test_what_was_deleted_unseen_is_noticed_and_serves_on(caplog: pytest.LogCaptureFixture) -> None:
@@ -241,7 +241,7 @@ def test_what_was_deleted_unseen_is_noticed_and_serves_on(caplog: pytest.LogCapt
         assert rules.conversions.keys() == {NAME}
 
     cluster.play(story)
-    assert caplog.text.count("its rules are gone") == 1
+    assert caplog.text.count("its rules were deleted") == 1
 
 
 def test_a_bundle_that_the_compiler_cannot_take_is_a_problem_of_its_own(

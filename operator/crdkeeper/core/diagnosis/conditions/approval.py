@@ -15,21 +15,21 @@ _REMEDY = (
 )
 
 NOT_APPLICABLE = Reason(
-    TYPE, "True", "NotApplicable", "The API group is not one of the Kubernetes project's."
+    TYPE, "True", "NotApplicable", "The API group does not belong to the Kubernetes project."
 )
-APPROVED = Reason(TYPE, "True", "ApprovedAnnotation", "The annotation names where the API was approved.")
+APPROVED = Reason(TYPE, "True", "ApprovedAnnotation", "The annotation links to the approval of the API.")
 UNAPPROVED = Reason(
     TYPE,
     "False",
     "UnapprovedAnnotation",
-    "The author says that the API has not been approved by the Kubernetes project; it works all the same.",
+    "The annotation says that the Kubernetes project has not approved the API. The API works regardless.",
 )
 MISSING = Reason(
     TYPE,
     "False",
     "MissingAnnotation",
-    "The group belongs to the Kubernetes project and the CRD says of no approval: the API server would "
-    "refuse to create it anew.",
+    "The group belongs to the Kubernetes project, and the CRD has no approval annotation: the API "
+    "server would refuse to create it again.",
     _REMEDY,
     healthy=False,
 )
@@ -38,7 +38,7 @@ INVALID = Reason(
     "False",
     "InvalidAnnotation",
     'The annotation is neither a URL nor a text that begins with "unapproved": the API server would refuse '
-    "to create the CRD anew.",
+    "to create the CRD again.",
     _REMEDY,
     healthy=False,
 )
@@ -46,8 +46,8 @@ NOT_YET_PROCESSED = Reason(
     TYPE,
     "Unknown",
     "NotYetProcessed",
-    "The API server's controllers have not looked at the annotation yet.",
-    "Wait a moment. If it lasts, look at the log of kube-apiserver.",
+    "The API server's controllers have not processed the annotation yet.",
+    "Wait a moment. If it persists, check the kube-apiserver log.",
     healthy=False,
 )
 
@@ -59,7 +59,7 @@ def judge(seen: SeenDefinition) -> Verdict:
     """The verdict."""
     group = seen.definition.group
     if not any(group == each or group.endswith(f".{each}") for each in _PROTECTED):
-        return Verdict(NOT_APPLICABLE, f"{group} needs no approval.")
+        return Verdict(NOT_APPLICABLE, f"{group} does not need approval.")
     found = seen.condition(TYPE)
     reason = _BY_SERVER_REASON.get(found.reason, NOT_YET_PROCESSED) if found else NOT_YET_PROCESSED
     words = f" The API server says: {found.message}" if found and found.message else ""

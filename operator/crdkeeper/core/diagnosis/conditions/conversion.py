@@ -30,38 +30,36 @@ class ConversionFacts:
 
 _TYPE = "ConversionReady"
 STRATEGY_NONE = Reason(
-    _TYPE, "True", "StrategyNone", "There is no webhook: versions differ in apiVersion only."
+    _TYPE, "True", "StrategyNone", "There is no webhook: the versions differ only in apiVersion."
 )
-CONVERTED = Reason(
-    _TYPE, "True", "Converted", "An object was read at each served version through the webhook."
-)
+CONVERTED = Reason(_TYPE, "True", "Converted", "The webhook converted an object to each served version.")
 NOTHING_TO_CONVERT = Reason(
     _TYPE,
     "True",
     "NothingToConvert",
-    "The only served version is the only stored one, so that the webhook is not called.",
+    "The only served version is the only stored one, so the webhook is never called.",
 )
 EXPIRES_SOON = Reason(
     _TYPE,
     "True",
     "CertificateExpiresSoon",
-    "Conversion works, and a certificate of the webhook expires within 30 days, or within the last third of "
+    "Conversion works, but a certificate of the webhook expires within 30 days, or is in the last third of "
     "its lifetime where that is shorter.",
-    "Nothing if the certificate is renewed by itself; else renew it.",
+    "Nothing if the certificate is renewed automatically. Otherwise, renew it.",
 )
-PENDING = Reason(_TYPE, "Unknown", "Pending", "The webhook has not been looked at yet.")
+PENDING = Reason(_TYPE, "Unknown", "Pending", "The webhook has not been checked yet.")
 NOT_PROVEN = Reason(
     _TYPE,
     "Unknown",
     "NotProvenByAnObject",
-    "There is no object whose read would call the webhook.",
-    "Create an object to have the webhook proven.",
+    "There is no object to try the webhook with.",
+    "Create an object, so that crdkeeper can try the webhook.",
 )
 NOT_PERMITTED = Reason(
     _TYPE,
     "Unknown",
     "NotPermitted",
-    "crdkeeper may not read the objects, so that nothing proves the webhook.",
+    "crdkeeper is not allowed to read the objects, so it cannot try the webhook.",
     PERMIT,
 )
 NOT_ASKED = Reason(
@@ -70,15 +68,15 @@ NOT_ASKED = Reason(
     "APIServerUnavailable",
     "The API server did not answer, was too busy, or does not serve the kind; this says nothing of the "
     "webhook.",
-    "Nothing: it is asked again.",
+    "Nothing: crdkeeper tries again.",
 )
 UNREACHABLE = Reason(
     _TYPE,
     "False",
     "WebhookUnreachable",
     "The API server cannot connect to the webhook.",
-    "See that the webhook's pods run and are ready, that the Service of clientConfig exists and has the "
-    "port, and that no network policy keeps the API server out.",
+    "Check that the webhook's pods are running and ready, that the Service in clientConfig exists and has "
+    "the port, and that no network policy blocks the API server.",
     healthy=False,
 )
 CERTIFICATE_REFUSED = Reason(
@@ -94,16 +92,16 @@ TIMEOUT = Reason(
     _TYPE,
     "False",
     "WebhookTimeout",
-    "The webhook does not answer in time.",
-    "Look at the webhook's log and load; every read and write of these objects waits for it.",
+    "The webhook does not respond in time.",
+    "Check the webhook's log and load: every read and write of these objects waits for it.",
     healthy=False,
 )
 BAD_ANSWER = Reason(
     _TYPE,
     "False",
     "WebhookAnswerInvalid",
-    "What answers is no conversion webhook, or its ConversionReview is not acceptable.",
-    "Compare clientConfig's path with the one that the webhook serves, and mend the webhook: it must return "
+    "The endpoint is not a conversion webhook, or the API server cannot accept its ConversionReview.",
+    "Compare clientConfig's path with the one that the webhook serves, and fix the webhook: it must return "
     "each object under the same name, uid and kind at the wanted version.",
     healthy=False,
 )
@@ -111,33 +109,33 @@ REFUSED = Reason(
     _TYPE,
     "False",
     "ConversionFailed",
-    "The webhook, or the API server itself, does not convert an object.",
-    "Read the message; mend the webhook's conversion or the object.",
+    "The webhook, or the API server itself, fails to convert an object.",
+    "Read the message, and fix the webhook's conversion or the object.",
     healthy=False,
 )
 CERTIFICATE_EXPIRED = Reason(
     _TYPE,
     "False",
     "CertificateExpired",
-    "A certificate of the webhook has expired, or is not valid yet. Connections that are open may work a "
+    "A certificate of the webhook has expired, or is not valid yet. Open connections may keep working for a "
     "little longer.",
-    "Renew it; after a new authority set clientConfig.caBundle, too.",
+    "Renew it. If the authority changed, update clientConfig.caBundle too.",
     healthy=False,
 )
 CERTIFICATE_EXPIRING = Reason(
     _TYPE,
     "False",
     "CertificateExpiring",
-    "A certificate of the webhook expires within 7 days, or within the last tenth of its lifetime where that "
+    "A certificate of the webhook expires within 7 days, or is in the last tenth of its lifetime where that "
     "is shorter; after that no object can be read.",
-    "Renew it, and find out why that did not happen by itself.",
+    "Renew it, and find out why it was not renewed automatically.",
     healthy=False,
 )
 CA_BUNDLE_INVALID = Reason(
     _TYPE,
     "False",
     "CABundleInvalid",
-    "clientConfig.caBundle is no PEM bundle of certificates. A new CRD is not established with it.",
+    "clientConfig.caBundle is not a PEM bundle of certificates. A new CRD with it is not established.",
     "Set it to the PEM certificates of the authority that signed the webhook's certificate.",
     healthy=False,
 )
@@ -145,7 +143,7 @@ CA_BUNDLE_MISSING = Reason(
     _TYPE,
     "False",
     "CABundleMissing",
-    "The webhook is a Service and there is no caBundle: the API server trusts the authorities of its own "
+    "The webhook is a Service, but there is no caBundle: the API server trusts only the authorities of its "
     "host only, and these do not sign names of Services.",
     "Set clientConfig.caBundle, or see why whoever injects it (cert-manager's cainjector, for one) has not.",
     healthy=False,
@@ -166,11 +164,9 @@ def judge(facts: ConversionFacts) -> Verdict:
     """The condition. What certainly fails comes before what soon will, and that before what is not known."""
     webhook, probe = facts.webhook, facts.probe
     if webhook is None:
-        return Verdict(
-            STRATEGY_NONE, "The strategy is None: the API server changes apiVersion and nothing else."
-        )
+        return Verdict(STRATEGY_NONE, "The strategy is None: the API server changes only apiVersion.")
     if probe is None:
-        return Verdict(PENDING, f"The {webhook} has not been looked at yet.")
+        return Verdict(PENDING, f"The {webhook} has not been checked yet.")
     reason, said = (
         _failed_read(webhook, probe)
         or _unusable_bundle(probe)
@@ -185,7 +181,7 @@ def judge(facts: ConversionFacts) -> Verdict:
 def _unusable_bundle(probe: ConversionProbe) -> _Found | None:
     if not probe.bundle_error or any(each.outcome is Read.CONVERTED for each in probe.reads):
         return None
-    return CA_BUNDLE_INVALID, f"The caBundle cannot be read: {probe.bundle_error}."
+    return CA_BUNDLE_INVALID, f"The caBundle cannot be parsed: {probe.bundle_error}."
 
 
 def _failed_read(webhook: Webhook, probe: ConversionProbe) -> _Found | None:
@@ -195,7 +191,7 @@ def _failed_read(webhook: Webhook, probe: ConversionProbe) -> _Found | None:
         version, failure = blamed[0]
         what = f"{probe.example} cannot be read at {version}, through the {webhook}"
         others = ", ".join(each for each, _ in blamed[1:])
-        more = f" Nor can it be at {others}." if others else ""
+        more = f" It cannot be read at {others} either." if others else ""
     elif probe.failure is not None and blames_webhook(probe.failure.message):
         failure, more = probe.failure, ""
         what = f"Objects cannot be listed, through the {webhook}"
@@ -220,7 +216,7 @@ def _bad_certificate(webhook: Webhook, probe: ConversionProbe, now: datetime) ->
     if expiry is not None and expiry.expired:
         return CERTIFICATE_EXPIRED, expiry.sentence
     if serving is not None and serving.untrusted and webhook.ca_bundle:
-        said = f"The caBundle refuses the certificate that {serving.address} serves: {serving.error}."
+        said = f"The caBundle does not accept the certificate that {serving.address} serves: {serving.error}."
         return CERTIFICATE_REFUSED, said
     if expiry is not None and expiry.urgent:
         return CERTIFICATE_EXPIRING, expiry.sentence
@@ -247,7 +243,10 @@ def _unproven(definition: DefinitionFacts, webhook: Webhook, probe: ConversionPr
     if called or sum(each.outcome is Read.UNCERTAIN for each in probe.reads) > 1:
         return None
     if webhook.service and not webhook.ca_bundle:
-        return CA_BUNDLE_MISSING, f"The {webhook} has no caBundle, and no read proves that it works without."
+        return (
+            CA_BUNDLE_MISSING,
+            f"The {webhook} has no caBundle, and no read proves that it works without one.",
+        )
     if not probe.reads:
         said = f"There is no object of {definition.name}, so that nothing proves the {webhook}."
     else:

@@ -15,7 +15,7 @@ NO_VERSION_SERVED = Reason(
     TYPE,
     "True",
     "NoVersionServed",
-    "The CRD is established, but none of its versions is served: nobody can read or write its objects.",
+    "The CRD is established, but none of its versions is served: no client can read or write its objects.",
     "Set served: true on a version in spec.versions.",
     healthy=False,
 )
@@ -23,7 +23,7 @@ NOT_ACCEPTED = Reason(
     TYPE,
     "False",
     "NotAccepted",
-    "The API server does not serve the resource, as another CRD holds a name that this one wants.",
+    "The API server does not serve the resource, because another CRD uses one of its names.",
     "See the condition NamesAccepted.",
     healthy=False,
 )
@@ -31,8 +31,8 @@ INSTALLING = Reason(
     TYPE,
     "False",
     "Installing",
-    "The names have been accepted; the API servers are being given a few seconds to take the CRD in.",
-    "Wait. If it lasts for minutes, look at the log of kube-apiserver.",
+    "The names are accepted; the API servers get a few seconds to load the CRD.",
+    "Wait. If it persists for minutes, check the kube-apiserver log.",
     healthy=False,
 )
 INVALID_CA_BUNDLE = Reason(
@@ -40,23 +40,23 @@ INVALID_CA_BUNDLE = Reason(
     "False",
     "InvalidCABundle",
     "spec.conversion.webhook.clientConfig.caBundle holds no valid certificate, so the CRD is not served.",
-    "Put PEM certificates into it, base64-encoded, or have your certificate tool inject them.",
+    "Set it to base64-encoded PEM certificates, or let your certificate tool inject them.",
     healthy=False,
 )
 NOT_ESTABLISHED = Reason(
     TYPE,
     "False",
     "NotEstablished",
-    "The API server does not serve the resource, for a reason that crdkeeper does not know.",
-    "Read the message: it holds the server's own words.",
+    "The API server does not serve the resource, for a reason unknown to crdkeeper.",
+    "Read the message: it quotes the API server.",
     healthy=False,
 )
 NOT_YET_PROCESSED = Reason(
     TYPE,
     "Unknown",
     "NotYetProcessed",
-    "The API server's controllers have not looked at the CRD yet.",
-    "Wait a moment. If it lasts, look at the log of kube-apiserver.",
+    "The API server's controllers have not processed the CRD yet.",
+    "Wait a moment. If it persists, check the kube-apiserver log.",
     healthy=False,
 )
 

@@ -13,8 +13,8 @@ from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 TYPE = "NamesAccepted"
 _REMEDY = (
-    "Change the name in spec.names, or remove the CRD that holds it. The API server looks again by itself "
-    "when a CRD of the group goes."
+    "Change the name in spec.names, or delete the CRD that uses it. The API server then checks "
+    "again automatically."
 )
 
 
@@ -23,7 +23,7 @@ def _conflict(name: str, field: str) -> Reason:
     return Reason(TYPE, "False", name, meaning, _REMEDY, healthy=False)
 
 
-NO_CONFLICTS = Reason(TYPE, "True", "NoConflicts", "All names in spec.names are the CRD's own.")
+NO_CONFLICTS = Reason(TYPE, "True", "NoConflicts", "No other CRD uses a name in spec.names.")
 PLURAL_CONFLICT = _conflict("PluralConflict", "the plural name")
 SINGULAR_CONFLICT = _conflict("SingularConflict", "the singular name")
 SHORT_NAMES_CONFLICT = _conflict("ShortNamesConflict", "one of the short names")
@@ -33,16 +33,16 @@ NAMES_REFUSED = Reason(
     TYPE,
     "False",
     "NamesRefused",
-    "The API server does not accept a name, for a reason that crdkeeper does not know.",
-    "Read the message: it holds the server's own words.",
+    "The API server does not accept a name, for a reason unknown to crdkeeper.",
+    "Read the message: it quotes the API server.",
     healthy=False,
 )
 NOT_YET_PROCESSED = Reason(
     TYPE,
     "Unknown",
     "NotYetProcessed",
-    "The API server's controllers have not looked at the CRD's names yet.",
-    "Wait a moment. If it lasts, look at the log of kube-apiserver.",
+    "The API server's controllers have not processed the CRD's names yet.",
+    "Wait a moment. If it persists, check the kube-apiserver log.",
     healthy=False,
 )
 
@@ -68,7 +68,9 @@ def judge(seen: SeenDefinition, conflicts: Sequence[NameConflict]) -> Verdict:
     reason = _BY_SERVER_REASON.get(found.reason, NAMES_REFUSED)
     told = "; ".join(map(describe, conflicts)) or f"{found.reason}: {found.message}"
     # Until it has been established the CRD is not served at all; later it keeps its former names.
-    served = "It is served under its former names." if seen.definition.established else "It is not served."
+    served = (
+        "It is still served under its former names." if seen.definition.established else "It is not served."
+    )
     return Verdict(reason, f"{told}. {served} {_REMEDY}")
 
 

@@ -12,14 +12,14 @@ from crdkeeper.core.text import count
 
 TYPE = "Ready"
 
-HEALTHY = Reason(TYPE, "True", "Healthy", "No condition needs a person.")
+HEALTHY = Reason(TYPE, "True", "Healthy", "No condition needs attention.")
 WOULD_BE_REFUSED = Reason(
     TYPE,
     "True",
     "WouldBeRefused",
-    "No condition needs a person, but the API server would refuse the CRD if it were created now: restoring "
+    "No condition needs attention, but the API server would refuse the CRD if it were created now: restoring "
     "a backup, or installing it in another cluster, fails.",
-    "Mend the findings of severity Refused in status.findings.",
+    "Fix the findings of severity Refused in status.findings.",
 )
 REASONS = (HEALTHY, WOULD_BE_REFUSED)
 """Its own; the others it takes over."""

@@ -15,7 +15,7 @@ from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 TYPE = "StorageCurrent"
 _MIGRATE = "crdkeeper migrate"
 
-CURRENT = Reason(TYPE, "True", "Current", "status.storedVersions holds the storage version only.")
+CURRENT = Reason(TYPE, "True", "Current", "status.storedVersions lists only the storage version.")
 MIGRATING = Reason(
     TYPE,
     "False",
@@ -26,7 +26,7 @@ MIGRATION_FAILING = Reason(
     TYPE,
     "False",
     "MigrationFailing",
-    "Objects may be stored in old versions, and the StorageMigration that rewrites them needs a person.",
+    "Objects may be stored in old versions, and the StorageMigration that rewrites them needs attention.",
     "Read the conditions of the StorageMigration that the message names; docs/operating.md says what each "
     "reason asks for.",
     healthy=False,
@@ -43,17 +43,18 @@ OLD_VERSIONS_STORED = Reason(
     TYPE,
     "False",
     "OldVersionsStored",
-    "Objects may be stored in versions other than the storage version, and nothing is at work on it. These "
-    "versions can't be removed from the CRD.",
-    "Run `crdkeeper migrate PLURAL.GROUP`, or have a DefinitionPolicy select the CRD.",
+    "Objects may be stored in versions other than the storage version, and no migration is running. These "
+    "versions cannot be removed from the CRD.",
+    "Run `crdkeeper migrate PLURAL.GROUP`, or let a DefinitionPolicy select the CRD.",
     healthy=False,
 )
 NOT_RECORDED = Reason(
     TYPE,
     "Unknown",
     "NotRecorded",
-    "status.storedVersions is empty: nobody can say in which versions objects are stored.",
-    "See who writes the CRD's status. The API server records each storage version when the CRD is written.",
+    "status.storedVersions is empty: the versions in which objects are stored are unknown.",
+    "Find out who writes the CRD's status. The API server records each storage version when the CRD is "
+    "written.",
     healthy=False,
 )
 
@@ -81,10 +82,10 @@ def judge(definition: DefinitionFacts, migrations: Sequence[StorageMigration]) -
         # Its message changes with its progress; a report that repeated it would be written all the time.
         return Verdict(
             MIGRATION_FAILING,
-            f"{old} StorageMigration {name} is without success ({succeeded.reason}): "
-            f"`kubectl describe smig {name}` tells why.",
+            f"{old} StorageMigration {name} has not succeeded ({succeeded.reason}): "
+            f"`kubectl describe smig {name}` shows why.",
         )
-    return Verdict(MIGRATING, f"{old} StorageMigration {name} is at work.")
+    return Verdict(MIGRATING, f"{old} StorageMigration {name} is running.")
 
 
 def _at_work(migrations: Sequence[StorageMigration]) -> StorageMigration | None:

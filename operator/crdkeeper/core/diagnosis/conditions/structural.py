@@ -11,16 +11,16 @@ from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.text import count
 
 TYPE = "NonStructuralSchema"
-_REMEDY = "Until this is mended nothing is pruned and nothing defaulted. `crdkeeper lint` finds the lines."
+_REMEDY = "Until this is fixed, nothing is pruned or defaulted. `crdkeeper lint` finds the lines."
 
 STRUCTURAL = Reason(TYPE, "False", "Structural", "All schemas are structural.")
 VIOLATIONS = Reason(
     TYPE,
     "True",
     "Violations",
-    "Schemas are not structural, or unknown fields are preserved: objects of the kind are not pruned and not "
-    "defaulted, and the API server would refuse to create the CRD anew.",
-    "Mend each field that the message names, and set spec.preserveUnknownFields: false; "
+    "Schemas are not structural, or unknown fields are preserved: objects of the kind are neither pruned nor "
+    "defaulted, and the API server would refuse to create the CRD again.",
+    "Fix each field that the message names, and set spec.preserveUnknownFields: false; "
     "`crdkeeper lint` and `crdkeeper upgrade-manifest` help.",
     healthy=False,
 )
@@ -28,8 +28,8 @@ STRUCTURAL_ERROR = Reason(
     TYPE,
     "True",
     "StructuralError",
-    "A schema uses a keyword of which no structural schema can be made, such as $ref or definitions.",
-    "Write the schema out without the keyword that the message names.",
+    "A schema uses a keyword that a structural schema cannot have, such as $ref or definitions.",
+    "Rewrite the schema without the keyword that the message names.",
     healthy=False,
 )
 NOT_DECIDED = Reason(
@@ -37,7 +37,7 @@ NOT_DECIDED = Reason(
     "Unknown",
     "NotDecided",
     "The schemas are nested too deeply to be checked.",
-    "Nest them less deeply. The API server's own condition of this type in the CRD's status decides.",
+    "Reduce the nesting. The condition of this type in the CRD's own status is authoritative.",
     healthy=False,
 )
 

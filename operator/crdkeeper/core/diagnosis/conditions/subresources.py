@@ -15,11 +15,12 @@ from crdkeeper.core.diagnosis.subresourcefacts import (
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 _TYPE = "SubresourcesReady"
-NONE_DECLARED = Reason(
-    _TYPE, "True", "NoneDeclared", "No served version has a status or a scale subresource."
-)
+NONE_DECLARED = Reason(_TYPE, "True", "NoneDeclared", "No served version has a status or scale subresource.")
 DECLARED = Reason(
-    _TYPE, "True", "Declared", "The schemas have the fields that the subresources need, in the right types."
+    _TYPE,
+    "True",
+    "Declared",
+    "The schemas declare the fields that the subresources need, with the right types.",
 )
 READ = Reason(
     _TYPE, "True", "ScaleRead", "The fields are declared, and /scale of an object was read at each version."
@@ -28,34 +29,38 @@ SELECTOR_MISSING = Reason(
     _TYPE,
     "True",
     "SelectorMissing",
-    "A scale subresource has no labelSelectorPath: kubectl scale works, a HorizontalPodAutoscaler does not.",
-    "Add labelSelectorPath and have the controller write the pods' selector there, if it is to be "
-    "autoscaled.",
+    "A scale subresource has no labelSelectorPath: kubectl scale works, but a HorizontalPodAutoscaler does "
+    "not.",
+    "To allow autoscaling, add labelSelectorPath and let the controller write the pods' selector there.",
 )
 STATUS_NOT_DECLARED = Reason(
     _TYPE,
     "True",
     "StatusNotDeclared",
-    "There is a status subresource, but the schema has no status: whatever is written to it is pruned.",
-    "Declare status in the schema, or remove the subresource if nothing writes it.",
+    "There is a status subresource, but the schema does not declare status: everything written to it is "
+    "pruned.",
+    "Declare status in the schema, or remove the subresource if nothing writes to it.",
 )
 PENDING = Reason(_TYPE, "Unknown", "Pending", "No object's /scale has been read yet.")
 NOT_PERMITTED = Reason(
-    _TYPE, "Unknown", "NotPermitted", "The fields are declared, but crdkeeper may not read /scale.", PERMIT
+    _TYPE,
+    "Unknown",
+    "NotPermitted",
+    "The fields are declared, but crdkeeper is not allowed to read /scale.",
+    PERMIT,
 )
 NOT_ASKED = Reason(
     _TYPE,
     "Unknown",
     "APIServerUnavailable",
     "The fields are declared, but the API server did not answer, was too busy, or does not serve the kind.",
-    "Nothing: it is asked again.",
+    "Nothing: crdkeeper tries again.",
 )
 PATH_NOT_DECLARED = Reason(
     _TYPE,
     "False",
     "ScalePathNotDeclared",
-    "A path of the scale subresource names a field that the schema does not have, so that it is always "
-    "pruned.",
+    "A path of the scale subresource names a field that the schema does not declare, so it is always pruned.",
     "Add the field to the schema, or correct the path.",
     healthy=False,
 )
@@ -63,7 +68,7 @@ PATH_WRONG_TYPE = Reason(
     _TYPE,
     "False",
     "ScalePathWrongType",
-    "A path of the scale subresource leads to a field of the wrong type, so that objects with a value "
+    "A path of the scale subresource points to a field of the wrong type, so objects with a value "
     "there are refused.",
     "Make the replicas an integer and the selector a string (a serialized label selector, no object).",
     healthy=False,
@@ -73,7 +78,7 @@ SCALE_FAILS = Reason(
     "False",
     "ScaleFails",
     "The /scale of an object cannot be read.",
-    "Give the replicas field a default where it may be missing, and mend objects with a value of a wrong "
+    "Give the replicas field a default where it may be missing, and fix objects with a value of a wrong "
     "type.",
     healthy=False,
 )
@@ -81,7 +86,7 @@ CONDITIONS_MALFORMED = Reason(
     _TYPE,
     "False",
     "ConditionsMalformed",
-    "status.conditions is no list of objects with the strings `type` and `status`: kubectl wait and other "
+    "status.conditions is not a list of objects with the strings `type` and `status`: kubectl wait and other "
     "tools cannot read it.",
     "Declare status.conditions as metav1.Condition does.",
     healthy=False,

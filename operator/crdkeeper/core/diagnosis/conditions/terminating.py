@@ -22,7 +22,7 @@ PENDING = Reason(
     _TYPE,
     "True",
     "Pending",
-    "The CRD is being deleted; its objects have not been looked at yet.",
+    "The CRD is being deleted. Its objects have not been checked yet.",
     healthy=False,
 )
 OBJECTS_HAVE_FINALIZERS = Reason(
@@ -30,9 +30,9 @@ OBJECTS_HAVE_FINALIZERS = Reason(
     "True",
     "ObjectsHaveFinalizers",
     "Objects of the kind wait for the finalizers in the message, and the CRD waits for the objects.",
-    "See that the controller of each finalizer runs and let it finish. Only if it is gone for good, and what "
-    "it would clean up has been cleaned up, remove its finalizer from the objects: kubectl patch … "
-    "--type=json "
+    "Check that the controller of each finalizer is running, and let it finish. Only if it is gone for good "
+    "and everything it would clean up has been cleaned up, remove its finalizer from the objects: "
+    "kubectl patch … --type=json "
     '-p=\'[{"op":"remove","path":"/metadata/finalizers"}]\'. Leave the CRD\'s own finalizer: without it the '
     "objects stay in etcd, and come back with the next CRD of this name.",
     healthy=False,
@@ -41,15 +41,15 @@ OBJECTS_LEFT = Reason(
     _TYPE,
     "True",
     "ObjectsLeft",
-    "Objects are left that have no finalizer: the API server is at work on them, or cannot delete them.",
-    "Wait; if the number does not fall, look for an admission webhook or policy that refuses DELETE.",
+    "Objects without finalizers remain: the API server is still deleting them, or cannot delete them.",
+    "Wait. If the number does not fall, look for an admission webhook or policy that refuses DELETE.",
     healthy=False,
 )
 OBJECTS_UNREADABLE = Reason(
     _TYPE,
     "True",
     "ObjectsUnreadable",
-    "The objects cannot be read, so that the API server cannot delete them either; often a conversion "
+    "The objects cannot be read, so the API server cannot delete them either. Often, a conversion "
     "webhook was removed before the CRD.",
     "If the conversion webhook is gone for good, set spec.conversion to the strategy None: the deletion goes "
     "on.",
@@ -59,23 +59,24 @@ DEFINITION_HAS_FINALIZERS = Reason(
     _TYPE,
     "True",
     "DefinitionHasFinalizers",
-    "No object is left, and the CRD waits for finalizers of its own.",
-    "See that the controller of each finalizer runs; only if it is gone for good remove its finalizer.",
+    "No object is left, but the CRD waits for its own finalizers.",
+    "Check that the controller of each finalizer is running. Remove a finalizer only if its controller "
+    "is gone for good.",
     healthy=False,
 )
 CLEANING_UP = Reason(
     _TYPE,
     "True",
     "CleaningUp",
-    "No object is left; the API server has yet to take its own finalizer off the CRD.",
-    "Wait: it looks every few seconds, and again up to 17 minutes later where it failed before.",
+    "No object is left; the API server has yet to remove its own finalizer from the CRD.",
+    "Wait: it retries every few seconds, or up to 17 minutes later if it failed before.",
     healthy=False,
 )
 NOT_PERMITTED = Reason(
     _TYPE,
     "True",
     "NotPermitted",
-    "The CRD is being deleted, and crdkeeper may not list its objects to see what holds it up.",
+    "The CRD is being deleted, and crdkeeper is not allowed to list its objects to see what blocks it.",
     PERMIT,
     healthy=False,
 )
@@ -84,7 +85,7 @@ NOT_ASKED = Reason(
     "True",
     "APIServerUnavailable",
     "The CRD is being deleted; the API server did not list its objects.",
-    "Nothing: it is asked again.",
+    "Nothing: crdkeeper tries again.",
     healthy=False,
 )
 
@@ -118,10 +119,10 @@ def _judge_blockers(
         # Its objects are gone, or are left behind: either way nobody deletes them any more.
         return (
             DEFINITION_HAS_FINALIZERS,
-            f"The CRD has the finalizers {', '.join(others) or 'none any more'}.",
+            f"The CRD has the finalizers {', '.join(others) or 'none left'}.",
         )
     if blockers is None:
-        return PENDING, f"Its objects have not been looked at yet.{also}"
+        return PENDING, f"Its objects have not been checked yet.{also}"
     at_least = "" if blockers.complete else "at least "
     left = f"{at_least}{count(blockers.objects, 'object')} left"
     if blockers.finalizers:
@@ -136,7 +137,7 @@ def _judge_blockers(
     if others:
         return DEFINITION_HAS_FINALIZERS, f"No object is left.{also}"
     api_server = f' The API server says: "{deletion.message}".' if deletion.message else ""
-    return CLEANING_UP, f"No object is left, and the CRD has the finalizer {CLEANUP} yet.{api_server}"
+    return CLEANING_UP, f"No object is left, but the CRD still has the finalizer {CLEANUP}.{api_server}"
 
 
 def _unseen(

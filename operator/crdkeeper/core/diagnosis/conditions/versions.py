@@ -23,46 +23,46 @@ CURRENT = Reason(
     _TYPE,
     "True",
     "Current",
-    "No served version is deprecated, and no object's managedFields names a version that is gone.",
+    "No served version is deprecated, and no object's managedFields name a removed version.",
 )
 DEPRECATED_WRITTEN = Reason(
     _TYPE,
     "False",
     "DeprecatedVersionWritten",
-    "A deprecated version is served, and objects were last written at it by the managers in the message.",
-    "Move those clients to a newer version; when none is left, set served: false.",
+    "A deprecated version is served, and the field managers in the message last wrote objects at it.",
+    "Move those clients to a newer version. When none is left, set served: false.",
 )
 DEPRECATED_SERVED = Reason(
     _TYPE,
     "False",
     "DeprecatedVersionServed",
-    "A deprecated version is served, and no object's managedFields names it, or that is not known.",
-    "Set served: false when nobody reads it any more either; the API server's metric "
-    "apiserver_requested_deprecated_apis and audit log tell who does.",
+    "A deprecated version is served. No object's managedFields name it, or this is not known.",
+    "Set served: false once no client reads it either. The API server's metric "
+    "apiserver_requested_deprecated_apis and its audit log show who does.",
 )
 REMOVED_NAMED = Reason(
     _TYPE,
     "False",
     "RemovedVersionNamed",
-    "metadata.managedFields of objects names a version that the CRD does not have any more: every "
+    "metadata.managedFields of objects names a version that the CRD no longer has: every "
     "server-side apply to these objects fails with 500 (kubernetes#111937).",
     "Create a StorageMigration for this resource with managedFields: Retarget and verify: Full.",
     healthy=False,
 )
-PENDING = Reason(_TYPE, "Unknown", "Pending", "The objects' managedFields have not all been counted yet.")
+PENDING = Reason(_TYPE, "Unknown", "Pending", "Not all objects' managedFields have been counted yet.")
 NOT_PERMITTED = Reason(
     _TYPE,
     "Unknown",
     "NotPermitted",
-    "crdkeeper may not list the objects, so that it is not known which versions their managedFields name.",
+    "crdkeeper is not allowed to list the objects, so the versions in their managedFields are unknown.",
     PERMIT,
 )
 NOT_COUNTED = Reason(
     _TYPE,
     "Unknown",
     "APIServerUnavailable",
-    "The objects could not be listed to the end.",
-    "Read the message; it is tried again.",
+    "The objects could not be listed completely.",
+    "Read the message. crdkeeper tries again.",
 )
 _SHOWN = 5
 
@@ -87,7 +87,7 @@ def judge(facts: VersionsFacts) -> Verdict:
     if served:
         return _judge_deprecated(facts, served)
     if not needs_census(definition, facts.deprecated):
-        return _verdict(CURRENT, f"{definition.storage_version} is the only version there ever was.")
+        return _verdict(CURRENT, f"{definition.storage_version} is the only version the CRD has ever had.")
     if census is None:
         return _verdict(PENDING, "The objects have not been counted yet.")
     if census.failure is not None:
@@ -97,14 +97,14 @@ def judge(facts: VersionsFacts) -> Verdict:
     return _verdict(
         CURRENT,
         f"No served version is deprecated, and managedFields of {count(census.objects, 'object')} name "
-        "versions only that the CRD has.",
+        "only versions that the CRD has.",
     )
 
 
 def _removed(census: Census, gone: list[str]) -> list[str]:
     affected = ", ".join(f"{version} by {count(census.versions[version], 'object')}" for version in gone)
     return [
-        f"The CRD does not have these versions any more, but managedFields name them: {affected}.",
+        f"The CRD no longer has these versions, but managedFields name them: {affected}.",
         _writers(census, gone),
     ]
 
@@ -120,7 +120,7 @@ def _judge_deprecated(facts: VersionsFacts, served: list[DeprecatedVersion]) -> 
     if census is None:
         note = "The objects have not been counted yet."
     elif census.failure is not None:
-        note = f"Who writes it is not known: {_no_census(facts.definition, census).message}"
+        note = f"It is not known who writes it: {_no_census(facts.definition, census).message}"
     elif not census.complete:
         note = f"None of the first {count(census.objects, 'object')} names it in managedFields."
     else:

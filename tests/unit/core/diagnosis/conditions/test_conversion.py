@@ -125,15 +125,15 @@ def test_a_list_that_fails_by_the_webhook() -> None:
 
 
 def test_more_versions_than_one_fail() -> None:
-    second = VersionRead("v3", Read.FAILED, Failure(Trouble.SILENT, 0, "no answer within 10 seconds"))
+    second = VersionRead("v3", Read.FAILED, Failure(Trouble.SILENT, 0, "no response within 10 seconds"))
     found = verdict(failed(BLAME + "failed: no"), second)
-    assert "Nor can it be at v3." in found.message
+    assert "It cannot be read at v3 either." in found.message
 
 
 @pytest.mark.parametrize(
     ("failure", "reason"),
     [
-        (Failure(Trouble.SILENT, 0, "no answer within 10 seconds"), "WebhookTimeout"),
+        (Failure(Trouble.SILENT, 0, "no response within 10 seconds"), "WebhookTimeout"),
         (Failure(Trouble.BUSY, 429, "storage is (re)initializing"), "APIServerUnavailable"),
         (Failure(Trouble.FAILED, 500, "etcdserver: leader changed"), "APIServerUnavailable"),
         (Failure(Trouble.FORBIDDEN, 403, "cannot get resource"), "NotPermitted"),

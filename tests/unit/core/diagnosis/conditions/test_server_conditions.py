@@ -93,7 +93,7 @@ def test_without_a_known_holder_the_servers_words_are_told() -> None:
 def test_an_established_crd_goes_on_under_its_former_names() -> None:
     refusal = condition("NamesAccepted", "False", "KindConflict")
     message = namesaccepted.judge(seen(conditions=(refusal, GOOD[1])), CONFLICTS).message
-    assert "It is served under its former names." in message
+    assert "It is still served under its former names." in message
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_objects_and_finalizers_are_named() -> None:
     assert (found.reason, found.reason.status) == (terminating.OBJECTS_HAVE_FINALIZERS, "True")
     assert found.message.startswith(
         "Being deleted since 2026-01-01T00:00:00Z. 5 objects left: a/x on 4 objects (ns/w0, ns/w1, ns/w2, "
-        "…); b/y on 1 object (ns/w0). See that the controller"
+        "…); b/y on 1 object (ns/w0). Check that the controller"
     )
     assert "Leave the CRD's own finalizer" in found.message
 

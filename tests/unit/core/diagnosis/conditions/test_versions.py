@@ -101,7 +101,7 @@ def test_a_version_that_is_gone_breaks_applies() -> None:
     found = verdict(census(item("a", entry("v0")), item("b", entry("v2"))), [OLD])
     assert (found.reason, found.reason.healthy) == (versions.REMOVED_NAMED, False)
     assert found.message.startswith(
-        "The CRD does not have these versions any more, but managedFields name them: v0 by 1 object. "
+        "The CRD no longer has these versions, but managedFields name them: v0 by 1 object. "
         f'Written by "helm" at v0 (Update, 1 object, last {WHEN}, for example ns/a).'
     )
     assert "managedFields: Retarget and verify: Full" in found.message
@@ -130,7 +130,7 @@ def test_a_deprecated_version_and_its_writers() -> None:
         (census(item("a", entry("v2")), complete=False), "None of the first 1 object names it"),
         (
             census(failure=Failure(Trouble.FORBIDDEN, 403, "cannot list"), complete=False),
-            "Who writes it is not known: cannot list. The rule that is missing: apiGroups",
+            "It is not known who writes it: cannot list. The missing rule: apiGroups",
         ),
     ],
 )
