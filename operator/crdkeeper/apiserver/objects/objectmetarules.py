@@ -4,7 +4,7 @@ They are those of ValidateObjectMeta (apimachinery) and of objectmeta.Validate (
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from crdkeeper.apiserver.dnsnames import key_errors, label_errors, subdomain_errors, value_errors
@@ -83,19 +83,30 @@ def _path_segment(name: str, prefix: bool) -> list[str]:
 
 
 def _common(metadata: dict[str, Any]) -> list[Finding]:
-    labels, annotations = metadata.get("labels", {}), metadata.get("annotations", {})
+    found = _at("labels", *label_findings(metadata.get("labels", {})))
+    found += _at("annotations", *annotation_findings(metadata.get("annotations", {})))
+    return found + _at("ownerReferences", *_owners(metadata.get("ownerReferences", [])))
+
+
+def label_findings(labels: Mapping[str, str]) -> list[Finding]:
+    """What is wrong with labels, all of it said of the field itself."""
     found: list[Finding] = []
     for key, value in labels.items():
-        found += _at("labels", *(_invalid(key, each) for each in key_errors(key)))
-        found += _at("labels", *(_invalid(value, each) for each in value_errors(value)))
+        found += [_invalid(key, each) for each in key_errors(key)]
+        found += [_invalid(value, each) for each in value_errors(value)]
+    return found
+
+
+def annotation_findings(annotations: Mapping[str, str]) -> list[Finding]:
+    """What is wrong with annotations, all of it said of the field itself."""
+    found: list[Finding] = []
     size = 0
     for key, value in annotations.items():
         size += len(key.encode(errors="replace")) + len(value.encode(errors="replace"))
-        found += _at("annotations", *(_invalid(key, each) for each in key_errors(key.lower())))
+        found += [_invalid(key, each) for each in key_errors(key.lower())]
     if size > _ANNOTATION_BYTES:
-        too_long = Finding(METADATA, TOO_LONG, "", f"may not be more than {_ANNOTATION_BYTES} bytes")
-        found += _at("annotations", too_long)
-    return found + _at("ownerReferences", *_owners(metadata.get("ownerReferences", [])))
+        found.append(Finding(METADATA, TOO_LONG, "", f"may not be more than {_ANNOTATION_BYTES} bytes"))
+    return found
 
 
 def _owners(owners: list[dict[str, Any]]) -> list[Finding]:
