@@ -8,6 +8,8 @@ import re
 from itertools import pairwise
 from typing import Any, Final
 
+from crdkeeper.apiserver.dnsnames import key_errors
+
 Steps = tuple[str, ...]
 
 ABSENT: Final = object()
@@ -49,6 +51,11 @@ def check_top(steps: Steps) -> None:
         raise BadPath(
             f"{show(steps)}: of metadata a conversion may change single annotations and labels only"
         )
+    if steps[0] == "metadata":
+        # The API server refuses the whole answer for one bad key; case does not count in annotations.
+        errors = key_errors(steps[2] if steps[1] == "labels" else steps[2].lower())
+        if errors:
+            raise BadPath(f"{show(steps)}: {errors[0]}")
 
 
 def show(steps: Steps) -> str:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.objects.conversionanswer import RefusedAnswer, restored
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.keptaside import PREFIX, Entry, differences
 from crdkeeper.core.conversion.losses import without_drops
@@ -74,6 +75,8 @@ class Trial:
             target, tally = way[-1], Tally()
             try:
                 there = self.conversion.convert(value, way[0], tally)
+                if "metadata" in value:
+                    restored(value, there, f"{self.conversion.group}/{way[0]}")
                 if len(way) == 1 and (tally.stand_ins or tally.incomplete):
                     unmatched.append(Fault(source, target, self._why(value, target, tally)))
                 if tally.incomplete:
@@ -99,6 +102,9 @@ class Trial:
             except Unconvertible as error:
                 if not tally.incomplete:
                     faults.append(Fault(source, target, str(error)))
+                continue
+            except RefusedAnswer as refused:
+                faults.append(Fault(source, target, f"the API server refuses it: {refused}"))
                 continue
             except RecursionError:
                 faults.append(Fault(source, target, "is nested too deep"))

@@ -3,6 +3,8 @@
 import copy
 from typing import Any
 
+import pytest
+
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.core.conversion.objects import Conversion, Tally
 from crdkeeper.core.conversion.scope import RuleError
@@ -123,3 +125,26 @@ def test_values_that_the_schema_does_not_allow() -> None:
     assert not made.judge(FULL).faults
     (fault, *_) = made.judge({**FULL, "spec": {**FULL["spec"], "extra": "long"}}).faults
     assert fault.message == "the way and back changes spec.extra"
+
+
+@pytest.mark.parametrize("field", ["labels[a b]", "annotations[a b]", "labels[/x]", "annotations[A_/x]"])
+def test_rules_cannot_write_a_key_that_the_api_server_refuses(field: str) -> None:
+    errors = compile_trial(spec({"spoke": f"metadata.{field}"}), SCHEMAS)
+    assert not isinstance(errors, Trial)
+    assert {each.where for each in errors} == {
+        "spec.spokes[0].rules[1].spoke",
+        "spec.spokes[1].rules[0].spoke",
+    }
+    assert all("name part must" in each.message or "prefix part" in each.message for each in errors), errors
+
+
+def test_what_the_api_server_refuses_of_an_answer_is_a_fault() -> None:
+    # A bad key of long ago does no harm until something is kept aside beside it.
+    old = {**thing("v3", name="a", port=80), "metadata": {"annotations": {"a b": "c"}}}
+    assert not trial(aside=True).judge(old).faults
+    new = {**FULL, "metadata": old["metadata"]}
+    faults = trial(aside=True).judge(new).faults
+    assert [(each.source, each.target) for each in faults] == [("v3", "v2"), ("v3", "v1"), ("v3", "v1")]
+    assert all(
+        "returned invalid metadata: metadata.annotation: Invalid value: " in each.message for each in faults
+    )
