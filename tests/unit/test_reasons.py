@@ -22,7 +22,7 @@ RAISING = (
 )
 OTHER_WORDS = {
     *STEPS,
-    *("Succeeded", "Suspended", "Ready"),  # conditions
+    *("Succeeded", "Suspended", "ManagedFieldsCurrent", "Ready"),  # conditions
     *("True", "False", "Unknown", "Normal", "Warning"),
     *(StorageMigration.__name__, DefinitionPolicy.__name__, "CustomResourceDefinition"),
     # The start of a reason, and a noun to be counted.

@@ -57,7 +57,11 @@ class MigrationTemplate(ApiModel):
     trim: bool = True
     """Whether to remove the old versions from the CRD's status.storedVersions after the proof."""
     managed_fields: Literal["Keep", "Retarget"] = "Keep"
-    """Retarget moves entries of metadata.managedFields from other versions to the storage version."""
+    """Whether to change metadata.managedFields: Retarget moves all entries to the storage version.
+
+    With Keep, the condition ManagedFieldsCurrent is False if an entry names a version that this migration
+    drops: server-side apply to such an object fails once the version is removed from spec.versions.
+    """
     verify: Literal["Remaining", "Full"] = "Remaining"
     """What the second pass writes: Remaining writes objects not known to be rewritten, Full writes all.
 

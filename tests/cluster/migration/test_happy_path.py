@@ -35,6 +35,8 @@ async def test_all_objects_are_rewritten_and_the_old_version_is_trimmed(
         "Settled": ("True", "Settled"),
         "Rewritten": ("True", "AllWritten"),
         "Verified": ("True", "NothingLeft"),
+        # Applied at v1, and left as they are: see test_managed_fields.
+        "ManagedFieldsCurrent": ("False", "OldVersionNamed"),
         "Trimmed": ("True", "Trimmed"),
         "Succeeded": ("True", "Migrated"),
         "Ready": ("True", "Migrated"),
@@ -64,6 +66,7 @@ async def test_kubectl_wait_and_events_tell_what_happened(
         ("Normal", "Pinned"),
         ("Normal", "Settled"),
         ("Normal", "AllWritten"),
+        ("Warning", "OldVersionNamed"),
         ("Normal", "NothingLeft"),
         ("Normal", "Trimmed"),
         ("Normal", "Migrated"),

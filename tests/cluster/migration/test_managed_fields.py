@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError
-from tests.cluster.harness import Admin, CustomKind, Operator, outdated
+from tests.cluster.harness import Admin, CustomKind, Operator, condition, outdated
 
 NAME = "db-00000"
 
@@ -63,10 +63,20 @@ async def test_kept_entries_stay_as_they_are(admin: Admin, operator: Operator, g
         ("scaler", "Update", "v2", ""),
     ]
 
-    await admin.migrate(group, kind)
+    done = await admin.migrate(group, kind)
 
     assert await entries(admin, kind) == before
     assert admin.stored(kind) == {"v2": 1}
+    # A person is told what this means, and that is no failure.
+    found = condition(done, "ManagedFieldsCurrent")
+    assert (found.status, found.reason) == ("False", "OldVersionNamed")
+    assert f"names v1, for example of default/{NAME}" in found.message
+    assert ("Warning", "OldVersionNamed", found.message) in await admin.events(group)
+    assert condition(done, "Ready").status == "True"
+    # What it tells to do helps, although nothing is stored at v1 any more.
+    again = await admin.migrate(f"again-{group}", kind, managedFields="Retarget", verify="Full")
+    assert {each[2] for each in managers(await entries(admin, kind))} == {"v2"}
+    assert all(each.type != "ManagedFieldsCurrent" for each in again.status.conditions)
 
 
 async def test_retargeted_entries_name_the_storage_version(
@@ -75,8 +85,9 @@ async def test_retargeted_entries_name_the_storage_version(
     kind = await with_managers(admin, group)
     before = await admin.get(kind.path(NAME))
 
-    await admin.migrate(group, kind, managedFields="Retarget")
+    done = await admin.migrate(group, kind, managedFields="Retarget")
 
+    assert all(each.type != "ManagedFieldsCurrent" for each in done.status.conditions)
     after = await admin.get(kind.path(NAME))
     found = after["metadata"]["managedFields"]
     assert managers(found) == [

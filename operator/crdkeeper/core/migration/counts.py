@@ -14,6 +14,15 @@ from crdkeeper.api.storagemigration import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class OldEntry:
+    """An entry of an object's managedFields that names a version which goes."""
+
+    object: str
+    manager: str
+    version: str
+
+
 @dataclass(slots=True)
 class Tally:
     """What a pass has counted since it began or went on.
@@ -30,6 +39,8 @@ class Tally:
     total: int = 0
     refused_count: int = 0
     refused: Sequence[RefusedObject] = ()
+    old_entry: OldEntry | None = None
+    """The first that was found, where any were looked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ An entry that names a version the CRD no longer has makes server-side apply fail
 (kubernetes#111937), so a version is only really gone when no entry names it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 Entry = Mapping[str, Any]
@@ -29,6 +29,14 @@ def retarget(entries: Sequence[Entry], group: str, version: str) -> list[dict[st
             moved = _join(merged[identity], moved)
         merged[identity] = moved
     return list(merged.values())
+
+
+def entry_of(entries: Sequence[Entry], group_versions: Collection[str]) -> Entry | None:
+    """The first entry that names one of these `group/version`; None if none does."""
+    for entry in entries:
+        if entry.get("apiVersion") in group_versions:
+            return entry
+    return None
 
 
 def _is_stale(entry: Entry, group: str, goal: str) -> bool:

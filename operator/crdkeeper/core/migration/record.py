@@ -18,7 +18,7 @@ from crdkeeper.api.storagemigration import (
     StorageMigrationStatus,
 )
 from crdkeeper.api.texts import bounded
-from crdkeeper.core.migration.counts import add_retry, add_tally, stand_still
+from crdkeeper.core.migration.counts import OldEntry, add_retry, add_tally, stand_still
 from crdkeeper.core.migration.occurrences import (
     EvidenceLost,
     ListExpired,
@@ -95,6 +95,7 @@ class _Page:
             case SweepCounted(tally, before, token, scanned, rate, concurrency):
                 add_tally(self.status, tally, before, rate=rate, concurrency=concurrency)
                 self._checkpoint(token, scanned)
+                self._old_entry(tally.old_entry)
             case ListExpired():
                 self._checkpoint(None, 0)
             case SweepEnded():
@@ -132,6 +133,9 @@ class _Page:
             ended = self.status.completion_time is not None
             stalled = status == "False" and (ended or reason == "Forbidden")
             summarize(conditions, stalled=stalled, now=self.now)
+
+    def _withdraw(self, type_: str) -> None:
+        self.status.conditions[:] = [each for each in self.status.conditions if each.type != type_]
 
     def _running(self, reason: str, message: str) -> None:
         self._set("Succeeded", "Unknown", reason, message)
@@ -193,6 +197,7 @@ class _Page:
     def _sweep_began(self, began: SweepBegan) -> None:
         status = self.status
         if began.fresh:
+            self._withdraw("ManagedFieldsCurrent")
             status.sweep = MigrationSweep(type=began.type)
             if began.type == "Rewrite" and status.progress.quarantined:
                 # A pass over objects that were refused before is a round of retries.
@@ -206,6 +211,19 @@ class _Page:
         condition, reason, message = _AT_WORK[began.type]
         self._set(condition, "Unknown", reason, message)
         self._running(reason, message)
+
+    def _old_entry(self, found: OldEntry | None) -> None:
+        if found is None:
+            return
+        self._set(
+            "ManagedFieldsCurrent",
+            "False",
+            "OldVersionNamed",
+            f"metadata.managedFields still names {found.version}, for example of {found.object} (manager "
+            f"{found.manager}). Server-side apply to such objects fails once {found.version} is removed from "
+            f"spec.versions. Before that, migrate with managedFields: Retarget and verify: Full.",
+            warning=True,
+        )
 
     def _checkpoint(self, token: str | None, scanned: int) -> None:
         if self.status.sweep is not None:

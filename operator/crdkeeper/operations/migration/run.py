@@ -12,9 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
+from crdkeeper.api.storagemigration import MigrationTarget, RefusedObject, StorageMigration
 from crdkeeper.cluster.resources.definitions import get_definition, get_revision, trim_stored_versions
-from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.counts import Baseline
@@ -38,6 +37,7 @@ from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.migration.record import Announcement, record
 from crdkeeper.core.migration.settle import RollCall
 from crdkeeper.operations.migration.observe import observe, other_migrations
+from crdkeeper.operations.migration.preparation import endpoint_of, prepare_sweep
 from crdkeeper.operations.migration.sweep import RESOURCE_VERSIONS_RESET, Interrupted, Observer, Sweep
 
 _log = logging.getLogger(__name__)
@@ -254,30 +254,19 @@ class MigrationRun:
             return self._unknown_change_at
         return known
 
-    def _endpoint(self) -> Endpoint:
-        target, resource = self.migration.status.target, self.migration.spec.resource
+    def _target(self) -> MigrationTarget:
+        target = self.migration.status.target
         if target is None:
             raise _Stale
-        return Endpoint(resource.group, target.endpoint_version, resource.resource)
+        return target
 
     async def _separator(self) -> str:
-        page = await self._endpoint().page(self._client, None, limit=1)
+        endpoint = endpoint_of(self.migration, self._target())
+        page = await endpoint.page(self._client, None, limit=1)
         return page.resource_version
 
     def _new_sweep(self, type_: protocol.SweepType) -> Sweep:
-        spec, status = self.migration.spec, self.migration.status
-        target, settled = status.target, status.settled_resource_version
-        full = type_ == "Plan" or (type_ == "Verify" and spec.verify == "Full")
-        retarget = spec.managed_fields == "Retarget" and target is not None and target.storage_version
-        return Sweep(
-            self._client,
-            self._endpoint(),
-            type_,
-            spec.limits,
-            separator=int(settled) if settled and settled.isdigit() and not full else None,
-            retarget_to=(spec.resource.group, retarget) if retarget else None,
-            observer=self._observer,
-        )
+        return prepare_sweep(self._client, self.migration, self._target(), type_, self._observer)
 
     async def _sweep(self, began: SweepBegan) -> None:
         if began.fresh:

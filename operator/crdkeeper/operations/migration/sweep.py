@@ -6,20 +6,21 @@ decided by `evidence.judge`; here it is only carried out.
 
 import asyncio
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crdkeeper.api.storagemigration import MigrationLimits, RefusedObject
 from crdkeeper.cluster.resources.objects import PAGE, Endpoint
 from crdkeeper.cluster.transport.client import Answer, Client, Unreachable
-from crdkeeper.core.migration.counts import Tally, key
+from crdkeeper.core.migration.counts import OldEntry, Tally
 from crdkeeper.core.migration.evidence import ObjectRef, Outcome, is_webhook_outage, judge, refusal
-from crdkeeper.core.migration.managedfields import retarget
+from crdkeeper.core.migration.managedfields import entry_of, retarget
 from crdkeeper.core.migration.pace import Budget, Pace, backoff
 from crdkeeper.core.migration.protocol import SweepType
 from crdkeeper.core.servermessages import message_of
+from crdkeeper.operations.migration.outage import PAUSES, Batch, Outage, Undecided
 
 REFUSED_KEPT = 1000
 """Refused objects that are kept by name, so that a retry need not go through all objects."""
@@ -27,8 +28,6 @@ _ATTEMPTS = 6
 """Tries of one object while the server fails before something is decided about it."""
 _OUTAGE = 25
 """Objects in a row that fail at the same broken webhook before the pass stops to wait."""
-_PAUSES = (0.5, 1.0, 2.0)
-"""Seconds before each further try, at the end of the pass, of what has failed at a broken webhook."""
 
 RESOURCE_VERSIONS_RESET = "ResourceVersionsReset"
 """Reason of an interruption after which the separator is worth nothing."""
@@ -47,28 +46,11 @@ class Interrupted(Exception):
 
 
 @dataclass(slots=True)
-class _Batch:
-    """The objects of one page that are not dealt with yet, and the token that lists this page again."""
-
-    token: str | None
-    size: int
-    open: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Undecided:
-    """An object that failed at a webhook which does not work: whose fault that is shows only later."""
-
-    ref: ObjectRef
-    batch: _Batch
-    refused: RefusedObject
-
-
-@dataclass(slots=True)
 class Sweep:
     """One pass. `separator` is the resourceVersion S above which objects are current; None: patch all.
 
-    `retarget_to` is the (group, version) for managedFields, or None to keep them.
+    `retarget_to` is the (group, version) for managedFields, or None to keep them. Of those that are kept, the
+    first entry that names one of `going` (`group/version`) is put into the tally.
     """
 
     client: Client
@@ -78,22 +60,19 @@ class Sweep:
     separator: int | None
     retarget_to: tuple[str, str] | None
     observer: Observer
+    going: Collection[str] = ()
     tally: Tally = field(default_factory=Tally, init=False)
     refused: list[RefusedObject] = field(default_factory=list, init=False)
     pace: Pace = field(init=False)
-    _queue: asyncio.Queue[tuple[ObjectRef, _Batch]] = field(init=False)
-    _batches: deque[_Batch] = field(default_factory=deque, init=False)
+    _queue: asyncio.Queue[tuple[ObjectRef, Batch]] = field(init=False)
+    _batches: deque[Batch] = field(default_factory=deque, init=False)
     _next_token: str | None = field(default=None, init=False)
     _workers: set[asyncio.Task[None]] = field(default_factory=set, init=False)
     _failure: asyncio.Future[None] = field(init=False)
     _budgets: list[tuple[Budget, Callable[[], float]]] = field(default_factory=list, init=False)
     _object_bytes: float = field(default=0.0, init=False)
     _not_before: float = field(default=0.0, init=False)
-    _outage: list[_Undecided] = field(default_factory=list, init=False)
-    """Those that failed in a row."""
-    _again: deque[_Undecided] = field(default_factory=deque, init=False)
-    """Those after which others succeeded: to be tried again."""
-    _tries: Counter[tuple[str, str]] = field(default_factory=Counter, init=False)
+    _outage: Outage = field(default_factory=Outage, init=False)
     _dealt_with: int = field(default=0, init=False)
     _successes: int = field(default=0, init=False)
 
@@ -124,7 +103,7 @@ class Sweep:
     async def retry(self, objects: Sequence[RefusedObject]) -> None:
         """Go through these objects only, whatever they look like by now."""
         refs = [ObjectRef(each.namespace, each.name, "") for each in objects]
-        await self._drive(self._feed(refs, _Batch(None, len(refs), len(refs))))
+        await self._drive(self._feed(refs, Batch(None, len(refs), len(refs))))
 
     async def _drive(self, source: Any) -> None:
         producer = asyncio.create_task(source)
@@ -161,7 +140,7 @@ class Sweep:
             seen += len(page.items)
             self.tally.total = seen + page.remaining
             refs = self._select(page.items)
-            await self._feed(refs, _Batch(token, len(page.items), len(refs)))
+            await self._feed(refs, Batch(token, len(page.items), len(refs)))
             await self._feed_again()
             token = self._next_token = page.continue_token or None
             if token is None:
@@ -174,13 +153,27 @@ class Sweep:
     def _select(self, items: Iterable[Mapping[str, Any]]) -> list[ObjectRef]:
         """The objects of a page that must be written; the rest is current and counted."""
         chosen = []
+        look = bool(self.going)
         for item in items:
+            if look:
+                look = not self._found_old_entry(item["metadata"])
             ref = self._needs_write(item["metadata"])
             if ref is None:
                 self._count(Outcome.CURRENT)
             else:
                 chosen.append(ref)
         return chosen
+
+    def _found_old_entry(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether one is known by now: one is enough to say so, and the look at each object has its price."""
+        if self.tally.old_entry is None:
+            entry = entry_of(metadata.get("managedFields") or (), self.going)
+            if entry is None:
+                return False
+            where = str(ObjectRef(metadata.get("namespace", ""), metadata["name"], ""))
+            version = entry["apiVersion"].rpartition("/")[2]
+            self.tally.old_entry = OldEntry(where, str(entry.get("manager", "")), version)
+        return True
 
     def _needs_write(self, metadata: Mapping[str, Any]) -> ObjectRef | None:
         version: str = metadata["resourceVersion"]
@@ -194,31 +187,30 @@ class Sweep:
             metadata.get("namespace", ""), metadata["name"], version, fields, metadata.get("uid", "")
         )
 
-    async def _feed(self, refs: Sequence[ObjectRef], batch: _Batch) -> None:
+    async def _feed(self, refs: Sequence[ObjectRef], batch: Batch) -> None:
         self._batches.append(batch)
         for ref in refs:
             self._staff()
             await self._queue.put((ref, batch))
 
     async def _feed_again(self) -> None:
-        while self._again:
-            undecided = self._again.popleft()
+        while self._outage.again:
+            undecided = self._outage.again.popleft()
             self._staff()
             await self._queue.put((undecided.ref, undecided.batch))
 
     async def _finish(self) -> None:
         """Wait until all is dealt with. What failed at a broken webhook gets some more time."""
         await self._queue.join()
-        for pause in _PAUSES:
-            if not self._outage and not self._again:
+        for pause in PAUSES:
+            if not self._outage:
                 return
             await asyncio.sleep(pause)
-            self._again.extend(self._outage)
-            self._outage.clear()
+            self._outage.try_all()
             await self._feed_again()
             await self._queue.join()
-        for undecided in (*self._again, *self._outage):
-            self._give_up(undecided)
+        for refused in self._outage.give_up():
+            self._quarantine(refused)
 
     def _staff(self) -> None:
         while len(self._workers) < self.pace.concurrency:
@@ -257,7 +249,7 @@ class Sweep:
         elif outcome is Outcome.GONE:
             tally.gone += 1
 
-    async def _settle(self, ref: ObjectRef, batch: _Batch) -> None:
+    async def _settle(self, ref: ObjectRef, batch: Batch) -> None:
         """Deal with one object, however many requests that takes."""
         successes, conflicts, failures = 0, 0, 0
         look = not ref.resource_version
@@ -273,7 +265,7 @@ class Sweep:
                 successes = self._successes
             if outcome in (Outcome.REWRITTEN, Outcome.CURRENT, Outcome.GONE):
                 self._successes += outcome is not Outcome.GONE
-                if self._outage:
+                if self._outage.in_a_row:
                     self._end_outage()
                 self._count(outcome)
                 return
@@ -344,34 +336,22 @@ class Sweep:
     def _throttle(self, seconds: float) -> None:
         self._not_before = max(self._not_before, time.monotonic() + seconds)
 
-    def _refuse(self, ref: ObjectRef, batch: _Batch, refused: RefusedObject) -> None:
+    def _refuse(self, ref: ObjectRef, batch: Batch, refused: RefusedObject) -> None:
         if not is_webhook_outage(refused):
             self._end_outage()
             self._quarantine(refused)
             return
-        # Not decided about yet: a run that ends now must come by it again.
-        batch.open += 1
-        self._tries[key(refused)] += 1
-        self._outage.append(_Undecided(ref, batch, refused))
-        if len(self._outage) >= _OUTAGE and self.type != "Plan":
+        self._outage.failed(Undecided(ref, batch, refused))
+        failed = len(self._outage.in_a_row)
+        if failed >= _OUTAGE and self.type != "Plan":
             raise Interrupted(
                 "WebhookUnavailable",
-                f"{len(self._outage)} objects in a row failed at {refused.denied_by}: {refused.message}",
+                f"{failed} objects in a row failed at {refused.denied_by}: {refused.message}",
             )
 
     def _end_outage(self) -> None:
-        """The webhook works for others: try these again, unless they failed too often or are too many."""
-        for undecided in self._outage:
-            if self._tries[key(undecided.refused)] > len(_PAUSES) or len(self._again) >= REFUSED_KEPT:
-                self._give_up(undecided)
-            else:
-                self._again.append(undecided)
-        self._outage.clear()
-
-    def _give_up(self, undecided: _Undecided) -> None:
-        undecided.batch.open -= 1
-        del self._tries[key(undecided.refused)]
-        self._quarantine(undecided.refused)
+        for refused in self._outage.over():
+            self._quarantine(refused)
 
     def _quarantine(self, refused: RefusedObject) -> None:
         self.tally.scanned += 1

@@ -71,6 +71,8 @@ class Cluster(Client):
         self.definition: dict[str, Any] | None = crd(**changes)
         self.objects = {f"w{number}": ("v1", 10 + number) for number in range(objects)}
         """The version in which each object is stored, and its resourceVersion."""
+        self.managers: dict[str, list[dict[str, Any]]] = {}
+        """metadata.managedFields of objects that have any."""
         self.others: list[dict[str, Any]] = []
         self.troubles: defaultdict[About, deque[Trouble | None]] = defaultdict(deque)
         """What the next requests get instead of an answer; None lets one through."""
@@ -186,8 +188,10 @@ class Cluster(Client):
         return _json({"metadata": metadata, "items": [self._metadata(each) for each in shown]})
 
     def _metadata(self, name: str) -> dict[str, Any]:
-        version = str(self.objects[name][1])
-        return {"kind": "PartialObjectMetadata", "metadata": {"name": name, "resourceVersion": version}}
+        metadata: dict[str, Any] = {"name": name, "resourceVersion": str(self.objects[name][1])}
+        if name in self.managers:
+            metadata["managedFields"] = self.managers[name]
+        return {"kind": "PartialObjectMetadata", "metadata": metadata}
 
     def _object(self, name: str) -> Answer:
         return _json(self._metadata(name))

@@ -218,6 +218,68 @@ def test_another_migrator_that_begins_in_mid_run_is_waited_for() -> None:
     play(main)
 
 
+class TestManagedFields:
+    """Whether a hint says that an object's managedFields names a version that goes."""
+
+    @pytest.mark.parametrize(
+        ("version", "hint"),
+        [("example.com/v1", True), ("example.com/v2", False), ("example.com/v3", False), ("v1", False)],
+    )
+    def test_only_of_a_version_that_goes(self, version: str, hint: bool) -> None:
+        async def main() -> None:
+            cluster = Cluster()
+            entry = {"manager": "flux", "operation": "Apply", "apiVersion": version}
+            cluster.managers = {"w5": [{"manager": "status", "apiVersion": "example.com/v2"}, entry]}
+            process = Process(cluster)
+            done = await process.end()
+            found = find_condition(done.status.conditions, "ManagedFieldsCurrent")
+            assert process.reasons.count("OldVersionNamed") == hint
+            assert (found is not None) == hint
+            assert condition_of(done, "Ready") == ("True", "Migrated")
+            if found is not None:
+                assert (found.status, found.reason) == ("False", "OldVersionNamed")
+                assert "names v1, for example of w5 (manager flux)" in found.message
+
+        play(main)
+
+    def test_it_survives_a_process(self) -> None:
+        async def main() -> None:
+            cluster = Cluster(objects=40)
+            cluster.managers = {"w0": [{"manager": "flux", "apiVersion": "example.com/v1"}]}
+            process = Process(cluster)
+
+            def happens(*_: object) -> None:
+                # In the second pass, on its last page.
+                if cluster.requests["list"] == 1 + 10 + 10:
+                    process.task.cancel()
+
+            cluster.happens = happens
+            with pytest.raises(asyncio.CancelledError):
+                await process.end()
+            done = await finish(cluster)
+            assert condition_of(done, "ManagedFieldsCurrent") == ("False", "OldVersionNamed")
+
+        play(main)
+
+    def test_it_goes_when_the_entry_has_gone(self) -> None:
+        async def main() -> None:
+            cluster = Cluster(made=slowly())
+            cluster.managers = {"w0": [{"manager": "flux", "apiVersion": "example.com/v1"}]}
+
+            def happens(about: About, nth: int) -> None:
+                if (about, nth) == ("trim", 1):
+                    cluster.change_definition()
+                    cluster.managers.clear()
+
+            cluster.happens = happens
+            process = Process(cluster)
+            await process.end()
+            assert process.reasons.count("OldVersionNamed") == 1
+            assert_migrated(cluster)
+
+        play(main)
+
+
 def requests_of_a_run() -> int:
     async def main() -> int:
         cluster = Cluster()

@@ -1,0 +1,43 @@
+"""The pass over all objects that a migration's spec and status ask for."""
+
+from collections.abc import Sequence
+
+from crdkeeper.api.storagemigration import MigrationTarget, StorageMigration
+from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.core.migration.protocol import SweepType
+from crdkeeper.operations.migration.sweep import Observer, Sweep
+
+
+def endpoint_of(migration: StorageMigration, target: MigrationTarget) -> Endpoint:
+    """Where the objects are listed and patched."""
+    resource = migration.spec.resource
+    return Endpoint(resource.group, target.endpoint_version, resource.resource)
+
+
+def prepare_sweep(
+    client: Client, migration: StorageMigration, target: MigrationTarget, type_: SweepType, observer: Observer
+) -> Sweep:
+    """A pass of that type over the objects of the pinned target."""
+    spec, settled, group = (
+        migration.spec,
+        migration.status.settled_resource_version,
+        migration.spec.resource.group,
+    )
+    full = type_ == "Plan" or (type_ == "Verify" and spec.verify == "Full")
+    retarget = spec.managed_fields == "Retarget" and target.storage_version
+    return Sweep(
+        client,
+        endpoint_of(migration, target),
+        type_,
+        spec.limits,
+        separator=int(settled) if settled and settled.isdigit() and not full else None,
+        retarget_to=(group, retarget) if retarget else None,
+        observer=observer,
+        going=_going(group, target) if type_ == "Verify" and spec.managed_fields == "Keep" else (),
+    )
+
+
+def _going(group: str, target: MigrationTarget) -> Sequence[str]:
+    """The versions in which nothing is stored any more after the migration, as `group/version`."""
+    return [f"{group}/{each}" for each in target.stored_versions if each != target.storage_version]
