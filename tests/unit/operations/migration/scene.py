@@ -42,6 +42,8 @@ About = Literal[
     "leases",
     "others",
     "discovery",
+    "event",
+    "delete",
 ]
 """What a request is about: the CRD (its metadata alone), objects, the migration itself, what is around."""
 Trouble = Answer | Exception
@@ -49,6 +51,7 @@ UNREACHABLE = Unreachable("connection reset by peer")
 
 _DEFINITION = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{NAME}"
 _MIGRATION = "/apis/crdkeeper.dev/v1alpha1/storagemigrations/"
+_EVENTS = "/apis/events.k8s.io/"
 _OBJECTS = "/apis/example.com/"
 _OTHERS = "/apis/storagemigration.k8s.io"
 _REQUEST_SECONDS = 0.01
@@ -81,6 +84,8 @@ class Cluster(Client):
         self.happens: Callable[[About, int], None] = lambda about, nth: None
         """Called before the n-th request (from 1) about something is answered."""
         self.requests: Counter[About] = Counter()
+        self.events: list[tuple[str, str]] = []
+        """Type and reason of the Events that were sent."""
         self.migration: dict[str, Any] | None = (made or migration(settleSeconds=5)).to_object()
         self._write_migration({})
 
@@ -171,6 +176,11 @@ class Cluster(Client):
                 return self._trim(body)
             case "discovery":
                 return refusal(404, message="404 page not found")
+            case "event":
+                self.events.append((body["type"], body["reason"]))
+                return _json(body)
+            case "delete":
+                return self._delete(body)
             case "rights":
                 return _json({"status": {"allowed": True}})
             case "leases":
@@ -178,6 +188,12 @@ class Cluster(Client):
             case "others":
                 version = {"groupVersion": "storagemigration.k8s.io/v1"}
                 return _json({"preferredVersion": version, "metadata": {}, "items": self.others})
+
+    def _delete(self, body: dict[str, Any]) -> Answer:
+        if self.migration is None or self.migration["metadata"]["uid"] != body["preconditions"]["uid"]:
+            return refusal(409, "Conflict")
+        self.migration = None
+        return _json({})
 
     def _list(self, start: int) -> Answer:
         names = sorted(self.objects)
@@ -301,7 +317,11 @@ def _about(method: str, address: str, accept: str) -> About:
         if method == "PATCH":
             return "trim"
         return "revision" if "PartialObjectMetadata" in accept else "definition"
+    if address.startswith(_EVENTS):
+        return "event"
     if address.startswith(_MIGRATION):
+        if method == "DELETE":
+            return "delete"
         return "save" if method == "PATCH" else "get"
     if address == "/apis/example.com":
         return "discovery"
