@@ -46,6 +46,12 @@ structure as the bad value, the value is left out.
 `-o json` lists everything; fields are only ever added. `-o sarif` is for code hosts: errors, warnings, and as
 notes infos and what was not checked. [In a pipeline](pipeline.md) shows both at work.
 
+## Objects beside CRDs
+
+Objects that stand in the files which are checked are what columns are tried on: `column-empty` and
+`column-invalid` say what `kubectl get` would show of them, at most 50 of a kind and 5,000 in all. What a
+controller sets is not expected of an object without a status. CRDs of standard input are not tried.
+
 ## The CRDs of a cluster
 
 `crdkeeper lint` without a file checks the CRDs of the cluster: all, those named (`crdkeeper lint

@@ -44,6 +44,7 @@ class Skipped:
     file: str
     position: Position
     what: str
+    value: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,4 +139,4 @@ def _definitions(
             yield from _definitions(file, document, (*steps, "items", i), each, comments)
     else:
         what = f"a {kind}" if isinstance(kind, str) and kind else "not a Kubernetes object"
-        yield Skipped(file, document.find(steps), what)
+        yield Skipped(file, document.find(steps), what, value)

@@ -1,5 +1,8 @@
 """Checks one CRD for `crdkeeper lint`: its findings with their lines, by configuration and comments."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.cli.input.files import Definition
 from crdkeeper.cli.input.ignore import Suppressions
@@ -9,7 +12,7 @@ from crdkeeper.cli.lint.findings import Finding, Ignored, Result
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.annotation import unused
 from crdkeeper.core.lint.found import Found
-from crdkeeper.core.lint.linter import lint
+from crdkeeper.core.lint.linter import lint, lint_samples
 from crdkeeper.core.lint.severity import Severity
 
 
@@ -22,10 +25,54 @@ def check_definition(
 ) -> None:
     """Adds what is to be said of one CRD; `everything` shows also what is only info."""
     result.checked += 1
+    found = lint(definition.value, live=not definition.is_manifest)
+    _add(found, definition, configuration, result, everything=everything)
+    duplicates, definition.document.duplicates = definition.document.duplicates, []
+    for key, position in duplicates:
+        message = f'key "{key}" is already set in the mapping'
+        result.findings.append(
+            Finding(
+                definition.file,
+                position,
+                Severity.WARNING,
+                rules.DUPLICATE_KEY,
+                _name(definition),
+                key,
+                message,
+            )
+        )
+
+
+def check_samples(
+    definition: Definition,
+    objects: Sequence[Mapping[str, Any]],
+    configuration: Configuration,
+    result: Result,
+    *,
+    everything: bool,
+) -> None:
+    """Adds what the columns of a CRD show of objects of its kind."""
+    found = lint_samples(definition.value, objects)
+    _add(found, definition, configuration, result, everything=everything)
+
+
+def _name(definition: Definition) -> str:
     metadata = definition.value.get("metadata")
-    name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+
+
+def _add(
+    several: Sequence[Found],
+    definition: Definition,
+    configuration: Configuration,
+    result: Result,
+    *,
+    everything: bool,
+) -> None:
+    """Adds findings, unless they are ignored or not to be shown."""
+    name = _name(definition)
     shown_all = everything or configuration.all
-    for found in lint(definition.value, live=not definition.is_manifest):
+    for found in several:
         severity = _configured(found, configuration)
         ignored = _ignored(found, definition)
         if severity is None or (severity is Severity.INFO and not _is_shown(found, configuration, shown_all)):
@@ -37,12 +84,6 @@ def check_definition(
             result.ignored.append(Ignored(finding, ignored))
         else:
             result.findings.append(finding)
-    duplicates, definition.document.duplicates = definition.document.duplicates, []
-    for key, position in duplicates:
-        message = f'key "{key}" is already set in the mapping'
-        result.findings.append(
-            Finding(definition.file, position, Severity.WARNING, rules.DUPLICATE_KEY, name, key, message)
-        )
 
 
 def report_suppressions(
@@ -58,7 +99,8 @@ def report_suppressions(
     for position, message in suppressions.faults:
         add(registry.IGNORE_INVALID, position, message)
     for each in suppressions.unused:
-        add(registry.IGNORE_UNUSED, each.position, unused(each.id, refused=each.refused))
+        if each.id not in registry.OF_SAMPLES:
+            add(registry.IGNORE_UNUSED, each.position, unused(each.id, refused=each.refused))
 
 
 def _configured(found: Found, configuration: Configuration) -> Severity | None:

@@ -1,16 +1,18 @@
 """One run of `crdkeeper lint`: reads CRDs one after the other, checks each, and then them together."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crdkeeper.cli.input.files import Definition, Failed, Skipped, read
+from crdkeeper.cli.input.files import STDIN, Definition, Failed, Skipped, read
 from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.input.yamldocument import Position
-from crdkeeper.cli.lint.check import check_definition, report_suppressions
+from crdkeeper.cli.lint.check import check_definition, check_samples, report_suppressions
 from crdkeeper.cli.lint.config import Configurations
 from crdkeeper.cli.lint.conflicts import Claim, claims, conflicts
 from crdkeeper.cli.lint.findings import Result
+from crdkeeper.cli.lint.samples import Samples, kind_of
 
 if TYPE_CHECKING:
     from crdkeeper.cluster.transport.connection import Connection
@@ -27,6 +29,10 @@ class Run:
         self._everything = everything
         self._claims: list[Claim] = []
         self._comments: dict[int, tuple[str, Suppressions]] = {}
+        self._by_file: dict[str, Suppressions] = {}
+        self._samples = Samples()
+        self._shown: dict[tuple[str, str], str] = {}
+        """The files of CRDs, by group and kind; those of standard input cannot be read again."""
 
     def check_files(self, files: Sequence[str], *, allow_none: bool = False) -> None:
         """Reads and checks all of the files; `allow_none`: those without any CRD are fine.
@@ -41,8 +47,10 @@ class Run:
                 self._check(each)
             elif isinstance(each, Skipped):
                 result.skipped.append(each)
+                self._samples.add(each.value)
             elif not (allow_none and _is_of_something_else(each.file)):
                 result.failed.append(each)
+        self._check_samples()
         self._finish()
         if not (result.checked or result.failed or result.excluded or allow_none):
             result.failed.append(Failed(", ".join(files), Position(), "contains no CustomResourceDefinition"))
@@ -74,6 +82,27 @@ class Run:
         check_definition(definition, configuration, self.result, everything=self._everything)
         self._claims.extend(claims(definition))
         self._comments[id(definition.comments)] = (definition.file, definition.comments)
+        self._by_file[definition.file] = definition.comments
+        kind = kind_of(definition.value)
+        if kind is not None and definition.file not in ("", STDIN):
+            self._shown[kind] = definition.file
+
+    def _check_samples(self) -> None:
+        """Tries the columns of CRDs on the objects that stand in the files, whose CRDs are read once more."""
+        for (group, kind), file in self._shown.items():
+            objects = self._samples.of(group, kind)
+            if not objects:
+                continue
+            for each in read([file]):
+                if isinstance(each, Definition) and kind_of(each.value) == (group, kind):
+                    comments = self._by_file.get(file, each.comments)
+                    check_samples(
+                        replace(each, comments=comments),
+                        objects,
+                        self._configurations.of_name(file),
+                        self.result,
+                        everything=self._everything,
+                    )
 
     def _finish(self, *, alone: bool = True) -> None:
         """What can only be said at the end; `alone`: no API server has looked at the names."""

@@ -84,7 +84,7 @@ def apply_annotation(metadata: Mapping[str, Any], found: Iterable[Found]) -> lis
             use.found = True
             marked[number] = replace(each, ignored=use.line.reason)
     for use in chain.from_iterable(by_id.values()):
-        if not use.found:
+        if not use.found and use.line.id not in registry.OF_SAMPLES:
             add(registry.IGNORE_UNUSED, unused(use.line.id, refused=use.refused))
     return marked + faults
 

@@ -4,11 +4,13 @@ How a value is shown follows ConvertToTable of apiextensions-apiserver
 (pkg/registry/customresource/tableconvertor): type string shows anything, the others only what has the type.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from crdkeeper.apiserver.cel.values.times import MAX_SECONDS, SECOND
+from crdkeeper.apiserver.objects.age import INVALID, age_text
 from crdkeeper.apiserver.schema.fieldpath import Step
-from crdkeeper.apiserver.schema.props import INT_OR_STRING, PRESERVE
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, PRESERVE, Schema
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedVersion
 from crdkeeper.core.lint.found import Findings
@@ -23,6 +25,9 @@ _SHOWN = {
     "date": ("string",),
 }
 _AGE = ".metadata.creationTimestamp"
+_BY_FORMAT = {"date": ("2026-01-02",), "duration": ("1h", "P1D")}
+"""Texts of formats that people take for times; none has a time of day."""
+_NOW = MAX_SECONDS * SECOND
 
 
 def check_columns(version: CheckedVersion, found: Findings) -> None:
@@ -40,6 +45,14 @@ def check_columns(version: CheckedVersion, found: Findings) -> None:
     conditions = status.child("conditions") if status is not None else None
     if conditions is not None and not any(each.startswith(".status") for each in paths):
         found.add(registry.COLUMN_READY, field, at, "no column shows anything of status")
+
+
+def shows(type_: str, schema: Schema) -> bool:
+    """Whether a column of that type shows any value that the schema allows."""
+    found = schema.get("type")
+    if not found or schema.get(INT_OR_STRING) or schema.get(PRESERVE):
+        return True
+    return type_ not in _SHOWN or found in _SHOWN[type_]
 
 
 class _Column:
@@ -71,11 +84,19 @@ def _check_target(column: _Column, target: Target, found: Findings) -> None:
     if target.many:
         message = f"{column.path} selects several values"
         column.report(found, registry.COLUMN_LIST, message, "jsonPath")
-    accepted = _SHOWN.get(column.type)
-    if accepted is None:
+    if column.type not in _SHOWN:
         if format_ in ("date-time", "datetime") and type_ == "string":
             message = f"{column.path} is a time"
             column.report(found, registry.COLUMN_DATE, message, "type")
-    elif type_ and type_ not in accepted and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
+    elif not shows(column.type, schema):
         message = f"{column.path} has type {type_}, which a column of type {column.type} does not show"
         column.report(found, registry.COLUMN_TYPE, message, "type")
+    elif column.type == "date" and all(age_text(each, _NOW) == INVALID for each in _examples(schema)):
+        message = f"shows {INVALID} for any value that the schema allows"
+        column.report(found, registry.COLUMN_INVALID, message, "jsonPath")
+
+
+def _examples(schema: Schema) -> Sequence[str]:
+    """Texts that stand for all that the schema allows; the zero time if they can be any."""
+    texts = [each for each in schema.get("enum") or () if isinstance(each, str)]
+    return texts or _BY_FORMAT.get(schema.get("format") or "", ("",))

@@ -6,7 +6,7 @@ What is followed is what CRDs use: fields, quoted fields, indexes, slices and fi
 from dataclasses import dataclass
 from enum import Enum
 
-from crdkeeper.apiserver.jsonpath.nodes import Block, Field, Filter, Node, Slice
+from crdkeeper.apiserver.jsonpath.nodes import Block, Field, Filter, Node, Slice, Text
 from crdkeeper.apiserver.jsonpath.parser import PathError, parse_column
 from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
 
@@ -78,8 +78,20 @@ def _below(node: Node, here: Schema) -> Schema | Target:
     if isinstance(node, Slice):
         return _items(here, None)
     if isinstance(node, Filter):
-        return _items(here, _tested(node.left))
+        items = _items(here, _tested(node.left))
+        return _NOWHERE if not isinstance(items, Target) and _is_never(node, items) else items
     return _SOMEWHERE
+
+
+def _is_never(node: Filter, items: Schema) -> bool:
+    """Whether a filter wants a text that the schema's enum does not have."""
+    if node.operator != "==" or len(node.left) != 1 or len(node.right) != 1:
+        return False
+    left, right = node.left[0], node.right[0]
+    if not isinstance(left, Field) or not isinstance(right, Text):
+        return False
+    enum = ((items.get("properties") or {}).get(left.name) or {}).get("enum") or ()
+    return bool(enum) and right.text not in enum
 
 
 def _tested(left: Block) -> str | None:

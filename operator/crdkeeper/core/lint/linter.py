@@ -3,14 +3,15 @@
 The one entry point, for reports on the CRDs of a cluster as for `crdkeeper lint`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crdkeeper.apiserver.definitions.create import check_creation, decode
 from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.lint.annotation import apply_annotation
+from crdkeeper.core.lint.cells import try_columns
 from crdkeeper.core.lint.check import check_conventions
-from crdkeeper.core.lint.found import AtPath, Found
+from crdkeeper.core.lint.found import AtPath, Findings, Found
 from crdkeeper.core.lint.severity import Severity
 
 _SET_BY_SERVER = frozenset(
@@ -34,6 +35,24 @@ def lint(crd: Mapping[str, Any], *, live: bool = False) -> list[Found]:
         found += check_conventions(decoded, None if live else crd)
     metadata = authored.get("metadata")
     return apply_annotation(metadata if isinstance(metadata, dict) else {}, found)
+
+
+def lint_samples(crd: Mapping[str, Any], objects: Sequence[Mapping[str, Any]]) -> list[Found]:
+    """What the columns of a CRD show of objects of its kind; nothing if the API server refuses the CRD.
+
+    Each object is looked at in the version that it is written in.
+    """
+    decoded = decode(crd, Report())
+    if decoded is None or check_creation(crd).violations:
+        return []
+    found = Findings()
+    for i, version in enumerate(decoded["spec"]["versions"]):
+        api_version = f"{decoded['spec']['group']}/{version['name']}"
+        written = [each for each in objects if each.get("apiVersion") == api_version]
+        if written:
+            try_columns(version, i, written, found)
+    # What is wrong with the annotation is among the findings of the CRD itself.
+    return apply_annotation(crd["metadata"], found.items)[: len(found.items)]
 
 
 def _of_the_server(authored: Mapping[str, Any]) -> Iterator[Found]:

@@ -199,6 +199,18 @@ COLUMN_TYPE = _warning(
     "A value of another type than the column's is not shown.",
     "Give the column the type of the field; type string shows any.",
 )
+COLUMN_INVALID = _warning(
+    "column-invalid",
+    "A column of type date shows <invalid> for a text that is no time as of RFC 3339.",
+    "Make the field a time (format: date-time), or the column one of type string.",
+)
+COLUMN_EMPTY = _info(
+    "column-empty",
+    "The column shows nothing of the objects that stand in the same files, as they would be stored.",
+    "Correct jsonPath or the objects; or show something that each object has.",
+)
+OF_SAMPLES = frozenset((COLUMN_INVALID.id, COLUMN_EMPTY.id))
+"""What is said of objects beside a CRD: a suppression is never unused, as other objects may need it."""
 COLUMN_LIST = _warning(
     "column-list",
     "Of several values the API server shows the first.",

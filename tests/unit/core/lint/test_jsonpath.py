@@ -23,7 +23,10 @@ SCHEMA: dict[str, Any] = {
                 },
                 "ports": {
                     "type": "array",
-                    "items": {"type": "object", "properties": {"name": TEXT, "a.b": TEXT}},
+                    "items": {
+                        "type": "object",
+                        "properties": {"name": TEXT, "a.b": TEXT, "kind": {**TEXT, "enum": ["tcp", "udp"]}},
+                    },
                 },
                 "any": {"x-kubernetes-int-or-string": True},
                 "object": {
@@ -56,6 +59,9 @@ SCHEMA: dict[str, Any] = {
         (".spec.ports[0:2].name", Lead.FIELD, "string"),
         ('.spec.ports[?(@.name=="a")].name', Lead.FIELD, "string"),
         ('.spec.ports[?(@.id=="a")].name', Lead.NOWHERE, None),
+        ('.spec.ports[?(@.kind=="tcp")].name', Lead.FIELD, "string"),
+        ('.spec.ports[?(@.kind=="smtp")].name', Lead.NOWHERE, None),
+        ('.spec.ports[?(@.kind!="smtp")].name', Lead.FIELD, "string"),
         (".spec.any", Lead.FIELD, None),
         (".spec.object.metadata.name", Lead.FIELD, "string"),
         (".spec.object.spec.a", Lead.FIELD, "string"),

@@ -1,0 +1,42 @@
+"""The objects that stand in the files that are checked, beside the CRDs: on them columns are tried."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+_MOST: Final = 5000
+"""Objects that are kept; a run may meet whole clusters of them."""
+_MOST_OF_A_KIND: Final = 50
+
+
+class Samples:
+    """A limited number of objects by group and kind."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+        self._left = _MOST
+
+    def add(self, value: Any) -> None:
+        """Keeps a document if it is an object of an API group."""
+        if not isinstance(value, dict) or not self._left:
+            return
+        api_version, kind = value.get("apiVersion"), value.get("kind")
+        if not isinstance(api_version, str) or not isinstance(kind, str) or "/" not in api_version:
+            return
+        several = self._found.setdefault((api_version.partition("/")[0], kind), [])
+        if len(several) < _MOST_OF_A_KIND:
+            several.append(value)
+            self._left -= 1
+
+    def of(self, group: str, kind: str) -> Sequence[Mapping[str, Any]]:
+        """The objects of one kind, of all versions."""
+        return self._found.get((group, kind), ())
+
+
+def kind_of(definition: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The group and kind that a CRD as it is written defines."""
+    spec = definition.get("spec")
+    names = spec.get("names") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(names, dict):
+        return None
+    group, kind = spec.get("group"), names.get("kind")
+    return (group, kind) if isinstance(group, str) and isinstance(kind, str) else None

@@ -1,0 +1,85 @@
+"""What printer columns show of objects that stand beside a CRD: which stay empty, and which show <invalid>.
+
+What only the API server or a controller sets is not expected of such objects.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from crdkeeper.apiserver.cel.values.times import MAX_SECONDS, SECOND
+from crdkeeper.apiserver.jsonpath.nodes import Field
+from crdkeeper.apiserver.jsonpath.parser import parse_column
+from crdkeeper.apiserver.objects.age import INVALID
+from crdkeeper.apiserver.objects.objectschema import CannotCompile, ObjectSchema
+from crdkeeper.apiserver.objects.table import Printer
+from crdkeeper.apiserver.schema.props import Schema
+from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.columns import shows
+from crdkeeper.core.lint.found import Findings
+from crdkeeper.core.lint.jsonpath import Lead, follow
+from crdkeeper.core.lint.registry import Convention
+
+_NOW: Final = MAX_SECONDS * SECOND
+"""So late that only what is no time is <invalid>."""
+_WRITTEN: Final = frozenset(("name", "namespace", "labels", "annotations"))
+"""What an author may set of metadata."""
+
+Json = Any
+
+
+def try_columns(version: Mapping[str, Any], index: int, objects: Sequence[Json], found: Findings) -> None:
+    """Reports on the columns of a version for objects that are written in it.
+
+    `version` is the one at `index` of spec.versions, as the API server decodes it. Only what is certain is
+    said, and what the schema alone does not tell: nothing where it cannot be compiled.
+    """
+    schema: Schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    try:
+        compiled = ObjectSchema.of(schema)
+    except CannotCompile:
+        return
+    stored = [compiled.stored(each) for each in objects]
+    readable = [each.object for each in stored if isinstance(each.object, dict) and not each.violations]
+    printer = Printer(version)
+    rows = [printer.cells(each, _NOW) for each in readable]
+    for i, column in enumerate(version.get("additionalPrinterColumns") or ()):
+        if i + 1 >= len(printer.columns):
+            return
+        target = follow(column["jsonPath"], schema)
+        if target.lead is Lead.NOWHERE or not shows(column["type"], target.schema or {}):
+            continue
+        shown = [
+            (obj, row[i + 1])
+            for obj, row in zip(readable, rows, strict=True)
+            if _is_expected(column["jsonPath"], obj)
+        ]
+        invalid = next((obj for obj, cell in shown if cell == INVALID), None)
+        if invalid is not None and column.get("type") == "date":
+            message = f"shows {INVALID} for {_name(invalid)}"
+            _report(registry.COLUMN_INVALID, version, index, i, message, found)
+        elif shown and all(cell is None or cell == "" for _, cell in shown):
+            many = f"all {len(shown)} objects in the files" if len(shown) > 1 else _name(shown[0][0])
+            _report(registry.COLUMN_EMPTY, version, index, i, f"is empty for {many}", found)
+
+
+def _is_expected(path: str, obj: Json) -> bool:
+    """Whether an object has a say in what a column shows, and not the API server or a controller alone."""
+    block = parse_column(path)[0]
+    names = [each.name for each in block if isinstance(each, Field)] if isinstance(block, tuple) else []
+    if names[:1] == ["metadata"]:
+        return len(names) > 1 and names[1] in _WRITTEN
+    return names[:1] != ["status"] or bool(obj.get("status"))
+
+
+def _name(obj: Json) -> str:
+    metadata = obj.get("metadata") or {}
+    return f"{obj.get('kind')} {metadata.get('name') or metadata.get('generateName') or 'without a name'}"
+
+
+def _report(
+    convention: Convention, version: Mapping[str, Any], index: int, number: int, message: str, found: Findings
+) -> None:
+    column = version["additionalPrinterColumns"][number]
+    steps = ("spec", "versions", index, "additionalPrinterColumns", number, "jsonPath")
+    field = f"{version.get('name')}:additionalPrinterColumns[{number}]"
+    found.add(convention, field, steps, f"column {column.get('name')}: {message}")
