@@ -49,6 +49,7 @@ THERE_AND_BACK: list[tuple[set[str], set[str]]] = [
 LOOSE = {"rule-satisfied", "pattern-changed", "type-changed", "map-closed", "field-undescribed"}
 # What is of interest one way only, or is no difference between the two as such.
 ONE_WAY = {
+    "not-accepted",
     "refused",
     "preserve-unknown-fields",
     "preferred-version",

@@ -26,6 +26,7 @@ from crdkeeper.core.compatibility.findings import MAX_STEPS, Exhausted, Findings
 from crdkeeper.core.compatibility.registry import declared
 from crdkeeper.core.compatibility.served import compare_served
 from crdkeeper.core.compatibility.versions import compare_versions
+from crdkeeper.core.text import count
 
 
 class NotComparable(Exception):
@@ -120,9 +121,14 @@ def _tell_refused(old: Mapping[str, Any], new: Mapping[str, Any], pair: Pair) ->
     found = [each for each in check_update(new, old).violations if each.rule not in _TOLD]
     # A file may hold what only a part of a CRD is, such as a patch, and that is no change.
     known = {(str(each.path), each.message) for each in check_creation(old).violations} if found else set()
+    shared = [each for each in found if (str(each.path), each.message) in known]
     for each in found:
         if (str(each.path), each.message) not in known:
             pair.say(definitionkinds.REFUSED, each.message, str(each.path), each.path)
+    if shared and old != new:
+        first = shared[0]
+        more = f", and {count(len(shared) - 1, 'more fault')}" if len(shared) > 1 else ""
+        pair.say(definitionkinds.NOT_ACCEPTED, f"{first.message}{more}", str(first.path), first.path)
 
 
 def _result(findings: Findings, *, complete: bool) -> Comparison:

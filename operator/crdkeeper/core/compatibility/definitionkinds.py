@@ -19,6 +19,13 @@ REFUSED = kind(
     why="The API server refuses to put the new CRD in the place of the old one, in these words.",
     remedy="`crdkeeper lint` says how to repair what the message names.",
 )
+NOT_ACCEPTED = kind(
+    "not-accepted",
+    risks(_OPERATORS),
+    why="The API server would accept neither the old CRD nor the new one, so that what else is said of the "
+    "change may never matter.",
+    remedy="`crdkeeper lint` says how to repair what the message names.",
+)
 IDENTITY = kind(
     "identity",
     breaks(_WRITERS, _READERS, _STORED, _OPERATORS),

@@ -141,6 +141,12 @@ LIMIT_TIGHTENED = kind(
     why="Objects beyond the limit are refused. " + _RATCHETING,
     remedy=_NEW_VERSION,
 )
+LIMIT_SATISFIED = kind(
+    "limit-satisfied",
+    NOBODY,
+    why="Every value that was valid before is within the limit: the enum names them all.",
+    remedy="Nothing.",
+)
 LIMIT_LOOSENED = kind(
     "limit-loosened",
     NOBODY,
@@ -331,8 +337,8 @@ JUNCTOR_LOOSENED = kind("junctor-loosened", NOBODY, why="Every valid object stay
 
 LIST_MERGED = kind(
     "list-merged",
-    risks(_WRITERS, _STORED),
-    in_status=risks(_WRITERS),
+    _STRICTER,
+    in_status=_STRICTER_STATUS,
     reinterprets=True,
     why="Items must differ now, so that objects with duplicates are refused. Server-side apply merges "
     "the list item by item: who owned the whole list before owns each item, and an item left out "

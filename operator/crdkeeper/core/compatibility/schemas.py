@@ -1,10 +1,13 @@
 """Compares two schemas, field by field. Works off a stack, so that no depth of nesting is too much."""
 
+from dataclasses import replace
+
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.compatibility.combinations import compare_combinations
 from crdkeeper.core.compatibility.expressions import compare_rules
 from crdkeeper.core.compatibility.fields import compare_fields
+from crdkeeper.core.compatibility.folding import folded
 from crdkeeper.core.compatibility.merging import compare_merging
 from crdkeeper.core.compatibility.node import Node, Teller, with_guard
 from crdkeeper.core.compatibility.values import compare_types, compare_values, types
@@ -15,6 +18,7 @@ def compare_schemas(old: Schema, new: Schema, old_path: Path, path: Path, teller
     stack = [Node("", "", old, new, old_path, path, status=False, guards=with_guard((), new, ""))]
     while stack:
         node = stack.pop()
+        node = replace(node, old=folded(node.old), new=folded(node.new))
         teller.findings.spend()
         if not compare_types(node, teller):
             continue

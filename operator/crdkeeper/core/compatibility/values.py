@@ -1,6 +1,7 @@
 """Compares what single values may be: type, null, enum, limits, pattern, format and default."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from crdkeeper.apiserver.golang.text import json_text
@@ -9,6 +10,8 @@ from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.change import Kind
 from crdkeeper.core.compatibility.node import Node, Teller, from_to, shown
 
+_EXACT = 2**53
+"""Integers below are exact as floats."""
 _ANYTHING = frozenset(("object", "array", "string", "integer", "number", "boolean"))
 _NUMERIC = frozenset(("integer", "number"))
 _UPPER = {"maxLength": "string", "maxItems": "array", "maxProperties": "object"}
@@ -132,8 +135,17 @@ def _compare_limit(
     if old == new:
         return
     tighter = old is None or (new is not None and new * sign < old * sign)
-    kind = kinds.LIMIT_TIGHTENED if tighter else kinds.LIMIT_LOOSENED
+    kind = kinds.LIMIT_LOOSENED
+    if tighter and new is not None:
+        within = _all_values(node.old, lambda value: type(value) is str and len(value) * sign <= new * sign)
+        kind = kinds.LIMIT_SATISFIED if within else kinds.LIMIT_TIGHTENED
     teller.say(kind, node, from_to(keyword, node.old, node.new), keyword)
+
+
+def _all_values(schema: Schema, fits: Callable[[Any], bool]) -> bool:
+    """Whether the schema names all values that there can be, and all of them fit."""
+    values = schema.get("enum") or ()
+    return bool(values) and not schema.get("nullable") and all(map(fits, values))
 
 
 def _compare_bound(keyword: str, exclusive: str, sign: int, node: Node, teller: Teller) -> None:
@@ -141,16 +153,28 @@ def _compare_bound(keyword: str, exclusive: str, sign: int, node: Node, teller: 
     if old == new:
         return
     tighter = old is None or (new is not None and new < old)
-    kind = kinds.LIMIT_TIGHTENED if tighter else kinds.LIMIT_LOOSENED
+    kind = kinds.LIMIT_LOOSENED
+    if tighter and new is not None:
+        within = _all_values(node.old, lambda each: _is_number(each) and (each * sign, 0) <= new)
+        kind = kinds.LIMIT_SATISFIED if within else kinds.LIMIT_TIGHTENED
     before, after = (_bound_text(each, keyword, exclusive) for each in (node.old, node.new))
     teller.say(kind, node, f"{keyword}: {before} → {after}", keyword)
 
 
 def _bound(schema: Schema, keyword: str, exclusive: str, sign: int) -> tuple[float, int] | None:
-    """A key by which the stricter bound is the smaller one."""
+    """A key by which the stricter bound is the smaller one. Of integers, the last one that is within."""
     if keyword not in schema:
         return None
-    return schema[keyword] * sign, -1 if schema.get(exclusive) else 0
+    limit = schema[keyword] * sign
+    strict = bool(schema.get(exclusive))
+    if types(schema) == {"integer"} and abs(limit) < _EXACT:
+        whole = math.floor(limit)
+        return (whole - 1 if strict and whole == limit else whole), 0
+    return limit, -1 if strict else 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _bound_text(schema: Schema, keyword: str, exclusive: str) -> str:
@@ -179,10 +203,10 @@ def _compare_pattern(node: Node, teller: Teller) -> None:
     if old == new:
         return
     kind: Kind = kinds.PATTERN_CHANGED
-    if not old:
-        kind = kinds.PATTERN_TIGHTENED
-    elif not new or new in _MATCH_ALL:
+    if not new or new in _MATCH_ALL:
         kind = kinds.PATTERN_LOOSENED
+    elif not old or old in _MATCH_ALL:
+        kind = kinds.PATTERN_TIGHTENED
     teller.say(kind, node, from_to("pattern", node.old, node.new), "pattern")
 
 

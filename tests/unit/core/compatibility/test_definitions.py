@@ -174,6 +174,11 @@ CASES: list[tuple[Json, Do, Told]] = [
         [("selectable-field-removed", "selectableFields", "R!")],
     ),
     (
+        crd(version("v1", storage=True), version("v2", storage=True)),
+        names(shortNames=["w"]),
+        [("not-accepted", "spec.versions", "O?"), ("name-added", "spec.names.shortNames", "")],
+    ),
+    (
         crd(),
         first(schema={}),
         [
