@@ -27,8 +27,8 @@ crdkeeper diff -f config/crd                   the cluster and files: what would
 ```
 widgets.example.com, v1
   new.yaml:31:19: breaking[enum-tightened]: spec.color: enum: "red" no longer accepted
-      Hurts writers and stored objects. Objects with a value that is gone are refused. …
-      hint: Keep the value, and let the controller treat it as what replaces it.
+      Hurts writers and stored objects. Objects with a removed value are refused. …
+      hint: Keep the value, and let the controller treat it like its replacement.
 
 1 CRD compared. Changes: 1 breaking, 0 risky, 4 safe (--all shows the safe ones).
 Breaking for writers and stored objects.

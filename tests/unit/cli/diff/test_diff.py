@@ -72,7 +72,7 @@ def test_breaking(files: Path) -> None:
     assert lines[0] == "widgets.example.com, v1"
     place = f"{files}/breaking.yaml:24:17"
     assert lines[1] == f'  {place}: breaking[enum-tightened]: spec.color: enum: "red" no longer accepted'
-    assert lines[2].startswith("      Hurts writers and stored objects. Objects with a value that is gone")
+    assert lines[2].startswith("      Hurts writers and stored objects. Objects with a removed value")
     assert lines[3].startswith("      hint: Keep the value")
     assert lines[-1] == "Breaking for writers and stored objects."
 
