@@ -21,6 +21,10 @@ class FakeApi:
     """What a GET answers, by path."""
     requests: list[tuple[str, str]] = field(default_factory=list)
     """All writes, as method and path without its query."""
+    written: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The latest patch of each path."""
+    failures: list[tuple[str, str, Exception]] = field(default_factory=list)
+    """What the next requests of a method to a path that begins so end with, each once."""
 
     def now(self) -> datetime:
         return NOW
@@ -36,9 +40,14 @@ class FakeApi:
     ) -> dict[str, Any]:
         """As `Client.request`: 404 for what is not there, 409 for what is and is created."""
         path = path.partition("?")[0]
+        if method != "GET":
+            self.requests.append((method, path))
+        for each in self.failures:
+            if each[0] == method and path.startswith(each[1]):
+                self.failures.remove(each)
+                raise each[2]
         if method == "GET":
             return self._read(path)
-        self.requests.append((method, path))
         if method == "POST":
             assert body is not None
             name = f"{path}/{body['metadata']['name']}"
@@ -46,7 +55,8 @@ class FakeApi:
                 raise ApiError(409, {"message": "exists"})
             self.objects[name] = {**body, "metadata": {"uid": name, **body["metadata"]}}
             return self.objects[name]
-        return {**(body or {})}
+        self.written[path] = {**(body or {})}
+        return self.written[path]
 
     def writes(self, method: str, path: str) -> int:
         """How many such requests there were; `path` is a prefix."""
