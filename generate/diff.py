@@ -7,15 +7,15 @@ from crdkeeper.core.compatibility.compare import all_kinds
 _BEGINNING = """\
 <!-- Made by `python -m generate.diff > docs/diff.md`; do not edit. -->
 
-# What `crdkeeper diff` says of a change
+# What `crdkeeper diff` says about a change
 
-`crdkeeper diff` compares CRDs before and after a change and says whom the change hurts:
+`crdkeeper diff` compares CRDs before and after a change and shows who is affected:
 
-- **writers**, who send objects: people, pipelines, other operators; of fields below `.status` the
+- **writers**, who send objects: people, pipelines, other operators and, for fields below `.status`, the
   controller;
-- **readers**, who read objects: the controller; of fields below `.status` everybody else;
-- **stored objects**, which became invalid, lost fields, or mean something else;
-- **operators**, who run the cluster: the update is refused, or something must be done by hand.
+- **readers**, who read objects: the controller and, for fields below `.status`, everyone else;
+- **stored objects**, which become invalid, lose fields, or change their meaning;
+- **operators**, who run the cluster: the update is refused, or needs manual work.
 
 ```
 crdkeeper diff old.yaml new.yaml               two files or folders
@@ -34,25 +34,25 @@ widgets.example.com, v1
 Breaking for writers and stored objects.
 ```
 
-A change is **breaking** where what was promised no longer holds for who relied on it; **risky** where it
-depends on how the CRD is used, or where it cannot be decided offline (whether one regular expression
-matches all that another one does, say); and otherwise **safe**. The direction matters: a value that joins
+A change is **breaking** if a promise that someone relies on no longer holds; **risky** if it depends on how
+the CRD is used, or cannot be decided offline (for example, whether one regular expression matches everything
+that another one does); and otherwise **safe**. The direction matters: a value that joins
 an enum is safe for writers and risky for readers, one that leaves it is breaking for writers. Below
 `.status` the controller writes, which usually comes with the CRD, so there the readers matter most.
 
-That nothing formerly valid is refused after a change that is called safe for writers is tested with
-generated schemas and objects on a real API server. (Left out are lists in fields of type string with a
-format, which the API server takes by a mistake of its own.)
+Tests with generated schemas and objects on a real API server check that after a change that is safe for
+writers, nothing valid before is refused. (Except lists in fields of type string with a format, which the API
+server accepts by mistake.)
 
 ## Which CRDs and versions are compared
 
-CRDs are compared by name; one CRD on each side is compared under any name. Each served version is compared
-with itself. Then the served versions of the new CRD are compared with one another, because what is written
-through one is read through the others; only differences that the old CRD did not have are told. Of a
-version that is not served but stored only the effects on stored objects count.
+CRDs are compared by name. If each side has only one CRD, the two are compared whatever their names. Each
+served version is compared with itself. Then the served versions of the new CRD are compared with one another,
+because what is written through one is read through the others; only differences that the old CRD did not have
+are reported. For a version that is stored but not served, only the effects on stored objects count.
 
-Without a conversion webhook such differences lose data. Where the files do not show the webhook because
-kustomize adds it, say `--converted`, or compare what `kustomize build` prints.
+Without a conversion webhook such differences lose data. If the files do not show the webhook because
+kustomize adds it, use `--converted`, or compare the output of `kustomize build`.
 
 The cluster knows what files do not: which versions hold objects (`status.storedVersions`). Prefer
 `crdkeeper diff -f` before an upgrade.
@@ -65,21 +65,21 @@ crdkeeper diff --against origin/main config/crd -o sarif > crds.sarif
 
 | exit code | meaning |
 |---|---|
-| 0 | nothing as severe as `--fail-on` (breaking, unless told otherwise) |
+| 0 | nothing as severe as `--fail-on` (default: breaking) |
 | 1 | something is |
 | 2 | something could not be read or compared |
 
 `-o sarif` is for code hosts: breaking changes are errors, risky ones warnings, with `--all` safe ones
-notes, each at its line in the new file. `-o json` has all changes, with the effects by audience. Of each
-severity 2,000 changes of a CRD are listed at most; the counts and the verdict are of all. A comparison that
-would take more than 2,000,000 steps is ended and exits with 2.
+notes, each at its line in the new file. `-o json` lists all changes, with the effects by audience. At
+most 2,000 changes of each severity are listed per CRD; the counts and the verdict cover all of them. A
+comparison that would take more than 2,000,000 steps is stopped, and the command exits with 2.
 
 ## What is not decided
 
 - Whether a changed pattern, rule or junctor refuses what it accepted: risky.
 - Whether a rule or junctor around a field refuses a new default, type or null: risky for writers where it
   names the field, or may see it without naming it. These kinds are marked with *.
-- What the controller makes of a value; whether a webhook converts without loss.
+- How the controller handles a value; whether a webhook converts without loss.
 - Labels, annotations and `caBundle`.
 
 ## Kinds of changes

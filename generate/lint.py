@@ -8,12 +8,12 @@ from crdkeeper.core.lint.severity import Severity
 _BEGINNING = """\
 <!-- Made by `python -m generate.lint > docs/lint.md`; do not edit. -->
 
-# What `crdkeeper lint` says of a CRD
+# What `crdkeeper lint` says about a CRD
 
-`crdkeeper lint -f FILE|FOLDER|-` says offline what the API server (Kubernetes 1.37) says of a CRD when it
-is created: the same fields, in the same words, with the line in the file. A test sends thousands of variants
-of CRDs to a real API server and compares. It also says what the API server accepts and users stumble over:
-the conventions of the Kubernetes API, and traps.
+`crdkeeper lint -f FILE|FOLDER|-` reports offline the errors that the API server (Kubernetes 1.37) would report
+if you created the CRD: the same fields, in the same words, with the line in the file. A test sends thousands of
+variants of CRDs to a real API server and compares the results. It also reports what the API server accepts
+although it causes trouble: violated conventions of the Kubernetes API, and pitfalls.
 
 ```
 widgets.yaml:14:7: error[scope]: spec.scope: Required value
@@ -24,46 +24,46 @@ widgets.yaml:31:19: warning[duration-text]: v1:.spec.timeout: takes any text for
 
 | severity | meaning |
 |---|---|
-| error | the API server refuses it; or it accepts it, and it cannot work |
-| warning | somebody will stumble over it |
-| info | a matter of taste, or of what the author knows better; shown by `--all` |
+| error | the API server refuses it, or accepts it although it cannot work |
+| warning | it is likely to cause trouble |
+| info | a matter of style, or something the author can judge better; shown with `--all` |
 
-Warnings and infos of one kind in one CRD are put together; `-o json` lists each. A finding that is followed
-by renaming a field is only info in a stable version (v1, v2), where it is too late for that.
+Warnings and infos of the same kind in a CRD are grouped; `-o json` lists each one. A finding that asks you
+to rename a field is only info in a stable version (v1, v2), where it is too late for that.
 
-A field is named `v1:.spec.ports[*].name` by conventions: the version, and the path in an object. In the API
-server's errors it is named as the server names it: what all versions share is under `spec.validation`,
-`spec.subresources`, `spec.additionalPrinterColumns` or `spec.selectableFields`. The line is where the file
-has it, or the nearest field around it if it is missing. Where the server's message dumps its own data
-structure as the bad value, the value is left out.
+Conventions name a field like `v1:.spec.ports[*].name`: the version, and the path in an object. The API
+server's errors use the server's own paths: what all versions share is under `spec.validation`,
+`spec.subresources`, `spec.additionalPrinterColumns` or `spec.selectableFields`. The line is the
+field's line in the file or, if the field is missing, that of the nearest enclosing field. Where the server's
+message prints an internal data structure as the invalid value, the value is omitted.
 
 | exit code | meaning |
 |---|---|
-| 0 | no errors (there may be warnings, and checks that were not made); `--fail-on` sets another limit |
+| 0 | no errors (there may be warnings, and things that were not checked); `--fail-on` changes the limit |
 | 1 | errors |
 | 2 | a file, the cluster or the configuration could not be read, or there is no CRD (`--allow-none`) |
 
-`-o json` lists everything; fields are only ever added. `-o sarif` is for code hosts: errors, warnings, and as
-notes infos and what was not checked. [In a pipeline](pipeline.md) shows both at work.
+`-o json` lists everything; fields may be added, but not removed. `-o sarif` is for code hosts: it has errors,
+warnings and, as notes, infos and what was not checked. [In a pipeline](pipeline.md) shows how to use both.
 
 ## Objects beside CRDs
 
-Objects that stand in the files which are checked are what columns are tried on: `column-empty` and
-`column-invalid` say what `kubectl get` would show of them, at most 50 of a kind and 5,000 in all. What a
-controller sets is not expected of an object without a status. CRDs of standard input are not tried.
+Columns are tried on objects in the checked files: `column-empty` and `column-invalid` say what `kubectl get`
+would show for them, for at most 50 objects of a kind and 5,000 in total. Objects without a status need not
+have what a controller sets. CRDs from standard input are not tried.
 
 ## The CRDs of a cluster
 
 `crdkeeper lint` without a file checks the CRDs of the cluster: all, those named (`crdkeeper lint
 widgets.example.com`) or those with labels (`-l app=widgets`). The conditions by which the API server itself
-says that something is wrong come with them (`server-condition`). An error of the API server's means that the
-CRD could not be created anew as it is, for instance from a backup. What is about files only, such as their
-size, is left out.
+reports problems are included (`server-condition`). An error from the API server means that the CRD could
+not be created again as it is, for example from a backup. Checks that concern only files, such as their size,
+are skipped.
 
 ## Configuration
 
-`.crdkeeper.yaml` lies in the folder of the file or in one above; the nearest counts, alone. `--config` names
-another. For standard input and for a cluster it is looked for from the working folder.
+Put `.crdkeeper.yaml` in the folder of the file or in one above it; only the nearest one is used. `--config`
+selects another. For standard input and for a cluster, the search starts in the working folder.
 
 ```yaml
 lint:
@@ -75,7 +75,8 @@ lint:
   - vendor/**
 ```
 
-The API server's errors are what they are. What is not understood here is an error that names the line.
+The severity of the API server's errors cannot be changed. An invalid configuration is an error that names
+the line.
 
 ## Ignoring a finding
 
@@ -89,8 +90,8 @@ With a reason, at the field: on its line or above it.
                 type: string
 ```
 
-Or in the CRD itself, which survives its being generated; `*` stands for anything, and the version may be left
-out:
+Or in the CRD itself, where it survives when the CRD is generated again. `*` matches anything, and you can
+omit the version:
 
 ```yaml
 metadata:
@@ -100,23 +101,23 @@ metadata:
       list-of-named v1alpha1:.spec.steps: the order counts, and there is one owner
 ```
 
-An unknown id or a missing reason is an error (`ignore-invalid`), and what no finding needs any more a warning
-(`ignore-unused`).
+An unknown id or a missing reason is an error (`ignore-invalid`). A suppression that no finding needs is a
+warning (`ignore-unused`).
 
 ## What is not checked
 
-It is counted and never taken as passed:
+These are counted, and never reported as passed:
 
-- `cel`: expressions of which it is not certain whether the API server compiles them, and at which cost;
-- `default-value`: whether a default is valid, where that is not certain. That it has no unknown fields is
-  always checked;
-- `pattern`, `conversion`, `api-approval`: expressions and URLs out of the ordinary;
+- `cel`: expressions for which it is uncertain whether the API server compiles them, and at what cost;
+- `default-value`: whether a default is valid, if that is uncertain. Unknown fields in a default are always
+  found;
+- `pattern`, `conversion`, `api-approval`: unusual expressions and URLs;
 - `metadata`: finalizers, owner references and generated names.
 
-Not checked either is what depends on the cluster (another CRD that has the same names, if it is not among
-the files) and on the old CRD in an update. Conventions look at versions that are served or stored, at where a
+Also not checked is what depends on the cluster (another CRD with the same names, if it is not among the
+files) or on the old CRD in an update. Conventions apply to versions that are served or stored, at where a
 field is, and what it is called: types of Kubernetes that are embedded (a pod's spec, a label selector) are
-recognised and left alone. Columns are followed through fields, indexes, wildcards and filters, and not
+recognized and skipped. Columns are followed through fields, indexes, wildcards and filters, and not
 through more of kubectl's template language. Files up to 16 MiB, 300 levels and 300,000 values (aliases
 expanded) are read.
 
@@ -126,7 +127,7 @@ expanded) are read.
 _SERVER = """
 ## The API server's rules
 
-Each is an error, if not said otherwise.
+Each is an error, unless stated otherwise.
 """
 _ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 

@@ -7,10 +7,10 @@ from crdkeeper.core.diagnosis.verdict import Reason
 _BEGINNING = """\
 <!-- Made by `python -m generate.reports > docs/reports.md`; do not edit. -->
 
-# What a DefinitionReport says of a CRD
+# What a DefinitionReport says about a CRD
 
-The operator keeps a DefinitionReport for each CRD of the cluster. It has the CRD's name, is owned by it and
-goes with it; nothing is written to the CRD itself.
+The operator maintains a DefinitionReport for each CRD in the cluster. It has the CRD's name, is owned by it
+and is deleted with it. Nothing is written to the CRD itself.
 
 ```
 $ kubectl get definitionreports
@@ -19,26 +19,26 @@ gadgets.example.com     False   OldVersionsStored  v2        ["v1","v2"]   0    
 widgets.example.com     True    Healthy            v1        ["v1"]        2          3d
 ```
 
-`kubectl describe defrep NAME` shows all conditions with what to do; `kubectl wait --for=condition=Ready
-defrep/NAME` waits for the end of all trouble. Events tell of each trouble, and when it is over. The metric
-`crdkeeper_definition_conditions{{condition,status,reason}}` counts the CRDs in each state.
+`kubectl describe defrep NAME` shows all conditions with what to do. `kubectl wait --for=condition=Ready
+defrep/NAME` waits until all problems are solved. Events report each problem, and when it is solved. The
+metric `crdkeeper_definition_conditions{{condition,status,reason}}` counts the CRDs in each state.
 
-- `status.definitionGeneration` is the generation of the CRD that was looked at.
-- What takes requests ({probed}) is asked in a lane of
-  its own and needs the right to read the objects: `manifests/samples/reader-role.yaml`. Until the first
-  answer these conditions say so; after a restart of the operator they stay as they were until then.
-- `status.findings` lists the worst of what [`crdkeeper lint`](lint.md) finds, 50 at most and without matters
-  of taste; `status.findingCounts` counts them all. Severity Refused means that the API server would refuse
+- `status.definitionGeneration` is the generation of the CRD that the report describes.
+- Conditions that need requests ({probed}) are checked
+  separately, and need permission to read the objects: `manifests/samples/reader-role.yaml`. Until the first
+  result these conditions say so; after a restart of the operator they keep their state until then.
+- `status.findings` lists the worst of what [`crdkeeper lint`](lint.md) finds, at most 50 and without matters
+  of style. `status.findingCounts` counts all of them. Severity Refused means that the API server would refuse
   the CRD if it were created now. The annotation `lint.crdkeeper.dev/ignore` is respected.
 
-What others change in a report is put right. Conditions that others add are left alone. If the operator may
-not write reports, its log says so, and they stay as they are.
+The operator overwrites changes that others make to a report, but keeps conditions that others add. If the
+operator is not allowed to write reports, its log says so, and they stay unchanged.
 
 ## Ready
 
-True if no other condition needs attention. Else it is False, or Unknown where all that is wrong is not known
-yet, and its reason is that of the first condition below that is to blame; the message names the others. A
-reason with a ✓ leaves Ready True.
+True if no other condition needs attention. Otherwise it is False, or Unknown if the only problem is a state
+not known yet. Its reason is that of the first condition below that has a problem; the message names the
+others. A reason with a ✓ leaves Ready True.
 """
 
 

@@ -6,27 +6,27 @@ from crdkeeper.core.upgrade.topics import Topic, all_topics
 _BEGINNING = """\
 <!-- Made by `python -m generate.upgrademanifest > docs/upgrade-manifest.md`; do not edit. -->
 
-# CRDs of v1beta1, rewritten for v1
+# Rewriting v1beta1 CRDs for v1
 
-Since Kubernetes 1.22 the API server takes no manifest of `apiextensions.k8s.io/v1beta1` any more.
-`crdkeeper upgrade-manifest FILE` prints the manifest for v1 and says, with the line in the old file, what a
-person must decide:
+Since Kubernetes 1.22, the API server no longer accepts manifests of `apiextensions.k8s.io/v1beta1`.
+`crdkeeper upgrade-manifest FILE` prints the manifest for v1 and lists, with the line in the old file, what
+you must decide:
 
 ```
 crdkeeper upgrade-manifest old.yaml > new.yaml
 crdkeeper lint -f new.yaml
 ```
 
-The meaning is kept. What all versions shared is copied to each version, and unknown fields are kept if they
-were kept before. v1 wants a structural schema: types that are missing are added where the keywords beside
-them leave no choice. Comments are not carried over. CRDs of v1 in the same file stay as they are; other
-objects are left out.
+The CRD keeps its meaning. What all versions shared is copied to each version, and unknown fields are
+preserved if they were before. v1 requires a structural schema: missing types are added where the other
+keywords leave no choice. Comments are not copied. v1 CRDs in the same file stay unchanged; other objects are
+skipped.
 
 | exit code | meaning |
 |---|---|
 | 0 | nothing is left to do |
-| 1 | something must be decided, or the API server would still refuse a manifest (the messages say what) |
-| 2 | something could not be read, or is no CRD |
+| 1 | you must decide something, or the API server would still refuse a manifest (the messages say what) |
+| 2 | something could not be read, or is not a CRD |
 """
 
 
