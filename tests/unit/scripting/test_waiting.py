@@ -10,6 +10,7 @@ from pykube.http import HTTPClient
 
 from crdkeeper.scripting import (
     ConditionFailed,
+    ConnectError,
     DefinitionReport,
     Deleted,
     StorageMigration,
@@ -262,6 +263,23 @@ def test_stalled_is_a_failure() -> None:
         pytest.raises(ConditionFailed, match=r"is stalled: Broken: Mend it\."),
     ):
         found.wait(timeout=PLENTY)
+
+
+def test_what_strangers_have_written_commands_no_terminal() -> None:
+    forged = condition("Ready", "False", "Forbidden", "not found: \x1b]0;evil\x07\n::error::evil\u202e")
+    with (
+        waited_for(listing(migration(forged))) as (_, found),
+        pytest.raises(ConditionFailed, match="not found") as raised,
+    ):
+        found.wait(timeout=PLENTY, give_up_on={"Forbidden"})
+    error = raised.value
+    for text in (str(error), error.message):
+        assert r"not found: \x1b]0;evil\x07\n::error::evil\u202e" in text
+        assert text.isprintable()
+    # A program may want to know what it is.
+    assert error.condition is not None
+    assert error.condition.message == forged["message"]
+    assert str(ConnectError("\x1b[2J")) == r"\x1b[2J"
 
 
 def test_what_is_stalled_is_waited_for_on_request() -> None:
