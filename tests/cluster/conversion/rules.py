@@ -3,6 +3,7 @@
 import base64
 import json
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -81,8 +82,10 @@ RULES: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def crontab_definition(group: str, *, storage: str, client_config: dict[str, Any]) -> dict[str, Any]:
-    """The CRD, converted by that webhook."""
+def crontab_definition(
+    group: str, *, storage: str, client_config: dict[str, Any], specs: Mapping[str, dict[str, Any]] = SPECS
+) -> dict[str, Any]:
+    """The CRD, converted by that webhook; `specs` has the fields of each version."""
     versions = [
         {
             "name": name,
@@ -95,7 +98,7 @@ def crontab_definition(group: str, *, storage: str, client_config: dict[str, Any
                 }
             },
         }
-        for name, fields in SPECS.items()
+        for name, fields in specs.items()
     ]
     names = {"plural": "crontabs", "singular": "crontab", "kind": "CronTab", "listKind": "CronTabList"}
     webhook = {"clientConfig": client_config, "conversionReviewVersions": ["v1"]}
@@ -130,8 +133,15 @@ def rules_of(group: str, rules: dict[str, list[dict[str, Any]]]) -> dict[str, An
 class ConversionWebhook:
     """`crdkeeper webhook` as a process, with a folder of rules and a certificate of its own."""
 
-    def __init__(self, directory: Path, group: str, *, max_bytes: int = 1 << 20) -> None:
-        self.directory = directory
+    def __init__(
+        self,
+        directory: Path,
+        group: str,
+        *,
+        max_bytes: int = 1 << 20,
+        specs: Mapping[str, dict[str, Any]] = SPECS,
+    ) -> None:
+        self.directory, self.specs = directory, specs
         self._group = group
         self._ports = Ports()
         self.port, self.probe_port = self._ports.take(), self._ports.take()
@@ -167,7 +177,10 @@ class ConversionWebhook:
     def write_rules(self, rules: dict[str, list[dict[str, Any]]]) -> None:
         """Put these rules and the CRD into the folder."""
         definition = crontab_definition(
-            self._group, storage="v1", client_config={"url": "https://example.com/"}
+            self._group,
+            storage="v1",
+            client_config={"url": "https://example.com/"},
+            specs=self.specs,
         )
         documents = [definition, rules_of(self._group, rules)]
         (self.rules / "all.yaml").write_text(yaml.safe_dump_all(json.loads(json.dumps(documents))))

@@ -10,33 +10,15 @@ from tests.cluster.conversion.rules import RULES
 from tests.cluster.conversion.scene import V1, V1ALPHA1, Scene, until
 from tests.cluster.harness import NAMESPACE, Operator
 from tests.cluster.harness.webhookpod import WebhookPod
-from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
 
 FINALIZER = "crdkeeper.dev/conversion"
 """What a former release put on VersionConversions."""
 
 
-@pytest.fixture(scope="module")
-def pod(installed: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookPod]:
-    pod = WebhookPod(installed, tmp_path_factory.mktemp("webhook"))
-    yield pod
-    pod.close()
-
-
-@pytest.fixture(scope="module")
-def operator(installed: Cluster, pod: WebhookPod) -> Iterator[Operator]:
-    operator = Operator(installed, flags={"webhook-url": pod.url})
-    operator.start()
-    pod.start()
-    yield operator
-    operator.close()
-
-
 @pytest.fixture
-def scene(installed: Cluster, group: str, operator: Operator) -> Iterator[Scene]:
+def scene(scene: Scene, operator: Operator) -> Iterator[Scene]:
     """A conversion that serves, and one object that needs it."""
-    scene = Scene(installed, group)
     scene.create("v1", "mine", V1)
     scene.convert(RULES)
     scene.ready()
@@ -44,7 +26,6 @@ def scene(installed: Cluster, group: str, operator: Operator) -> Iterator[Scene]
     yield scene
     if not operator.running:
         operator.start()
-    scene.remove()
 
 
 def in_use(scene: Scene) -> str | None:

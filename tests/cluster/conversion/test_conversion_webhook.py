@@ -4,12 +4,9 @@ import json
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.cluster.conversion.rules import RULES, ConversionWebhook
 from tests.cluster.harness.crontabs import FULL, CronTabs, until
@@ -17,23 +14,6 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
 
 VERSIONS = ("v1", "v1beta1", "v1alpha1")
-
-
-@pytest.fixture
-def webhook(tmp_path: Path, group: str) -> Iterator[ConversionWebhook]:
-    webhook = ConversionWebhook(tmp_path, group)
-    try:
-        webhook.start()
-        yield webhook
-    finally:
-        webhook.close()
-
-
-@pytest.fixture
-def crontabs(installed: Cluster, group: str, webhook: ConversionWebhook) -> Iterator[CronTabs]:
-    crontabs = CronTabs(installed, group, webhook)
-    yield crontabs
-    crontabs.remove()
 
 
 def test_every_version_is_served_whatever_is_stored(crontabs: CronTabs, installed: Cluster) -> None:

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -16,30 +15,6 @@ from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
 from tests.kstatus import status_of
-
-
-@pytest.fixture(scope="module")
-def pod(installed: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookPod]:
-    pod = WebhookPod(installed, tmp_path_factory.mktemp("webhook"))
-    yield pod
-    pod.close()
-
-
-@pytest.fixture(scope="module")
-def operator(installed: Cluster, pod: WebhookPod) -> Iterator[Operator]:
-    """An operator with that webhook; it makes the certificate that the webhook waits for."""
-    operator = Operator(installed, flags={"webhook-url": pod.url})
-    operator.start()
-    pod.start()
-    yield operator
-    operator.close()
-
-
-@pytest.fixture
-def scene(installed: Cluster, group: str, operator: Operator) -> Iterator[Scene]:
-    scene = Scene(installed, group)
-    yield scene
-    scene.remove()
 
 
 def test_rules_become_a_conversion_that_serves(scene: Scene) -> None:

@@ -53,7 +53,10 @@ class CronTabs:
     def store(self, version: str) -> None:
         """Apply the CRD with this storage version."""
         definition = crontab_definition(
-            self.group, storage=version, client_config=self._webhook.client_config
+            self.group,
+            storage=version,
+            client_config=self._webhook.client_config,
+            specs=self._webhook.specs,
         )
         self.plane.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(definition))
 
