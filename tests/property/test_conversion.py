@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crdkeeper.core.conversion.keptaside import differences
-from crdkeeper.core.conversion.metadata import without_notes
+from crdkeeper.core.conversion.notes import without_notes
 from tests.property.conversions import Drawn, conversions
 
 VERSIONS = ("v1", "v2", "v3")

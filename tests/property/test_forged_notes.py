@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crdkeeper.core.conversion.fitting import Fitting
-from crdkeeper.core.conversion.keptaside import MAX_BYTES, PREFIX, differences, written
-from crdkeeper.core.conversion.metadata import compared, without_notes
+from crdkeeper.core.conversion.keptaside import differences, written
+from crdkeeper.core.conversion.notes import PREFIX, compared, without_notes
 from tests.property.conversions import Drawn, conversions
 from tests.property.test_conversion import VERSIONS, served
 
@@ -50,7 +50,7 @@ def test_what_is_forged_changes_nothing_that_was_written(drawn: Drawn, data: st.
         for each in others:
             shown = without_notes(honest[each])
             entries = data.draw(forgeries(served(drawn.objects[each]), shown, drawn.schemas[each]))
-            notes[PREFIX + each] = written(entries, MAX_BYTES)
+            notes[PREFIX + each] = written(entries)
         metadata = value["metadata"]
         forged = {
             **value,

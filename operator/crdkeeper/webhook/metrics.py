@@ -44,12 +44,6 @@ class Metrics:
             ("resource",),
             registry=self.registry,
         )
-        self.incomplete = Counter(
-            "crdkeeper_conversion_incomplete_objects",
-            "Objects read with more to keep aside than fits in the annotation; they cannot be written.",
-            ("resource",),
-            registry=self.registry,
-        )
         self.seconds = Histogram(
             "crdkeeper_conversion_seconds",
             "Time from receiving the whole request to the response.",
@@ -96,8 +90,6 @@ class Metrics:
         times.observe(seconds)
         if tally.stand_ins:
             self.stand_ins.labels(resource).inc(tally.stand_ins)
-        if tally.incomplete:
-            self.incomplete.labels(resource).inc(tally.incomplete)
         count.inc(objects)
         (not_converted if failed else converted).inc()
         unbelieved.inc(tally.ignored)

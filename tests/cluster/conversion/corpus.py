@@ -18,8 +18,8 @@ from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.cluster.transport.client import MERGE_PATCH, ApiError, Client
-from crdkeeper.core.conversion.metadata import without_notes
 from crdkeeper.core.conversion.narrowing import narrowed
+from crdkeeper.core.conversion.notes import without_notes
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.samples import samples
 from tests.cluster.conversion.rules import ConversionWebhook

@@ -5,17 +5,12 @@
 
 import json
 import urllib.request
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from crdkeeper.core.conversion.keptaside import PREFIX
+from crdkeeper.core.conversion.notes import PREFIX
 from tests.cluster.conversion.rules import ConversionWebhook
 from tests.cluster.harness.crontabs import FULL, CronTabs, until
-from tests.controlplane.cluster import Cluster
 
 WEB = ["spec", "containers", "web"]
 FORGED: dict[str, list[dict[str, Any]]] = {
@@ -28,23 +23,6 @@ FORGED: dict[str, list[dict[str, Any]]] = {
     "undeclared": [{"at": ["spec", "evil"], "was": "evil"}, {"at": [*WEB, "evil"], "was": "evil"}],
     "type": [{"at": [*WEB, "image"], "was": {"evil": 1}, "is": "nginx"}],
 }
-
-
-@pytest.fixture
-def webhook(tmp_path: Path, group: str) -> Iterator[ConversionWebhook]:
-    webhook = ConversionWebhook(tmp_path, group)
-    try:
-        webhook.start()
-        yield webhook
-    finally:
-        webhook.close()
-
-
-@pytest.fixture
-def crontabs(installed: Cluster, group: str, webhook: ConversionWebhook) -> Iterator[CronTabs]:
-    crontabs = CronTabs(installed, group, webhook)
-    yield crontabs
-    crontabs.remove()
 
 
 def forged(

@@ -1,52 +1,25 @@
 """Objects that are valid and cannot be converted: no list fails by them, and nothing of them is lost."""
 
 import json
-from collections.abc import Iterator
+import random
 from copy import deepcopy
 from typing import Any
 
-import pytest
-
-from crdkeeper.core.conversion.keptaside import PREFIX
+from crdkeeper.core.conversion.notes import PREFIX
 from tests.cluster.conversion.rules import RULES
 from tests.cluster.conversion.scene import V1, Scene, until
 from tests.cluster.harness import Operator
 from tests.cluster.harness.webhookpod import WebhookPod
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.kubectl import KubectlError
 
 SECRET = "hunter2"
-LARGE = "x" * 205_000
 MANY_BYTES = "9" * 1_000_000
+# More than an annotation holds, and nothing that is packed well.
+LARGE = random.Random(7).randbytes(150_000).hex()
 # Each kind of object that nobody can convert, at the storage version v1.
 BAD: dict[str, dict[str, Any]] = {
     "no-quantity": {**V1, "containers": [{"name": "web", "memory": SECRET}]},
     "too-large-a-quantity": {**V1, "containers": [{"name": "web", "memory": MANY_BYTES}]},
-    "no-room-aside": {**V1, "containers": [{"name": "web", "image": "nginx", "memory": LARGE}]},
 }
-
-
-@pytest.fixture(scope="module")
-def pod(installed: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookPod]:
-    pod = WebhookPod(installed, tmp_path_factory.mktemp("webhook"))
-    yield pod
-    pod.close()
-
-
-@pytest.fixture(scope="module")
-def operator(installed: Cluster, pod: WebhookPod) -> Iterator[Operator]:
-    operator = Operator(installed, flags={"webhook-url": pod.url})
-    operator.start()
-    pod.start()
-    yield operator
-    operator.close()
-
-
-@pytest.fixture
-def scene(installed: Cluster, group: str, operator: Operator) -> Iterator[Scene]:
-    scene = Scene(installed, group)
-    yield scene
-    scene.remove()
 
 
 def listed(scene: Scene, version: str) -> dict[str, dict[str, Any]]:
@@ -62,6 +35,8 @@ def patch(scene: Scene, version: str, name: str, spec: dict[str, Any]) -> None:
 
 def test_no_list_fails_and_nothing_is_lost(scene: Scene, operator: Operator, pod: WebhookPod) -> None:
     scene.create("v1", "good", V1)
+    large = {**V1, "containers": [{"name": "web", "image": "nginx", "memory": LARGE}]}
+    scene.post("v1", "large", large)
     for name, spec in BAD.items():
         scene.post("v1", name, spec)
     begin = operator.log_size()
@@ -70,24 +45,23 @@ def test_no_list_fails_and_nothing_is_lost(scene: Scene, operator: Operator, pod
     # They are counted and named, and stop neither these rules nor later ones.
     verification = found["status"]["verification"]
     assert (verification["objects"], verification["failed"], verification["unmatched"]) == (4, 0, 3)
-    assert {each["name"] for each in verification["unmatchedObjects"]} == BAD.keys()
+    assert {each["name"] for each in verification["unmatchedObjects"]} == BAD.keys() | {"large"}
     quantity = "spec.containers: [0]: memory: a string that is no quantity"
     assert quantity in {each["message"] for each in verification["unmatchedObjects"]}
     for version in ("v1", "v1beta1", "v1alpha1"):
-        assert listed(scene, version).keys() == BAD.keys() | {"good"}
+        assert listed(scene, version).keys() == BAD.keys() | {"good", "large"}
     patch(scene, "v1alpha1", "good", {"hostPort": "example.com:80"})
     assert scene.spec("v1", "good") == {**V1, "host": "example.com", "port": 80}
     # An edit of another field at the other version leaves the value that it cannot show.
     assert scene.spec("v1beta1", "no-quantity")["containers"] == [{"name": "web"}]
     patch(scene, "v1beta1", "no-quantity", {"cronSpec": "@daily"})
     assert scene.spec("v1", "no-quantity") == {**BAD["no-quantity"], "schedule": "@daily"}
-    # What cannot be kept aside can be read, and written at its own version alone.
-    large = listed(scene, "v1beta1")["no-room-aside"]["metadata"]
-    assert large["labels"] == {f"{PREFIX}v1": "incomplete"}
-    with pytest.raises(KubectlError, match="what v1 has of it is too large to be kept aside at v1beta1"):
-        patch(scene, "v1beta1", "no-room-aside", {"cronSpec": "@daily"})
-    patch(scene, "v1", "no-room-aside", {"schedule": "@daily"})
-    assert scene.spec("v1", "no-room-aside") == {**BAD["no-room-aside"], "schedule": "@daily"}
+    # There is room for all, and a write at the other version loses nothing.
+    labels = listed(scene, "v1beta1")["large"]["metadata"]["labels"]
+    assert len(labels) > 1000
+    assert all(each.startswith(f"v1.{PREFIX}") for each in labels)
+    patch(scene, "v1beta1", "large", {"cronSpec": "@daily"})
+    assert scene.spec("v1", "large") == {**large, "schedule": "@daily"}
     # When the value is mended, nothing is left of all this.
     for name in BAD:
         patch(scene, "v1", name, {"containers": [{"name": "web", "memory": "1024Mi"}]})

@@ -14,12 +14,6 @@ class UnreadableDefinition(ValueError):
     """A document is no CRD of apiextensions.k8s.io/v1."""
 
 
-def storage_version_of(document: Mapping[str, Any]) -> str | None:
-    """The version in which the API server writes objects of a CRD; None if the document names none."""
-    versions = (document.get("spec") or {}).get("versions") or ()
-    return next((str(each.get("name")) for each in versions if each.get("storage")), None)
-
-
 def schemas_of(document: Mapping[str, Any]) -> dict[str, Schema]:
     """The schema of each version, in the order of the CRD. Raises UnreadableDefinition, naming the field."""
     report = Report()

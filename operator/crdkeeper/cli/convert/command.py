@@ -171,9 +171,6 @@ def _convert(conversion: Conversion, objects: Iterable[Found], version: str, out
     if tally.stand_ins:
         values = count(tally.stand_ins, "value")
         line(f"note: {values} without a counterpart at {version}, kept aside", err=True)
-    if tally.incomplete:
-        those = count(tally.incomplete, "object")
-        line(f"note: {those} with more to keep aside than fits in the annotation, no way back", err=True)
     if output == "json":
         listed = {"apiVersion": "v1", "kind": "List", "items": made}
         print_json(listed)

@@ -9,7 +9,7 @@ import click
 from pydantic import ValidationError
 
 from crdkeeper.api.versionconversion import VersionConversion, VersionConversionSpec
-from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of, storage_version_of
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.cli.input.files import MAX_BYTES, STDIN, text_of
 from crdkeeper.cli.input.options import run_async
@@ -124,7 +124,7 @@ class Source:
             schemas = schemas_of(document)
         except UnreadableDefinition as error:
             raise BadInput(f"{self.definition or name}: {error}") from None
-        made = compile_trial(spec, schemas, storage_version_of(document))
+        made = compile_trial(spec, schemas)
         if isinstance(made, Trial):
             return Rules(spec, schemas, made)
         raise BadInput(*(f"{where}: {each}" for each in made))

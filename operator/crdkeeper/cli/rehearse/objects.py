@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
-from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of, storage_version_of
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.apiserver.objects.objectmeta import Malformed, object_meta
 from crdkeeper.apiserver.schema.finding import Undecided
 from crdkeeper.cli.convert.rules import BadInput, read_objects, read_rules
@@ -112,7 +112,7 @@ def _compiled(
 ) -> Conversion | None:
     if spec is None or str(spec.resource) != name:
         return None
-    made = compile_conversion(spec, schemas_of(document), storage_version_of(document))
+    made = compile_conversion(spec, schemas_of(document))
     if isinstance(made, Conversion):
         return made
     raise BadInput(*(f"{file}: {each}" for each in made))

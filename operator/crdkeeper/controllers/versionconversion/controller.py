@@ -231,10 +231,10 @@ class VersionConversions:
             standing.put(COMPILED, step)
             return None
         try:
-            schemas, storage = schemas_of(crd), definition_facts(crd).storage_version
-            trial = compile_trial(spec, schemas, storage)
+            schemas = schemas_of(crd)
+            trial = compile_trial(spec, schemas)
             if isinstance(trial, Trial):
-                content = packed(spec, schemas, storage)
+                content = packed(spec, schemas)
                 carried = f"The rules cover every field of {', '.join(schemas)}."
                 standing.put(COMPILED, Step("True", "Compiled", carried))
                 return trial, schemas, content

@@ -15,7 +15,8 @@ from typing import Any, Final
 from crdkeeper.core.conversion.fieldpaths import Steps
 from crdkeeper.core.conversion.fitting import Fitting, may_be_kept
 from crdkeeper.core.conversion.keptaside import Note, differences
-from crdkeeper.core.conversion.metadata import compared, with_maps, without_empty
+from crdkeeper.core.conversion.metadata import with_maps, without_empty
+from crdkeeper.core.conversion.notes import compared
 from crdkeeper.core.conversion.places import Places, place_of
 from crdkeeper.core.conversion.restoring import Restored, restore
 from crdkeeper.core.conversion.values import Unconvertible

@@ -34,12 +34,10 @@ class Bundle(NamedTuple):
 
     spec: VersionConversionSpec
     schemas: dict[str, Schema]
-    storage: str | None
-    """The version in which the API server writes objects; None in bundles of earlier releases."""
 
 
-def packed(spec: VersionConversionSpec, schemas: Mapping[str, Schema], storage: str | None) -> bytes:
-    """The bundle of rules, schemas and the storage version; of equal ones it has equal bytes.
+def packed(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> bytes:
+    """The bundle of rules and schemas; of equal ones it has equal bytes.
 
     Raises BadBundle if it is too large.
     """
@@ -47,7 +45,6 @@ def packed(spec: VersionConversionSpec, schemas: Mapping[str, Schema], storage: 
     content = {
         "rules": rules.to_object(),
         "schemas": {version: _bare(schema) for version, schema in schemas.items()},
-        "storage": storage,
     }
     found = gzip.compress(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), mtime=0)
     if len(found) > MAX_BYTES:
@@ -61,7 +58,7 @@ def unpacked(content: bytes) -> Bundle:
         reader = zlib.decompressobj(_GZIP)
         found = orjson.loads(reader.decompress(content, _UNPACKED_BYTES))
         spec = VersionConversionSpec.model_validate(found["rules"])
-        return Bundle(spec, dict(found["schemas"]), found.get("storage"))
+        return Bundle(spec, dict(found["schemas"]))
     except ValidationError as error:
         raise BadBundle(f"cannot be read: {described(error)}") from None
     except (zlib.error, orjson.JSONDecodeError, KeyError, TypeError) as error:

@@ -21,7 +21,8 @@ from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.apiserver.schema.finding import INVALID, Finding, Undecided
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps
-from crdkeeper.core.conversion.keptaside import PREFIX, Entry, named
+from crdkeeper.core.conversion.keptaside import Entry, named
+from crdkeeper.core.conversion.notes import is_note
 from crdkeeper.core.conversion.places import Place
 from crdkeeper.core.conversion.restoring import FREE
 
@@ -77,16 +78,14 @@ class Fitting:
                 found += check_list_types(value, self.node)
         except (Undecided, RecursionError):
             return None
-        names: dict[int, Sequence[bytes | None] | None] = {}
+        names: dict[int, Sequence[bytes] | None] = {}
         return frozenset(self._violated(each, value, names) for each in found)
 
-    def _violated(
-        self, finding: Finding, value: Any, names: dict[int, Sequence[bytes | None] | None]
-    ) -> Violated:
+    def _violated(self, finding: Finding, value: Any, names: dict[int, Sequence[bytes] | None]) -> Violated:
         mistyped = finding.blocking and finding.kind == INVALID
         return Violated(self._place(finding, value, names), finding.kind, finding.detail, mistyped)
 
-    def _place(self, finding: Finding, value: Any, names: dict[int, Sequence[bytes | None] | None]) -> Place:
+    def _place(self, finding: Finding, value: Any, names: dict[int, Sequence[bytes] | None]) -> Place:
         """Where a finding is, items of list-type maps by name; `names` has them by the id of a list."""
         place: list[str | int | bytes | None] = []
         node: Node | None = self.node
@@ -116,7 +115,7 @@ def may_be_kept(entry: Entry, movable: Iterable[Steps]) -> bool:
         return False
     if at[0] != "metadata":
         return True
-    if len(at) != 3 or tuple(at) not in movable or at[1] not in _METADATA or at[2].startswith(PREFIX):
+    if len(at) != 3 or tuple(at) not in movable or at[1] not in _METADATA or is_note(at[2]):
         return False
     was = entry.get("was", ABSENT)
     return was is ABSENT or (isinstance(was, str) and not (at[1] == "labels" and value_errors(was)))

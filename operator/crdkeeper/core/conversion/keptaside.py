@@ -17,14 +17,13 @@ import orjson
 
 from crdkeeper.apiserver.schema.props import LIST_MAP_KEYS, LIST_TYPE, Schema
 from crdkeeper.core.conversion.fieldpaths import ABSENT
+from crdkeeper.core.conversion.nesting import Deep, dumps, loads, plain
 from crdkeeper.core.conversion.values import Unconvertible
 
-PREFIX: Final = "conversion.crdkeeper.dev/"
-MAX_BYTES: Final = 200 * 1024
-"""Of one annotation: what is left of `ALL_BYTES` is for the others."""
-ALL_BYTES: Final = 256 * 1024
-"""What the API server allows for the keys and values of all annotations of an object (ValidateAnnotationsSize
-in k8s.io/apimachinery). It refuses the answer of a conversion webhook that has more."""
+MOST_CHARACTERS: Final = 8 << 20
+"""Of a note."""
+_MOST_VALUES: Final = 1_000_000
+"""Commas and opening brackets of a note: what all of an object can need, and what a worker has memory for."""
 _DEEPEST: Final = 100
 """Steps to a place at most."""
 
@@ -57,11 +56,7 @@ def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         one = {key: each for key, each in one.items() if each is not other[key]}
         other = {key: other[key] for key in one}
-    try:
-        texts = [orjson.dumps(each, option=orjson.OPT_SORT_KEYS) for each in (one, other)]
-    except orjson.JSONEncodeError:
-        return False  # too deep or too large for it
-    return texts[0] == texts[1]
+    return dumps(one, sort=True) == dumps(other, sort=True)
 
 
 def _compare(before: Any, after: Any, schema: Schema, at: tuple[Step, ...], found: list[Entry]) -> None:
@@ -99,7 +94,7 @@ def _compare(before: Any, after: Any, schema: Schema, at: tuple[Step, ...], foun
         found.append(entry)
 
 
-def named(items: Sequence[Any], keys: Sequence[str] | None) -> dict[bytes | None, int] | None:
+def named(items: Sequence[Any], keys: Sequence[str] | None) -> dict[bytes, int] | None:
     """The positions of the items of a list-type map by their names; None for any other list."""
     if not keys or not all(isinstance(each, dict) for each in items):
         return None
@@ -111,29 +106,24 @@ def _name(item: Mapping[str, Any], keys: Sequence[str] | None) -> list[Any]:
     return [item.get(key) for key in keys or ()]
 
 
-def canonical(value: Any) -> bytes | None:
-    """One text for all values that are the same; None for what is nested too deep for a text."""
-    try:
-        return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS)
-    except (orjson.JSONEncodeError, RecursionError):
-        return None
+def canonical(value: Any) -> bytes:
+    """One text for all values that are the same."""
+    # A copy: a text of orjson keeps the buffer that it was written in, kilobytes for some letters.
+    return bytes(memoryview(dumps(_plain(value), sort=True)))
 
 
 def _plain(value: Any) -> Any:
-    """With whole floats as integers, and integers beyond 64 bits as floats: so does the API server."""
-    if isinstance(value, float):
-        return int(value) if abs(value) < 2**63 and value.is_integer() else value
-    if isinstance(value, int):
-        return value if abs(value) < 2**63 else float(value)
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
-    return list(map(_plain, value)) if isinstance(value, list) else value
+    return list(map(_plain, value)) if isinstance(value, list) else plain(value)
 
 
 def same(one: Any, other: Any) -> bool:
     """Equality of JSON. 1 and 1.0 are the same, as the API server writes one for the other."""
     if one is other:
         return True
+    if type(one) is Deep or type(other) is Deep:
+        return canonical(one) == canonical(other)
     if type(one) is not type(other):
         numbers = (int, float)
         return type(one) in numbers and type(other) in numbers and bool(one == other)
@@ -144,49 +134,36 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def written(entries: Sequence[Entry], most: int) -> str:
-    """The annotation's text. Raises Unconvertible if it has more than `most` bytes, or is nested too deep."""
-    try:
-        text = orjson.dumps({"fields": entries}, option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError:
-        raise Unconvertible("something that is nested too deep would have to be kept aside") from None
-    if len(text) > most:
+def written(entries: Sequence[Entry]) -> str:
+    """The note's text. Raises Unconvertible if it is too long to be read again."""
+    text = dumps({"fields": entries}, sort=True).decode()
+    if not _readable(text):
         raise Unconvertible(
-            f"{len(text):,} bytes would have to be kept in an annotation, {most:,} at most can"
+            f"{len(text):,} bytes would have to be kept aside; {MOST_CHARACTERS:,} at most can be, "
+            f"with {_MOST_VALUES:,} commas and brackets"
         )
-    return text.decode()
-
-
-def room(annotations: Mapping[str, Any], key: str) -> int:
-    """How many bytes the annotation `key` can have beside the others, its own text left out."""
-    others = sum(_bytes(name) + _bytes(text) for name, text in annotations.items() if name != key)
-    return max(0, min(MAX_BYTES, ALL_BYTES - others - _bytes(key)))
-
-
-def fits(annotations: Mapping[str, Any], besides: str) -> bool:
-    """Whether the API server allows so many bytes of annotations, without the one called `besides`."""
-    return (
-        sum(_bytes(name) + _bytes(text) for name, text in annotations.items() if name != besides) <= ALL_BYTES
-    )
-
-
-def _bytes(text: Any) -> int:
-    return len(text.encode(errors="surrogatepass")) if isinstance(text, str) else 0
+    return text
 
 
 def read(text: Any) -> Note:
     """What an annotation holds. What somebody made unreadable is worth nothing."""
     try:
-        found = orjson.loads(text) if len(text) <= ALL_BYTES else None
-        # What was written here can be written again: nothing in it is nested too deep for that.
-        orjson.dumps(found)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError, TypeError):
+        found = loads(text) if _readable(text) else None
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
         return Note([], 1)
     entries = found.get("fields") if isinstance(found, dict) else None
     if not isinstance(entries, list):
         return Note([], 1)
     known = [each for each in entries if _is_entry(each)]
     return Note(known, len(entries) - len(known))
+
+
+def _readable(text: Any) -> bool:
+    return (
+        isinstance(text, str)
+        and len(text) <= MOST_CHARACTERS
+        and sum(map(text.count, (",", "[", "{"))) <= _MOST_VALUES
+    )
 
 
 def _is_entry(entry: Any) -> bool:

@@ -12,17 +12,8 @@ from crdkeeper.core.conversion import keptaside
 from crdkeeper.core.conversion.arrival import Arrival, Route, arrived
 from crdkeeper.core.conversion.coverage import HUB, SPOKE
 from crdkeeper.core.conversion.fitting import Fitting
-from crdkeeper.core.conversion.metadata import (
-    annotations_of,
-    compared,
-    marked,
-    marks_of,
-    with_annotations,
-    without_annotations,
-    without_empty,
-    without_marks,
-    without_note,
-)
+from crdkeeper.core.conversion.metadata import annotations_of, without_annotations, without_empty
+from crdkeeper.core.conversion.notes import compared, fits, note_of, with_note, without_note
 from crdkeeper.core.conversion.places import Places
 from crdkeeper.core.conversion.scope import RuleError, Scope
 from crdkeeper.core.conversion.standins import count_one, met
@@ -37,8 +28,6 @@ class Tally:
     """Entries of what was kept aside that were not believed."""
     stand_ins: int = 0
     """Values that have no counterpart at the new version (`standins`)."""
-    incomplete: int = 0
-    """Objects of which more would have to be kept aside than has room. They cannot be written as they are."""
 
 
 class Conversion:
@@ -50,11 +39,8 @@ class Conversion:
         schemas: Mapping[str, Schema],
         hub: str,
         scopes: Mapping[str, Scope],
-        storage: str | None,
     ) -> None:
-        """`storage` is the version in which the API server writes objects; None if that is not known."""
         self.group = group
-        self._storage = storage
         self._schemas = schemas
         self._hub = hub
         self._scopes = scopes
@@ -70,10 +56,7 @@ class Conversion:
     def convert(self, value: Mapping[str, Any], version: str, tally: Tally | None = None) -> dict[str, Any]:
         """The object at `version`; `value` is left alone, and what does not change is shared with it.
 
-        Raises Unconvertible, naming the field: by a rule that refuses, for what is nested too deep, and where
-        something would be lost for good. Only what is converted to the storage version is going to be written
-        (or was written at a version that has been the storage version before), so that must be whole. What is
-        read at another version may be marked as incomplete.
+        Raises Unconvertible, naming the field: by a rule that refuses, and for what is nested too deep.
         """
         group, _, source = str(value.get("apiVersion") or "").rpartition("/")
         if group != self.group or source not in self._schemas:
@@ -84,17 +67,8 @@ class Conversion:
             raise Unconvertible(f"{version} is none of {', '.join(self._schemas)}")
         if version == source:
             return dict(value)
-        if source == self._storage:
-            value = without_marks(value)
         # An object at a version can have nothing aside for that version.
-        value = without_note(value, source)
-        strict = self._storage is None or version == self._storage
-        if strict and (lacking := marks_of(value)):
-            raise Unconvertible(
-                f"it is incomplete: what {lacking[0][:63]} has of it is too large to be kept aside at "
-                f"{source}, where it can be read; write it at {lacking[0][:63]}"
-            )
-        return self._converted(value, source, version, tally or Tally(), strict=strict)
+        return self._converted(without_note(value, source), source, version, tally or Tally())
 
     def mistyped(self, value: Mapping[str, Any], version: str) -> Places:
         """Where an object has values of another type than the schema of its version says."""
@@ -109,9 +83,7 @@ class Conversion:
 
         return limited()
 
-    def _converted(
-        self, value: Mapping[str, Any], source: str, version: str, tally: Tally, *, strict: bool
-    ) -> dict[str, Any]:
+    def _converted(self, value: Mapping[str, Any], source: str, version: str, tally: Tally) -> dict[str, Any]:
         if self._hub in (source, version):
             before = tally.stand_ins
             step = self._step(value, source, version, tally)
@@ -119,12 +91,12 @@ class Conversion:
                 return step.value
             made, back = step.value, self._origin(step, source, version)
         else:
-            made = self._through_hub(value, source, version, tally, strict=strict)
-            back = self._through_hub(made, version, source, Tally(), strict=False)
-        return self._noted(value, made, back, source, version, tally, strict=strict)
+            made = self._through_hub(value, source, version, tally)
+            back = self._through_hub(made, version, source, Tally())
+        return self._noted(value, made, back, source, version)
 
     def _through_hub(
-        self, value: Mapping[str, Any], source: str, version: str, tally: Tally, *, strict: bool
+        self, value: Mapping[str, Any], source: str, version: str, tally: Tally
     ) -> dict[str, Any]:
         """From one spoke to another; what the hub could hold and the second cannot is noted for the hub."""
         between = self._step(value, source, self._hub, tally).value
@@ -133,7 +105,7 @@ class Conversion:
         if self._exact(version) and tally.stand_ins == before:
             return step.value
         back = self._origin(step, self._hub, version)
-        return self._noted(between, step.value, back, self._hub, version, tally, strict=strict)
+        return self._noted(between, step.value, back, self._hub, version)
 
     def _exact(self, *versions: str) -> bool:
         """Whether ways between these versions lose nothing, whatever the object."""
@@ -144,7 +116,7 @@ class Conversion:
         before = met()
         made = self._ruled(value, source, version)
         tally.stand_ins += met() - before
-        text = annotations_of(made).get(keptaside.PREFIX + version)
+        text = note_of(made, version)
         made = without_note(made, version)
         if text is None:
             return Arrival(made)
@@ -178,7 +150,7 @@ class Conversion:
             made: dict[str, Any] = scope.to_hub(value) if to_hub else scope.to_spoke(value)
         if scope.moves_metadata:
             written = scope.movable(HUB if to_hub else SPOKE)
-            if not keptaside.fits(annotations_of(made), besides=keptaside.PREFIX + version):
+            if not fits(annotations_of(made), besides=version):
                 # The API server would refuse the answer. What rules have put there stays aside instead.
                 made = without_annotations(made, written)
                 count_one()
@@ -193,43 +165,22 @@ class Conversion:
         back: dict[str, Any],
         source: str,
         version: str,
-        tally: Tally,
-        *,
-        strict: bool,
     ) -> dict[str, Any]:
-        """`made` with a note of what the way back would change.
-
-        A note that has no room is Unconvertible if `strict`; else a mark takes its place.
-        """
+        """`made` with a note of what the way back would change."""
         side, scope = self._side(source, version)
         before = scope.forgiven(side, value, back)
         if before.get("metadata") is not back.get("metadata"):
             before, back = compared(before), compared(back)
         entries = keptaside.differences(before, back, self._schemas[source])
-        if not entries:
-            return made
-        key = keptaside.PREFIX + source
-        try:
-            text = keptaside.written(entries, keptaside.room(annotations_of(made), key))
-        except Unconvertible:
-            if strict:
-                raise
-            tally.incomplete += 1
-            return marked(made, source)
-        return with_annotations(made, {**annotations_of(made), key: text})
+        return with_note(made, source, keptaside.written(entries)) if entries else made
 
 
 def compile_conversion(
-    spec: VersionConversionSpec,
-    schemas: Mapping[str, Schema],
-    storage: str | None = None,
-    *,
-    refuse: bool = False,
+    spec: VersionConversionSpec, schemas: Mapping[str, Schema], *, refuse: bool = False
 ) -> Conversion | Sequence[RuleError]:
     """The conversion of a CRD whose versions have these schemas, or all that is wrong with the rules.
 
     Every version of the CRD must be the hub or a spoke. The schemas are those of `apiserver.schema.props`.
-    `storage` is the version in which the API server writes objects; None if that is not known.
     With `refuse` a value that has no counterpart is Unconvertible, whatever the rules say.
     """
     errors: list[RuleError] = []
@@ -270,6 +221,4 @@ def compile_conversion(
         scopes[spoke.version] = scope
     if errors:
         return errors
-    return Conversion(
-        spec.resource.group, {each: schemas[each] for each in schemas}, spec.hub, scopes, storage
-    )
+    return Conversion(spec.resource.group, {each: schemas[each] for each in schemas}, spec.hub, scopes)

@@ -20,7 +20,7 @@ _NAMES: Final = object()
 
 def place_of(entry: Entry) -> Place:
     """Where an entry says that something is."""
-    steps = [step if isinstance(step, str | int) else canonical(step) or b"" for step in entry["at"]]
+    steps = [step if isinstance(step, str | int) else canonical(step) for step in entry["at"]]
     return (*steps, ORDER) if "order" in entry else tuple(steps)
 
 

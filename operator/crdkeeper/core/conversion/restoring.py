@@ -46,7 +46,7 @@ class _Branch:
     entry: int | None = None
     order: int | None = None
     fields: dict[str, "_Branch"] = field(default_factory=dict)
-    names: dict[bytes | None, "_Branch"] = field(default_factory=dict)
+    names: dict[bytes, "_Branch"] = field(default_factory=dict)
     positions: list[int] = field(default_factory=list)
 
     @property
@@ -159,7 +159,7 @@ class _Work:
                     self.made.refused.update(inner.fields.pop(key).below())
             i = (positions or {}).get(name)
             if i is not None:
-                after = self.at(items[i], inner, below, (*place, name or b""))
+                after = self.at(items[i], inner, below, (*place, name))
                 made[i] = items[i] if after is ABSENT else after
         if branch.positions:
             self._replace_items(made, branch.positions, below, place)
@@ -168,17 +168,16 @@ class _Work:
     def _replace_items(self, items: list[Any], entries: list[int], node: Node, place: Place) -> None:
         """Each entry in the place of an item that is what it would be: at its position, or the first one."""
         texts = [canonical(each) for each in items]
-        free: dict[bytes | None, deque[int]] = {}
+        free: dict[bytes, deque[int]] = {}
         for i, text in enumerate(texts):
             free.setdefault(text, deque()).append(i)
         used: set[int] = set()
         for number in entries:
             entry = self._entries[number]
-            text = canonical(entry.get("is", ABSENT)) if "is" in entry else None
-            i = entry["at"][-1]
-            if text is None or "was" not in entry:
+            if "is" not in entry or "was" not in entry:
                 self.made.refused.add(number)
                 continue
+            text, i = canonical(entry["is"]), entry["at"][-1]
             if not (i < len(items) and texts[i] == text and i not in used):
                 left = free.get(text, deque())
                 while left and left[0] in used:

@@ -3,13 +3,13 @@
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from crdkeeper.api.texts import bounded
+from crdkeeper.core.conversion.nesting import dumps, forget, loads, without_abysses
 from crdkeeper.core.conversion.objects import Conversion, Tally
 from crdkeeper.core.conversion.values import Unconvertible
 
@@ -59,7 +59,7 @@ def answer(review: Any, conversion: Conversion) -> Answer:
     for each in objects if not error else ():
         try:
             _check_metadata(each)
-            made.append(conversion.convert(each, target, tally))
+            made.append(without_abysses(conversion.convert(each, target, tally)))
         except Unconvertible as unconvertible:
             error = f"{_name(each)}: {unconvertible}"
         except RecursionError:
@@ -92,24 +92,20 @@ class Reply(NamedTuple):
 
 def answered(body: bytes | bytearray, conversion: Conversion) -> Reply:
     """`answer` from JSON to JSON. Raises BadReview."""
+    forget()
     if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise BadReview(f"more than {MAX_VALUES:,} commas and brackets")
     try:
-        review = orjson.loads(body)
+        review = loads(body)
     except orjson.JSONDecodeError as error:
         raise BadReview(str(error)) from None
     made = answer(review, conversion)
-    try:
-        return Reply(_written(made.review), made.objects, made.error, made.tally)
-    except RecursionError:
-        problem = f"{_name(_deep(made.review))}: is nested too deep"
-        response = {"uid": made.review["response"]["uid"], "convertedObjects": [], "result": _failed(problem)}
-        return Reply(orjson.dumps({**made.review, "response": response}), 0, problem, made.tally)
+    return Reply(dumps(made.review), made.objects, made.error, made.tally)
 
 
 def given_up(body: bytes | bytearray, problem: str) -> Reply:
     """The answer to a ConversionReview that could not be worked on to its end. Raises BadReview."""
-    version, request = _read(orjson.loads(body))
+    version, request = _read(loads(body))
     objects = request["objects"]
     error = bounded(f"{_name(objects[0]) if len(objects) == 1 else f'{len(objects)} objects'}: {problem}")
     response = {"uid": request["uid"], "convertedObjects": [], "result": _failed(error)}
@@ -119,26 +115,6 @@ def given_up(body: bytes | bytearray, problem: str) -> Reply:
 
 def _failed(message: str) -> dict[str, str]:
     return {"status": "Failed", "message": message}
-
-
-def _written(value: Any) -> bytes:
-    """As JSON. Raises RecursionError if it is nested too deep."""
-    try:
-        return orjson.dumps(value)
-    except orjson.JSONEncodeError:
-        # It stops at 254 levels, Python's own goes on to nearly 1,000.
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _deep(review: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The first of the converted objects that cannot be written."""
-    objects: list[dict[str, Any]] = review["response"]["convertedObjects"]
-    for each in objects:
-        try:
-            _written(each)
-        except RecursionError:
-            return each
-    return {}
 
 
 def _read(review: Any) -> tuple[str, Mapping[str, Any]]:

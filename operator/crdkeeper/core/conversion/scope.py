@@ -16,7 +16,7 @@ from crdkeeper.core.conversion import fieldpaths
 from crdkeeper.core.conversion.actions import Action, Carry, Compute, Fill, Join, Split, Tree
 from crdkeeper.core.conversion.coverage import HUB, SPOKE, Coverage, other_side
 from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, BadPath, Steps, show
-from crdkeeper.core.conversion.keptaside import PREFIX
+from crdkeeper.core.conversion.notes import is_note
 from crdkeeper.core.conversion.pairs import SCALARS, Unfit, converter
 from crdkeeper.core.conversion.standins import REFUSED, for_metadata, misfit, stand_in
 from crdkeeper.core.conversion.template import BadTemplate, Template
@@ -182,7 +182,7 @@ class Scope:
             steps = fieldpaths.parse(text)
             if self._top:
                 fieldpaths.check_top(steps)
-                if steps[0] == "metadata" and steps[2].startswith(PREFIX):
+                if steps[0] == "metadata" and is_note(steps[2]):
                     raise BadPath(f"{show(steps)}: holds what the conversion keeps aside")
         except BadPath as error:
             self._error(where, str(error))

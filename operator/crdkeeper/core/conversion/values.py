@@ -14,6 +14,7 @@ from typing import Any, Final
 from crdkeeper.apiserver.cel.library.quantity import parse_quantity
 from crdkeeper.apiserver.cel.values.times import parse_duration
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
+from crdkeeper.core.conversion.nesting import Deep
 
 Convert = Callable[[Any], Any]
 
@@ -43,6 +44,7 @@ def kind_of(value: Any) -> str:
         (float, "a number"),
         (list, "a list"),
         (dict, "an object"),
+        (Deep, "a list or an object far down"),
     )
     return next((name for type_, name in names if isinstance(value, type_)), "null")
 

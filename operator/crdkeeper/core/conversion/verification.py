@@ -8,10 +8,10 @@ from typing import Any, Final
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.objects.conversionanswer import RefusedAnswer, restored
 from crdkeeper.apiserver.schema.props import Schema
-from crdkeeper.core.conversion.keptaside import PREFIX, Entry, differences
+from crdkeeper.core.conversion.keptaside import Entry, differences
 from crdkeeper.core.conversion.losses import without_drops
-from crdkeeper.core.conversion.metadata import without_notes
 from crdkeeper.core.conversion.narrowing import narrowed
+from crdkeeper.core.conversion.notes import note_of, without_notes
 from crdkeeper.core.conversion.objects import Conversion, Tally, compile_conversion
 from crdkeeper.core.conversion.places import place_of
 from crdkeeper.core.conversion.samples import samples
@@ -47,7 +47,7 @@ class Outcome:
     """Versions at which something of it is lost by a rule that drops it."""
     faults: Sequence[Fault]
     unmatched: Sequence[Fault]
-    """Ways at whose end it shows a stand-in, or is marked as incomplete: nothing of it is lost."""
+    """Ways at whose end it shows a stand-in: nothing of it is lost."""
 
 
 class Trial:
@@ -77,18 +77,13 @@ class Trial:
                 there = self.conversion.convert(value, way[0], tally)
                 if "metadata" in value:
                     restored(value, there, f"{self.conversion.group}/{way[0]}")
-                if len(way) == 1 and (tally.stand_ins or tally.incomplete):
-                    unmatched.append(Fault(source, target, self._why(value, target, tally)))
-                if tally.incomplete:
-                    # It cannot be written there, so that there is no way back.
-                    continue
-                if PREFIX + source in ((there.get("metadata") or {}).get("annotations") or {}):
+                if len(way) == 1 and tally.stand_ins:
+                    unmatched.append(Fault(source, target, self._why(value, target)))
+                if note_of(there, source) is not None:
                     aside.add(way[0])
                 # Every object of a cluster comes by here: what went there already need not go again.
                 kept = there if self._strict is None else self._strict.convert(value, way[0], tally)
                 back = self._go(self._strict or self.conversion, kept, [*way[1:], source], tally)
-                if tally.incomplete:
-                    continue
                 changed = self._changed(value, back, source)
                 if without_notes(value) is not value and len(way) == 1:
                     # What is kept aside must still be: it shows at the other version again.
@@ -100,8 +95,7 @@ class Trial:
                     if _differences(value, left):
                         lossy.add(target)
             except Unconvertible as error:
-                if not tally.incomplete:
-                    faults.append(Fault(source, target, str(error)))
+                faults.append(Fault(source, target, str(error)))
                 continue
             except RefusedAnswer as refused:
                 faults.append(Fault(source, target, f"the API server refuses it: {refused}"))
@@ -134,9 +128,7 @@ class Trial:
             value = conversion.convert(value, version, tally)
         return dict(value)
 
-    def _why(self, value: Mapping[str, Any], version: str, tally: Tally) -> str:
-        if tally.incomplete:
-            return f"more would have to be kept aside than has room: it can be read at {version}, not written"
+    def _why(self, value: Mapping[str, Any], version: str) -> str:
         try:
             self._refusing().convert(value, version)
         except Unconvertible as error:
@@ -148,15 +140,13 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[En
     return differences(without_notes(before), without_notes(after), None)
 
 
-def compile_trial(
-    spec: VersionConversionSpec, schemas: Mapping[str, Schema], storage: str | None = None
-) -> Trial | Sequence[RuleError]:
+def compile_trial(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> Trial | Sequence[RuleError]:
     """The rules compiled to be tried, or all that is wrong with them; see `compile_conversion`."""
-    made = compile_conversion(spec, schemas, storage)
+    made = compile_conversion(spec, schemas)
     if not isinstance(made, Conversion):
         return made
     kept = without_drops(spec)
-    strict = compile_conversion(kept, schemas, storage) if kept is not None else None
+    strict = compile_conversion(kept, schemas) if kept is not None else None
 
     @cache
     def refusing() -> Conversion:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from crdkeeper.apiserver.objects.jsonvalue import same, stored
 from crdkeeper.apiserver.objects.objectnode import Node
-from crdkeeper.core.conversion.keptaside import PREFIX
+from crdkeeper.core.conversion.notes import PREFIX
 
 _PLACE = re.compile(r"\[[^\]]*\]")
 _COMPARED = ("labels", "annotations")

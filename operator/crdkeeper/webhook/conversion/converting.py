@@ -10,6 +10,7 @@ from collections.abc import Coroutine
 from typing import Any, Final
 
 from crdkeeper.core.conversion.bundle import RULES_HEADER
+from crdkeeper.core.conversion.notes import PREFIX
 from crdkeeper.core.conversion.review import BadReview, Reply, answered
 from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
 from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed
@@ -25,6 +26,8 @@ _AT_ONCE_SECONDS: Final = 0.025
 """For how long a request may keep others waiting."""
 _SLOW_SECONDS: Final = 10.0
 """For how long requests go to the worker that are as large as one that took longer."""
+_PACKED: Final = f".{PREFIX}".encode()
+"""Of the names of labels that hold notes: these are packed, and may be far larger than they look."""
 _RULES_HEADER: Final = RULES_HEADER.encode()
 
 
@@ -46,7 +49,7 @@ class Converting:
     def answer(self, name: str, body: Body, source: str) -> Answer | Coroutine[Any, Any, Answer]:
         """The answer to a request from that address for the CRD of that name."""
         served = self._rules.conversions.get(name)
-        if served is None or len(body) > _SMALL_BYTES or self._is_slow(name, len(body)):
+        if served is None or len(body) > _SMALL_BYTES or _PACKED in body or self._is_slow(name, len(body)):
             return self._answer_later(name, body, source)
         start = time.monotonic()
         try:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from crdkeeper.api.texts import described
 from crdkeeper.api.versionconversion import VersionConversion
-from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of, storage_version_of
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.core.conversion.bundle import BadBundle, packed
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 
@@ -129,9 +129,9 @@ class RuleBook:
         if definition is None:
             return "its CustomResourceDefinition is in none of the files"
         try:
-            schemas, storage = schemas_of(definition), storage_version_of(definition)
-            made = compile_conversion(rule.spec, schemas, storage)
-            bundle = packed(rule.spec, schemas, storage)
+            schemas = schemas_of(definition)
+            made = compile_conversion(rule.spec, schemas)
+            bundle = packed(rule.spec, schemas)
         except (UnreadableDefinition, BadBundle) as error:
             return str(error)
         if not isinstance(made, Conversion):

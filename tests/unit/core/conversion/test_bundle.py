@@ -43,7 +43,7 @@ def spec(**changes: Any) -> VersionConversionSpec:
 
 
 def test_what_was_packed_converts() -> None:
-    made = compile_conversion(*unpacked(packed(spec(), SCHEMAS, "v1")))
+    made = compile_conversion(*unpacked(packed(spec(), SCHEMAS)))
     assert isinstance(made, Conversion)
     value = {
         "apiVersion": "stable.example.com/v1",
@@ -54,7 +54,7 @@ def test_what_was_packed_converts() -> None:
 
 
 def test_fields_keep_their_names_and_texts_for_people_go() -> None:
-    schemas = unpacked(packed(spec(), SCHEMAS, "v1")).schemas
+    schemas = unpacked(packed(spec(), SCHEMAS)).schemas
     found = schemas["v1"]["properties"]["spec"]
     assert found == {
         "type": "object",
@@ -63,9 +63,9 @@ def test_fields_keep_their_names_and_texts_for_people_go() -> None:
 
 
 def test_the_digest_tells_what_is_converted_and_nothing_else() -> None:
-    one = packed(spec(), SCHEMAS, "v1")
-    assert packed(spec(mode="Plan", replaceWebhook=True), SCHEMAS, "v1") == one
-    assert digest(packed(spec(hub="v1"), SCHEMAS, "v1")) != digest(one)
+    one = packed(spec(), SCHEMAS)
+    assert packed(spec(mode="Plan", replaceWebhook=True), SCHEMAS) == one
+    assert digest(packed(spec(hub="v1"), SCHEMAS)) != digest(one)
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "MAX_BYTES", 100)
     with pytest.raises(BadBundle, match="100 at most"):
-        packed(spec(), SCHEMAS, "v1")
+        packed(spec(), SCHEMAS)

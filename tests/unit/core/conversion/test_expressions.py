@@ -9,7 +9,7 @@ import pytest
 
 from crdkeeper.apiserver.cel.expressions import BadExpression
 from crdkeeper.core.conversion.expressions import expression
-from crdkeeper.core.conversion.keptaside import PREFIX
+from crdkeeper.core.conversion.notes import PREFIX
 from crdkeeper.core.conversion.values import Unconvertible
 from tests.unit.core.conversion.samples import (
     BOOLEAN,

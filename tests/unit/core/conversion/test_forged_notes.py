@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from crdkeeper.core.conversion import keptaside, restoring
-from crdkeeper.core.conversion.keptaside import PREFIX
+from crdkeeper.core.conversion.notes import PREFIX
 from crdkeeper.core.conversion.objects import Conversion, Tally
 from tests.unit.core.conversion.samples import INTEGER, STRING, at, compiled, list_of, map_of, obj
 
@@ -224,11 +224,11 @@ UNREADABLE = {
     "no JSON": "{",
     "no object": "[]",
     "no entries": '{"fields": 1}',
-    "nested too deep": note(entry("spec.free", DEEP)).replace('"x"', "[" * 60 + "]" * 60),
     "nested deeper than any parser goes": "[" * 5000,
     "infinity": '{"fields": [{"at": ["spec", "replicas"], "was": 1e999}]}',
     "not a number": '{"fields": [{"at": ["spec", "replicas"], "was": NaN}]}',
-    "too long": note(entry("spec.free", {"a": "x" * (1 << 18)})),
+    "too long": note(entry("spec.free", {"a": "x" * (8 << 20)})),
+    "too many": note(entry("spec.free", {"a": [1] * 1_000_000})),
     "no steps": note({"at": []}),
     "no list of steps": note({"at": "spec"}),
     "a position on the way": note({"at": ["spec", 0, "a"]}),

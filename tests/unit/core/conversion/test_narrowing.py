@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.conversion.metadata import without_notes
 from crdkeeper.core.conversion.narrowing import narrowed
+from crdkeeper.core.conversion.notes import without_notes
 from crdkeeper.core.conversion.samples import samples
 from tests.unit.core.conversion.samples import (
     INTEGER,

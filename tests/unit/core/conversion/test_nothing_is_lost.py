@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.conversion.keptaside import PREFIX, differences
+from crdkeeper.core.conversion.keptaside import differences
+from crdkeeper.core.conversion.notes import PREFIX
 from crdkeeper.core.conversion.objects import Conversion
-from crdkeeper.core.conversion.values import Unconvertible
 from tests.unit.core.conversion.samples import INTEGER, STRING, at, compiled, list_of, map_of, obj
 
 ASIDE = "- {hub: spec.extra, aside: true}"
@@ -309,20 +309,6 @@ def test_an_annotation_beside_those_that_others_have_made_since() -> None:
     new["metadata"]["annotations"]["example.com/b"] = "y"
     made = conversion.convert(new, "v1")
     assert made["metadata"]["annotations"] == {"example.com/a": "x", "example.com/b": "y"}
-
-
-def test_what_is_kept_aside_fits_beside_the_other_annotations(aside: Conversion) -> None:
-    others = {"example.com/" + "é" * 10: "é" * 60_000}
-    for length, fits in ((142_100, False), (142_000, True)):
-        old = at("v1", {"a": "x", "extra": "e" * length}, annotations=others)
-        if fits:
-            new = aside.convert(old, "v2")["metadata"]["annotations"]
-            assert sum(len(each.encode()) for pair in new.items() for each in pair) <= 256 * 1024
-        else:
-            with pytest.raises(Unconvertible, match="bytes would have to be kept in an annotation"):
-                aside.convert(old, "v2")
-    with pytest.raises(Unconvertible, match="204,800 at most"):
-        aside.convert(at("v1", {"extra": "e" * 205_000}), "v2")
 
 
 def test_what_the_api_server_would_default_need_not_be_there() -> None:

@@ -10,8 +10,8 @@ import yaml
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import schemas_of
-from crdkeeper.core.conversion.metadata import without_notes
 from crdkeeper.core.conversion.narrowing import narrowed
+from crdkeeper.core.conversion.notes import without_notes
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.samples import samples
 from tests.unit.core.conversion.samples import (

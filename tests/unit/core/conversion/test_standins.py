@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from crdkeeper.apiserver.objects.validate import Validator
-from crdkeeper.core.conversion.keptaside import ALL_BYTES, PREFIX
-from crdkeeper.core.conversion.objects import Conversion, Tally, compile_conversion
-from crdkeeper.core.conversion.values import Unconvertible
+from crdkeeper.core.conversion.notes import PREFIX
+from crdkeeper.core.conversion.objects import Conversion, Tally
 from tests.unit.core.conversion.samples import (
     BOOLEAN,
     INTEGER,
@@ -15,16 +14,13 @@ from tests.unit.core.conversion.samples import (
     STRING,
     at,
     compiled,
-    crd,
     list_of,
     map_of,
     obj,
-    spec_of,
 )
 
 A = "hub: spec.a, spoke: spec.a"
 ENUM = {**STRING, "enum": ["x", "y"]}
-LARGE = "x" * 250_000
 
 # schemas of both fields, the rest of the rule, a value of the hub, what the spoke shows
 SHOWS: dict[str, tuple[Any, Any, str, Any, Any]] = {
@@ -132,48 +128,3 @@ def test_no_annotation_is_another_thing_than_a_text() -> None:
     conversion = compiled(obj(a=STRING), {"v2": (obj(), rule)})
     there = conversion.convert(at("v1", {"a": 5}), "v2")
     assert set(there["metadata"]["annotations"]) == {PREFIX + "v1"}
-
-
-def stored_at(storage: str | None, rules: str = "- {hub: spec.a, aside: true}") -> Conversion:
-    made = compile_conversion(spec_of({"v2": rules}), {"v1": crd(obj(a=STRING)), "v2": crd(obj())}, storage)
-    assert isinstance(made, Conversion), made
-    return made
-
-
-def test_what_has_no_room_aside_is_read_and_not_written() -> None:
-    conversion, tally = stored_at("v1"), Tally()
-    there = conversion.convert(at("v1", {"a": LARGE}), "v2", tally)
-    assert tally.incomplete == 1
-    assert there["metadata"]["labels"] == {PREFIX + "v1": "incomplete"}
-    assert "annotations" not in there["metadata"]
-    with pytest.raises(Unconvertible, match="it is incomplete: what v1 has of it is too large"):
-        conversion.convert(there, "v1")
-
-
-@pytest.mark.parametrize("storage", ["v2", None])
-def test_what_is_written_is_never_incomplete(storage: str | None) -> None:
-    with pytest.raises(Unconvertible, match="would have to be kept in an annotation"):
-        stored_at(storage).convert(at("v1", {"a": LARGE}), "v2")
-
-
-def test_an_object_full_of_annotations_is_read() -> None:
-    full = {"full": "x" * (ALL_BYTES - 4)}
-    there = stored_at("v1").convert(at("v1", {"a": "x"}, annotations=full), "v2")
-    assert there["metadata"]["annotations"] == full
-    assert there["metadata"]["labels"] == {PREFIX + "v1": "incomplete"}
-
-
-def test_a_large_value_does_not_become_an_annotation() -> None:
-    conversion = stored_at("v1", "- {hub: spec.a, spoke: 'metadata.annotations[example.com/a]'}")
-    there = conversion.convert(at("v1", {"a": "x" * 300_000}, annotations={"own": "y"}), "v2")
-    assert there["metadata"]["annotations"] == {"own": "y"}
-    assert there["metadata"]["labels"] == {PREFIX + "v1": "incomplete"}
-    small = conversion.convert(at("v1", {"a": "x"}, annotations={"own": "y"}), "v2")
-    assert small["metadata"]["annotations"] == {"own": "y", "example.com/a": "x"}
-
-
-def test_a_mark_on_an_object_at_its_own_version_means_nothing() -> None:
-    forged = {PREFIX + each: "incomplete" for each in ("v1", "v2", "v3")}
-    there = stored_at("v1").convert(at("v1", {"a": "x"}, labels={**forged, "own": "y"}), "v2")
-    assert there["metadata"]["labels"] == {"own": "y"}
-    assert stored_at("v1").convert(there, "v1")["spec"] == {"a": "x"}

@@ -4,8 +4,7 @@ import asyncio
 import io
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -24,6 +23,7 @@ from crdkeeper.webhook.conversion.workerprocess import _Worker
 from crdkeeper.webhook.http.types import Answer
 from crdkeeper.webhook.metrics import Metrics
 from crdkeeper.webhook.rules.rulebook import RuleBook, Served
+from tests.unit.webhook.conversion.working import working
 
 GROUP = "example.com"
 NAME = f"sums.{GROUP}"
@@ -56,7 +56,7 @@ def served() -> Served:
     schemas = {"v1": schema(), "v2": schema(*fields)}
     made = compile_conversion(spec, schemas)
     assert isinstance(made, Conversion), made
-    return Served(made, "digest", packed(spec, schemas, None))
+    return Served(made, "digest", packed(spec, schemas))
 
 
 SERVED = served()
@@ -73,17 +73,6 @@ def review(count: int) -> bytes:
     return orjson.dumps(
         {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
     )
-
-
-@asynccontextmanager
-async def working(run: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    task = asyncio.create_task(run)
-    try:
-        yield
-    finally:
-        assert not task.done()
-        task.cancel()
-        await asyncio.wait({task})
 
 
 @pytest.fixture

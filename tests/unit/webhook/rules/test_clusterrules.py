@@ -33,7 +33,7 @@ NAMES = [f"n{number}.example.com" for number in range(500)]
 def config_map() -> dict[str, Any]:
     spec = VersionConversion.model_validate(subject.rules(GROUP)).spec
     schemas = schemas_of(subject.definition(GROUP, {"url": "https://example.com/"}))
-    bundle = packed(spec, schemas, spec.hub)
+    bundle = packed(spec, schemas)
     metadata = {"name": NAME, "resourceVersion": "7"}
     return {"metadata": metadata, "binaryData": {BUNDLE_KEY: base64.b64encode(bundle).decode()}}
 

@@ -1,0 +1,244 @@
+"""JSON that is nested as deep as an API server takes it: 10,000 levels.
+
+Where a schema preserves unknown fields anybody can write such objects. No rule reaches that deep, so that
+what is below some levels is one value, `Deep`, which is moved, kept aside and compared as a text. All else
+can be looked at by functions that call themselves for each level.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from itertools import chain
+from typing import Any, Final, cast
+
+import orjson
+
+DEEPEST: Final = 9_997
+"""Levels of an object that can be in the answer of a conversion webhook, where it is three levels down: the
+API server reads 10,000 (maxNestingDepth in sigs.k8s.io/json)."""
+_SHALLOW: Final = 128
+"""Levels of what has any `Deep` in it."""
+_FEW: Final = 200
+"""Brackets that cannot be nested too deep for orjson, which writes 254 levels."""
+_TOKEN: Final = re.compile(rb'[ \t\n\r]*([][{},:]|"[^"\\]*(?:\\.[^"\\]*)*"|[^][{},:"\s]+)', re.DOTALL)
+_CLOSING: Final[Mapping[bytes, bytes]] = {b"[": b"]", b"{": b"}"}
+
+
+class _Unreadable(Exception):
+    """A text is no JSON."""
+
+
+class Deep:
+    """A list or an object far down in a value. (No dataclass: orjson would write one by itself.)"""
+
+    __slots__ = ("levels", "text")
+
+    def __init__(self, text: bytes, levels: int) -> None:
+        self.text = text
+        """As JSON, in one form for all that are the same, as API servers sort keys."""
+        self.levels = levels
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Deep) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+class _Met(threading.local):
+    deep = False
+
+
+_met = _Met()
+
+
+def loads(text: bytes | bytearray | str) -> Any:
+    """The value of a JSON text, with `Deep` in it if it is nested too deep. Raises orjson.JSONDecodeError."""
+    data = text.encode() if isinstance(text, str) else text
+    few = data.count(b"[") + data.count(b"{") <= _FEW
+    try:
+        value = orjson.loads(data)
+        if not few:
+            orjson.dumps(value)
+    except orjson.JSONDecodeError:
+        if few:
+            raise
+    except orjson.JSONEncodeError:
+        pass
+    else:
+        return value
+    _met.deep = True
+    try:
+        return _Reader().read(bytes(data))
+    except _Unreadable:
+        raise orjson.JSONDecodeError("no JSON", "", 0) from None
+
+
+def dumps(value: Any, *, sort: bool = False) -> bytes:
+    """The JSON text of a value, by sorted keys if `sort`."""
+    deep: list[bytes] = []
+    option = orjson.OPT_SORT_KEYS if sort else None
+    try:
+        text = orjson.dumps(value, _naming(deep, ""), option)
+    except orjson.JSONEncodeError:
+        return _joined(value, sort=sort)
+    if not deep:
+        return text
+    # orjson.Fragment is for that, but orjson 3.13 writes some beyond its buffer. No value holds a digest of
+    # all values.
+    name = sha256(b"".join((text, *deep))).hexdigest()
+    pieces = orjson.dumps(value, _naming([], name), option).split(f'"{name}"'.encode())
+    return b"".join(chain.from_iterable(zip(pieces, (*deep, b""), strict=True)))
+
+
+def _naming(deep: list[bytes], name: str) -> Callable[[Any], str]:
+    """To write this name for each `Deep`, whose texts go to `deep`."""
+
+    def written(value: Any) -> str:
+        if not isinstance(value, Deep):
+            raise TypeError
+        deep.append(value.text)
+        return name
+
+    return written
+
+
+def _joined(value: Any, *, sort: bool) -> bytes:
+    """The text of what is too deep for orjson, or a number too large for it, from the texts of its parts."""
+    if isinstance(value, dict):
+        keys = sorted(value) if sort else value
+        parts = (orjson.dumps(key) + b":" + dumps(value[key], sort=sort) for key in keys)
+        return b"{" + b",".join(parts) + b"}"
+    if isinstance(value, list):
+        return b"[" + b",".join(dumps(each, sort=sort) for each in value) + b"]"
+    return json.dumps(value).encode()
+
+
+def plain(value: Any) -> Any:
+    """A number as the API server writes it: whole floats as integers, integers beyond 64 bits as floats."""
+    if isinstance(value, float):
+        return int(value) if abs(value) < 2**63 and value.is_integer() else value
+    return value if not isinstance(value, int) or abs(value) < 2**63 else float(value)
+
+
+def forget() -> None:
+    """What is read from now on begins without `Deep`."""
+    _met.deep = False
+
+
+def without_abysses(value: Any) -> Any:
+    """A value that an API server reads in an answer, if something deep was met: without what is too deep."""
+    return _bounded(value, DEEPEST) if _met.deep else value
+
+
+def _bounded(value: Any, most: int) -> Any:
+    if isinstance(value, dict):
+        return {key: _bounded(each, most - 1) for key, each in value.items() if not _abyss(each, most - 1)}
+    if isinstance(value, list):
+        return [None if _abyss(each, most - 1) else _bounded(each, most - 1) for each in value]
+    return value
+
+
+def _abyss(value: Any, most: int) -> bool:
+    return isinstance(value, Deep) and value.levels > most
+
+
+_Step = Callable[[bytes], Any]
+"""Takes a token, and gives what takes the next one."""
+
+
+class _Reader:
+    """Reads a JSON text without calling itself for each level."""
+
+    def __init__(self) -> None:
+        self._closing: list[bytes] = []
+        """The brackets that are to come, of all levels."""
+        self._made: list[Any] = [[]]
+        """The lists and objects that are open, within one more list; not those far down."""
+        self._keys: list[str] = []
+        self._text: list[bytes] = []
+        """What is far down, while something is."""
+        self._levels = 0
+
+    def read(self, data: bytes) -> Any:
+        """The value. Raises orjson.JSONDecodeError."""
+        at, step = 0, cast(_Step, self._value)
+        while step != self._end:
+            found = _TOKEN.match(data, at)
+            if found is None:
+                raise _Unreadable
+            at = found.end()
+            step = step(found[1])
+        if data[at:].strip(b" \t\n\r"):
+            raise _Unreadable
+        return self._made[0][0]
+
+    def _value(self, token: bytes) -> _Step:
+        closing = _CLOSING.get(token)
+        if closing is None:
+            self._put(orjson.loads(token))
+            return self._next()
+        self._closing.append(closing)
+        depth = len(self._closing)
+        if depth > _SHALLOW:
+            self._text.append(token)
+            self._levels = max(self._levels, depth - _SHALLOW)
+        else:
+            self._made.append([] if token == b"[" else {})
+        return self._first_item if token == b"[" else self._first_key
+
+    def _first_item(self, token: bytes) -> _Step:
+        return self._after(token) if token == b"]" else self._value(token)
+
+    def _first_key(self, token: bytes) -> _Step:
+        return self._after(token) if token == b"}" else self._key(token)
+
+    def _key(self, token: bytes) -> _Step:
+        key = orjson.loads(token)
+        if not isinstance(key, str):
+            raise _Unreadable
+        if self._text:
+            self._text.append(orjson.dumps(key))
+        else:
+            self._keys.append(key)
+        return self._colon
+
+    def _colon(self, token: bytes) -> _Step:
+        if token != b":":
+            raise _Unreadable
+        if self._text:
+            self._text.append(token)
+        return self._value
+
+    def _after(self, token: bytes) -> _Step:
+        if token == b",":
+            if self._text:
+                self._text.append(token)
+            return self._value if self._closing[-1] == b"]" else self._key
+        if token != self._closing.pop():
+            raise _Unreadable
+        if not self._text:
+            self._put(self._made.pop())
+        else:
+            self._text.append(token)
+            if len(self._closing) == _SHALLOW:
+                text, self._text = self._text, []
+                self._put(Deep(b"".join(text), self._levels))
+                self._levels = 0
+        return self._next()
+
+    def _end(self, token: bytes) -> _Step:
+        raise _Unreadable
+
+    def _next(self) -> _Step:
+        return self._after if self._closing else self._end
+
+    def _put(self, value: Any) -> None:
+        if self._text:
+            self._text.append(orjson.dumps(plain(value)))
+        elif isinstance(self._made[-1], list):
+            self._made[-1].append(value)
+        else:
+            self._made[-1][self._keys.pop()] = value
