@@ -3,19 +3,28 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crdkeeper.cli.output.printing import as_yaml
 from crdkeeper.core.conversion.admission import admission
 from tests.cluster.conversion.rules import RULES, crontab_definition, rules_of
 from tests.cluster.conversion.scene import V1, V1ALPHA1, Scene, until
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
-from tests.unit.core.conversion.admissionrules import KINDS, schema_of, spec_of
+from tests.unit.core.conversion.admissionrules import (
+    HOSTILE_NAMES,
+    KINDS,
+    TEXT,
+    WHOLE,
+    Kind,
+    schema_of,
+    spec_of,
+)
 
 V1BETA1: dict[str, Any] = {
     "host": "localhost",
@@ -95,12 +104,43 @@ def test_what_cannot_be_converted_is_refused_where_it_is_written(scene: Scene) -
 
 
 def test_the_expressions_for_all_kinds_of_rules_compile(installed: Cluster) -> None:
-    items = []
-    for number, (rules, hub, spoke, _) in enumerate(KINDS):
-        made = admission(spec_of(rules), {"v1": schema_of(hub), "v1beta1": schema_of(spoke)})
-        for each in made.documents:
+    created(installed, KINDS)
+
+
+def test_policies_for_rules_that_mean_harm_are_taken(installed: Cluster) -> None:
+    both = {"hub": "spec.a", "spoke": "spec.a"}
+    texts = [*HOSTILE_NAMES, "", "{{", "x" * 100]
+    pairs = [{"hub": text, "spoke": number} for number, text in enumerate(texts)]
+    numbers = [
+        {"hub": number, "spoke": str(number)} for number in (2**63, -(2**63), 2.5, 1e308, float("inf"))
+    ]
+    cases: list[Kind] = [
+        ({"hub": f"spec[{name}]", "spoke": "spec.a", "quantity": "Mi"}, {name: TEXT}, {"a": WHOLE}, {})
+        for name in HOSTILE_NAMES
+    ]
+    for between in ("\n", "😀", "^$", "\\", "]-[", "'\"", "(?i)"):
+        join = {"template": f"{{h}}{between}{{p}}", "parts": {"h": "spec.h", "p": "spec.p"}}
+        cases.append(({"spoke": "spec.at", "join": join}, {"h": TEXT, "p": WHOLE}, {"at": TEXT}, {}))
+        items = {"type": "array", "items": WHOLE}
+        cases.append(({**both, "separator": between}, {"a": TEXT}, {"a": items}, {}))
+    many = [{"hub": f"spec.a{i}", "spoke": f"spec.a{i}", "cast": True} for i in range(512)]
+    cases += [
+        ({**both, "values": pairs}, {"a": TEXT}, {"a": WHOLE}, {}),
+        ({**both, "values": numbers}, {"a": {"type": "number"}}, {"a": TEXT}, {}),
+        (many, {f"a{i}": TEXT for i in range(512)}, {f"a{i}": WHOLE for i in range(512)}, {}),
+    ]
+    created(installed, cases)
+
+
+def created(installed: Cluster, cases: Iterable[Kind]) -> None:
+    """Have the API server look at the policies for these rules, as they are printed."""
+    made = []
+    for number, (rules, hub, spoke, _) in enumerate(cases):
+        found = admission(spec_of(rules), {"v1": schema_of(hub), "v1beta1": schema_of(spoke)})
+        assert not found.uncovered
+        assert found.documents
+        for each in found.documents:
             each["metadata"]["name"] += f"-{number}"
-            items.append(each)
-    body = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-    said = installed.kubectl("create", "--dry-run=server", "-f", "-", input=body)
-    assert len(said.splitlines()) == len(items)
+            made.append(each)
+    said = installed.kubectl("create", "--dry-run=server", "-f", "-", input=as_yaml(made))
+    assert len(said.splitlines()) == len(made)

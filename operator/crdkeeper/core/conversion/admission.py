@@ -6,17 +6,27 @@ https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-pol
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Final, Literal
 
+from crdkeeper.api.texts import bounded
 from crdkeeper.api.versionconversion import ConversionRule, VersionConversionSpec
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import FIRST, Steps, parse, show
+from crdkeeper.core.text import visible
 
 _API: Final = "admissionregistration.k8s.io/v1"
 _LONGEST: Final = 64
+_MOST_CHARACTERS: Final = 90_000
+"""Of an expression: the API server's parser reads 100,000 (expressionSizeCodePointLimit in cel-go)."""
+_MOST_VALIDATIONS: Final = 100
+"""Of a policy: all expressions of one share a budget (RuntimeCELCostBudget in k8s.io/apiserver)."""
+_LONGEST_NAME: Final = 253
+_DIGEST: Final = 16
 _WHOLE: Final = "[+-]?[0-9]{1,18}"
 _DECIMAL: Final = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
 _DURATION: Final = r"[+-]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)"
@@ -57,8 +67,8 @@ def admission(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> Pol
                 )
                 checks.setdefault(version, []).extend(found)
     for version, those in checks.items():
-        if those:
-            made.documents += _documents(spec, version, those)
+        for number, start in enumerate(range(0, len(those), _MOST_VALIDATIONS), 1):
+            made.documents += _documents(spec, version, number, those[start : start + _MOST_VALIDATIONS])
     return made
 
 
@@ -90,7 +100,9 @@ class _Checks:
             condition, shown = self._each(rule, value, here, there, shown, depth)
         else:
             condition = _condition(rule, value, here, there, other, self._side)
-        if condition is not None:
+        if condition is not None and len(condition) > _MOST_CHARACTERS // 2:
+            self._uncovered.append(f"{self._place}: {shown}: too long for an expression")
+        elif condition is not None:
             field_ = base + "".join(f"[?{0 if step == FIRST else _text(step)}]" for step in steps)
             yield Check(f"{field_}.optMap({name}, {value} == null || {condition}).orValue(true)", shown)
 
@@ -134,6 +146,7 @@ def _condition(
         return f"{value} in [0, 1]"
     if rule.values is not None:
         known = [each.hub if side == "hub" else each.spoke for each in rule.values]
+        known = [each for each in known if not isinstance(each, float) or math.isfinite(each)]
         return f"{value} in {_literal(known)}"
     if rule.separator is not None and textual and mine != "array":
         items = _TEXTS.get(_inside(there).get("type", ""))
@@ -177,8 +190,8 @@ def _inside(schema: Schema) -> Schema:
 
 
 def _text(value: Any) -> str:
-    """A literal of CEL: JSON is one."""
-    return json.dumps(value)
+    """A literal of CEL: JSON is one, as long as it escapes no halves of characters."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _literal(value: Any) -> str:
@@ -188,6 +201,8 @@ def _literal(value: Any) -> str:
     if isinstance(value, dict):
         entries = (f"{_text(key)}: dyn({_literal(each)})" for key, each in value.items())
         return f"{{{', '.join(entries)}}}"
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
+        value = float(value)  # so does the API server
     return _text(value)
 
 
@@ -195,8 +210,10 @@ def _pattern(pattern: str) -> str:
     return _text(f"^({pattern})$")
 
 
-def _documents(spec: VersionConversionSpec, version: str, checks: Sequence[Check]) -> list[dict[str, Any]]:
-    name = f"convertible.{version}.{spec.resource}"
+def _documents(
+    spec: VersionConversionSpec, version: str, number: int, checks: Sequence[Check]
+) -> list[dict[str, Any]]:
+    name = _name(f"convertible.{version}{f'-{number}' if number > 1 else ''}.{spec.resource}")
     resource = {
         "apiGroups": [spec.resource.group],
         "apiVersions": [version],
@@ -222,11 +239,20 @@ def _documents(spec: VersionConversionSpec, version: str, checks: Sequence[Check
     return [policy, binding]
 
 
+def _name(name: str) -> str:
+    """A name that objects can have, the same one each time."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    digest = sha256(name.encode()).hexdigest()[:_DIGEST]
+    return f"{name[: _LONGEST_NAME - _DIGEST - 1].rstrip('-.')}-{digest}"
+
+
 def _validation(check: Check) -> dict[str, Any]:
     # An object that was bad before may be written: its other fields must not be locked in.
     before = f"(oldObject != null && !({check.expression.replace('object[', 'oldObject[', 1)}))"
+    where = bounded(visible(check.where), _LONGEST_NAME)
     return {
         "expression": f"({check.expression}) || {before}",
-        "message": f"{check.where}: a value that has no counterpart in another version",
+        "message": f"{where}: a value that has no counterpart in another version",
         "reason": "Invalid",
     }

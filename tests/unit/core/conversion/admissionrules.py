@@ -92,3 +92,28 @@ KINDS: Final[tuple[Kind, ...]] = (
         {"v1": "spec[n-o][0].size"},
     ),
 )
+
+HOSTILE_NAMES: Final = (
+    "__a__",
+    "__",
+    "in",
+    "object",
+    "namespace",
+    "a-b/c.d",
+    "a b",
+    "a\nb",
+    "a\r\n---\nkind: ClusterRoleBinding",
+    "\x1b(0evil\x07",
+    "\x00",
+    "\x7f\x9b",
+    "\u202eevil\u2066",
+    "'\"`\\",
+    '") || true || object.?a.orValue("',
+    "${x} {{x}} %s",
+    "::error::evil",
+    "é😀",
+    "x" * 1000,
+    "- !!python/object:os.system",
+    "0",
+)
+"""Names of fields that a schema may have."""
