@@ -12,12 +12,11 @@ from typing import Any, Final
 
 from crdkeeper.api.versionconversion import ConversionRule
 from crdkeeper.apiserver.schema.props import Schema
-from crdkeeper.core.conversion import fieldpaths
-from crdkeeper.core.conversion.actions import Action, Carry, Compute, Fill, Join, Split, Tree
+from crdkeeper.core.conversion.actions import Action, Carry, Compute, Fill, Join, Split
 from crdkeeper.core.conversion.coverage import HUB, SPOKE, Coverage, other_side
-from crdkeeper.core.conversion.fieldpaths import ABSENT, FIRST, BadPath, Steps, show
-from crdkeeper.core.conversion.notes import is_note
+from crdkeeper.core.conversion.fieldpaths import ABSENT, BadPath, Steps, show
 from crdkeeper.core.conversion.pairs import SCALARS, Unfit, converter
+from crdkeeper.core.conversion.scopefields import Field, Fields
 from crdkeeper.core.conversion.standins import REFUSED, for_metadata, misfit, stand_in
 from crdkeeper.core.conversion.template import BadTemplate, Template
 from crdkeeper.core.conversion.values import Convert, Unconvertible, casting, kind_of, same
@@ -37,7 +36,6 @@ _KINDS: Final = (
     "drop",
 )
 _AROUND_EACH: Final = frozenset(("key", "wrap"))
-_TEXT: Final[Schema] = {"type": "string"}
 
 Forgive = Callable[[Any, Any], Any]
 """Of a value and what came back for it, what it may be taken to have been."""
@@ -80,11 +78,7 @@ class Scope:
         self._schemas = {HUB: hub, SPOKE: spoke}
         self._top = top
         self._refuse = refuse
-        self._claimed: dict[str, dict[Steps, str]] = {HUB: {}, SPOKE: {}}
-        self._rests: dict[str, set[Steps]] = {HUB: set(), SPOKE: set()}
-        """Fields of whose parts other rules may speak."""
-        self._trees = {HUB: Tree(), SPOKE: Tree()}
-        """By the side that is read."""
+        self._fields = Fields(self._schemas, top=top)
         self._actions: dict[str, list[Action]] = {HUB: [], SPOKE: []}
         """By the side that is written."""
         self._losses: dict[str, list[tuple[Steps, Forgive]]] = {HUB: [], SPOKE: []}
@@ -92,13 +86,13 @@ class Scope:
         for i, rule in enumerate(rules):
             self._add(rule, f"{at}[{i}]")
         self.moves_metadata = top and any(
-            steps[0] == "metadata" for claimed in self._claimed.values() for steps in claimed
+            steps[0] == "metadata" for claimed in self._fields.claimed.values() for steps in claimed
         )
         """Whether rules are about annotations or labels."""
         for actions in self._actions.values():
             actions.sort(key=lambda each: isinstance(each, Fill))
         if not self.errors:
-            coverage = Coverage(self._schemas, self._claimed, self._trees, top=top)
+            coverage = Coverage(self._schemas, self._fields.claimed, self._fields.trees, top=top)
             self.errors.extend(RuleError("schema", str(each), each.rules) for each in coverage.gaps)
             self.exact = self.exact and coverage.exact
 
@@ -113,7 +107,7 @@ class Scope:
     def _convert(self, value: Any, source: str, target: str) -> Any:
         if not isinstance(value, dict):
             raise Unconvertible(f"{kind_of(value)}, and no object")
-        made = self._trees[source].copy(value)
+        made = self._fields.trees[source].copy(value)
         for action in self._actions[target]:
             action(value, made)
         return made
@@ -131,7 +125,8 @@ class Scope:
 
     def movable(self, side: str) -> frozenset[Steps]:
         """The annotations and labels of that side that rules read or write."""
-        return frozenset(steps for steps in self._claimed[side] if self._top and steps[0] == "metadata")
+        claimed = self._fields.claimed[side] if self._top else ()
+        return frozenset(steps for steps in claimed if steps[0] == "metadata")
 
     def _error(self, where: str, message: str) -> None:
         self.errors.append(RuleError(where, message))
@@ -173,56 +168,12 @@ class Scope:
         else:
             self._add_pair(rule, kind, where)
 
-    def _claim(self, side: str, text: str, where: str, *, rest: bool = False) -> tuple[Steps, Schema] | None:
-        """The field of that side for this rule alone, with its schema.
-
-        With `rest` other rules may be about parts of it, and this one is about what they leave.
-        """
+    def _claim(self, side: str, text: str, where: str, *, rest: bool = False) -> Field | None:
         try:
-            steps = fieldpaths.parse(text)
-            if self._top:
-                fieldpaths.check_top(steps)
-                if steps[0] == "metadata" and is_note(steps[2]):
-                    raise BadPath(f"{show(steps)}: holds what the conversion keeps aside")
+            return self._fields.claim(side, text, where, rest=rest)
         except BadPath as error:
             self._error(where, str(error))
             return None
-        steps = self._resolved(side, steps)
-        schema = self._find(side, steps)
-        if schema is None:
-            self._error(where, f"{show(steps)}: the {side} has no such field")
-            return None
-        for other, by in self._claimed[side].items():
-            part = len(other) < len(steps) and steps[: len(other)] == other
-            whole = len(steps) < len(other) and other[: len(steps)] == steps
-            if (part and other not in self._rests[side]) or (whole and not rest) or other == steps:
-                self._error(where, f"{show(steps)}: {by} is about {show(other)} already")
-                return None
-        self._claimed[side][steps] = where
-        if rest:
-            self._rests[side].add(steps)
-        self._trees[side].skip(steps)
-        return steps, schema
-
-    def _find(self, side: str, steps: Steps) -> Schema | None:
-        if self._top and steps[0] == "metadata":
-            return _TEXT
-        schema: Any = self._schemas[side]
-        for step in steps:
-            if not isinstance(schema, Mapping):
-                return None
-            # What is no field is an entry, where there is a map.
-            found = schema.get("items") if step == FIRST else schema.get("additionalProperties")
-            schema = (schema.get("properties") or {}).get(step, found)
-        return schema if isinstance(schema, Mapping) else None
-
-    def _resolved(self, side: str, steps: Steps) -> Steps:
-        """The steps, a key 0 as the first item where there is a list."""
-        for i, step in enumerate(steps):
-            around = self._find(side, steps[:i]) if i else None
-            if step == "0" and around is not None and around.get("type") == "array":
-                steps = (*steps[:i], FIRST, *steps[i + 1 :])
-        return steps
 
     def _add_pair(self, rule: ConversionRule, kind: str, where: str) -> None:
         hub = self._claim(HUB, rule.hub or "", f"{where}.hub")
@@ -250,7 +201,7 @@ class Scope:
             for side, steps in ((HUB, hub[0]), (SPOKE, spoke[0])):
                 self._losses[side].append((steps, partial(made.forgive, side)))
         # An object that the field moves into is made where it is not there, and stays if the field goes.
-        shared = hub[0][:-1] == spoke[0][:-1] and self._shared(hub[0]) and self._shared(spoke[0])
+        shared = hub[0][:-1] == spoke[0][:-1] and all(map(self._fields.shared, (hub[0], spoke[0])))
         self.exact = self.exact and made.exact and shared
 
     def _fills(self, rule: ConversionRule, where: str) -> Mapping[str, Any]:
@@ -268,7 +219,7 @@ class Scope:
         rule: ConversionRule,
         where: str,
         side: str,
-        target: tuple[Steps, Schema],
+        target: Field,
         fill: Any,
         back: Convert | None,
     ) -> Any:
@@ -280,7 +231,7 @@ class Scope:
             return REFUSED
         if fill is not ABSENT:
             return fill
-        around = self._find(side, steps[:-1]) if steps[:-1] else self._schemas[side]
+        around = self._fields.find(side, steps[:-1]) if steps[:-1] else self._schemas[side]
         return stand_in(schema, back, required=steps[-1] in ((around or {}).get("required") or ()))
 
     def _checked(self, steps: Steps, convert: Callable[..., Any]) -> Callable[..., Any]:
@@ -290,18 +241,7 @@ class Scope:
         """Carry this out when an object of that side is made."""
         self._actions[side].append(action)
         for steps in targets:
-            self._trees[other_side(side)].own(steps)
-
-    def _shared(self, steps: Steps) -> bool:
-        """Whether the object around a field is there on both sides, so that it stays if the field goes.
-
-        What is around an entry of a map may have another entry of the same name, which is in the way; and a
-        list may be empty.
-        """
-        if FIRST in steps or (self._top and steps[0] == "metadata"):
-            return False
-        around = [self._find(side, steps[:-1]) if steps[:-1] else {} for side in (HUB, SPOKE)]
-        return all(each is not None and "additionalProperties" not in each for each in around)
+            self._fields.trees[other_side(side)].own(steps)
 
     def _add_one_sided(self, rule: ConversionRule, where: str) -> None:
         if rule.hub is not None and rule.spoke is not None:

@@ -1,0 +1,92 @@
+"""Which fields of a pair of objects rules are about: each field is one rule's own."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from crdkeeper.apiserver.schema.props import Schema
+from crdkeeper.core.conversion import fieldpaths
+from crdkeeper.core.conversion.actions import Tree
+from crdkeeper.core.conversion.coverage import HUB, SPOKE
+from crdkeeper.core.conversion.fieldpaths import FIRST, BadPath, Steps, show
+from crdkeeper.core.conversion.notes import is_note
+
+_TEXT: Final[Schema] = {"type": "string"}
+
+
+class Field(NamedTuple):
+    """A field of one side."""
+
+    steps: Steps
+    schema: Schema
+
+
+class Fields:
+    """The fields of both sides, and what rules have said of them."""
+
+    def __init__(self, schemas: Mapping[str, Schema], *, top: bool) -> None:
+        """`schemas` by side; `top` is whether these are whole objects, which have metadata."""
+        self._schemas = schemas
+        self._top = top
+        self.claimed: dict[str, dict[Steps, str]] = {HUB: {}, SPOKE: {}}
+        """By side, which rule is about a field."""
+        self._rests: dict[str, set[Steps]] = {HUB: set(), SPOKE: set()}
+        """Fields of whose parts other rules may speak."""
+        self.trees = {HUB: Tree(), SPOKE: Tree()}
+        """What is left to rules, by the side that is read."""
+
+    def claim(self, side: str, text: str, where: str, *, rest: bool = False) -> Field:
+        """The field of that side for the rule at `where` alone. Raises BadPath.
+
+        With `rest` other rules may be about parts of it, and this one is about what they leave.
+        """
+        steps = fieldpaths.parse(text)
+        if self._top:
+            fieldpaths.check_top(steps)
+            if steps[0] == "metadata" and is_note(steps[2]):
+                raise BadPath(f"{show(steps)}: holds what the conversion keeps aside")
+        steps = self._resolved(side, steps)
+        schema = self.find(side, steps)
+        if schema is None:
+            raise BadPath(f"{show(steps)}: the {side} has no such field")
+        for other, by in self.claimed[side].items():
+            part = len(other) < len(steps) and steps[: len(other)] == other
+            whole = len(steps) < len(other) and other[: len(steps)] == steps
+            if (part and other not in self._rests[side]) or (whole and not rest) or other == steps:
+                raise BadPath(f"{show(steps)}: {by} is about {show(other)} already")
+        self.claimed[side][steps] = where
+        if rest:
+            self._rests[side].add(steps)
+        self.trees[side].skip(steps)
+        return Field(steps, schema)
+
+    def find(self, side: str, steps: Steps) -> Schema | None:
+        """The schema of a field; None if that side has no such."""
+        if self._top and steps[0] == "metadata":
+            return _TEXT
+        schema: Any = self._schemas[side]
+        for step in steps:
+            if not isinstance(schema, Mapping):
+                return None
+            # What is no field is an entry, where there is a map.
+            found = schema.get("items") if step == FIRST else schema.get("additionalProperties")
+            schema = (schema.get("properties") or {}).get(step, found)
+        return schema if isinstance(schema, Mapping) else None
+
+    def _resolved(self, side: str, steps: Steps) -> Steps:
+        """The steps, a key 0 as the first item where there is a list."""
+        for i, step in enumerate(steps):
+            around = self.find(side, steps[:i]) if i else None
+            if step == "0" and around is not None and around.get("type") == "array":
+                steps = (*steps[:i], FIRST, *steps[i + 1 :])
+        return steps
+
+    def shared(self, steps: Steps) -> bool:
+        """Whether the object around a field is there on both sides, so that it stays if the field goes.
+
+        What is around an entry of a map may have another entry of the same name, which is in the way; and a
+        list may be empty.
+        """
+        if FIRST in steps or (self._top and steps[0] == "metadata"):
+            return False
+        around = [self.find(side, steps[:-1]) if steps[:-1] else {} for side in (HUB, SPOKE)]
+        return all(each is not None and "additionalProperties" not in each for each in around)
