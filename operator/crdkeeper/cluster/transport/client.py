@@ -25,6 +25,7 @@ from crdkeeper.cluster.transport.connection import CONNECT_SECONDS, REQUEST_SECO
 from crdkeeper.cluster.transport.connector import InStepConnector
 from crdkeeper.cluster.transport.http1 import Disconnected, Http1Pool
 from crdkeeper.cluster.transport.requestids import AUDIT_ID, RequestIds
+from crdkeeper.core.conversion.nesting import loads
 from crdkeeper.core.servermessages import message_of
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -77,9 +78,9 @@ class Answer:
 
     @cached_property
     def object(self) -> dict[str, Any] | None:
-        """The body; None if it is no JSON object."""
+        """The body, `Deep` where an object in it is nested very deep; None if it is no JSON object."""
         try:
-            loaded = orjson.loads(self.content)
+            loaded = loads(self.content)
         except ValueError:
             return None
         return loaded if isinstance(loaded, dict) else None

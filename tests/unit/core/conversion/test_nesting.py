@@ -7,12 +7,25 @@ from typing import Any
 import orjson
 import pytest
 
+from crdkeeper.cluster.transport.client import Answer
 from crdkeeper.core.conversion.nesting import DEEPEST, Deep, dumps, loads
 from crdkeeper.core.conversion.notes import PREFIX
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.review import answered
 from crdkeeper.core.conversion.values import kind_of
-from tests.unit.core.conversion.samples import GROUP, INTEGER, STRING, at, compiled, list_of, map_of, obj
+from crdkeeper.core.conversion.verification import Trial, compile_trial
+from tests.unit.core.conversion.samples import (
+    GROUP,
+    INTEGER,
+    STRING,
+    at,
+    compiled,
+    crd,
+    list_of,
+    map_of,
+    obj,
+    spec_of,
+)
 
 FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 ANY = {"x-kubernetes-preserve-unknown-fields": True}
@@ -160,6 +173,18 @@ def test_a_rule_that_meets_something_deep_shows_a_stand_in() -> None:
     there = asked(conversion, value, "v2")
     assert there["spec"] == {}
     assert kind_of(Deep(b"[]", 1)) == "a list or an object far down"
+
+
+@pytest.mark.parametrize("depth", [100, 300, 900, 1100, 9000])
+def test_no_object_holds_up_the_verification_of_rules(depth: int) -> None:
+    schemas = {"v1": crd(obj(free=FREE, a=STRING)), "v2": crd(obj(free=FREE, a=INTEGER))}
+    trial = compile_trial(spec_of({"v2": "- {hub: spec.a, spoke: spec.a, cast: true}"}), schemas)
+    assert isinstance(trial, Trial)
+    value = text(at("v1", {"a": "7", "free": {}}))
+    page = f'{{"items":[{value}]}}'.replace('"free":{}', f'"free":{{"b":{nested(depth, "lists")}}}')
+    found = Answer(200, page.encode()).object
+    assert found is not None
+    assert trial.judge(found["items"][0]).faults == []
 
 
 def test_the_largest_that_etcd_takes_is_read_in_time() -> None:
