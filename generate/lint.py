@@ -10,10 +10,10 @@ _BEGINNING = """\
 
 # What `crdkeeper lint` says about a CRD
 
-`crdkeeper lint -f FILE|FOLDER|-` reports offline the errors that the API server (Kubernetes 1.37) would report
-if you created the CRD: the same fields, in the same words, with the line in the file. A test sends thousands of
-variants of CRDs to a real API server and compares the results. It also reports what the API server accepts
-although it causes trouble: violated conventions of the Kubernetes API, and pitfalls.
+`crdkeeper lint -f FILE|FOLDER|-` reports offline the errors that the API server (Kubernetes 1.37) would
+report if you created the CRD: the same fields, in the same words, with the line in the file. A test sends
+thousands of variants of CRDs to a real API server and compares the results. It also reports what the API
+server accepts although it causes trouble: violated conventions of the Kubernetes API, and pitfalls.
 
 ```
 widgets.yaml:14:7: error[scope]: spec.scope: Required value
