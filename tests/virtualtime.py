@@ -2,7 +2,7 @@
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -35,6 +35,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._clockwork.now
+
+    def run_in_executor(self, executor: Any, func: Callable[..., _T], *args: Any) -> asyncio.Future[_T]:  # type: ignore[override]
+        """At once and here: a thread would be in another time."""
+        future: asyncio.Future[_T] = self.create_future()
+        future.set_result(func(*args))
+        return future
 
 
 def run(main: Coroutine[Any, Any, _T]) -> _T:
