@@ -57,6 +57,8 @@ class Report:
     violations: list[Violation] = field(default_factory=list)
     unchecked: list[Unchecked] = field(default_factory=list)
     warnings: list[Warned] = field(default_factory=list)
+    behind: list[Violation] = field(default_factory=list)
+    """What the server says only once the violations are mended."""
 
     def required(self, rule: Rule, path: Path, detail: str = "") -> None:
         """A field is missing."""

@@ -79,7 +79,9 @@ def _add(
             result.hidden += severity is not None and not ignored
             continue
         at = definition.find(found.steps)
-        finding = Finding(definition.file, at, severity, found.rule, name, found.field, found.message)
+        finding = Finding(
+            definition.file, at, severity, found.rule, name, found.field, found.message, found.behind
+        )
         if ignored:
             result.ignored.append(Ignored(finding, ignored))
         else:

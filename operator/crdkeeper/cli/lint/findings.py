@@ -22,6 +22,8 @@ class Finding:
     definition: str
     field: str
     message: str
+    behind: bool = False
+    """Whether the API server says it only once other errors of the CRD are mended."""
 
     @property
     def place(self) -> str:
@@ -44,6 +46,7 @@ class Finding:
             "definition": self.definition,
             "field": self.field,
             "message": self.message,
+            **({"behind": True} if self.behind else {}),
             "hint": self.rule.remedy,
         }
 

@@ -8,6 +8,7 @@ from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.text import count
 
 _SHOWN = 400
+_BEHIND = " (the API server says this once the other errors are mended)"
 
 
 def print_text(result: Result) -> None:
@@ -19,7 +20,8 @@ def print_text(result: Result) -> None:
             continue
         message = each.message if len(each.message) <= _SHOWN else each.message[:_SHOWN] + "…"
         field = f"{each.field}: " if each.field else ""
-        line(f"{each.place}: {each.severity.value}[{each.rule.id}]: {field}{message}{group.more}")
+        behind = _BEHIND if each.behind else ""
+        line(f"{each.place}: {each.severity.value}[{each.rule.id}]: {field}{message}{group.more}{behind}")
         if each.rule.id not in explained:
             explained.add(each.rule.id)
             line(f"    why: {each.rule.why}")

@@ -78,9 +78,9 @@ def collect(found: Iterable[Row]) -> Findings:
 
 
 def rows(found: Iterable[Found]) -> Iterator[Row]:
-    """What a report shows of the linter's findings: those that the author has not ignored."""
+    """What a report shows of the linter's findings: those that count today and are not ignored."""
     for each in found:
-        if not each.ignored:
+        if not each.ignored and not each.behind:
             refused = each.final and each.severity is Severity.ERROR
             severity = "Refused" if refused else _SEVERITIES[each.severity]
             yield severity, each.rule.id, each.field, each.message

@@ -65,6 +65,8 @@ class Found:
     severity: Severity
     final: bool = False
     """Whether it is for the API server to decide, so that nobody can ignore it."""
+    behind: bool = False
+    """Whether the API server says it only once other errors of the CRD are mended."""
     ignored: str = ""
     """The reason why the author has it ignored, by the annotation; empty if it counts."""
 

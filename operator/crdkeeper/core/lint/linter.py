@@ -60,6 +60,9 @@ def _of_the_server(authored: Mapping[str, Any]) -> Iterator[Found]:
     for violation in report.violations:
         at = AtPath(violation.path)
         yield Found(violation.rule, at, (), violation.message, Severity.ERROR, final=True)
+    for violation in report.behind:
+        at = AtPath(violation.path)
+        yield Found(violation.rule, at, (), violation.message, Severity.ERROR, final=True, behind=True)
     for warning in report.warnings:
         yield Found(warning.rule, AtPath(warning.path), (), warning.message, Severity.WARNING)
     for left in report.unchecked:

@@ -90,7 +90,7 @@ def _disagreement(report: Report, verdict: Verdict) -> str | None:
     left = [_stem(str(each.path)) for each in report.unchecked]
     if any(each.rule is rules.PATTERN for each in report.unchecked):
         return None
-    ours = {_as_worded(each, verdict.causes): each for each in report.violations}
+    ours = {as_worded(each, verdict.causes): each for each in report.violations}
     missing = sorted(each for each in verdict.causes - ours.keys() if not _is_left(each, left))
     extra = sorted(each for each in ours.keys() - verdict.causes if not _is_unsure(ours[each], report))
     if not missing and not extra:
@@ -133,7 +133,7 @@ def _is_unsure(violation: Violation, report: Report) -> bool:
     return any(each.rule is rules.DEFAULT_VALUE or str(each.path) == path for each in report.unchecked)
 
 
-def _as_worded(violation: Violation, causes: frozenset[Cause]) -> Cause:
+def as_worded(violation: Violation, causes: frozenset[Cause]) -> Cause:
     """Our violation in the server's words where we leave out its dump of a bad value."""
     field = str(violation.path)
     if violation.value is None and violation.kind == "Invalid value":

@@ -23,7 +23,7 @@ from crdkeeper.apiserver.schema.props import (
     VALIDATIONS,
     Schema,
 )
-from crdkeeper.apiserver.schema.violation import Report
+from crdkeeper.apiserver.schema.violation import Report, Violation
 
 _META = frozenset(("metadata", "kind", "apiVersion"))
 _JUNCTORS = frozenset(("not", "allOf", "oneOf", "anyOf", "definitions", "dependencies"))
@@ -46,8 +46,14 @@ class Context:
 class NodeChecks:
     """Walks a schema and reports on each node."""
 
-    def __init__(self, requirements: Requirements, report: Report, *, any_cost: bool) -> None:
-        """`any_cost` says whether a single expression may cost what it likes."""
+    def __init__(
+        self, requirements: Requirements, report: Report, *, any_cost: bool, past_errors: bool = False
+    ) -> None:
+        """`any_cost` says whether a single expression may cost what it likes.
+
+        With `past_errors`, errors at or below a node do not keep its rules from being compiled.
+        """
+        self._past_errors = past_errors
         self._requirements = requirements
         self._report = report
         self._about_expressions = Report()
@@ -60,6 +66,12 @@ class NodeChecks:
         self._check(schema, path, Context(root=True, place=place))
         self._report.violations += self._about_expressions.violations
         self._report.unchecked += self._about_expressions.unchecked
+
+    def check_expressions(self, schema: Schema, path: Path) -> list[Violation]:
+        """What is wrong with the expressions alone."""
+        if has_rules(schema):
+            self._check(schema, path, Context(root=True, place=Place.root(schema)))
+        return self._about_expressions.violations
 
     def check_total_cost(self, path: Path) -> None:
         """Reports on the cost of all expressions together; `path` is that of the schema."""
@@ -85,7 +97,8 @@ class NodeChecks:
             check_key_nulls(schema, path, report)
         if schema.get(VALIDATIONS):
             check_validations(schema, path, report)
-            if context.place is not None and len(report.violations) == before:
+            hidden = len(report.violations) > before and not self._past_errors
+            if context.place is not None and not hidden:
                 self._expressions.check(context.place, path, context.uncorrelatable)
 
     def _properties(self, schema: Schema, path: Path, context: Context, *, at_root: bool) -> None:

@@ -1,5 +1,6 @@
 """The rules of one version's schema as a whole: what stands at its root, and in which order it is checked."""
 
+from crdkeeper.apiserver.definitions.rules.behind import check_behind
 from crdkeeper.apiserver.definitions.rules.defaults import check_defaults
 from crdkeeper.apiserver.definitions.rules.internalform import Part
 from crdkeeper.apiserver.definitions.rules.node import NodeChecks
@@ -60,12 +61,16 @@ def check_schema(part: Part, requirements: Requirements, report: Report, *, name
         if len(report.violations) == found:
             check_defaults(schema, path, report, must_be_pruned=requirements.pruned_defaults)
             with_cel = len(report.violations) == found
-    checks = NodeChecks(requirements, report, any_cost=name in requirements.unchanged_schemas)
+    any_cost = name in requirements.unchanged_schemas
+    checks = NodeChecks(requirements, report, any_cost=any_cost)
     checks.check_all(schema, path, expressions=with_cel)
     if error is not None and len(report.violations) == before:
         report.invalid(rules.UNSUPPORTED_KEYWORD, path, "", error)
     if with_cel:
         checks.check_total_cost(path)
+    told = report.violations[before:]
+    if told and requirements.structural:
+        report.behind += check_behind(schema, path, requirements, told, any_cost=any_cost)
 
 
 def _check_root_with_status(schema: Schema, path: Path, owner: Path, report: Report) -> None:
