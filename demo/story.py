@@ -64,13 +64,13 @@ def _change_the_storage_version(stage: Stage) -> None:
     terminal.heading("The next release stores v2")
     terminal.run("kubectl apply --server-side -k demo/crd/v2-stored")
     terminal.run(_GET_STORED_VERSIONS)
-    terminal.comment("Nothing is rewritten by that, so the API server does not let v1 go:")
+    terminal.comment("That rewrites no objects, so the API server does not let you remove v1:")
     terminal.run("kubectl apply --server-side -k demo/crd/v2-only", fails=True)
 
 
 def _look_on(stage: Stage) -> None:
     terminal = stage.terminal
-    terminal.heading("crdkeeper migrates by itself: look on")
+    terminal.heading("crdkeeper migrates automatically: watch")
     terminal.watch("kubectl get storagemigrations --watch", until=lambda: _wait_until_migrated(stage))
 
 
@@ -112,7 +112,7 @@ def _count_in_etcd(stage: Stage, *, expected: str) -> None:
         )
         stage.terminal.comment("how many objects are stored at which apiVersion.")
         return
-    stage.terminal.comment(f"What etcd itself holds below /registry/{GROUP}/{PLURAL}/, by apiVersion:")
+    stage.terminal.comment(f"What etcd stores under /registry/{GROUP}/{PLURAL}/, by apiVersion:")
     found = stage.plane.etcd.stored_versions(GROUP, PLURAL)
     for version, count in sorted(found.items()):
         stage.terminal.show(f"{version}  {count:,}")
