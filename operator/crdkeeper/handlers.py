@@ -58,7 +58,7 @@ def register(
         await on_exit()
 
     @kopf.on.login(registry=registry)
-    async def login(**_: Any) -> kopf.ConnectionInfo:
+    async def login(**_: Any) -> kopf.AiohttpSession:
         return await connection.kopf_login()
 
     @kopf.on.event("apiextensions.k8s.io", "v1", "customresourcedefinitions", registry=registry)

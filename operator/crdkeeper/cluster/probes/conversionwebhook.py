@@ -41,7 +41,9 @@ async def ask_webhook(
         timeout = aiohttp.ClientTimeout(total=_SECONDS)
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.post(f"{host}/convert/{name}", data=orjson.dumps(review), ssl=context) as response,
+            session.post(
+                f"{host}/convert/{name}", data=orjson.dumps(review), ssl=context, allow_redirects=False
+            ) as response,
         ):
             content = await response.read()
             digest = response.headers.get(RULES_HEADER, "")

@@ -21,7 +21,12 @@ from yarl import URL
 
 from crdkeeper import __version__
 from crdkeeper.api.texts import LINE_BYTES, bounded
-from crdkeeper.cluster.transport.connection import CONNECT_SECONDS, REQUEST_SECONDS, Connection
+from crdkeeper.cluster.transport.connection import (
+    CONNECT_SECONDS,
+    REQUEST_SECONDS,
+    Connection,
+    refuse_redirect,
+)
 from crdkeeper.cluster.transport.connector import InStepConnector
 from crdkeeper.cluster.transport.http1 import Disconnected, Http1Pool
 from crdkeeper.cluster.transport.requestids import AUDIT_ID, RequestIds
@@ -132,9 +137,7 @@ class Client:
         if content is not None:
             headers["Content-Type"] = content_type
         try:
-            async with self._open.request(
-                method, self._url(path), data=content, headers=headers, allow_redirects=False
-            ) as response:
+            async with self._open.request(method, self._url(path), data=content, headers=headers) as response:
                 self._accept(response, id)
                 body = await _read(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -158,9 +161,7 @@ class Client:
         id, headers = await self._opening("application/json")
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
         async with asyncio.timeout(REQUEST_SECONDS):
-            response = await self._open.get(
-                self._url(path), headers=headers, timeout=timeout, allow_redirects=False
-            )
+            response = await self._open.get(self._url(path), headers=headers, timeout=timeout)
             try:
                 self._accept(response, id)
                 if response.status >= 400:
@@ -191,7 +192,6 @@ class Client:
         if not self._ids.answered(id, response.status, response.headers.get(AUDIT_ID, "")):
             self.distrust()
             raise aiohttp.ClientPayloadError("the server sent the response to another request")
-        _refuse_redirect(response.status, response.headers.get("Location", ""))
 
     def distrust(self) -> None:
         """Use no connection again that there is now: on one of them answers do not fit their requests."""
@@ -216,7 +216,7 @@ class Client:
             self._lean_headers[content_type, accept] = headers
         try:
             answer = await self._pool.send(method, path, headers, content)
-            _refuse_redirect(answer.code, "")
+            refuse_redirect(answer.code, "")
         except (Disconnected, aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unreachable(f"{method} {path}: {error or type(error).__name__}") from error
         return Answer(answer.code, answer.body, _seconds(answer.retry_after))
@@ -284,16 +284,6 @@ async def find(client: Client, path: str, *, accept: str = "application/json") -
         if error.code == 404:
             return None
         raise
-
-
-def _refuse_redirect(code: int, location: str) -> None:
-    """The API server has no reason to send us elsewhere, and what we send is for nobody else.
-
-    Raises ClientError.
-    """
-    if 300 <= code < 400:
-        where = f" to {location[:200]!r}" if location else ""
-        raise aiohttp.ClientPayloadError(f"redirects are not followed: {code}{where}")
 
 
 def _seconds(retry_after: str) -> float | None:

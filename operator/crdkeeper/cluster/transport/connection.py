@@ -7,6 +7,7 @@ needs for its own.
 import asyncio
 import os
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,14 +35,12 @@ class ConfigurationError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Login(kopf.ConnectionInfo):
-    """Lets Kopf trust whom we trust, instead of whom it would by itself."""
+class _Login(kopf.AiohttpSession):
+    """Lets Kopf trust whom we trust, and go where we go, instead of whom and where it would by itself."""
 
-    tls: ssl.SSLContext = field(compare=False)  # Kopf compares logins to know which were refused before
-
-    def as_ssl_context(self) -> ssl.SSLContext:
-        """Called by Kopf for its session."""
-        return self.tls
+    # Kopf compares logins to know which were refused before.
+    aiohttp_session: aiohttp.ClientSession = field(compare=False)
+    credentials: tuple[str | None, ...] = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -106,8 +105,11 @@ class Connection:
             return None
         return f"Bearer {token.split(' ', 1)[-1].strip()}"
 
-    def session(self, maximum: int = 0) -> aiohttp.ClientSession:
-        """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: any)."""
+    def session(self, maximum: int = 0, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
+        """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: any).
+
+        Its requests have these headers, and raise ClientConnectionError where they are redirected.
+        """
         connector = InStepConnector(limit=maximum, ssl=self._tls(), ttl_dns_cache=60, keepalive_timeout=60)
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
         return aiohttp.ClientSession(
@@ -116,6 +118,8 @@ class Connection:
             auto_decompress=True,
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=self._configuration.proxy,
+            headers=headers,
+            middlewares=(_refuse_redirects,),
         )
 
     def http1_pool(self) -> Http1Pool | None:
@@ -147,16 +151,34 @@ class Connection:
             context.verify_mode = ssl.CERT_NONE
         return context
 
-    async def kopf_login(self) -> kopf.ConnectionInfo:
+    async def kopf_login(self) -> kopf.AiohttpSession:
         """The same cluster and identity for Kopf, which logs in again whenever it is refused."""
         await self.load()
         loaded, header = self._configuration, await self.authorization()
         return _Login(
             server=self.host,
-            tls=self._tls(),
-            certificate_path=loaded.cert_file,  # tells this login from others
-            private_key_path=loaded.key_file,
-            scheme="Bearer" if header else None,
-            token=header.removeprefix("Bearer ") if header else None,
-            proxy_url=loaded.proxy,
+            aiohttp_session=self.session(headers={"Authorization": header} if header else None),
+            credentials=(header, loaded.cert_file, loaded.key_file),
         )
+
+
+def refuse_redirect(code: int, location: str) -> None:
+    """The API server has no reason to send us elsewhere, and what we send is for nobody else.
+
+    Raises ClientConnectionError.
+    """
+    if 300 <= code < 400:
+        where = f" to {location[:200]!r}" if location else ""
+        raise aiohttp.ClientConnectionError(f"redirects are not followed: {code}{where}")
+
+
+async def _refuse_redirects(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    response = await handler(request)
+    try:
+        refuse_redirect(response.status, response.headers.get("Location", ""))
+    except aiohttp.ClientConnectionError:
+        response.close()
+        raise
+    return response

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import orjson
 import pytest
 from aiohttp import web
+from kopf._cogs.clients.auth import APIContext
 
 from crdkeeper.cluster.transport import client as client_module
 from crdkeeper.cluster.transport import connection as connection_module
@@ -74,6 +76,18 @@ async def test_redirects_are_not_followed(
         server.answers.append(redirecting(other if elsewhere else server, code))
         with pytest.raises(Unreachable, match=rf"/x: redirects are not followed: {code}"):
             await ask(client)
+    assert (len(server.requests), other.requests) == (1, [])
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("elsewhere", [True, False], ids=["to another origin", "to itself"])
+async def test_kopf_follows_no_redirects(tmp_path: Path, elsewhere: bool, code: int) -> None:
+    async with serving(json({"metadata": {}})) as other, client_of(tmp_path) as (server, client):
+        server.answers.append(redirecting(other if elsewhere else server, code))
+        context = APIContext(await client.connection.kopf_login())
+        with pytest.raises(aiohttp.ClientConnectionError, match=f"redirects are not followed: {code}"):
+            await context.session.request("PATCH", f"{server.url}/x", json={"secret": 1})
+        await context.close()
     assert (len(server.requests), other.requests) == (1, [])
 
 

@@ -70,9 +70,8 @@ async def by_lean_client(connection: Connection) -> None:
 
 async def by_kopf(connection: Connection) -> None:
     login = await connection.kopf_login()
-    connector = aiohttp.TCPConnector(ssl=login.as_ssl_context())  # as Kopf does
     async with (
-        aiohttp.ClientSession(connector=connector) as session,
+        login.aiohttp_session as session,
         session.get(f"{connection.host}/version") as answer,
     ):
         answer.raise_for_status()
@@ -173,4 +172,7 @@ async def test_a_pod_in_a_cluster_of_ipv6(
 async def test_the_same_credentials_are_equal(tmp_path: Path) -> None:
     """Else Kopf would go on with credentials that were refused, as if they were new."""
     async with connected(ACCEPTED["an authority without key identifiers"], tmp_path) as connection:
-        assert await connection.kopf_login() == await connection.kopf_login()
+        logins = [await connection.kopf_login() for _ in range(2)]
+        assert logins[0] == logins[1]
+        for each in logins:
+            await each.aiohttp_session.close()
