@@ -9,6 +9,7 @@ fail a step change nothing: those that serve keep serving, also when the Version
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -72,8 +73,18 @@ _SETTLED = 60.0
 _WAITING = 30.0
 _GRANTED = 5.0
 """For an opt-in that is applied together with the rules: the control plane aggregates it in its own time."""
+_EARLY = 0.01
+"""Timers are not exact."""
 _MANY = 10_000
 """From so many objects on a verification that failed is repeated less often."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """A trial that rules have failed, and when they are tried again although nothing has changed."""
+
+    tried: tuple[Any, ...]
+    due: float
 
 
 class VersionConversions:
@@ -96,6 +107,8 @@ class VersionConversions:
         self._metrics = metrics
         self._counted: dict[str, tuple[str, str]] = {}
         """The status and reason of Ready, by name."""
+        self._failed: dict[str, _Failed] = {}
+        """By name. Each write of a status comes back as an event, which must not make for another trial."""
         self._identity = identity
         self._namespace = namespace
         self._address = address
@@ -139,6 +152,7 @@ class VersionConversions:
     async def _reconcile(self, name: str) -> None:
         found = await read_conversion(self._client, name)
         if found is None:
+            self._failed.pop(name, None)
             wait = await self._leftovers.look_after(name, asyncio.get_running_loop().time())
             self._count(name, ("False", leftovers.REASON) if name in self._leftovers else None)
         else:
@@ -195,7 +209,7 @@ class VersionConversions:
             return _GRANTED
         if not await self._verified(standing, crd, trial, schemas, digest(content), before):
             standing.conclude()
-            return _WAITING if owner.status.verification.objects < _MANY else 10 * _SETTLED
+            return self._failed[owner.metadata.name].due - asyncio.get_running_loop().time()
         if owner.spec.mode == "Plan":
             standing.conclude(
                 Step("True", "PlanOnly", "The rules are verified. Nothing was changed, because mode is Plan.")
@@ -260,10 +274,16 @@ class VersionConversions:
         # Objects that come later are judged by the webhook itself, as they are written at any version.
         if owner.status.verification.digest == wanted and known is not None and known.status == "True":
             return True
-        standing.put(VERIFIED, Step("Unknown", "Verifying", "The rules are being tried on every object."))
-        standing.conclude()
-        if owner.status != before:
-            await apply_status(self._client, owner)
+        name, clock = owner.metadata.name, asyncio.get_running_loop().time
+        tried = wanted, owner.metadata.generation, definition.stored_versions, definition.served_versions
+        failed = self._failed.get(name)
+        if failed is None or failed.tried != tried:
+            standing.put(VERIFIED, Step("Unknown", "Verifying", "The rules are being tried on every object."))
+            standing.conclude()
+            if owner.status != before:
+                await apply_status(self._client, owner)
+        elif clock() < failed.due - _EARLY:
+            return False
         found = ConversionVerification(digest=wanted)
         owner.status.verification = found
         generation = owner.metadata.generation
@@ -271,8 +291,12 @@ class VersionConversions:
         def current() -> bool:
             return self._state.conversions.get(owner.metadata.name, generation) == generation
 
-        tried = await asyncio.to_thread(try_generated, owner.spec, trial, schemas, found)
-        step = tried or await try_live(self._client, definition, trial, found, current)
+        lossy = await asyncio.to_thread(try_generated, owner.spec, trial, schemas, found)
+        step = lossy or await try_live(self._client, definition, trial, found, current)
+        if step.done:
+            self._failed.pop(name, None)
+        else:
+            self._failed[name] = _Failed(tried, clock() + _pause(step, found))
         return standing.put(VERIFIED, step)
 
     async def _converting(self, standing: Standing, trial: Trial) -> Step:
@@ -353,6 +377,16 @@ def _invalid(problems: Sequence[RuleProblem]) -> Step:
     more = f" (and {len(problems) - 1} more, see status.problems)" if len(problems) > 1 else ""
     first = problems[0]
     return Step("False", "InvalidRules", f"{first.path}: {first.message}{more}.")
+
+
+def _pause(step: Step, found: ConversionVerification) -> float:
+    """Seconds until rules that failed are tried again: nobody tells of objects that are mended."""
+    match step.reason:
+        case "Verifying":
+            return _SOON
+        case "NotPermitted":
+            return _GRANTED
+    return _WAITING if found.objects < _MANY else 10 * _SETTLED
 
 
 def _unread(definition: DefinitionFacts, failure: Failure) -> Step:

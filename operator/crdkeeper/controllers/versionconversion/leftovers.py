@@ -96,7 +96,7 @@ class Leftovers:
     async def _discard(self, name: str, now: float) -> float | None:
         since = self._released.setdefault(name, now)
         if now - since < _FOLLOWED:
-            return since + _FOLLOWED - now
+            return _SOON
         self.forget(name)
         try:
             if await delete_bundle(self._client, self._namespace, name):

@@ -76,6 +76,8 @@ class Plane(FakeApi):
     """As they are stored."""
     events: list[str] = field(default_factory=list)
     """The reasons."""
+    watched: Callable[[str], None] = lambda path: None
+    """Called with the path of each object that was written."""
 
     async def request(
         self,
@@ -97,7 +99,9 @@ class Plane(FakeApi):
             return {}
         if method == "PATCH":
             self.requests.append((method, plain))
-            return self._applied(plain, body or {}, content_type)
+            written = self._applied(plain, body or {}, content_type)
+            self.watched(plain.removesuffix("/status"))
+            return written
         if method == "DELETE":
             self.requests.append((method, plain))
             return self.objects.pop(plain)
@@ -276,6 +280,13 @@ class Scene:
 
         async def main() -> None:
             working = asyncio.create_task(self.controller.queue.run())
+            loop = asyncio.get_running_loop()
+            sees = {CRD: self.see_definition, CONVERSION: self.see_conversion, BUNDLE: lambda: None}
+
+            def watched(path: str) -> None:
+                loop.call_later(0.05, sees[path])
+
+            self.api.watched = watched
             self.see()
             await asyncio.sleep(0.1)
             await story(self)

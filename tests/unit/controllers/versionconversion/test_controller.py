@@ -33,6 +33,11 @@ SLASHED = {
         *RULES["v1alpha1"][2:],
     ],
 }
+REFUSING = {
+    **RULES,
+    "v1beta1": [{**each, "refuse": True} if "cast" in each else each for each in RULES["v1beta1"]],
+}
+"""Rules by which an object may fail."""
 OTHER = {
     "strategy": "Webhook",
     "webhook": {
@@ -170,11 +175,7 @@ def test_without_an_opt_in_no_object_is_read_until_there_is_one(scene: Scene) ->
 
 
 def test_objects_that_do_not_survive_are_named_and_looked_at_again(scene: Scene) -> None:
-    refusing = {
-        **RULES,
-        "v1beta1": [{**each, "refuse": True} if "cast" in each else each for each in RULES["v1beta1"]],
-    }
-    scene.apply(refusing)
+    scene.apply(REFUSING)
     scene.api.objects[CRD] = definition(storage="v1beta1")
     scene.api.crontabs[0] |= {"apiVersion": f"{GROUP}/v1beta1", "spec": {"port": "http"}}
 
@@ -186,6 +187,63 @@ def test_objects_that_do_not_survive_are_named_and_looked_at_again(scene: Scene)
         # Nobody tells of a change of an object: it is the clock that has it looked at again.
         scene.api.crontabs[0]["spec"] = {"port": "80"}
         await asyncio.sleep(40.0)
+        assert scene.condition() == READY
+
+    scene.play(story)
+
+
+def test_what_fails_is_not_tried_again_because_its_status_was_written(scene: Scene) -> None:
+    """Each write of a status comes back as an event: with two for each trial there was no end of it."""
+    scene.apply(REFUSING)
+    scene.api.crontabs[0] |= {"apiVersion": f"{GROUP}/v1beta1", "spec": {"port": "http"}}
+    lists: list[str] = []
+    scene.api.answers = lambda _, path: lists.append(path) if path.endswith("/v1/crontabs") else None
+
+    async def story(scene: Scene) -> None:
+        seen = set()
+        for _ in range(1000):
+            await asyncio.sleep(0.1)
+            seen.add(scene.condition("Verified"))
+        assert seen == {("False", "ObjectsFail")}
+        assert len(lists) == 4  # at the beginning, and after 30, 60 and 90 seconds
+        assert scene.api.writes("PATCH", CONVERSION) == 2
+        assert scene.api.events == ["ObjectsFail"]
+
+    scene.play(story)
+
+
+@pytest.mark.parametrize("change", ["the rules", "what is stored"])
+def test_what_fails_is_tried_again_at_once_when_something_has_changed(scene: Scene, change: str) -> None:
+    scene.apply(REFUSING)
+    scene.api.crontabs[0] |= {"apiVersion": f"{GROUP}/v1beta1", "spec": {"port": "http"}}
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        assert scene.condition("Verified") == ("False", "ObjectsFail")
+        if change == "the rules":
+            scene.apply()
+        else:
+            scene.api.crontabs = []
+            scene.api.objects[CRD]["status"]["storedVersions"] = ["v1", "v1beta1"]
+            scene.see_definition()
+        await asyncio.sleep(2.0)
+        assert scene.condition("Verified") == ("True", "Verified")
+
+    scene.play(story)
+
+
+def test_missing_rights_to_read_are_looked_for_again_soon(scene: Scene) -> None:
+    def answers(_: str, path: str) -> None:
+        if path.endswith("/v1/crontabs"):
+            raise ApiError(403, {"message": "forbidden"})
+
+    scene.api.answers = answers
+
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(20.0)
+        assert scene.condition("Verified") == ("False", "NotPermitted")
+        scene.api.answers = lambda *_: None
+        await asyncio.sleep(7.0)
         assert scene.condition() == READY
 
     scene.play(story)
