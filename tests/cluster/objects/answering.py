@@ -136,6 +136,20 @@ def answerings(draw: st.DrawFn, properties: dict[str, Json]) -> Answering:
     return answer
 
 
+def only_to(version: str, answering: Answering) -> Answering:
+    """Answers as wanted to one version; to others only apiVersion changes."""
+
+    def answer(request: Json) -> Json:
+        desired = request["desiredAPIVersion"]
+        if desired.endswith(f"/{version}"):
+            return answering(request)
+        converted = [{**each, "apiVersion": desired} for each in request["objects"]]
+        response = {"uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": converted}
+        return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
+
+    return answer
+
+
 def _converted(original: Json, content: Json, changes: Json, request: Json) -> Json:
     metadata = _with(original["metadata"], changes["metadata"])
     made = {
@@ -152,19 +166,19 @@ def _with(value: Json, changes: Json) -> Json:
 
 
 class AnsweringWebhook:
-    """Knows by an object's name how to answer, and keeps the request that it answered."""
+    """Knows by an object's name how to answer, and keeps the first request about it for each version."""
 
     def __init__(self, url: str, ca: bytes) -> None:
         self.url = url
         self.ca = ca
         self.answers: dict[str, Answering] = {}
-        self.asked: dict[str, Json] = {}
+        self.asked: dict[tuple[str, str], Json] = {}
 
     async def answer(self, request: web.Request) -> web.Response:
         """For aiohttp."""
         review = (await request.json())["request"]
         name = review["objects"][0]["metadata"]["name"]
-        self.asked[name] = review
+        self.asked.setdefault((name, review["desiredAPIVersion"]), review)
         # orjson refuses what a test may want to answer.
         return web.Response(text=json.dumps(self.answers[name](review)), content_type="application/json")
 
