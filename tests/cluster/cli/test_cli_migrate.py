@@ -47,7 +47,7 @@ async def test_the_sample_job_migrates_under_its_own_rights(
     again = await job.run(*jobsample.arguments(kind))
 
     assert (again.exit_code, again.stderr) == (0, "Resolved=True Pinned: The storage version is v2.\n")
-    assert again.stdout == f"{kind.name}: Nothing to do: storedVersions holds v2 only.\n"
+    assert again.stdout == f"{kind.name}: Nothing to do: storedVersions lists only v2.\n"
     assert await migrations(admin, kind.group) == [made]
 
 
