@@ -6,17 +6,16 @@ that nothing blocks a deletion when crdkeeper is gone.
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import kopf
 from pydantic import ValidationError
 
-from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import GROUP, VERSION
-from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.texts import described
-from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.controllers.registry import CONTROLLERS, Watch
 from crdkeeper.controllers.state import State
 from crdkeeper.core.diagnosis.facts import seen_definition
 
@@ -67,18 +66,15 @@ def register(
         # Kopf keeps the event a while; the schemas of a page of CRDs are 30 MB.
         event["object"].pop("spec", None)
 
-    @kopf.on.event(GROUP, VERSION, StorageMigration.plural, registry=registry)
-    async def migration(event: kopf.RawEvent, name: str, **_: Any) -> None:
-        _seen(event, name, StorageMigration.model_validate, state.saw_migration)
+    for each in CONTROLLERS:
+        if each.watch is not None:
+            _watch(registry, each.kind.plural, each.watch, state)
 
-    @kopf.on.event(GROUP, VERSION, DefinitionPolicy.plural, registry=registry)
-    async def policy(event: kopf.RawEvent, name: str, **_: Any) -> None:
-        _seen(event, name, DefinitionPolicy.model_validate, state.saw_policy)
 
-    @kopf.on.event(GROUP, VERSION, VersionConversion.plural, registry=registry)
-    async def conversion(event: kopf.RawEvent, name: str, **_: Any) -> None:
-        # One whose rules are not to be understood must be told so: the controller reads it whole.
-        _seen(event, name, lambda found: int(found["metadata"]["generation"]), state.saw_conversion)
+def _watch(registry: kopf.OperatorRegistry, plural: str, watch: Watch, state: State) -> None:
+    @kopf.on.event(GROUP, VERSION, plural, registry=registry, id=plural)
+    async def seen(event: kopf.RawEvent, name: str, **_: Any) -> None:
+        _seen(event, name, watch.keep, partial(watch.saw, state))
 
 
 def _seen(

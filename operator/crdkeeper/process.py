@@ -10,21 +10,15 @@ from dataclasses import dataclass, field
 import kopf
 from aiohttp import web
 
-from crdkeeper.api.definitionpolicy import DefinitionPolicy
-from crdkeeper.api.definitionreport import DefinitionReport
-from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.cluster.resources.kinds import installed
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.cluster.transport.lease import Lease, LeaseLost
-from crdkeeper.controllers.definitionpolicy.controller import DefinitionPolicies
-from crdkeeper.controllers.definitionreport.controller import DefinitionReports
-from crdkeeper.controllers.definitionreport.liveprobes import live_probes
+from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.metrics import Metrics
+from crdkeeper.controllers.registry import CONTROLLERS
 from crdkeeper.controllers.state import State
-from crdkeeper.controllers.storagemigration.controller import StorageMigrations
-from crdkeeper.controllers.versionconversion.beginning import run_conversions
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.handlers import operator_settings, register
 from crdkeeper.listening import listening
@@ -32,7 +26,6 @@ from crdkeeper.supervision import TaskEnded, supervise
 
 _log = logging.getLogger(__name__)
 
-_KINDS = (StorageMigration, DefinitionPolicy, DefinitionReport, VersionConversion)
 _KINDS_POLL_SECONDS = 2.0
 _BEAT_SECONDS = 1.0
 _STALLED_SECONDS = 30.0
@@ -177,36 +170,28 @@ async def _work(
         return
     health.waiting_for = "the watches to start"
     state = State()
-    migrations = StorageMigrations(client, state, metrics, identity=options.identity, at_once=options.at_once)
-    policies = DefinitionPolicies(client, state, metrics, identity=options.identity)
-    probes = live_probes(client)
-    reports = DefinitionReports(client, state, metrics, identity=options.identity, probes=probes)
-    registry = kopf.OperatorRegistry()
-    ready = asyncio.Event()
-    conversions = run_conversions(
+    context = Context(
         client,
         state,
         metrics,
         identity=options.identity,
         namespace=options.namespace,
-        address=options.webhook,
+        webhook=options.webhook,
+        at_once=options.at_once,
     )
-    tasks = {
-        "migrations": migrations.queue.run(),
-        "policies for CRDs": policies.definitions.run(),
-        "policies": policies.policies.run(),
-        "reports": reports.run(),
-        "conversions": conversions,
-    }
+    registry = kopf.OperatorRegistry()
+    ready = asyncio.Event()
+    tasks = {each.name: each.begin(context) for each in CONTROLLERS}
     supervised = asyncio.create_task(supervise(tasks, health.broke))
     announcing = asyncio.create_task(_announce_ready(ready, health))
 
     async def end() -> None:
         stop.set()  # Kopf took the signal, but goes on waiting for this
         for each in (supervised, announcing):
-            each.cancel()
-        await migrations.stop()
-        await asyncio.gather(supervised, announcing, return_exceptions=True)
+            # Once: a second time would break into how the controllers end.
+            if not each.cancelling():
+                each.cancel()
+        await asyncio.wait({supervised, announcing})
 
     register(registry, options.connection, state, on_exit=end)
     watching = asyncio.create_task(
@@ -241,7 +226,7 @@ async def _kinds_installed(client: Client, stop: asyncio.Event) -> bool:
     told = False
     while not stop.is_set():
         try:
-            if all([await installed(client, each.plural) for each in _KINDS]):
+            if all([await installed(client, each.plural) for each in KINDS]):
                 return True
             if not told:
                 _log.warning("The kinds of crdkeeper.dev are not installed: apply crds/. Waiting.")

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from crdkeeper.api.kinds import KINDS
+from crdkeeper.api.meta import GROUP, Kind
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.webhook.metrics import Metrics as WebhookMetrics
 
@@ -43,6 +45,23 @@ def test_conversion_can_be_left_out() -> None:
 def test_no_file_is_forgotten(folder: str) -> None:
     files = {path.name for path in (MANIFESTS / folder).iterdir()} - {"kustomization.yaml"}
     assert set(load(MANIFESTS / folder / "kustomization.yaml")["resources"]) == files
+
+
+def verbs(file: str, role: str, resource: str) -> set[str]:
+    """What a ClusterRole permits on a resource of ours."""
+    documents = yaml.safe_load_all((MANIFESTS / "rbac" / file).read_text(encoding="utf-8"))
+    (found,) = (
+        each for each in documents if each["kind"] == "ClusterRole" and each["metadata"]["name"] == role
+    )
+    rules = [each for each in found["rules"] if GROUP in each["apiGroups"] and resource in each["resources"]]
+    return {verb for each in rules for verb in each["verbs"]}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_each_kind_is_in_the_cluster_roles(kind: type[Kind]) -> None:
+    assert verbs("operator.yaml", "crdkeeper-operator", kind.plural) >= {"list", "watch"}
+    assert verbs("operator.yaml", "crdkeeper-operator", f"{kind.plural}/status") == {"patch"}
+    assert verbs("users.yaml", "crdkeeper-view", kind.plural) == {"get", "list", "watch"}
 
 
 @pytest.mark.parametrize("path", ["manifests/samples/job.yaml", "Dockerfile", "kind-config.yaml"])

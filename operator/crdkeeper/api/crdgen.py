@@ -17,13 +17,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, NoDefault
 from pydantic_core import core_schema
 
-from crdkeeper.api.definitionpolicy import DefinitionPolicy
-from crdkeeper.api.definitionreport import DefinitionReport
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import GROUP, UNSEEN, VERSION, Column, Kind
-from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.api.versionconversion import VersionConversion
-
-KINDS: tuple[type[Kind], ...] = (StorageMigration, DefinitionPolicy, DefinitionReport, VersionConversion)
 
 _HEADER = "# Generated from operator/crdkeeper/api by `python -m crdkeeper.api.crdgen crds`: edit there.\n"
 _SPELLED_OUT = 2
@@ -201,13 +196,24 @@ def _column(column: Column) -> dict[str, Any]:
     }
 
 
+def kustomization() -> str:
+    """The content of `crds/kustomization.yaml`, which lists the files."""
+    content = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": sorted(map(file_name, KINDS)),
+    }
+    return yaml.dump(content, sort_keys=False)
+
+
 def main() -> None:
-    """Write the definitions of all kinds into a directory."""
+    """Write the definitions of all kinds into a directory, and the kustomization that lists them."""
     parser = argparse.ArgumentParser(prog="python -m crdkeeper.api.crdgen", description=main.__doc__)
     parser.add_argument("directory", type=Path)
     directory: Path = parser.parse_args().directory
     for kind in KINDS:
         (directory / file_name(kind)).write_text(render(kind), encoding="utf-8")
+    (directory / "kustomization.yaml").write_text(kustomization(), encoding="utf-8")
 
 
 if __name__ == "__main__":

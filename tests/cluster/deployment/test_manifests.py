@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from crdkeeper.api import crdgen
 from crdkeeper.api.definitionpolicy import DefinitionPolicy, DefinitionPolicySpec
 from crdkeeper.api.definitionreport import DefinitionReport
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import API_VERSION, GROUP, Kind, set_condition
 from crdkeeper.api.storagemigration import (
     GroupResource,
@@ -373,7 +373,7 @@ def test_the_clusters_own_roles_cover_our_kinds(
 
     # Reports are the operator's to write, and rules decide what everybody reads.
     guarded = (DefinitionReport, VersionConversion)
-    wanted = {kind: expected and (verb == "list" or kind not in guarded) for kind in crdgen.KINDS}
+    wanted = {kind: expected and (verb == "list" or kind not in guarded) for kind in KINDS}
     eventually(lambda: all(covered(kind) is each for kind, each in wanted.items()))
 
 

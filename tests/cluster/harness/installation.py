@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from crdkeeper.api import crdgen
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import GROUP
 from tests.controlplane.cluster import Cluster
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 NAMESPACE = "crdkeeper-system"
 SERVICE_ACCOUNT = "crdkeeper-operator"
-CRDS = [f"crd/{kind.plural}.{GROUP}" for kind in crdgen.KINDS]
+CRDS = [f"crd/{kind.plural}.{GROUP}" for kind in KINDS]
 
 
 def install(cluster: Cluster, manifests: Path = MANIFESTS) -> None:

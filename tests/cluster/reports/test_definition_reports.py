@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from typing import Any
 
-from crdkeeper.api import crdgen
 from crdkeeper.api.definitionreport import DefinitionReport
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import GROUP
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually, time_passes
 from tests.cluster.harness.admin import CLUSTER_ROLES, CRDS
@@ -13,7 +13,7 @@ from tests.cluster.reports.reports import REPORTS, condition_of, report_where, r
 READY = "True/Healthy"
 
 
-OURS = {f"{kind.plural}.{GROUP}" for kind in crdgen.KINDS}
+OURS = {f"{kind.plural}.{GROUP}" for kind in KINDS}
 
 
 async def versions_of_reports(admin: Admin, names: Collection[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from crdkeeper.api.definitionpolicy import (
     MigrationPolicy,
 )
 from crdkeeper.api.definitionreport import DefinitionReport, Finding, FindingCounts
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import ApiModel, Column, Kind, ObjectMeta, set_condition
 from crdkeeper.api.storagemigration import (
     GroupResource,
@@ -32,7 +33,7 @@ from crdkeeper.api.storagemigration import (
 
 CRDS = Path(__file__).parents[3] / "crds"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-EVERY_KIND = pytest.mark.parametrize("kind", crdgen.KINDS, ids=lambda kind: kind.__name__)
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 Schema = Mapping[str, Any]
 
@@ -131,15 +132,17 @@ def test_the_file_is_fresh(kind: type[Kind]) -> None:
 
 
 def test_the_directory_holds_all_kinds_and_no_other() -> None:
-    expected = sorted(map(crdgen.file_name, crdgen.KINDS))
+    expected = sorted(map(crdgen.file_name, KINDS))
     assert sorted(path.name for path in CRDS.iterdir()) == sorted([*expected, "kustomization.yaml"])
     assert yaml.safe_load((CRDS / "kustomization.yaml").read_text())["resources"] == expected
+    assert (CRDS / "kustomization.yaml").read_text() == crdgen.kustomization()
 
 
 def test_the_command_writes_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["crdgen", str(tmp_path)])
     crdgen.main()
-    assert {path.name for path in tmp_path.iterdir()} == {crdgen.file_name(kind) for kind in crdgen.KINDS}
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {*(crdgen.file_name(kind) for kind in KINDS), "kustomization.yaml"}
 
 
 @EVERY_KIND

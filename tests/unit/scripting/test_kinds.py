@@ -9,7 +9,7 @@ from pykube.config import KubeConfig
 from pykube.exceptions import HTTPError
 from pykube.http import HTTPClient
 
-from crdkeeper.api import crdgen
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.storagemigration import MigrationLimits, MigrationRetry, StorageMigrationSpec
 from crdkeeper.scripting import (
     DefinitionPolicy,
@@ -32,9 +32,7 @@ def nowhere() -> HTTPClient:
 
 def test_each_kind_is_there() -> None:
     ours = (StorageMigration, DefinitionPolicy, DefinitionReport, VersionConversion)
-    assert {(each.kind, each.endpoint) for each in ours} == {
-        (each.__name__, each.plural) for each in crdgen.KINDS
-    }
+    assert {(each.kind, each.endpoint) for each in ours} == {(each.__name__, each.plural) for each in KINDS}
 
 
 def test_a_migration_is_made_of_a_resources_name(nowhere: HTTPClient) -> None:

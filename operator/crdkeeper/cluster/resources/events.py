@@ -6,16 +6,15 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any, Literal
 
-from crdkeeper.api.meta import API_VERSION
+from crdkeeper.api.meta import API_VERSION, Kind
 from crdkeeper.api.texts import LINE_BYTES, bounded
-from crdkeeper.cluster.resources.kinds import Ours
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 
 _log = logging.getLogger(__name__)
 
 
 async def send_event(
-    client: Client, about: Ours, type_: Literal["Normal", "Warning"], reason: str, note: str, *, instance: str
+    client: Client, about: Kind, type_: Literal["Normal", "Warning"], reason: str, note: str, *, instance: str
 ) -> None:
     """Tell users of a change. An Event that can't be sent is logged: it must not stop the work."""
     regarding = {

@@ -8,12 +8,9 @@ from pydantic import ValidationError
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
-from crdkeeper.api.meta import API_VERSION, FIELD_MANAGER, GROUP, VERSION
+from crdkeeper.api.meta import API_VERSION, FIELD_MANAGER, GROUP, VERSION, Kind
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client, find
-
-Ours = StorageMigration | DefinitionPolicy | DefinitionReport | VersionConversion
 
 
 def _path(plural: str, name: str = "") -> str:
@@ -103,7 +100,7 @@ async def delete_migration(client: Client, migration: StorageMigration) -> None:
             raise
 
 
-async def apply_status(client: Client, owner: Ours) -> bool:
+async def apply_status(client: Client, owner: Kind) -> bool:
     """Apply the whole status. Returns False if that very object is gone."""
     try:
         await put_status(client, owner)
@@ -114,7 +111,7 @@ async def apply_status(client: Client, owner: Ours) -> bool:
     return True
 
 
-async def put_status(client: Client, owner: Ours, *, resource_version: str | None = None) -> dict[str, Any]:
+async def put_status(client: Client, owner: Kind, *, resource_version: str | None = None) -> dict[str, Any]:
     """Apply the whole status, and only to that version of the object if one is given; the object by then.
 
     Raises ApiError; 404 or 409 if that very object or version is not there any more.
@@ -126,7 +123,7 @@ async def put_status(client: Client, owner: Ours, *, resource_version: str | Non
         "apiVersion": API_VERSION,
         "kind": owner.kind,
         "metadata": metadata,
-        "status": owner.status.to_object(),
+        **owner.model_dump(mode="json", by_alias=True, exclude_none=True, include={"status"}),
     }
     path = f"{_path(owner.plural, owner.metadata.name)}/status?fieldManager={FIELD_MANAGER}&force=true"
     return await client.request("PATCH", path, body, content_type=APPLY_PATCH)

@@ -1,6 +1,9 @@
 """DefinitionPolicies: creates the migrations that selected CRDs need, and reports how each policy stands."""
 
+import asyncio
 import logging
+from collections.abc import Coroutine
+from typing import Any
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import READY, set_condition, summarize
@@ -8,6 +11,7 @@ from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import apply_status, create_migration, list_migrations
 from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
 from crdkeeper.controllers.workqueue import WorkQueue
@@ -30,6 +34,12 @@ class DefinitionPolicies:
         self.definitions = WorkQueue(self._reconcile_definition)
         self.policies = WorkQueue(self._reconcile_policy, workers=1)
         state.listen(self._saw)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for queue in (self.definitions, self.policies):
+                group.create_task(queue.run())
 
     def _saw(self, kind: str, name: str) -> None:
         if kind == "policies":
@@ -103,3 +113,9 @@ class DefinitionPolicies:
             await send_event(
                 self._client, policy, "Warning", now.reason, now.message, instance=self._identity
             )
+
+
+def begin_policies(context: Context) -> Coroutine[Any, Any, None]:
+    """The work of the operator's DefinitionPolicies."""
+    policies = DefinitionPolicies(context.client, context.state, context.metrics, identity=context.identity)
+    return policies.run()

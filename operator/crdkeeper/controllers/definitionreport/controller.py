@@ -7,7 +7,7 @@ Gather what is known, have the core plan the report, apply what differs. What ta
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,9 @@ from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import REPORTS, apply_report, list_reports, parse_report, put_status
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.watches import follow
+from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.definitionreport.assessor import Assessor
+from crdkeeper.controllers.definitionreport.liveprobes import live_probes
 from crdkeeper.controllers.definitionreport.probes import Probe, Probes, Subject
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
@@ -271,3 +273,15 @@ def _wants_names(seen: SeenDefinition | None) -> bool:
         return False
     condition = seen.condition("NamesAccepted")
     return condition is not None and condition.status == "False"
+
+
+def begin_reports(context: Context) -> Coroutine[Any, Any, None]:
+    """The work of the operator's DefinitionReports."""
+    reports = DefinitionReports(
+        context.client,
+        context.state,
+        context.metrics,
+        identity=context.identity,
+        probes=live_probes(context.client),
+    )
+    return reports.run()

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from crdkeeper.api.meta import OPERATOR, find_condition
 from crdkeeper.api.storagemigration import StorageMigration
@@ -10,6 +11,7 @@ from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import delete_migration, get_migration
 from crdkeeper.cluster.resources.statusrecord import StatusRecord
 from crdkeeper.cluster.transport.client import Client
+from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.metrics import Metrics
 from crdkeeper.controllers.state import State
 from crdkeeper.controllers.workqueue import WorkQueue
@@ -33,6 +35,13 @@ class StorageMigrations:
         self._runs: dict[str, tuple[MigrationRun, asyncio.Task[None]]] = {}
         self.queue = WorkQueue(self._reconcile)
         state.listen(self._saw)
+
+    async def run(self) -> None:
+        """Work until cancelled; then end all runs."""
+        try:
+            await self.queue.run()
+        finally:
+            await self.stop()
 
     async def stop(self) -> None:
         """End all runs; each saves how far it is."""
@@ -142,6 +151,14 @@ class StorageMigrations:
         else:
             _log.info("Deleting StorageMigration %s, whose TTL has expired.", name)
             await delete_migration(self._client, migration)
+
+
+def begin_migrations(context: Context) -> Coroutine[Any, Any, None]:
+    """The work of the operator's StorageMigrations."""
+    migrations = StorageMigrations(
+        context.client, context.state, context.metrics, identity=context.identity, at_once=context.at_once
+    )
+    return migrations.run()
 
 
 _SUMMED_UP = frozenset(("PlanOnly", "Allowed", "Resumed"))

@@ -5,17 +5,14 @@ import logging
 
 from crdkeeper.cluster.resources.versionconversions import bundle_names
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.state import State
-from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.controllers.context import Context
 
 _log = logging.getLogger(__name__)
 
 
-async def run_conversions(
-    client: Client, state: State, metrics: Metrics, *, identity: str, namespace: str, address: WebhookAddress
-) -> None:
-    """Look after VersionConversions and the certificate of the webhook at `address`, until cancelled."""
+async def run_conversions(context: Context) -> None:
+    """Look after VersionConversions and the certificate of the webhook, until cancelled."""
+    client, state, namespace, address = context.client, context.state, context.namespace, context.webhook
     wanted = asyncio.Event()
 
     def saw(kind: str, name: str) -> None:
@@ -32,8 +29,8 @@ async def run_conversions(
     conversions = VersionConversions(
         client,
         state,
-        metrics,
-        identity=identity,
+        context.metrics,
+        identity=context.identity,
         namespace=namespace,
         address=address,
         certificate=lambda: (certificate.bundle, certificate.problem),

@@ -1,0 +1,25 @@
+"""The registry of kinds: each model that there is, and no name twice."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+import crdkeeper.api
+from crdkeeper.api.kinds import KINDS
+from crdkeeper.api.meta import Kind
+
+
+def test_each_model_of_a_kind_is_in_the_registry() -> None:
+    modules = [import_module(f"crdkeeper.api.{each.name}") for each in iter_modules(crdkeeper.api.__path__)]
+    models = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Kind) and value is not Kind
+    }
+    assert models == set(KINDS)
+    assert len(models) == len(KINDS)
+
+
+def test_names_are_unique() -> None:
+    for names in ([each.plural for each in KINDS], [name for each in KINDS for name in each.short_names]):
+        assert len(set(names)) == len(names)
