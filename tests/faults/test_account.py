@@ -46,7 +46,7 @@ async def test_the_account_is_deleted(
 
     assert await until_ended(operator) == 1
     assert "The Lease could not be written: 401 Unauthorized" in operator.log_since()
-    assert "Leadership is lost" in operator.log_since()
+    assert "Lost leadership" in operator.log_since()
 
     install(disowned)
     await admin.patch_migration(group, limits={"maxObjectsPerSecond": 1000})

@@ -59,7 +59,7 @@ async def paused(admin: Admin, leader: Operator, standby: Operator) -> None:
     await until_leading(standby)
     leader.resume()
     assert await until_ended(leader) == 1
-    assert "Leadership is lost" in leader.log_since()
+    assert "Lost leadership" in leader.log_since()
 
 
 async def ended(admin: Admin, leader: Operator, standby: Operator) -> None:

@@ -69,7 +69,7 @@ async def test_the_api_server_is_away_for_longer_than_a_leader_may_be_silent(
     else:
         server.pause()
     assert await until_ended(operator) == 1
-    assert "Leadership is lost" in operator.log_since()
+    assert "Lost leadership" in operator.log_since()
 
     operator.start(wait=False)  # as a kubelet does
     if how == "down":
