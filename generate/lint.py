@@ -49,8 +49,9 @@ warnings and, as notes, infos and what was not checked. [In a pipeline](pipeline
 ## Objects beside CRDs
 
 Columns are tried on objects in the checked files: `column-empty` and `column-invalid` say what `kubectl get`
-would show for them, for at most 50 objects of a kind and 5,000 in total. Objects without a status need not
-have what a controller sets. CRDs from standard input are not tried.
+would show for them. At most 50 objects of a kind are used, none with more than 20,000 values, and a million
+values in total. Objects without a status need not have what a controller sets. CRDs from standard input are
+not tried.
 
 ## The CRDs of a cluster
 

@@ -65,7 +65,7 @@ class _Stopped(Exception):
 
 @dataclass(slots=True)
 class _Steps:
-    left: int = MAX_STEPS
+    left: int
 
     def take(self, count: int = 1) -> None:
         self.left -= count
@@ -73,15 +73,16 @@ class _Steps:
             raise Unbounded
 
 
-def first(template: Template, data: Any) -> list[Any]:
+def first(template: Template, data: Any, limit: int = MAX_STEPS) -> list[Any]:
     """The values of which one is the first result; none if there is no result.
 
-    Raises Failed, Unbounded, Stateful, Chance. Numbers are int as int64 and float as float64.
+    Raises Failed, Unbounded, Stateful, Chance. Numbers are int as int64 and float as float64. `limit` is the
+    number of values to look at before it is Unbounded.
     """
     loops = any(_loops(each) for each in template if isinstance(each, tuple))
     if loops and len(template) > 1:
         raise Stateful
-    steps = _Steps()
+    steps = _Steps(limit)
     found: list[list[Result]] = []
     for part in template:
         try:

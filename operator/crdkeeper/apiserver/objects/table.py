@@ -13,7 +13,7 @@ from typing import Any, Final
 from crdkeeper.apiserver.golang.numbers import shortest
 from crdkeeper.apiserver.golang.text import json_text
 from crdkeeper.apiserver.jsonpath.comparison import Native
-from crdkeeper.apiserver.jsonpath.evaluation import Chance, Failed, Stateful, Unbounded, first
+from crdkeeper.apiserver.jsonpath.evaluation import MAX_STEPS, Chance, Failed, Stateful, Unbounded, first
 from crdkeeper.apiserver.jsonpath.nodes import Template
 from crdkeeper.apiserver.jsonpath.parser import PathError, parse_column
 from crdkeeper.apiserver.objects.age import age_text
@@ -51,8 +51,12 @@ class Column:
 class Printer:
     """The table of one version of a CRD."""
 
-    def __init__(self, version: Mapping[str, Any]) -> None:
-        """`version` is an entry of spec.versions as the API server decodes it."""
+    def __init__(self, version: Mapping[str, Any], limit: int = MAX_STEPS) -> None:
+        """`version` is an entry of spec.versions as the API server decodes it.
+
+        A cell is left open if more than `limit` values have to be looked at for it.
+        """
+        self._limit = limit
         columns = [Column("Name", "string", "name")]
         self._paths: list[Template] = []
         self.broken: str | None = None
@@ -78,13 +82,13 @@ class Printer:
         name = (obj.get("metadata") or {}).get("name")
         found: list[Cell] = [name if isinstance(name, str) else ""]
         for column, path in zip(self.columns[1:], self._paths, strict=True):
-            found.append(_cell(column.type, path, obj, now))
+            found.append(_cell(column.type, path, obj, now, self._limit))
         return tuple(found)
 
 
-def _cell(type_: str, path: Template, obj: Mapping[str, Any], now: int) -> Cell:
+def _cell(type_: str, path: Template, obj: Mapping[str, Any], now: int, limit: int) -> Cell:
     try:
-        cells = [_shown(type_, each, now) for each in first(path, obj)]
+        cells = [_shown(type_, each, now) for each in first(path, obj, limit)]
     except Failed:
         return None
     except Chance:

@@ -46,7 +46,7 @@ class Run:
             elif isinstance(each, Definition):
                 self._check(each)
             elif isinstance(each, Skipped):
-                result.skipped.append(each)
+                result.skipped.append(replace(each, value=None))
                 self._samples.add(each.value)
             elif not (allow_none and _is_of_something_else(each.file)):
                 result.failed.append(each)

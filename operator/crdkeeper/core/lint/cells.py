@@ -21,6 +21,9 @@ from crdkeeper.core.lint.registry import Convention
 
 _NOW: Final = MAX_SECONDS * SECOND
 """So late that only what is no time is <invalid>."""
+_STEPS: Final = 5_000
+_MOST_COLUMNS: Final = 100
+"""Per version; together with the limit of steps in each this bounds the time that hostile paths can take."""
 _WRITTEN: Final = frozenset(("name", "namespace", "labels", "annotations"))
 """What an author may set of metadata."""
 
@@ -40,9 +43,10 @@ def try_columns(version: Mapping[str, Any], index: int, objects: Sequence[Json],
         return
     stored = [compiled.stored(each) for each in objects]
     readable = [each.object for each in stored if isinstance(each.object, dict) and not each.violations]
-    printer = Printer(version)
+    columns = (version.get("additionalPrinterColumns") or ())[:_MOST_COLUMNS]
+    printer = Printer({"additionalPrinterColumns": columns}, _STEPS)
     rows = [printer.cells(each, _NOW) for each in readable]
-    for i, column in enumerate(version.get("additionalPrinterColumns") or ()):
+    for i, column in enumerate(columns):
         if i + 1 >= len(printer.columns):
             return
         target = follow(column["jsonPath"], schema)

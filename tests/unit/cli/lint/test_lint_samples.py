@@ -1,6 +1,7 @@
 """`crdkeeper lint`: what the columns of a CRD show of the objects in the same files."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.unit.cli.lint.test_lint import lint
 from tests.unit.core.lint.definitions import AGE, READY, TEXT, definition, schema, version
 
 CONTENT = schema({"size": {**TEXT, "default": "small"}, "color": TEXT, "until": TEXT, "day": TEXT})
+PRESERVED = {"x-kubernetes-preserve-unknown-fields": True}
 COLUMNS = [
     {"name": "Size", "type": "string", "jsonPath": ".spec.size"},
     {"name": "Color", "type": "string", "jsonPath": ".spec.color"},
@@ -70,6 +72,25 @@ def test_what_is_said_can_be_ignored(tmp_path: Path) -> None:
     marks = {ANNOTATION: "column-empty *: shown by the controller"}
     assert columns(tmp_path, sample("one", color="red"), annotations=marks) == []
     assert columns(tmp_path, annotations=marks) == []
+
+
+def test_an_object_too_big_has_no_say(tmp_path: Path) -> None:
+    assert columns(tmp_path, sample("one", big=[0] * 20_000)) == []
+
+
+def test_paths_that_look_at_everything_are_given_up(tmp_path: Path) -> None:
+    paths = [{"name": str(i), "type": "string", "jsonPath": "..a..a..a"} for i in range(200)]
+    nested: Any = {"a": 1}
+    for _ in range(60):
+        nested = {"a": nested, "b": [nested]} if nested == {"a": 1} else {"a": nested}
+    open_schema = {"type": "object", "properties": {"spec": {"type": "object", **PRESERVED}}}
+    crd = definition(version(open_schema, additionalPrinterColumns=paths, subresources=None))
+    (tmp_path / "crd.json").write_text(json.dumps(crd))
+    for i in range(5):
+        (tmp_path / f"{i}.json").write_text(json.dumps(sample(f"o{i}", **nested)))
+    start = time.process_time()
+    lint("-o", "json", str(tmp_path))
+    assert time.process_time() - start < 20
 
 
 def test_objects_that_are_none_do_no_harm(tmp_path: Path) -> None:
