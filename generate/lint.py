@@ -79,6 +79,10 @@ lint:
 The severity of the API server's errors cannot be changed. An invalid configuration is an error that names
 the line.
 
+Where the API server stops at an error (a missing type hides defaults, and these hide rules), the check goes
+on. What it says only once the other errors are mended is an error that says so (`"behind": true` in JSON).
+What the mending may change is not said.
+
 ## Ignoring a finding
 
 With a reason, at the field: on its line or above it.
