@@ -207,32 +207,42 @@ def _descend(results: list[Result], steps: _Steps) -> list[Result]:
 
 
 def _slice(results: list[Result], node: Slice, steps: _Steps) -> list[Result]:
+    chosen = [_chosen(each.value, node) for each in results]
+    # At a slice of nothing Go returns, whatever lists or errors are still to come.
+    if range(0) in chosen and len(results) > 1:
+        steps.take(len(results))
+        if any(isinstance(key, str) for key in chain(*(each.order for each in results))):
+            raise Chance
     found: list[Result] = []
-    for each in results:
-        value = each.value
-        if value is None:
+    for each, indexes in zip(results, chosen, strict=True):
+        if each.value is None:
             continue
-        if not isinstance(value, list):
+        if indexes is None:
             raise _Stopped(results)
-        length = len(value)
-        start, end = node.start or 0, length if node.end is None else node.end
-        if start < 0:
-            start += length
-        if end < 0 or (end == 0 and node.single):
-            end += length
-        if start == end:
-            # Go returns here, whatever lists are still to come.
-            if len(results) > 1 and any(isinstance(key, str) for key in chain(*(r.order for r in results))):
-                raise Chance
+        if not indexes:
             return found
-        if not (0 <= start < length and 0 <= end <= length and start < end):
-            raise _Stopped(results)
-        if node.step is not None and node.step <= 0:
-            raise _Stopped(results)
-        chosen = range(start, end, node.step or 1)
-        steps.take(len(chosen))
-        found += [Result((*each.order, i), value[i]) for i in chosen]
+        steps.take(len(indexes))
+        found += [Result((*each.order, i), each.value[i]) for i in indexes]
     return found
+
+
+def _chosen(value: Any, node: Slice) -> range | None:
+    """The indexes that a slice takes of a list; None where Go fails."""
+    if not isinstance(value, list):
+        return None
+    length = len(value)
+    start, end = node.start or 0, length if node.end is None else node.end
+    if start < 0:
+        start += length
+    if end < 0 or (end == 0 and node.single):
+        end += length
+    if start == end:
+        return range(0)
+    if not (0 <= start < length and 0 <= end <= length and start < end):
+        return None
+    if node.step is not None and node.step <= 0:
+        return None
+    return range(start, end, node.step or 1)
 
 
 def _filter(results: list[Result], node: Filter, steps: _Steps) -> list[Result]:

@@ -16,6 +16,7 @@ DATA: dict[str, Any] = {
     "null": None,
     "text": "hé",
     "two": {"a": [], "b": ["b"]},
+    "three": {"a": "no list", "b": ["b"], "c": ["c", "c"]},
 }
 
 
@@ -46,6 +47,7 @@ DATA: dict[str, Any] = {
         (".two.*", [[], ["b"]]),
         (".two.*[0]", Failed),
         (".two.*[*]", Chance),
+        (".three.*[0:-1]", Chance),
         (".two['b','a']", [["b"]]),
         ("..t", ["x"]),
         ("..", [DATA]),
