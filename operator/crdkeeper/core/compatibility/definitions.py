@@ -24,12 +24,10 @@ class Version:
 
     @property
     def name(self) -> str:
-        """Its name."""
         return str(self.value.get("name", ""))
 
     @property
     def served(self) -> bool:
-        """Whether it is served."""
         return bool(self.value.get("served"))
 
     @property
@@ -39,7 +37,6 @@ class Version:
 
     @property
     def schema(self) -> Schema | None:
-        """Its schema."""
         found: Schema | None = (self.value.get("schema") or {}).get("openAPIV3Schema")
         return found
 
@@ -73,7 +70,6 @@ class Definition:
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """The spec."""
         found: Mapping[str, Any] = self.decoded.get("spec", {})
         return found
 

@@ -13,7 +13,6 @@ LABELS: Final = "labels"
 
 
 def annotations_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The annotations of an object."""
     return (value.get("metadata") or {}).get(ANNOTATIONS) or {}
 
 
@@ -33,7 +32,6 @@ def without_annotations(value: Mapping[str, Any], paths: Collection[Steps]) -> d
 
 
 def labels_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The labels of an object."""
     return (value.get("metadata") or {}).get(LABELS) or {}
 
 

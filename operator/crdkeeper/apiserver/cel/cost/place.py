@@ -42,7 +42,6 @@ class Place:
         return cls(schema, None, "", "")
 
     def field(self, name: str, schema: Schema) -> "Place":
-        """A field."""
         return Place(schema, self, "field", name)
 
     def items(self, schema: Schema) -> "Place":

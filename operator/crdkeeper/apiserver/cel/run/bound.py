@@ -205,7 +205,6 @@ class Union(ListValue):
         self._elements = elements
 
     def elements(self) -> list[Value]:
-        """The elements."""
         return self._elements
 
     def equals(self, other: Value) -> bool:
@@ -316,7 +315,6 @@ class MergedMapList(ListValue):
         self._names = names
 
     def elements(self) -> list[Value]:
-        """The elements."""
         return self._elements
 
     def _key(self, element: Value) -> Any:

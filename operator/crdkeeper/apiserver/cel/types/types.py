@@ -80,12 +80,10 @@ TYPE = Type("type", "type")
 
 
 def list_of(element: Type) -> Type:
-    """A list."""
     return Type("list", "list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """A map."""
     return Type("map", "map", (key, value))
 
 

@@ -72,7 +72,6 @@ class Spec:
 
     @property
     def schemas(self) -> list[Schema]:
-        """All schemas."""
         return [each.schema for each in (self.shared, *self.own) if each.schema is not None]
 
     @property
