@@ -93,7 +93,7 @@ class Health:
 
 
 async def run_operator(options: Options) -> int:
-    """Run until a signal (0) or the loss of leadership (1: the pod starts anew, as a standby)."""
+    """Run until a signal (0) or the loss of leadership (1: the pod restarts, as a standby)."""
     metrics = Metrics()
     metrics.leader.set(0)
     stop = asyncio.Event()

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tests.controlplane.plane import ControlPlane
 
 _GROUP_SIZE: Final = 10
-"""CRDs in an API group: the API server writes the OpenAPI document of a whole group anew for each change."""
+"""CRDs in an API group: the API server writes the OpenAPI document of a whole group again for each change."""
 _PREFIX: Final = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 _UID: Final = "00000000-0000-4000-8000-{:012d}"
 _FIELDS: Final = 150

@@ -49,7 +49,7 @@ class Pki:
 def create(
     directory: Path, *, addresses: Sequence[str] = (), users: Mapping[str, Sequence[str]] | None = None
 ) -> Pki:
-    """Makes all secrets anew.
+    """Makes all secrets again.
 
     One serving certificate does for all programs, at 127.0.0.1 and at these addresses. The users, each with
     his groups, get a token besides the two that every plane has.

@@ -156,7 +156,7 @@ class Load:
         """The answer; None for a failure, which is noted.
 
         As kubectl and all that is built on client-go, it tries again where the server says when. After each
-        change of a CRD the API server does: it builds the storage anew, and requests that were slow to
+        change of a CRD the API server does: it builds the storage again, and requests that were slow to
         begin get 503 "apiserver is shutting down" (crdHandler.tearDown). Failed conversions never say so.
         """
         began = time.monotonic()

@@ -40,7 +40,7 @@ async def test_kinds_come_and_go(
     await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 15})
     await admin.wait_until_stored(kind, "v2", 20)
 
-    # Removed while it runs, and the migration with them: it ends, for a kubelet to start it anew.
+    # Removed while it runs, and the migration with them: it ends, for a kubelet to start it again.
     await uninstall(admin)
     assert await until_ended(operator) == 1
     assert "The watches ended, exiting for a fresh start: 404" in operator.log_since()

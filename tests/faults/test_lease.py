@@ -1,4 +1,4 @@
-"""The operator's Lease in the hands of others: one that is gone is taken anew, one that is taken ends it."""
+"""The operator's Lease in the hands of others: one that is gone is taken again, one that is taken ends it."""
 
 from collections.abc import Callable
 

@@ -92,7 +92,7 @@ class StorageMigration(CrdkeeperObject):
 
 
 class DefinitionPolicy(CrdkeeperObject):
-    """A policy on which CRDs are looked after."""
+    """A policy on which CRDs are managed."""
 
     endpoint = definitionpolicy.DefinitionPolicy.plural
     kind = "DefinitionPolicy"
@@ -137,7 +137,7 @@ class DefinitionReport(CrdkeeperObject):
         return DefinitionReportStatus.model_validate(self.obj.get("status", {}))
 
     def _stalled(self) -> Condition | None:
-        """Nothing: a report is no work that could stall, and its CRD may be mended at any time."""
+        """Nothing: a report is no work that could stall, and its CRD may be fixed at any time."""
         return None
 
 

@@ -70,7 +70,7 @@ def _context() -> ssl.SSLContext:
 
 @dataclass(slots=True)
 class _Certificate:
-    """The certificate, loaded anew when its files change; connections that are open keep the old one."""
+    """The certificate, loaded again when its files change; connections that are open keep the old one."""
 
     options: Options
     context: ssl.SSLContext = field(default_factory=_context)

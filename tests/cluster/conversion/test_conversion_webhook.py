@@ -142,7 +142,7 @@ def test_a_webhook_that_cannot_serve_says_so(tmp_path: Path) -> None:
 
 
 def _stored(crontabs: CronTabs, plane: Cluster, version: str) -> bool:
-    """Whether the object is stored at that version; if it is not, it is made anew the next time."""
+    """Whether the object is stored at that version; if it is not, it is made again the next time."""
     name, stored = f"stored-at-{version}", f"{crontabs.group}/{version}"
     crontabs.apply("v1", name, FULL["v1"])
     if stored in plane.etcd.stored_versions(crontabs.group, "crontabs"):

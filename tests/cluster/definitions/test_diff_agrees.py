@@ -152,7 +152,7 @@ def _drawn(number: int) -> list[Case]:
     """Cases of which the API server accepts the schemas, the same ones each time."""
     found: dict[bytes, Case] = {}
     for run in range(IN_ONE_CRD):
-        # A long run of hypothesis comes to vary what it has; many short ones begin anew.
+        # A long run of hypothesis comes to vary what it has; many short ones start over.
         for old, new, objects in drawn(_cases(), RUN, (SEED * 1000 + number) * 1000 + run):
             if objects:
                 found.setdefault(orjson.dumps([old, new]), (old, new, objects))

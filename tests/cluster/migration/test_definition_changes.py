@@ -1,4 +1,4 @@
-"""A CRD that changes in mid-run: rolled back, deleted, deleted, created anew. No evidence outlives that."""
+"""A CRD that changes in mid-run: rolled back, deleted, deleted, created again. No evidence outlives that."""
 
 from collections.abc import Sequence
 

@@ -65,7 +65,7 @@ def _drawn(strategy: st.SearchStrategy[Any], count: int, salt: int) -> list[Any]
         # What a strategy draws may be shared between examples.
         found.setdefault(orjson.dumps(drawn), copy.deepcopy(drawn))
 
-    # A long run of hypothesis comes to vary what it has; many short ones begin anew.
+    # A long run of hypothesis comes to vary what it has; many short ones start over.
     for run in range(2 * count):
         if len(found) >= count:
             break

@@ -184,7 +184,7 @@ def root_metadata(draw: st.DrawFn) -> dict[str, Json]:
 
 @st.composite
 def changed(draw: st.DrawFn, value: Json, schema: Json, depth: int = 0) -> Json:
-    """The value as an update may leave it: the same, or with a few parts drawn anew."""
+    """The value as an update may leave it: the same, or with a few parts drawn again."""
     if depth > _DEEP or draw(st.integers(0, 7)) == 0:
         return draw(values(schema, depth))
     if isinstance(value, dict) and value:

@@ -69,7 +69,7 @@ async def _text_names_fields_messages_and_objects(stage: Stage) -> None:
         "  spec.port (v1): 7 objects",
         "      default/w0, default/w1, default/w2, default/w3, default/w4, …",
         "",
-        "Refused (refused if it is created anew, or if the field changes): 1 object",
+        "Refused (refused if it is created again, or if the field changes): 1 object",
         "  spec.host: Too long: may not be more than 5 bytes (v1): 1 object",
         "      default/w6",
         "",

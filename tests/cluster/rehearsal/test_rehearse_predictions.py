@@ -173,7 +173,7 @@ class Comparison:
     ) -> None:
         judge = Judge(compile_definition(live), compile_definition(new))
         listed = views[judge.old.endpoint or ""] if judge.old is not None else {}
-        sent = {key: anew for key, each in listed.items() if (anew := judge.to_send(each)) is not None}
+        sent = {key: again for key, each in listed.items() if (again := judge.to_send(each)) is not None}
         seen = await self._scene.look(new, sent)
         fresh = {each["name"] for each in new["spec"]["versions"]} - {
             each["name"] for each in old["spec"]["versions"]

@@ -146,10 +146,10 @@ async def test_what_others_do_to_it_is_put_right(admin: Admin, operator: Operato
 
     await admin.delete(path)
 
-    def anew(report: DefinitionReport) -> bool:
+    def again(report: DefinitionReport) -> bool:
         return report.metadata.uid != first.metadata.uid and told(report, "Ready") == READY
 
-    second = await report_where(admin, kind.name, anew, "made anew")
+    second = await report_where(admin, kind.name, again, "made again")
     since = {each.type: each.last_transition_time for each in second.status.conditions}
     assert since == {each.type: each.last_transition_time for each in first.status.conditions}
 

@@ -55,7 +55,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Recreate:
-    """The CRD is deleted, and created anew with this storage version."""
+    """The CRD is deleted, and created again with this storage version."""
 
     storage: str
     after: float

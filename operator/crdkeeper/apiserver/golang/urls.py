@@ -64,7 +64,7 @@ class Url:
         return host, port
 
     def escaped_path(self) -> str:
-        """The path as it was written if that was valid, else escaped anew (URL.EscapedPath)."""
+        """The path as it was written if that was valid, else escaped again (URL.EscapedPath)."""
         return _escaped_part(self.path, self.raw_path, _PATH) if self.path != "*" else "*"
 
     def parameters(self) -> dict[str, list[str]]:

@@ -58,7 +58,7 @@ class Report:
     unchecked: list[Unchecked] = field(default_factory=list)
     warnings: list[Warned] = field(default_factory=list)
     behind: list[Violation] = field(default_factory=list)
-    """What the server says only once the violations are mended."""
+    """What the server says only once the violations are fixed."""
 
     def required(self, rule: Rule, path: Path, detail: str = "") -> None:
         """A field is missing."""

@@ -89,7 +89,7 @@ def _json(text: str) -> Iterator[Document]:
     except TooBig:
         raise
     except Unreadable as unreadable:
-        # JSON has escape sequences that YAML lacks. Written anew it is YAML, but then positions are lost.
+        # JSON has escape sequences that YAML lacks. Written again it is YAML, but then positions are lost.
         try:
             written = orjson.dumps(orjson.loads(text)).decode()
         except ValueError:

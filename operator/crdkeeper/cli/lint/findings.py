@@ -23,7 +23,7 @@ class Finding:
     field: str
     message: str
     behind: bool = False
-    """Whether the API server says it only once other errors of the CRD are mended."""
+    """Whether the API server says it only once other errors of the CRD are fixed."""
 
     @property
     def place(self) -> str:
@@ -107,7 +107,7 @@ class Result:
 
 
 def group(findings: Iterable[Finding]) -> list[Group]:
-    """Puts findings of one kind together; each error is a thing to mend of its own."""
+    """Puts findings of one kind together; each error is a thing to fix of its own."""
     kinds: dict[Any, list[Finding]] = {}
     for number, each in enumerate(findings):
         alone = each.severity in (Severity.ERROR, Severity.UNCHECKED)

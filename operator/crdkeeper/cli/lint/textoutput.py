@@ -8,7 +8,7 @@ from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.text import count
 
 _SHOWN = 400
-_BEHIND = " (the API server says this once the other errors are mended)"
+_BEHIND = " (the API server says this once the other errors are fixed)"
 
 
 def print_text(result: Result) -> None:

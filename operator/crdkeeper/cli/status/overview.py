@@ -63,7 +63,7 @@ class DefinitionOverview(ApiModel):
     outdated_versions: list[str]
     """Stored versions other than the storage version; not empty means that a migration is due."""
     migration_needed: bool
-    """Whether a migration is due and none is at work, or stopped by what a person must mend."""
+    """Whether a migration is due and none is at work, or stopped by what a person must fix."""
     established: bool
     terminating: bool
     creation_timestamp: Time | None = None
@@ -124,7 +124,7 @@ def _latest(definition: DefinitionFacts, migrations: Iterable[StorageMigration])
         each
         for each in migrations
         if each.spec.mode == "Execute"
-        # One of a CRD that was deleted tells nothing about a CRD created anew.
+        # One of a CRD that was deleted tells nothing about a CRD created again.
         and (each.status.target is None or each.status.target.uid == definition.uid)
     ]
     return max(

@@ -4,7 +4,7 @@ One holds the CAs with their keys and is read by the operator alone; the other h
 and what its clients trust, and is mounted into its pods. Each write is bound to the resourceVersion that was
 read: of two operators at work at once, one is refused and looks again.
 
-If the second one is not labelled as ours, or cert-manager looks after it, it is never written.
+If the second one is not labelled as ours, or cert-manager manages it, it is never written.
 """
 
 import base64

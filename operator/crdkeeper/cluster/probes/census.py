@@ -64,7 +64,7 @@ class Walk(Generic[_C]):
     async def step(self, client: Client) -> bool:
         """Count one more page; whether that was the end, or `failure` says why it cannot go on now.
 
-        After a failure the next step tries the same page again. A list that has expired begins anew, at
+        After a failure the next step tries the same page again. A list that has expired starts over, at
         most three times.
         """
         version = self._definition.endpoint_version

@@ -34,7 +34,7 @@ async def list_policies(client: Client) -> list[DefinitionPolicy] | None:
 
 
 async def installed(client: Client, plural: str) -> bool:
-    """Whether the API server serves a kind of ours. Raises ApiError, 403 too."""
+    """Whether the API server serves one of our kinds. Raises ApiError, 403 too."""
     return await find(client, f"{_path(plural)}?limit=1") is not None
 
 

@@ -89,7 +89,7 @@ class Endpoint:
         )
 
     async def rewrite(self, client: Client, ref: ObjectRef, *, dry_run: bool = False) -> Answer:
-        """The merge patch that changes nothing but makes the server encode the object anew.
+        """The merge patch that changes nothing but makes the server encode the object again.
 
         Raises Unreachable; also if a success is not about the object.
         """

@@ -247,7 +247,7 @@ class Client:
         """Send and return the JSON body.
 
         429 and 5xx are tried again a few times (reads also when there was no answer), 401 once with
-        credentials read anew. Raises ApiError or Unreachable.
+        credentials read again. Raises ApiError or Unreachable.
         """
         content = None if body is None else orjson.dumps(body)
         for attempt in range(_READ_ATTEMPTS):

@@ -1,7 +1,7 @@
 """Assesses CRDs in a thread, one at a time, each revision once.
 
 A check takes from a millisecond to a second, and the decoded CRD twenty times the memory of its JSON. So the
-watch keeps neither: the CRD is read anew when its turn comes, and only the result is kept.
+watch keeps neither: the CRD is read again when its turn comes, and only the result is kept.
 """
 
 import asyncio

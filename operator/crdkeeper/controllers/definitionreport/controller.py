@@ -223,7 +223,7 @@ class DefinitionReports:
             except ApiError as error:
                 if error.code not in (404, 409):
                     raise
-                # Deleted, and perhaps made anew: begin again.
+                # Deleted, and perhaps made again: begin again.
                 self._state.reports.pop(name, None)
                 self._queue.add_within(name, _GATHERING_SECONDS)
                 return

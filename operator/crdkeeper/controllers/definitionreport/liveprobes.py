@@ -114,7 +114,7 @@ def _census_seconds(found: Census) -> float:
 
 
 class _Censuses:
-    """The walks that are under way. A restart of the operator begins them anew: nothing depends on it."""
+    """The walks that are under way. A restart of the operator begins them again: nothing depends on it."""
 
     def __init__(self, client: Client, pacer: Pacer) -> None:
         self._client = client
@@ -133,7 +133,7 @@ class _Censuses:
             walk = CensusWalk(definition, suspects)
             self._walks[definition.name] = about, walk
             if len(self._walks) > _MOST_WALKS:
-                # Of a CRD that is gone, or it begins anew.
+                # Of a CRD that is gone, or it starts over.
                 self._walks.pop(next(iter(self._walks)))
         for _ in range(_PAGES):
             await self._pacer.turn()

@@ -1,6 +1,6 @@
 """The slow lane of the diagnosis: what must be asked for, a few CRDs at a time, and kept for a while.
 
-Reports never wait for it. A probe's answer has the CRD judged anew.
+Reports never wait for it. A probe's answer has the CRD judged again.
 """
 
 import asyncio

@@ -81,7 +81,7 @@ class StorageMigrations:
         if running is not None:
             running[0].update(seen)
             return
-        # The watch may lag behind what a run of ours wrote: begin from what is stored.
+        # The watch may lag behind what one of our runs wrote: begin from what is stored.
         migration = await get_migration(self._client, name)
         if migration is None:
             return

@@ -83,7 +83,7 @@ class ServingCertificate:
         self._times = times
         self._woken = asyncio.Event()
         self._trusted_since: float | None = None
-        """By the monotonic clock. A new process counts anew: what came in between, nobody saw."""
+        """By the monotonic clock. A new process counts again: what came in between, nobody saw."""
         self._bundle: tuple[x509.Certificate, ...] = ()
         self._arrived: tuple[str, datetime] | None = None
         """The certificate seen last, and since when it has been there."""
@@ -223,7 +223,7 @@ class ServingCertificate:
 
 
 def foreign_problem(seen: OnRecord, names: Sequence[str], now: datetime, namespace: str) -> str:
-    """What is wrong with a Secret that somebody else looks after; empty if nothing is."""
+    """What is wrong with a Secret that another tool manages; empty if nothing is."""
     secret, serving = f"The Secret {namespace}/{TLS_SECRET}, which another tool manages,", seen.serving
     if not seen.bundle:
         return (

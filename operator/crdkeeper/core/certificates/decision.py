@@ -81,7 +81,7 @@ def _bundle(facts: Facts, ours: Sequence[Authority], now: datetime, times: Times
     issuer = serving.issuer if serving is not None else ""
     newest = ours[0].id
     if not facts.bundle:
-        # Lost: replicas may serve what any of ours has signed.
+        # Lost: replicas may serve what any of our CAs has signed.
         return tuple(each.id for each in ours)
     wanted = {each.id for each in facts.bundle if now < each.not_after}
     if serving is not None and _works(facts, now) and now - serving.since >= times.spread:
@@ -100,7 +100,7 @@ def _signer(facts: Facts, ours: Sequence[Authority], now: datetime, *, settled: 
         issuer = facts.serving.issuer
         return next((each.id for each in ours if each.id == issuer), "")
     held = {each.id for each in facts.bundle or ours}
-    # The oldest one was in the bundle before any other of ours.
+    # The oldest one was in the bundle before any other of our own.
     return next((each.id for each in reversed(ours) if each.id in held), ours[0].id)
 
 

@@ -22,7 +22,7 @@ class Tree:
         self.own(steps).skipped.add(steps[-1])
 
     def own(self, steps: Steps) -> "Tree":
-        """Make the objects around this field anew instead of sharing them: a rule writes into them."""
+        """Make the objects around this field again instead of sharing them: a rule writes into them."""
         tree = self
         for step in steps[:-1]:
             tree = tree.inner.setdefault(step, Tree())

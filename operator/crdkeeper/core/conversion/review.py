@@ -65,7 +65,7 @@ def answer(review: Any, conversion: Conversion) -> Answer:
         except RecursionError:
             error = f"{_name(each)}: is nested too deep"
         except Exception as failure:
-            # A flaw of ours: the API server shall hear of the object all the same.
+            # Our own flaw: the API server shall hear of the object all the same.
             error = (
                 f"{_name(each)}: the conversion failed ({type(failure).__name__}), a defect; please report it"
             )

@@ -1,7 +1,7 @@
 """What the linter finds in a CRD, kept small.
 
 A cluster has thousands of CRDs, and some have hundreds of findings. The operator keeps them to write a report
-anew when a condition changes. They repeat themselves, so they are kept compressed: 2 KB instead of 20.
+again when a condition changes. They repeat themselves, so they are kept compressed: 2 KB instead of 20.
 """
 
 import zlib

@@ -27,7 +27,7 @@ class Trouble(Enum):
     BUSY = "Busy"
     """429, 503 or 504 of the API server's own: it says nothing about the resource. To be tried again."""
     EXPIRED = "Expired"
-    """410 that no new list could mend."""
+    """410 that no new list could fix."""
     FAILED = "Failed"
     """Any other error, in the server's words."""
     SILENT = "Silent"

@@ -36,7 +36,7 @@ class Told:
     generation: int
     """Of the CRD that it was said of."""
     message: str = ""
-    """Of conditions that take long to judge; of the others it is made anew in no time."""
+    """Of conditions that take long to judge; of the others it is made again in no time."""
 
 
 @dataclass(frozen=True, slots=True)

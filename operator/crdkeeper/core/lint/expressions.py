@@ -18,7 +18,7 @@ def check_rules(place: Place, found: Findings) -> None:
             place.report(found, registry.RULE_MESSAGE, "has a rule without a message", VALIDATIONS, i)
         text = _BLANK.sub("", rule.get("rule") or "")
         if text in _IMMUTABLE and not rule.get("optionalOldSelf") and _can_be_removed(place):
-            message = "is immutable, but may be removed and set anew"
+            message = "is immutable, but may be removed and set again"
             place.report(found, registry.IMMUTABLE_BYPASS, message, VALIDATIONS, i)
 
 

@@ -66,7 +66,7 @@ class Found:
     final: bool = False
     """Whether it is for the API server to decide, so that nobody can ignore it."""
     behind: bool = False
-    """Whether the API server says it only once other errors of the CRD are mended."""
+    """Whether the API server says it only once other errors of the CRD are fixed."""
     ignored: str = ""
     """The reason why the author has it ignored, by the annotation; empty if it counts."""
 

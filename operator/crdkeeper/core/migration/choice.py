@@ -96,7 +96,7 @@ def _can_go_on(migration: StorageMigration, definition: DefinitionFacts | None) 
     succeeded = find_condition(status.conditions, "Succeeded")
     if status.target is None or (succeeded is not None and succeeded.status == "True"):
         return False
-    # What a CRD that was deleted left behind is no concern of one created anew.
+    # What a CRD that was deleted left behind is no concern of one created again.
     return status.target.uid == (definition.uid if definition is not None else None)
 
 

@@ -1,4 +1,4 @@
-"""A migration that a person asks for by a command: its spec at the start, and when it is gone on with.
+"""A migration that a person asks for by a command: its spec at the start, and when it is resumed.
 
 The options of a command hold for its own run. The object's spec keeps what its first run was asked for: an
 account that may run a migration need not be able to change one.
@@ -50,10 +50,10 @@ class Request:
         return StorageMigration.model_validate({"metadata": ObjectMeta(name=name), "spec": self.spec()})
 
     def resumed(self, migration: StorageMigration) -> StorageMigration:
-        """One that was interrupted or has failed, ready to be gone on with.
+        """One that was interrupted or has failed, ready to be resumed.
 
         What was refused is tried at once, and in as many rounds again if they were used up: whoever runs
-        the command again has mended something, or hopes so.
+        the command again has fixed something, or hopes so.
         """
         spec, status = self.applied_to(migration.spec), migration.status.model_copy(deep=True)
         status.quarantine.next_retry_time = None

@@ -99,7 +99,7 @@ def stale_leases(seen: Observation, now: datetime, above: int = 0) -> Sequence[A
 
 @dataclass(slots=True)
 class RollCall:
-    """Sees each API server alive twice after a change of the CRD; begins anew with the next change.
+    """Sees each API server alive twice after a change of the CRD; starts over with the next change.
 
     Once is not enough: a server may renew its Lease right after the change and freeze before it has seen it.
     Renewals are seconds apart, which is plenty for a server that is awake to catch up.

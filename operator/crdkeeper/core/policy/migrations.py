@@ -69,7 +69,7 @@ def wanted_migration(
 def migration_name(definition: DefinitionFacts, *, plan: bool) -> str:
     """Unique for a CRD object, its generation and the mode; at most 253 characters."""
     suffix = f"-{definition.storage_version}-g{definition.generation}{'-plan' if plan else ''}"
-    # A CRD that was deleted and created anew has the same name and generations, but is another one.
+    # A CRD that was deleted and created again has the same name and generations, but is another one.
     suffix = f"{suffix}-{sha256(definition.uid.encode()).hexdigest()[:5]}"
     return definition.name[: _NAME_LIMIT - len(suffix)].rstrip("-.") + suffix
 

@@ -15,7 +15,7 @@ class Kind(Enum):
     CHANGED = ("Changed", "a field is read with another value")
     CONVERTED_DIFFERENTLY = ("ConvertedDifferently", "a field is converted differently than before")
     WRITE_REFUSED = ("WriteRefused", "every write is refused, even if it changes nothing")
-    REFUSED = ("Refused", "refused if it is created anew, or if the field changes")
+    REFUSED = ("Refused", "refused if it is created again, or if the field changes")
     STATUS_REFUSED = ("StatusRefused", "a status is refused if the field changes")
     INDETERMINATE = ("Indeterminate", "not predicted, or not wholly")
     DEFAULTED = ("Defaulted", "a field gets a default")

@@ -31,7 +31,7 @@ class Prediction:
     writes: dict[str, Admitted] = field(default_factory=dict)
     """What an update answers that sends the object as it was read, by version."""
     creation: Admitted | None = None
-    """What is said of the object, status included, if it is sent anew to a CRD without subresources."""
+    """What is said of the object, status included, if it is sent again to a CRD without subresources."""
     recreation: Admitted | None = None
     """What a creation of the object answers; it takes no status where that is a subresource."""
     effects: list[Effect] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Judge:
         self.new = new
 
     def creation_version(self, obj: Json) -> str | None:
-        """Where the object would be created anew: at its own version, as long as that is served."""
+        """Where the object would be created again: at its own version, as long as that is served."""
         version = version_of(obj)
         return version if version in self.new.served else self.new.endpoint
 
@@ -164,7 +164,7 @@ class Judge:
         ]
 
     def to_send(self, obj: Json) -> Json | None:
-        """The object as it would be created anew, at the version where it would be; None if that is unknown.
+        """The object as it would be created again, at the version where it would be; None if that is unknown.
 
         Raises Unconvertible.
         """

@@ -55,7 +55,7 @@ Save = Callable[[StorageMigration], Awaitable[bool]]
 Announce = Callable[[StorageMigration, Sequence[Announcement]], Awaitable[None]]
 """Tells people of changed conditions."""
 Patience = Callable[[protocol.Hold], bool]
-"""Whether to wait for what holds the work up; False ends the run there, to be gone on with later."""
+"""Whether to wait for what holds the work up; False ends the run there, to be resumed later."""
 
 
 class _Abandoned(Exception):
@@ -378,5 +378,5 @@ class MigrationRun:
         except ApiError as error:
             if error.code not in (404, 409):
                 raise
-            return  # the CRD changed since it was read: look again and decide anew
+            return  # the CRD changed since it was read: look again and decide again
         self._happened(Trimmed(definition.outdated_versions, definition.storage_version))

@@ -24,7 +24,7 @@ def test_a_report_is_read() -> None:
 
 
 def test_a_status_that_is_not_understood_counts_for_nothing() -> None:
-    """So that it is written anew, instead of stopping the operator."""
+    """So that it is written again, instead of stopping the operator."""
     report = parse_report(finding("OfAnotherVersion"))
     assert report.status.storage_version == ""
     assert (report.metadata.name, report.metadata.resource_version) == ("widgets.example.com", "7")

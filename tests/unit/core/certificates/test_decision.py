@@ -83,7 +83,7 @@ def test_what_is_lost_is_made_anew_by_whom_clients_trust(facts: Facts, action: A
 
 
 def test_a_change_of_the_authority_step_by_step() -> None:
-    """1. both in the bundle; 2. signed anew when that is settled; 3. the old one goes when that is served."""
+    """1. both in the bundle; 2. signed again once settled; 3. the old one goes when that is served."""
     both = (NEW, OLD)
     assert step(Facts(both, (OLD,), serving("old"))) == Write(("new", "old"))
     waiting = Facts(both, both, serving("old"))

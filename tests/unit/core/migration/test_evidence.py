@@ -93,7 +93,7 @@ ANSWERS: dict[str, tuple[tuple[int, dict[str, Any]], Outcome]] = {
         ),
         Outcome.CONFLICT,
     ),
-    "created anew": (
+    "created again": (
         status(
             409,
             "Conflict",

@@ -91,7 +91,7 @@ def test_first_the_target_is_pinned() -> None:
         ({"generation": 3, "storage": "v1"}, "storage version v2 to v1"),
         ({"uid": "u2", "generation": 2}, "was re-created"),
     ],
-    ids=["something changed", "rolled back", "created anew"],
+    ids=["something changed", "rolled back", "created again"],
 )
 @pytest.mark.parametrize("now", [status(), swept("Rewrite", done=False), swept("Verify")])
 def test_whatever_changes_in_mid_run_is_pinned_anew(
@@ -120,7 +120,7 @@ def test_nothing_to_do() -> None:
         ({}, {"verify": "Full"}),
         ({}, {"mode": "Plan"}),
     ],
-    ids=["begun", "began anew", "all is to be written", "a plan"],
+    ids=["begun", "began again", "all is to be written", "a plan"],
 )
 def test_a_single_stored_version_is_not_always_enough(fields: dict[str, Any], wanted: dict[str, Any]) -> None:
     now = status(target=target(stored_versions=["v2"]), **fields)

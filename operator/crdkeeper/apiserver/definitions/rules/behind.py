@@ -1,8 +1,8 @@
-"""What the API server says of a schema only once what it says first is mended.
+"""What the API server says of a schema only once what it says first is fixed.
 
 It stops at barriers: keywords that it does not support hide whether the schema is structural, that hides
 defaults, and these hide expressions; an error of a node hides the rules of all nodes around it. Here the work
-goes on behind each, and keeps what no mending of the errors before can change.
+goes on behind each, and keeps what no fix of the earlier errors can change.
 """
 
 from collections.abc import Sequence

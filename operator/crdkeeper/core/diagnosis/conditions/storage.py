@@ -89,7 +89,7 @@ def judge(definition: DefinitionFacts, migrations: Sequence[StorageMigration]) -
 
 
 def _at_work(migrations: Sequence[StorageMigration]) -> StorageMigration | None:
-    """The migration that is to mend it: the youngest that is not over, else the youngest that failed."""
+    """The migration that is to fix it: the youngest that is not over, else the youngest that failed."""
     executing = [each for each in migrations if each.spec.mode == "Execute"]
     unfinished = [each for each in executing if each.status.completion_time is None]
     failed = [each for each in executing if _failed(each)]
