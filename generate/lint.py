@@ -80,8 +80,8 @@ The severity of the API server's errors cannot be changed. An invalid configurat
 the line.
 
 Where the API server stops at an error (a missing type hides defaults, and these hide rules), the check goes
-on. What it says only once the other errors are mended is an error that says so (`"behind": true` in JSON).
-What the mending may change is not said.
+on. What it says only once the other errors are fixed is reported and marked (`"behind": true` in JSON).
+What fixing them may change is not reported.
 
 ## Ignoring a finding
 

@@ -380,7 +380,7 @@ def _invalid(problems: Sequence[RuleProblem]) -> Step:
 
 
 def _pause(step: Step, found: ConversionVerification) -> float:
-    """Seconds until rules that failed are tried again: nobody tells of objects that are mended."""
+    """Seconds until rules that failed are tried again: nothing reports when objects are fixed."""
     match step.reason:
         case "Verifying":
             return _SOON

@@ -19,7 +19,7 @@ class Flaw(Enum):
 
     PATH_NOT_DECLARED = "a scale path leads to nothing"
     PATH_WRONG_TYPE = "a scale path leads to a field of another type"
-    CONDITIONS_MALFORMED = "status.conditions is no list of conditions"
+    CONDITIONS_MALFORMED = "status.conditions is not a list of conditions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def _check_column(column: _Column, root: Place, found: Findings) -> None:
         message = f"{column.path} leads to nothing in the schema"
         column.report(found, registry.COLUMN_TARGET, message, "jsonPath")
     elif target.lead is Lead.BROKEN:
-        message = f"{column.path} is no JSONPath"
+        message = f"{column.path} is not a JSONPath"
         column.report(found, registry.COLUMN_SYNTAX, message, "jsonPath")
     elif target.lead is Lead.FIELD:
         _check_target(column, target, found)
