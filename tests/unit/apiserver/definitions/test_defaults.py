@@ -254,3 +254,15 @@ def test_unknown_fields_may_stay_where_the_old_schema_had_some() -> None:
     assert report == Report()
     assert has_unpruned_defaults(decoded)
     assert not has_unpruned_defaults(SCHEMA.decode(EMBEDDED, root("s"), Report()))
+
+
+def test_the_work_for_the_patterns_of_all_defaults_is_bounded() -> None:
+    # Each match is small enough by itself; all together would take more than half a minute at the speed of hostile patterns.
+    slow = "|".join(f"(.*a.{{{i}}}b)" for i in range(1, 40))
+    fields = {
+        f"b{i}": {"type": "string", "pattern": f"({slow})$|{i}", "default": "a" * 900} for i in range(20)
+    }
+    report = checked({"type": "object", "properties": fields})
+    reasons = {each.reason for each in report.unchecked}
+    assert reasons == {"to match all patterns with the values may take too long"}
+    assert len(report.unchecked) < len(fields)
