@@ -257,7 +257,7 @@ def test_unknown_fields_may_stay_where_the_old_schema_had_some() -> None:
 
 
 def test_the_work_for_the_patterns_of_all_defaults_is_bounded() -> None:
-    # Each match is small enough by itself; at the speed of hostile patterns, all take more than half a minute.
+    # Each match is small enough by itself; all of them take half a minute where patterns are hostile.
     slow = "|".join(f"(.*a.{{{i}}}b)" for i in range(1, 40))
     fields = {
         f"b{i}": {"type": "string", "pattern": f"({slow})$|{i}", "default": "a" * 900} for i in range(20)
