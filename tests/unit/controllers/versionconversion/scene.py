@@ -39,6 +39,15 @@ V1 = {
     "replicas": 3,
     "containers": [{"name": "web", "image": "nginx", "memory": "1Gi"}],
 }
+CONVERTING = ("True", "Converting")
+SLASHED = {
+    **RULES,
+    "v1alpha1": [
+        RULES["v1alpha1"][0],
+        {"spoke": "spec.hostPort", "join": {**RULES["v1alpha1"][1]["join"], "template": "{host}/{port}"}},
+        *RULES["v1alpha1"][2:],
+    ],
+}
 
 
 def definition(*, storage: str = "v1", **spec: Any) -> dict[str, Any]:

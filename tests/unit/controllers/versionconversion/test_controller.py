@@ -1,23 +1,19 @@
 """What becomes of a VersionConversion on each event, of itself, its CRD, certificates, rights and errors."""
 
 import asyncio
-import base64
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.resources.versionconversions import BUNDLE_KEY, FINALIZER
 from crdkeeper.cluster.transport.client import ApiError
-from crdkeeper.controllers.versionconversion import serving
-from crdkeeper.operations import verification
 from tests.cluster.conversion.rules import RULES
 from tests.kstatus import status_of
 from tests.unit.controllers.versionconversion.scene import (
     BUNDLE,
     CONVERSION,
+    CONVERTING,
     CRD,
     GROUP,
+    SLASHED,
     Scene,
     definition,
     has_label,
@@ -25,14 +21,6 @@ from tests.unit.controllers.versionconversion.scene import (
 
 DROPPING = {**RULES, "v1alpha1": RULES["v1alpha1"][:1]}
 """Rules that leave fields out."""
-SLASHED = {
-    **RULES,
-    "v1alpha1": [
-        RULES["v1alpha1"][0],
-        {"spoke": "spec.hostPort", "join": {**RULES["v1alpha1"][1]["join"], "template": "{host}/{port}"}},
-        *RULES["v1alpha1"][2:],
-    ],
-}
 REFUSING = {
     **RULES,
     "v1beta1": [{**each, "refuse": True} if "cast" in each else each for each in RULES["v1beta1"]],
@@ -45,27 +33,12 @@ OTHER = {
         "clientConfig": {"service": {"namespace": "other", "name": "other", "path": "/convert"}},
     },
 }
-READY = ("True", "Converting")
-
-
-@pytest.fixture
-def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
-    made = Scene()
-
-    async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
-        return work(*arguments)
-
-    # Virtual time stands still while a thread works.
-    monkeypatch.setattr(asyncio, "to_thread", at_once)
-    monkeypatch.setattr(serving, "ask_webhook", made.ask)
-    monkeypatch.setattr(verification, "GENERATED", 3)
-    return made
 
 
 def test_rules_become_a_conversion_step_by_step(scene: Scene) -> None:
     async def story(scene: Scene) -> None:
         await asyncio.sleep(5.0)
-        assert scene.condition() == READY
+        assert scene.condition() == CONVERTING
         assert has_label(scene.api.objects[BUNDLE])
         assert scene.strategy == "Webhook"
         assert scene.status["verification"]["objects"] == 1
@@ -73,7 +46,7 @@ def test_rules_become_a_conversion_step_by_step(scene: Scene) -> None:
         assert scene.condition("InUse") == ("True", "Needed")
         assert status_of(scene.api.objects[CONVERSION]) == "Current"
         assert scene.api.events[-1] == "Converting"
-        assert scene.counted() == {READY: 1.0}
+        assert scene.counted() == {CONVERTING: 1.0}
 
     scene.play(story)
 
@@ -138,7 +111,7 @@ def test_bad_rules_leave_those_that_serve_and_good_ones_take_their_place(scene: 
         assert scene.strategy == "Webhook"
         scene.apply(SLASHED)
         await asyncio.sleep(5.0)
-        assert scene.condition() == READY
+        assert scene.condition() == CONVERTING
         assert scene.status["servedGeneration"] == 3
         assert scene.api.objects[BUNDLE]["binaryData"] != before
 
@@ -169,7 +142,7 @@ def test_without_an_opt_in_no_object_is_read_until_there_is_one(scene: Scene) ->
         assert BUNDLE not in scene.api.objects
         scene.api.permitted = True
         await asyncio.sleep(10.0)
-        assert scene.condition() == READY
+        assert scene.condition() == CONVERTING
 
     scene.play(story)
 
@@ -187,7 +160,7 @@ def test_objects_that_do_not_survive_are_named_and_looked_at_again(scene: Scene)
         # Nobody tells of a change of an object: it is the clock that has it looked at again.
         scene.api.crontabs[0]["spec"] = {"port": "80"}
         await asyncio.sleep(40.0)
-        assert scene.condition() == READY
+        assert scene.condition() == CONVERTING
 
     scene.play(story)
 
@@ -244,7 +217,7 @@ def test_missing_rights_to_read_are_looked_for_again_soon(scene: Scene) -> None:
         assert scene.condition("Verified") == ("False", "NotPermitted")
         scene.api.answers = lambda *_: None
         await asyncio.sleep(7.0)
-        assert scene.condition() == READY
+        assert scene.condition() == CONVERTING
 
     scene.play(story)
 
@@ -263,7 +236,7 @@ def test_new_rules_end_the_trial_of_the_old_ones(scene: Scene) -> None:
         assert scene.condition("Verified") == ("Unknown", "Verifying")
         scene.apply(SLASHED)
         await asyncio.sleep(5.0)
-        assert scene.condition() == READY
+        assert scene.condition() == CONVERTING
         assert scene.status["servedGeneration"] == 2
 
     scene.play(story)
@@ -279,7 +252,7 @@ def test_a_certificate_is_waited_for_and_a_new_one_reaches_the_crd(scene: Scene)
         scene.certificate = ("-----BEGIN CERTIFICATE-----", "")
         scene.controller.renew()
         await asyncio.sleep(0.5)  # sooner than by the clock
-        assert scene.condition() == READY
+        assert scene.condition() == CONVERTING
         scene.see_definition()
         assert scene.controller.trusted("-----BEGIN CERTIFICATE-----")
         assert not scene.controller.trusted("another")
@@ -298,7 +271,7 @@ def test_the_crd_is_changed_once_the_webhook_answers_by_these_rules(scene: Scene
         assert scene.strategy == "None"
         scene.behind, scene.silence = False, ""
         await asyncio.sleep(5.0)
-        assert scene.condition() == READY
+        assert scene.condition() == CONVERTING
 
     scene.play(story)
 
@@ -313,7 +286,7 @@ def test_another_webhook_is_replaced_on_request_only(scene: Scene) -> None:
         assert scene.condition("InUse") == ("False", "NotConfigured")
         scene.apply(replaceWebhook=True)
         await asyncio.sleep(5.0)
-        assert scene.condition() == READY
+        assert scene.condition() == CONVERTING
 
     scene.play(story)
 
@@ -327,7 +300,7 @@ def test_what_others_take_away_is_put_back(scene: Scene) -> None:
         scene.api.touch(crd)
         scene.see_definition()
         await asyncio.sleep(5.0)
-        assert (scene.condition(), scene.strategy) == (READY, "Webhook")
+        assert (scene.condition(), scene.strategy) == (CONVERTING, "Webhook")
         assert BUNDLE in scene.api.objects
 
     scene.play(story)
@@ -347,154 +320,6 @@ def test_what_the_api_server_cannot_do_just_now_is_tried_again(scene: Scene, cod
 
     async def story(scene: Scene) -> None:
         await asyncio.sleep(30.0)
-        assert (scene.condition(), failures) == (READY, 0)
-
-    scene.play(story)
-
-
-def test_a_crd_that_comes_later_goes_and_comes_again(scene: Scene) -> None:
-    del scene.api.objects[CRD]
-
-    async def story(scene: Scene) -> None:
-        for _ in range(2):
-            await asyncio.sleep(5.0)
-            assert scene.condition() == ("False", "DefinitionNotFound")
-            assert scene.condition("InUse") == ("False", "NoDefinition")
-            assert status_of(scene.api.objects[CONVERSION]) == "InProgress"
-            scene.api.objects[CRD] = definition()
-            scene.see_definition()
-            await asyncio.sleep(5.0)
-            assert scene.condition() == READY
-            scene.delete(CRD)
-
-    scene.play(story)
-
-
-# Deletion of the VersionConversion
-
-
-def test_its_rules_serve_on_for_as_long_as_they_are_needed(scene: Scene) -> None:
-    async def story(scene: Scene) -> None:
-        await asyncio.sleep(5.0)
-        scene.see()
-        scene.delete(CONVERSION)
-        await asyncio.sleep(100.0)
-        assert scene.strategy == "Webhook"
-        assert BUNDLE in scene.api.objects
-        assert scene.api.events.count("DeletedInUse") == 1
-        assert scene.counted() == {("False", "DeletedInUse"): 1.0}
-        scene.api.crontabs = []
-        await asyncio.sleep(60.0)
-        assert scene.strategy == "None"
-        assert BUNDLE not in scene.api.objects
-        assert scene.counted() == {}
-
-    scene.play(story)
-
-
-def test_the_webhook_keeps_the_rules_until_api_servers_know_that_they_are_not_needed(scene: Scene) -> None:
-    async def story(scene: Scene) -> None:
-        await asyncio.sleep(5.0)
-        scene.api.crontabs = []
-        scene.delete(CONVERSION)
-        await asyncio.sleep(5.0)
-        assert scene.strategy == "None"
-        assert BUNDLE in scene.api.objects
-        await asyncio.sleep(20.0)
-        assert BUNDLE not in scene.api.objects
-
-    scene.play(story)
-
-
-def test_a_new_one_takes_over_what_the_old_one_has_left(scene: Scene) -> None:
-    async def story(scene: Scene) -> None:
-        await asyncio.sleep(5.0)
-        scene.see()
-        scene.delete(CONVERSION)
-        await asyncio.sleep(5.0)
-        assert scene.counted() == {("False", "DeletedInUse"): 1.0}
-        scene.apply(SLASHED)
-        await asyncio.sleep(5.0)
-        assert scene.condition() == READY
-        assert scene.counted() == {READY: 1.0}
-        scene.delete(CONVERSION)
-        await asyncio.sleep(5.0)
-        assert scene.api.events.count("DeletedInUse") == 2
-        scene.apply(SLASHED)
-        scene.api.crontabs = []
-        await asyncio.sleep(120.0)
-        assert BUNDLE in scene.api.objects
-
-    scene.play(story)
-
-
-@pytest.mark.parametrize("first", [CRD, CONVERSION])
-def test_both_are_deleted(scene: Scene, first: str) -> None:
-    async def story(scene: Scene) -> None:
-        await asyncio.sleep(5.0)
-        scene.see()
-        scene.delete(first)
-        await asyncio.sleep(5.0)
-        scene.delete(*{CRD, CONVERSION} - {first})
-        await asyncio.sleep(60.0)
-        assert not {CRD, CONVERSION, BUNDLE} & scene.api.objects.keys()
-        assert scene.counted() == {}
-
-    scene.play(story)
-
-
-def test_others_rules_at_our_webhook_are_not_touched(scene: Scene) -> None:
-    """Somebody points a CRD here without a VersionConversion."""
-
-    async def story(scene: Scene) -> None:
-        await asyncio.sleep(5.0)
-        crd = scene.api.objects[CRD]
-        crd["metadata"]["managedFields"] = []
-        scene.api.crontabs = []
-        scene.see()
-        scene.delete(CONVERSION)
-        await asyncio.sleep(120.0)
-        assert scene.strategy == "Webhook"
-        assert BUNDLE in scene.api.objects
-
-    scene.play(story)
-
-
-def test_the_finalizer_of_a_former_release_comes_off_and_the_bundle_stays(scene: Scene) -> None:
-    async def story(scene: Scene) -> None:
-        await asyncio.sleep(5.0)
-        metadata = scene.api.objects[CONVERSION]["metadata"]
-        metadata |= {"finalizers": [FINALIZER], "deletionTimestamp": "2026-01-02T03:04:05Z"}
-        scene.api.objects[BUNDLE]["metadata"]["ownerReferences"] = [{"uid": "u2"}]
-        before = scene.status
-        scene.see()
-        await asyncio.sleep(5.0)
-        assert "finalizers" not in metadata
-        assert scene.api.objects[BUNDLE]["metadata"]["ownerReferences"] is None
-        assert scene.api.objects[BUNDLE]["binaryData"][BUNDLE_KEY]
-        assert scene.status == before
-
-    scene.play(story)
-
-
-@pytest.mark.parametrize("code", [403, 409, 422])
-def test_a_crd_that_cannot_be_released_is_tried_again(scene: Scene, code: int) -> None:
-    def answers(method: str, path: str) -> None:
-        if (method, path) == ("PATCH", CRD):
-            raise ApiError(code, {"message": "no"})
-
-    async def story(scene: Scene) -> None:
-        await asyncio.sleep(5.0)
-        scene.api.crontabs, scene.api.answers = [], answers
-        scene.delete(CONVERSION)
-        await asyncio.sleep(100.0)
-        assert scene.strategy == "Webhook"
-        assert base64.b64decode(scene.api.objects[BUNDLE]["binaryData"][BUNDLE_KEY])
-        # A conflict is nobody's fault, and gone the next time.
-        assert scene.api.events.count("DeletedInUse") == (code != 409)
-        scene.api.answers = lambda *_: None
-        await asyncio.sleep(100.0)
-        assert scene.strategy == "None"
-        assert BUNDLE not in scene.api.objects
+        assert (scene.condition(), failures) == (CONVERTING, 0)
 
     scene.play(story)
