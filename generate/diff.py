@@ -1,7 +1,7 @@
 """The page about `crdkeeper diff`, made from the kinds of changes: `python -m generate.diff`."""
 
 from crdkeeper.cli.output.printing import print_page
-from crdkeeper.core.compatibility.change import Effects, Kind
+from crdkeeper.core.compatibility.change import ChangeKind, Effects
 from crdkeeper.core.compatibility.compare import all_kinds
 
 _BEGINNING = """\
@@ -93,7 +93,7 @@ def page() -> str:
     return _BEGINNING + "".join(map(_section, all_kinds()))
 
 
-def _section(kind: Kind) -> str:
+def _section(kind: ChangeKind) -> str:
     hurt = _listed(kind.effects)
     if kind.in_status is not None and kind.in_status != kind.effects:
         hurt += f"; below `.status`: {_listed(kind.in_status)}"

@@ -16,7 +16,7 @@ from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.api.texts import described
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.controllers.registry import CONTROLLERS, Watch
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.diagnosis.facts import seen_definition
 
 _log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def operator_settings() -> kopf.OperatorSettings:
 def register(
     registry: kopf.OperatorRegistry,
     connection: Connection,
-    state: State,
+    state: ClusterState,
     *,
     on_exit: Callable[[], Awaitable[None]],
 ) -> None:
@@ -71,7 +71,7 @@ def register(
             _watch(registry, each.kind.plural, each.watch, state)
 
 
-def _watch(registry: kopf.OperatorRegistry, plural: str, watch: Watch, state: State) -> None:
+def _watch(registry: kopf.OperatorRegistry, plural: str, watch: Watch, state: ClusterState) -> None:
     @kopf.on.event(GROUP, VERSION, plural, registry=registry, id=plural)
     async def seen(event: kopf.RawEvent, name: str, **_: Any) -> None:
         _seen(event, name, watch.keep, partial(watch.saw, state))

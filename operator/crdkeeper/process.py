@@ -16,9 +16,9 @@ from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.cluster.transport.lease import Lease, LeaseLost
 from crdkeeper.controllers.context import Context
-from crdkeeper.controllers.metrics import Metrics
+from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.registry import CONTROLLERS
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.handlers import operator_settings, register
 from crdkeeper.listening import listening
@@ -34,7 +34,7 @@ _SHUTDOWN_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class OperatorOptions:
     """How to run: where the Lease is and who we are, where to serve HTTP, how many migrations at once.
 
     The Lease's times are client-go's, in seconds: duration above renew deadline above retry period.
@@ -92,9 +92,9 @@ class Health:
         self.broken = what
 
 
-async def run_operator(options: Options) -> int:
+async def run_operator(options: OperatorOptions) -> int:
     """Run until a signal (0) or the loss of leadership (1: the pod restarts, as a standby)."""
-    metrics = Metrics()
+    metrics = OperatorMetrics()
     metrics.leader.set(0)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -120,7 +120,12 @@ async def run_operator(options: Options) -> int:
 
 
 async def _lead(
-    client: Client, lease: Lease, options: Options, health: Health, metrics: Metrics, stop: asyncio.Event
+    client: Client,
+    lease: Lease,
+    options: OperatorOptions,
+    health: Health,
+    metrics: OperatorMetrics,
+    stop: asyncio.Event,
 ) -> int:
     stopping = asyncio.create_task(stop.wait())
     acquiring = asyncio.create_task(lease.acquire())
@@ -164,12 +169,12 @@ async def _lead(
 
 
 async def _work(
-    client: Client, options: Options, health: Health, metrics: Metrics, stop: asyncio.Event
+    client: Client, options: OperatorOptions, health: Health, metrics: OperatorMetrics, stop: asyncio.Event
 ) -> None:
     if not await _kinds_installed(client, stop):
         return
     health.waiting_for = "the watches to start"
-    state = State()
+    state = ClusterState()
     context = Context(
         client,
         state,
@@ -243,7 +248,7 @@ async def _announce_ready(ready: asyncio.Event, health: Health) -> None:
     health.waiting_for = ""
 
 
-async def _serve(options: Options, health: Health, metrics: Metrics) -> web.AppRunner:
+async def _serve(options: OperatorOptions, health: Health, metrics: OperatorMetrics) -> web.AppRunner:
     async def healthz(_: web.Request) -> web.Response:
         return _answer(*health.alive())
 

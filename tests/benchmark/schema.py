@@ -16,7 +16,7 @@ import celpy
 import jsonschema
 from celpy.adapter import json_to_cel
 
-from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.objectrules import RuleWalk
 from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.apiserver.objects.validate import Validator
@@ -93,7 +93,7 @@ def validations() -> list[Contestant]:
 
 def evaluations() -> list[Contestant]:
     """Evaluation of rules for one object, with self made of its JSON each time."""
-    rules = RuleWalk(Node(_decoded(_schema(*RULES))))
+    rules = RuleWalk(ObjectNode(_decoded(_schema(*RULES))))
     assert rules.check(OBJECT, None, None) == ([], [])
     environment = celpy.Environment()
     programs = [environment.program(environment.compile(each)) for each in RULES]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crdkeeper.apiserver.definitions.create import check_creation
-from crdkeeper.core.compatibility.change import Change, Severity
+from crdkeeper.core.compatibility.change import Change, Impact
 from crdkeeper.core.compatibility.compare import NotComparable, compare
 from tests.cluster.definitions.lint.variants import BASES, Crd, variants
 from tests.cluster.definitions.upgrading.upgrades import definition, upgrades
@@ -116,7 +116,7 @@ def test_the_counts_are_those_of_the_changes(old: Crd, data: st.DataObject) -> N
     except NotComparable:
         return
     assert comparison.complete
-    for severity in Severity:
+    for severity in Impact:
         found = sum(each.severity is severity for each in comparison.changes)
         assert comparison.counts.get(severity, 0) == found
-    assert comparison.severity is (comparison.changes[0].severity if comparison.changes else Severity.SAFE)
+    assert comparison.severity is (comparison.changes[0].severity if comparison.changes else Impact.SAFE)

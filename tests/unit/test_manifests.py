@@ -10,8 +10,8 @@ import yaml
 
 from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import GROUP, Kind
-from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.webhook.metrics import Metrics as WebhookMetrics
+from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.webhook.metrics import WebhookMetrics as WebhookMetrics
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
@@ -84,7 +84,7 @@ def test_an_alert_says_what_to_do(alert: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert["alert"])
 def test_an_alert_looks_at_metrics_that_exist(alert: dict[str, Any]) -> None:
-    registries = Metrics().registry, WebhookMetrics().registry
+    registries = OperatorMetrics().registry, WebhookMetrics().registry
     exposed = {family.name for each in registries for family in each.collect()}
     assert set(re.findall(r"crdkeeper_\w+", alert["expr"])) <= exposed
 

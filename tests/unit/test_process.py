@@ -49,7 +49,7 @@ async def test_a_task_that_ends_ends_the_process(
 
     monkeypatch.setattr(process.Health, "broke", noted)
     async with serving(json(LEASE)) as server:
-        options = process.Options(
+        options = process.OperatorOptions(
             Connection(kubeconfig(tmp_path, server.url)),
             namespace="crdkeeper-system",
             identity="me",

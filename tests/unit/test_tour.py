@@ -14,7 +14,7 @@ _DEEPEST = 4
 
 QUESTIONS = [
     ("Where is the wait before a migration decided?", "core/migration", "settle.py", "settling"),
-    ("What does the answer to a patch prove?", "core/migration", "evidence.py", "judge"),
+    ("What does the answer to a patch prove?", "core/migration", "evidence.py", "outcome_of"),
     ("Who rewrites the objects?", "operations/migration", "sweep.py", "Sweep"),
     ("How does `crdkeeper migrate` run without the operator?", "operations/migration", "standalone.py", ""),
     ("Who writes Events?", "cluster/resources", "events.py", "send_event"),

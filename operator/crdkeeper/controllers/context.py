@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from crdkeeper.cluster.transport.client import Client
-from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.conversion.target import WebhookAddress
 
 
@@ -13,8 +13,8 @@ class Context:
     """The cluster, what is known of it, and how this operator is to work."""
 
     client: Client
-    state: State
-    metrics: Metrics
+    state: ClusterState
+    metrics: OperatorMetrics
     identity: str
     """Of this process, for Events."""
     namespace: str

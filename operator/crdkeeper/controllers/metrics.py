@@ -17,7 +17,7 @@ _COUNTED = (Outcome.REWRITTEN, Outcome.CURRENT, Outcome.GONE, Outcome.REFUSED)
 _BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
 
 
-class Metrics:
+class OperatorMetrics:
     """All metrics of one process, in a registry of their own."""
 
     content_type = CONTENT_TYPE_LATEST

@@ -12,7 +12,7 @@ from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.definitionpolicy.controller import begin_policies
 from crdkeeper.controllers.definitionreport.controller import begin_reports
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.storagemigration.controller import begin_migrations
 from crdkeeper.controllers.versionconversion.beginning import run_conversions
 
@@ -23,7 +23,7 @@ class Watch:
 
     keep: Callable[[Mapping[str, Any]], Any]
     """Reduces it to what the state keeps. Raises ValueError or KeyError if it cannot be read."""
-    saw: Callable[[State, str, Any], None]
+    saw: Callable[[ClusterState, str, Any], None]
     """Tells the state, with the name; None once the object is gone."""
 
 
@@ -53,14 +53,16 @@ CONTROLLERS: tuple[Controller, ...] = (
         StorageMigration,
         "migrations",
         begin_migrations,
-        Watch(StorageMigration.model_validate, State.saw_migration),
+        Watch(StorageMigration.model_validate, ClusterState.saw_migration),
     ),
     Controller(
         DefinitionPolicy,
         "policies",
         begin_policies,
-        Watch(DefinitionPolicy.model_validate, State.saw_policy),
+        Watch(DefinitionPolicy.model_validate, ClusterState.saw_policy),
     ),
     Controller(DefinitionReport, "reports", begin_reports),
-    Controller(VersionConversion, "conversions", run_conversions, Watch(_generation, State.saw_conversion)),
+    Controller(
+        VersionConversion, "conversions", run_conversions, Watch(_generation, ClusterState.saw_conversion)
+    ),
 )

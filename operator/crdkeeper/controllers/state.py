@@ -9,19 +9,19 @@ from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.core.diagnosis.facts import SeenDefinition
-from crdkeeper.core.diagnosis.report import OnRecord
+from crdkeeper.core.diagnosis.report import StoredReport
 
 _T = TypeVar("_T")
 
 
 @dataclass(slots=True)
-class State:
+class ClusterState:
     """The latest of each object by name. Decisions that must be right read the API server again."""
 
     definitions: dict[str, DefinitionFacts] = field(default_factory=dict)
     seen: dict[str, SeenDefinition] = field(default_factory=dict)
     """What a diagnosis needs of the same CRDs."""
-    reports: dict[str, OnRecord] = field(default_factory=dict)
+    reports: dict[str, StoredReport] = field(default_factory=dict)
     migrations: dict[str, StorageMigration] = field(default_factory=dict)
     policies: dict[str, DefinitionPolicy] = field(default_factory=dict)
     conversions: dict[str, int] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class State:
         """A VersionConversion was seen, or is gone (None)."""
         self._saw("conversions", self.conversions, name, generation)
 
-    def saw_report(self, name: str, record: OnRecord | None) -> None:
+    def saw_report(self, name: str, record: StoredReport | None) -> None:
         """A DefinitionReport was seen, or is gone (None). What is older than what is known is passed over."""
         known = self.reports.get(name)
         if record is None or known is None or record.is_newer_than(known):

@@ -15,9 +15,9 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import ApiError, Client
-from crdkeeper.core.conversion.standing import Step
+from crdkeeper.core.conversion.standing import StepResult
 from crdkeeper.core.conversion.verification import Fault, Trial, generated
-from crdkeeper.core.diagnosis.probes import Failure, Trouble, not_permitted
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble, not_permitted
 from crdkeeper.core.text import count
 
 GENERATED = 200
@@ -40,11 +40,11 @@ class Unlistable(Exception):
 
 def try_generated(
     spec: VersionConversionSpec, trial: Trial, schemas: Mapping[str, Schema], found: ConversionVerification
-) -> Step | None:
+) -> StepResult | None:
     """Try the rules on objects generated from the schemas; None if nothing is lost on the way."""
     lost = judge_generated(trial, list(generated(spec, schemas, GENERATED)), found)
     if lost:
-        return Step(
+        return StepResult(
             "False", "Lossy", f"Objects generated from the schemas do not survive the round trip: {lost[0]}."
         )
     return None
@@ -56,7 +56,7 @@ async def try_live(
     trial: Trial,
     found: ConversionVerification,
     current: Callable[[], bool],
-) -> Step:
+) -> StepResult:
     """Try the rules on all live objects, for as long as they are the `current` ones."""
     unseen = ""
     if definition.served_versions:
@@ -65,7 +65,7 @@ async def try_live(
         except Unlistable as refused:
             return _unlistable(definition, refused)
         except Outdated:
-            return Step("Unknown", "Verifying", "The rules changed in the meantime.")
+            return StepResult("Unknown", "Verifying", "The rules changed in the meantime.")
     found.completion_time = client.now()
     objects = count(found.objects, "object")
     if found.failed:
@@ -75,7 +75,7 @@ async def try_live(
             f"{found.failed} of {objects} do not survive the round trip. The first is {name}, from "
             f"{first.from_version} to {first.to_version}: {first.message}. Fix the objects or the rules."
         )
-        return Step("False", "ObjectsFail", message)
+        return StepResult("False", "ObjectsFail", message)
     message = f"{objects} and {found.generated} generated from the schemas survive all conversions."
     if found.lossy:
         message += f" {count(found.lossy, 'object')} would lose values that the rules drop."
@@ -92,7 +92,7 @@ async def try_live(
             " Some values that the schemas allow could not be converted: "
             f"{found.unconvertible[0]}. See status.verification.unconvertible."
         )
-    return Step("True", "Verified", f"{message} {unseen}".strip())
+    return StepResult("True", "Verified", f"{message} {unseen}".strip())
 
 
 def judge_generated(
@@ -225,9 +225,9 @@ def _named(value: Mapping[str, Any], fault: Fault) -> ConversionFailure:
     )
 
 
-def _unlistable(definition: DefinitionFacts, refused: Unlistable) -> Step:
+def _unlistable(definition: DefinitionFacts, refused: Unlistable) -> StepResult:
     error = refused.error
     if error.code == 403:
-        failure = Failure(Trouble.FORBIDDEN, 403, error.message)
-        return Step("False", "NotPermitted", not_permitted(definition, failure))
-    return Step("False", "ObjectsUnreadable", f"The objects cannot be listed: {error.message}")
+        failure = Failure(ProbeTrouble.FORBIDDEN, 403, error.message)
+        return StepResult("False", "NotPermitted", not_permitted(definition, failure))
+    return StepResult("False", "ObjectsUnreadable", f"The objects cannot be listed: {error.message}")

@@ -43,7 +43,7 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SeenState:
     """What was seen: the object as it is, or, if it is `gone`, as it was last where that is known."""
 
     object: dict[str, Any] | None
@@ -82,7 +82,7 @@ class Following:
         self._version: str | None = None
         self._failures = 0
 
-    def states(self) -> Generator[State]:
+    def states(self) -> Generator[SeenState]:
         """Ends at the deadline. A state may be left out only where a newer one follows.
 
         Raises HTTPError of pykube for answers that asking again does not change, such as 403, and
@@ -104,7 +104,7 @@ class Following:
                 self._failures += 1
                 time.sleep(max(0.0, min(max(pause, interrupted.pause), self._deadline.remaining)))
 
-    def _list(self) -> State:
+    def _list(self) -> SeenState:
         with self._get({}, patience=min(self._deadline.remaining, _ANSWER_SECONDS)) as response:
             try:
                 found = response.json()
@@ -113,9 +113,9 @@ class Following:
                 raise _Interrupted(f"its response cannot be parsed: {error}") from error
         self._version = version
         self.trouble = ""
-        return State(items[0]) if items else State(None, gone=True)
+        return SeenState(items[0]) if items else SeenState(None, gone=True)
 
-    def _watch(self, version: str) -> Iterator[State]:
+    def _watch(self, version: str) -> Iterator[SeenState]:
         patience = min(self._deadline.remaining, _QUIET_SECONDS)
         parameters = {
             "watch": "true",
@@ -133,7 +133,7 @@ class Following:
                     return  # and read on with less patience: no read may outlast the deadline
         raise _Interrupted("it ended the watch")
 
-    def _take(self, event: Mapping[str, Any]) -> State | None:
+    def _take(self, event: Mapping[str, Any]) -> SeenState | None:
         """The state that an event tells of, if it does; remembers how far the watch has come."""
         try:
             type_, body = event["type"], event["object"]
@@ -142,7 +142,7 @@ class Following:
             self._version = body["metadata"]["resourceVersion"]
         except (KeyError, TypeError, ValueError) as error:
             raise _Interrupted(f"an event of the watch cannot be read: {error}") from error
-        return None if type_ == "BOOKMARK" else State(body, gone=type_ == "DELETED")
+        return None if type_ == "BOOKMARK" else SeenState(body, gone=type_ == "DELETED")
 
     def _get(self, parameters: Mapping[str, object], *, patience: float) -> requests.Response:
         """An answer with a good status, whose body is still to be read; `patience` is in seconds."""

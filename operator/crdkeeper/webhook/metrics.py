@@ -10,12 +10,12 @@ from prometheus_client import (
     generate_latest,
 )
 
-from crdkeeper.core.conversion.objects import Tally
+from crdkeeper.core.conversion.objects import ConversionTally
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
-class Metrics:
+class WebhookMetrics:
     """All metrics of one process, in a registry of their own."""
 
     content_type = CONTENT_TYPE_LATEST
@@ -75,7 +75,9 @@ class Metrics:
             registry=self.registry,
         )
 
-    def answered(self, resource: str, seconds: float, objects: int, tally: Tally, *, failed: bool) -> None:
+    def answered(
+        self, resource: str, seconds: float, objects: int, tally: ConversionTally, *, failed: bool
+    ) -> None:
         """A ConversionReview was answered."""
         meters = self._meters.get(resource)
         if meters is None:

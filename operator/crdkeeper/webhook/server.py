@@ -23,9 +23,9 @@ from cryptography import x509
 from crdkeeper.supervision import TaskEnded, supervise
 from crdkeeper.webhook.conversion.converting import Converting
 from crdkeeper.webhook.http.http1 import Http1Server
-from crdkeeper.webhook.http.types import TEXT, Answer, Body, Limits
-from crdkeeper.webhook.metrics import Metrics
-from crdkeeper.webhook.rules.rulebook import Rules
+from crdkeeper.webhook.http.types import TEXT, Body, HttpLimits, Response
+from crdkeeper.webhook.metrics import WebhookMetrics
+from crdkeeper.webhook.rules.rulebook import RuleSource
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ _ALLOW_GET, _ALLOW_POST = TEXT + b"Allow: GET\r\n", TEXT + b"Allow: POST\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class WebhookOptions:
     """Where to listen, with what certificate, and how long to go on after being told to stop."""
 
     certificate: Path
@@ -72,7 +72,7 @@ def _context() -> ssl.SSLContext:
 class _Certificate:
     """The certificate, loaded again when its files change; connections that are open keep the old one."""
 
-    options: Options
+    options: WebhookOptions
     context: ssl.SSLContext = field(default_factory=_context)
     """To listen with: it takes the certificate that is the latest at each handshake."""
     expires: float = 0.0
@@ -109,13 +109,13 @@ class _Certificate:
         )
 
 
-class Webhook:
+class WebhookProcess:
     """One process of the webhook."""
 
-    def __init__(self, options: Options, rules: Rules) -> None:
+    def __init__(self, options: WebhookOptions, rules: RuleSource) -> None:
         self._options = options
         self._rules = rules
-        self._metrics = Metrics()
+        self._metrics = WebhookMetrics()
         self._certificate = _Certificate(options)
         self._loaded = asyncio.Event()
         """All rules that there were at the start are compiled."""
@@ -125,10 +125,10 @@ class Webhook:
         self._broken = ""
         """The task that ended, for which the process ends, too."""
         self._converting = Converting(rules, self._metrics)
-        limits = Limits(body_bytes=options.max_bytes, held_bytes=2 * options.max_bytes)
+        limits = HttpLimits(body_bytes=options.max_bytes, held_bytes=2 * options.max_bytes)
         limits = replace(limits, connections=_affordable(limits))
         self._conversions = Http1Server(self._convert, limits, _gate, self._unread)
-        self._probes = Http1Server(self._probe, Limits(body_bytes=1024, connections=100))
+        self._probes = Http1Server(self._probe, HttpLimits(body_bytes=1024, connections=100))
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until told to stop, then for as long as clients need to notice, then finish what is at work.
@@ -230,18 +230,20 @@ class Webhook:
         await asyncio.sleep(notice)
         await self._conversions.left(seconds - notice)
 
-    def _convert(self, _: str, path: str, body: Body, source: str) -> Answer | Coroutine[Any, Any, Answer]:
+    def _convert(
+        self, _: str, path: str, body: Body, source: str
+    ) -> Response | Coroutine[Any, Any, Response]:
         return self._converting.answer(path.removeprefix(_PATH), body, source)
 
-    def _unread(self, _: Answer) -> None:
+    def _unread(self, _: Response) -> None:
         self._metrics.refused("")
 
-    def _probe(self, method: str, path: str, _: Body, __: str) -> Answer:
+    def _probe(self, method: str, path: str, _: Body, __: str) -> Response:
         if method != "GET":
-            return Answer(b"only GET is known here\n", 405, _ALLOW_GET)
+            return Response(b"only GET is known here\n", 405, _ALLOW_GET)
         match path:
             case "/healthz":
-                return Answer(b"alive\n")
+                return Response(b"alive\n")
             case "/readyz":
                 return self._readyz()
             case "/metrics":
@@ -249,28 +251,28 @@ class Webhook:
                 self._metrics.stale.set(self._rules.unseen()[0])
                 self._metrics.connections_are(self._conversions.accepted)
                 headers = f"Content-Type: {self._metrics.content_type}\r\n"
-                return Answer(self._metrics.exposition(), headers=headers.encode())
-        return Answer(b"not found\n", 404)
+                return Response(self._metrics.exposition(), headers=headers.encode())
+        return Response(b"not found\n", 404)
 
-    def _readyz(self) -> Answer:
+    def _readyz(self) -> Response:
         if self._broken:
-            return Answer(f"{self._broken}\n".encode(), 503)
+            return Response(f"{self._broken}\n".encode(), 503)
         if self._conversions.draining:
-            return Answer(b"stopping\n", 503)
+            return Response(b"stopping\n", 503)
         rules = self._rules
         seconds, why = rules.unseen()
         if not self._loaded.is_set():
-            return Answer(f"the rules are not compiled yet: {why}\n".encode(), 503)
+            return Response(f"the rules are not compiled yet: {why}\n".encode(), 503)
         unserved = sorted(rules.problems.keys() - rules.conversions.keys())
         if unserved:
-            return Answer("".join(f"{each}: {rules.problems[each]}\n" for each in unserved).encode(), 503)
+            return Response("".join(f"{each}: {rules.problems[each]}\n" for each in unserved).encode(), 503)
         if rules.conversions and not self._listening:
-            return Answer(f"waiting for {self._options.certificate}\n".encode(), 503)
+            return Response(f"waiting for {self._options.certificate}\n".encode(), 503)
         stale = f"; changes to the rules may have been missed for {seconds:.0f} s: {why}" if why else ""
-        return Answer(f"converting {', '.join(sorted(rules.conversions)) or 'nothing'}{stale}\n".encode())
+        return Response(f"converting {', '.join(sorted(rules.conversions)) or 'nothing'}{stale}\n".encode())
 
 
-def _affordable(limits: Limits) -> int:
+def _affordable(limits: HttpLimits) -> int:
     """How many connections the system lets this process have: without a descriptor none could be accepted.
 
     Containers often begin with a soft limit of 1,024, which may be raised up to the hard one.
@@ -284,16 +286,16 @@ def _affordable(limits: Limits) -> int:
     return limits.connections if soft == resource.RLIM_INFINITY else max(1, min(soft, wanted) - others)
 
 
-def _gate(method: str, path: str) -> Answer | None:
+def _gate(method: str, path: str) -> Response | None:
     name = path.removeprefix(_PATH)
     if name == path or not name or "/" in name:
-        return Answer(b"only conversions are served here\n", 404)
+        return Response(b"only conversions are served here\n", 404)
     if method != "POST":
-        return Answer(b"only POST is known here\n", 405, _ALLOW_POST)
+        return Response(b"only POST is known here\n", 405, _ALLOW_POST)
     return None
 
 
-async def run_webhook(options: Options, rules: Rules) -> int:
+async def run_webhook(options: WebhookOptions, rules: RuleSource) -> int:
     """Run until SIGTERM or SIGINT (0), or a task ends that must not (1). Raises as `Webhook.run`."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     sslproto.SSLProtocol.max_size = _TLS_BUFFER_BYTES
@@ -301,7 +303,7 @@ async def run_webhook(options: Options, rules: Rules) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     try:
-        await Webhook(options, rules).run(stop)
+        await WebhookProcess(options, rules).run(stop)
     except TaskEnded as error:
         _log.error("A task ended, exiting for a fresh start: %s", error, exc_info=error.__cause__)
         return 1

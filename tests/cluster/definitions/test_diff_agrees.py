@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from crdkeeper.cluster.transport.client import Answer, Client
 from crdkeeper.cluster.transport.connection import Connection
-from crdkeeper.core.compatibility.change import Audience, Change, Severity
+from crdkeeper.core.compatibility.change import Audience, Change, Impact
 from crdkeeper.core.compatibility.compare import compare
 from tests.cluster.definitions.lint.drawing import drawn
 from tests.cluster.definitions.upgrading.upgrades import definition, is_valid, upgrades
@@ -53,9 +53,7 @@ class Upgrade:
 
     def is_safe_for(self, *audiences: Audience) -> bool:
         return all(
-            each.effects.get(who, Severity.SAFE) is Severity.SAFE
-            for each in self.changes
-            for who in audiences
+            each.effects.get(who, Impact.SAFE) is Impact.SAFE for each in self.changes for who in audiences
         )
 
 

@@ -4,7 +4,7 @@ import json
 import uuid
 from typing import Any
 
-from crdkeeper.apiserver.schema.scalepaths import Spot, scale_path_problems
+from crdkeeper.apiserver.schema.scalepaths import SchemaSpot, scale_path_problems
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness.waiting import eventually
@@ -100,7 +100,7 @@ async def _judge(client: Client, group: str, version: Json, path: str) -> str:
     """What is wrong with what we say of a version; empty if it is right."""
     scale = version["subresources"]["scale"]
     schema = version["schema"]["openAPIV3Schema"]
-    problems = scale_path_problems(scale, Spot(schema))
+    problems = scale_path_problems(scale, SchemaSpot(schema))
     base, name = f"/apis/{group}/{version['name']}/judged", f"o-{version['name']}"
     instead = problems[0].instead if problems else ""
     obj = {

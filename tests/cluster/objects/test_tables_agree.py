@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import pytest
 
-from crdkeeper.apiserver.objects.table import Open, Printer
+from crdkeeper.apiserver.objects.table import Open, TablePrinter
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness.waiting import eventually
@@ -64,7 +64,9 @@ def _definition(draw: random.Random, group: str, objects: list[Json]) -> Json:
         }
         columns = [column(draw, objects, n) for n in range(COLUMNS)]
         # One that cannot be parsed ends the table: most versions have none, and some have one at the end.
-        whole = [each for each in columns if Printer({"additionalPrinterColumns": [each]}).broken is None]
+        whole = [
+            each for each in columns if TablePrinter({"additionalPrinterColumns": [each]}).broken is None
+        ]
         broken = [each for each in columns if each not in whole]
         # The first has the default columns.
         if i:
@@ -91,7 +93,7 @@ def _alike(ours: Any, theirs: Any) -> bool:
 
 
 def _compare(version: Json, table: Json, objects: dict[str, Json], times: range, tally: Tally) -> None:
-    printer = Printer(version)
+    printer = TablePrinter(version)
     tally.broken += printer.broken is not None
     heads = [
         (each["name"], each["type"], each["format"], each["priority"]) for each in table["columnDefinitions"]

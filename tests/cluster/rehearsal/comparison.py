@@ -12,15 +12,22 @@ from crdkeeper.apiserver.objects.jsonvalue import same, stored
 from crdkeeper.apiserver.objects.objectschema import Admitted
 from crdkeeper.cluster.transport.client import Answer
 from crdkeeper.core.rehearsal.differences import How, differences
-from crdkeeper.core.rehearsal.effect import Effect, Kind
+from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.judgement import Prediction
-from crdkeeper.core.rehearsal.report import Report
+from crdkeeper.core.rehearsal.report import RehearsalReport
 from tests.cluster.rehearsal.scene import Seen
 
 Json = Any
-_READ_KINDS = {How.GONE: Kind.PRUNED, How.NEW: Kind.DEFAULTED, How.CHANGED: Kind.CHANGED}
+_READ_KINDS = {How.GONE: EffectKind.PRUNED, How.NEW: EffectKind.DEFAULTED, How.CHANGED: EffectKind.CHANGED}
 _ERROR = re.compile("invalid data, expected .* evaluating")
-COUNTED = (Kind.PRUNED, Kind.DEFAULTED, Kind.CHANGED, Kind.UNREADABLE, Kind.WRITE_REFUSED, Kind.REFUSED)
+COUNTED = (
+    EffectKind.PRUNED,
+    EffectKind.DEFAULTED,
+    EffectKind.CHANGED,
+    EffectKind.UNREADABLE,
+    EffectKind.WRITE_REFUSED,
+    EffectKind.REFUSED,
+)
 """What is counted from the API server's answers, too."""
 
 
@@ -49,24 +56,24 @@ class Tally:
         )
 
 
-def kinds_seen(before: Mapping[str, Json], obj: Json, seen: Seen, new_versions: set[str]) -> set[Kind]:
+def kinds_seen(before: Mapping[str, Json], obj: Json, seen: Seen, new_versions: set[str]) -> set[EffectKind]:
     """The effects on an object by the API server's own answers."""
-    found: set[Kind] = set()
+    found: set[EffectKind] = set()
     for version, read in seen.reads.items():
         if read.code != 200:
-            found.add(Kind.UNREADABLE)
+            found.add(EffectKind.UNREADABLE)
             continue
         was = before.get(version) if version not in new_versions else obj
         if was is not None:
             found |= {_READ_KINDS[each.how] for each in differences(was, read.json())}
     if any(each.code != 200 for each in seen.writes.values()):
-        found.add(Kind.WRITE_REFUSED)
+        found.add(EffectKind.WRITE_REFUSED)
     if seen.recreation is not None and seen.recreation.code not in (201, 409):
-        found.add(Kind.REFUSED)
+        found.add(EffectKind.REFUSED)
     return found
 
 
-def compare(prediction: Prediction, seen: Seen, expected: set[Kind]) -> list[str]:
+def compare(prediction: Prediction, seen: Seen, expected: set[EffectKind]) -> list[str]:
     """Where a prediction was wrong."""
     wrong: list[str] = []
     for version, read in seen.reads.items():
@@ -81,7 +88,7 @@ def compare(prediction: Prediction, seen: Seen, expected: set[Kind]) -> list[str
     return wrong
 
 
-def _names(kinds: set[Kind]) -> list[str]:
+def _names(kinds: set[EffectKind]) -> list[str]:
     return sorted(each.label for each in kinds)
 
 
@@ -132,7 +139,7 @@ def _dumped(value: Json) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()[:2500]
 
 
-def compare_report(report: Report, expected: Counter[Kind], objects: int) -> list[str]:
+def compare_report(report: RehearsalReport, expected: Counter[EffectKind], objects: int) -> list[str]:
     """Where the counts of a report are not those of the API server's own answers."""
     wrong = []
     if report.tally.objects != objects:
@@ -147,4 +154,4 @@ def compare_report(report: Report, expected: Counter[Kind], objects: int) -> lis
 
 def is_undecided(effects: list[Effect]) -> bool:
     """Whether a prediction admits that it is none."""
-    return any(each.kind is Kind.INDETERMINATE for each in effects)
+    return any(each.kind is EffectKind.INDETERMINATE for each in effects)

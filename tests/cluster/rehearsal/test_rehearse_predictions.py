@@ -24,12 +24,12 @@ from crdkeeper.cli.rehearse.output import document
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
-from crdkeeper.core.rehearsal.definition import Definition, compile_definition
+from crdkeeper.core.rehearsal.definition import CompiledDefinition, compile_definition
 from crdkeeper.core.rehearsal.differences import How, differences
-from crdkeeper.core.rehearsal.effect import Kind
+from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
 from crdkeeper.core.rehearsal.offline import rehearse_offline
-from crdkeeper.core.rehearsal.report import Report, Verdict
+from crdkeeper.core.rehearsal.report import RehearsalReport, RehearsalVerdict
 from crdkeeper.operations.rehearsal.run import Conversions, rehearse
 from tests.cluster.rehearsal.changes import CHANGES, LAST, Change, changed
 from tests.cluster.rehearsal.comparison import (
@@ -115,12 +115,17 @@ class Comparison:
         if refusal is not None:
             self._rejected(name, report, refusal)
             return
-        assert report.verdict is not Verdict.REJECTED, (report.rejections, name)
+        assert report.verdict is not RehearsalVerdict.REJECTED, (report.rejections, name)
         await self._compare(name, old, new, live, views, report)
         assert await self._scene.put(old) is None
 
     def _compare_offline(
-        self, name: str, new: Json, live: Json, views: Mapping[str, Mapping[str, Json]], report: Report
+        self,
+        name: str,
+        new: Json,
+        live: Json,
+        views: Mapping[str, Mapping[str, Json]],
+        report: RehearsalReport,
     ) -> None:
         """Without a cluster the same is found out, where there is one stored version."""
         if live["status"]["storedVersions"] != [storage_version(live)["name"]]:
@@ -137,7 +142,7 @@ class Comparison:
     async def _compare_losses(
         self,
         name: str,
-        compiled: Definition,
+        compiled: CompiledDefinition,
         predicted: Mapping[str, set[str]],
         seen: Mapping[str, Seen],
         new: Json,
@@ -155,7 +160,7 @@ class Comparison:
             if key in predicted and predicted[key] != lost:
                 self._tally.wrong.append(f"{name} of {self._scene.name}: lost {lost}, not {predicted[key]}")
 
-    def _rejected(self, name: str, report: Report, refusal: ApiError) -> None:
+    def _rejected(self, name: str, report: RehearsalReport, refusal: ApiError) -> None:
         self._tally.rejected[name] += 1
         causes = (refusal.body.get("details") or {}).get("causes") or ()
         really = {f"{each.get('field', '')}: {each['message']}" for each in causes}
@@ -169,7 +174,7 @@ class Comparison:
         new: Json,
         live: Json,
         views: Mapping[str, Mapping[str, Json]],
-        report: Report,
+        report: RehearsalReport,
     ) -> None:
         judge = Judge(compile_definition(live), compile_definition(new))
         listed = views[judge.old.endpoint or ""] if judge.old is not None else {}
@@ -178,7 +183,7 @@ class Comparison:
         fresh = {each["name"] for each in new["spec"]["versions"]} - {
             each["name"] for each in old["spec"]["versions"]
         }
-        really: Counter[Kind] = Counter()
+        really: Counter[EffectKind] = Counter()
         predicted: dict[str, set[str]] = {}
         undecided = 0
         for key, obj in listed.items():
@@ -195,19 +200,19 @@ class Comparison:
                 self._tally.wrong.append(f"{name} of {self._scene.name}, {key}: {said}")
             if name in LAST:
                 predicted[key] = {
-                    each.exact for each in prediction.effects if each.kind is Kind.LOST_ON_WRITE
+                    each.exact for each in prediction.effects if each.kind is EffectKind.LOST_ON_WRITE
                 }
         await self._compare_losses(name, judge.new, predicted, seen, new)
         self._tally.undecided[name] += undecided
         self._tally.affected.update({each.label: number for each, number in really.items()})
-        if not undecided and Kind.INDETERMINATE not in report.tally.affected:
+        if not undecided and EffectKind.INDETERMINATE not in report.tally.affected:
             wrong = compare_report(report, really, len(listed))
             self._tally.wrong += [f"{name} of {self._scene.name}: {each}" for each in wrong]
-        elif report.tally.affected.get(Kind.INDETERMINATE, 0) != undecided:
+        elif report.tally.affected.get(EffectKind.INDETERMINATE, 0) != undecided:
             told = [
                 f"{each.message} {each.examples}"
                 for each in report.tally.findings()
-                if each.kind is Kind.INDETERMINATE
+                if each.kind is EffectKind.INDETERMINATE
             ]
             self._tally.wrong.append(
                 f"{name} of {self._scene.name}: doubts {told} beside {undecided} of ours"

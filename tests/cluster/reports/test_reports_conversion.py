@@ -12,7 +12,7 @@ from crdkeeper.apiserver.definitions.facts import definition_facts
 from crdkeeper.cluster.probes.certificates import parse_bundle, served_certificate
 from crdkeeper.cluster.probes.conversions import probe_conversion
 from crdkeeper.core.diagnosis.conditions.conversion import ConversionFacts, judge
-from crdkeeper.core.diagnosis.conversionfacts import Webhook, conversion_webhook
+from crdkeeper.core.diagnosis.conversionfacts import WebhookFacts, conversion_webhook
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.certificates import Authority
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually
@@ -214,8 +214,8 @@ async def test_the_handshake_agrees_with_the_api_server_and_sends_nothing(tmp_pa
     authority = Authority()
     with serving_webhook(tmp_path, authority.issue()) as (webhook, _):
         url = f"https://127.0.0.1:{webhook.port}/convert"
-        good = await served_certificate(Webhook(url, "", "", 443, authority.pem))
-        bad = await served_certificate(Webhook(url, "", "", 443, Authority("other").pem))
+        good = await served_certificate(WebhookFacts(url, "", "", 443, authority.pem))
+        bad = await served_certificate(WebhookFacts(url, "", "", 443, Authority("other").pem))
         assert webhook.methods == []
     assert (good.error, good.untrusted) == ("", False)
     assert (bad.error, bad.untrusted) == ("unable to get local issuer certificate", True)

@@ -98,7 +98,7 @@ def without_verifying() -> Iterator[None]:
         spec: StorageMigrationSpec, status: StorageMigrationStatus, seen: Observation, **more: Any
     ) -> protocol.Action:
         action = _decide(spec, status, seen, **more)
-        if not isinstance(action, protocol.Sweep) or action.type != "Verify":
+        if not isinstance(action, protocol.SweepAll) or action.type != "Verify":
             return action
         outdated = seen.definition is not None and seen.definition.outdated_versions
         return protocol.Trim() if outdated else protocol.Finish(True, "Migrated", "Not verified.")

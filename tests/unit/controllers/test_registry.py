@@ -11,7 +11,7 @@ from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import GROUP
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.controllers.registry import CONTROLLERS, Controller
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.state import ClusterState
 from tests.unit.builders import migration, policy
 from tests.unit.cluster.transport.localserver import kubeconfig
 
@@ -31,7 +31,7 @@ def test_each_kind_has_one_controller() -> None:
 @pytest.mark.parametrize("controller", WATCHED, ids=lambda each: each.name)
 def test_the_state_hears_of_a_watched_object(controller: Controller) -> None:
     assert controller.watch is not None
-    state, heard = State(), list[tuple[str, str]]()
+    state, heard = ClusterState(), list[tuple[str, str]]()
     state.listen(lambda kind, name: heard.append((kind, name)))
     kept = controller.watch.keep(OBJECTS[controller.kind.__name__])
     controller.watch.saw(state, "a", kept)
@@ -45,7 +45,7 @@ async def test_kopf_watches_these_and_crds_and_nothing_else(tmp_path: Path) -> N
 
     registry = kopf.OperatorRegistry()
     connection = Connection(kubeconfig(tmp_path, "https://127.0.0.1:1"))
-    handlers.register(registry, connection, State(), on_exit=end)
+    handlers.register(registry, connection, ClusterState(), on_exit=end)
     watched = [(each.group, each.any_name) for each in registry._watching.get_all_selectors()]
     assert sorted(watched, key=str) == sorted(
         [

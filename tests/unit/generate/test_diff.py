@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from crdkeeper.core.compatibility import definitionkinds, schemakinds
-from crdkeeper.core.compatibility.change import Kind
+from crdkeeper.core.compatibility.change import ChangeKind
 from generate.diff import page
 
 ROOT = Path(__file__).parents[3]
@@ -23,6 +23,6 @@ def test_every_kind_is_told_somewhere() -> None:
         name
         for module in (definitionkinds, schemakinds)
         for name, value in vars(module).items()
-        if isinstance(value, Kind)
+        if isinstance(value, ChangeKind)
     }
     assert declared == told

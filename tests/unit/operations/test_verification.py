@@ -9,7 +9,7 @@ import pytest
 
 from crdkeeper.api.versionconversion import ConversionVerification
 from crdkeeper.cluster.transport.client import ApiError, Client
-from crdkeeper.core.conversion.verification import Fault, Outcome, Trial
+from crdkeeper.core.conversion.verification import Fault, ObjectOutcome, Trial
 from crdkeeper.operations import verification
 from crdkeeper.operations.verification import Outdated, Unlistable, judge_live
 from tests.unit.builders import definition
@@ -55,7 +55,7 @@ class Judge:
         self.found = found
         self.seen: list[str] = []
 
-    def judge(self, value: Mapping[str, Any]) -> Outcome:
+    def judge(self, value: Mapping[str, Any]) -> ObjectOutcome:
         version = value["apiVersion"].rpartition("/")[2]
         name = f"{version}:{value['metadata']['namespace']}/{value['metadata']['name']}"
         self.seen.append(name)
@@ -66,7 +66,7 @@ class Judge:
         def at(what: str) -> frozenset[str]:
             return frozenset(("v3",)) if of(what) else frozenset()
 
-        return Outcome(1, at("aside"), at("lossy"), of("fault"), of("unmatched"))
+        return ObjectOutcome(1, at("aside"), at("lossy"), of("fault"), of("unmatched"))
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.webhook.http.http1 import Http1Server
-from crdkeeper.webhook.http.types import Answer, Body, Limits
+from crdkeeper.webhook.http.types import Body, HttpLimits, Response
 from tests.certificates import Authority
 
 AUTHORITY = Authority()
@@ -50,7 +50,7 @@ class Peer:
 class Serving:
     """A server that answers with what it got; /slow waits until it is let go, /broken fails."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: HttpLimits) -> None:
         self.go_on = asyncio.Event()
         self.handled: list[str] = []
         self.refused: list[int] = []
@@ -60,22 +60,22 @@ class Serving:
             self._handle, limits, self._gate, lambda each: self.refused.append(each.status)
         )
 
-    def _handle(self, method: str, path: str, body: Body, _: str) -> Answer | Coroutine[Any, Any, Answer]:
+    def _handle(self, method: str, path: str, body: Body, _: str) -> Response | Coroutine[Any, Any, Response]:
         self.handled.append(path)
         if path == "/broken":
             raise ValueError("as told")
-        return self._later(body) if path == "/slow" else Answer(bytes(body))
+        return self._later(body) if path == "/slow" else Response(bytes(body))
 
-    async def _later(self, body: Body) -> Answer:
+    async def _later(self, body: Body) -> Response:
         try:
             await self.go_on.wait()
         except asyncio.CancelledError:
             self.given_up += 1
             raise
-        return Answer(bytes(body))
+        return Response(bytes(body))
 
-    def _gate(self, method: str, path: str) -> Answer | None:
-        return Answer(b"no\n", 404) if path == "/nowhere" else None
+    def _gate(self, method: str, path: str) -> Response | None:
+        return Response(b"no\n", 404) if path == "/nowhere" else None
 
     @property
     def held(self) -> int:
@@ -100,7 +100,7 @@ class Serving:
 @asynccontextmanager
 async def serving(*, tls: bool = False, **limits: Any) -> AsyncIterator[Serving]:
     """A server with these limits."""
-    made = Serving(Limits(**limits))
+    made = Serving(HttpLimits(**limits))
     if tls:
         made.trusts = verifying(ca_data=AUTHORITY.pem.decode())
     await made.server.start("127.0.0.1", 0, _context() if tls else None)

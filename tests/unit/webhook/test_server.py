@@ -13,9 +13,9 @@ from crdkeeper.cluster.transport.connection import ConfigurationError
 from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.supervision import TaskEnded
 from crdkeeper.webhook import server
-from crdkeeper.webhook.http.types import Limits
+from crdkeeper.webhook.http.types import HttpLimits
 from crdkeeper.webhook.rules.rulebook import RuleBook
-from crdkeeper.webhook.server import Options, Webhook
+from crdkeeper.webhook.server import WebhookOptions, WebhookProcess
 from tests.certificates import Authority
 from tests.cluster.harness import eventually
 from tests.controlplane.ports import Ports
@@ -44,14 +44,14 @@ class Files(RuleBook):
 class Served:
     """A webhook at work, and its files."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: WebhookOptions) -> None:
         self.options = options
         self.stop = asyncio.Event()
         self.rules = Files()
         issued = AUTHORITY.issue()
         self.replace(issued.certificate, issued.key)
         self.trusts = verifying(ca_data=AUTHORITY.pem.decode())
-        self.webhook = Webhook(options, self.rules)
+        self.webhook = WebhookProcess(options, self.rules)
         self.running = asyncio.create_task(self.webhook.run(self.stop))
 
     def replace(self, certificate: bytes, key: bytes) -> None:
@@ -95,7 +95,7 @@ async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     monkeypatch.setattr(server, "_REFRESH_SECONDS", 0.02)
     monkeypatch.setattr(server, "_NOTICE_SECONDS", 0.05)
     ports = Ports()
-    options = Options(
+    options = WebhookOptions(
         tmp_path / "tls.crt",
         tmp_path / "tls.key",
         host="127.0.0.1",
@@ -155,8 +155,9 @@ async def test_it_serves_at_all_addresses(tmp_path: Path, caplog: pytest.LogCapt
     issued = AUTHORITY.issue()
     (tmp_path / "tls.crt").write_bytes(issued.certificate)
     (tmp_path / "tls.key").write_bytes(issued.key)
-    webhook = Webhook(
-        Options(tmp_path / "tls.crt", tmp_path / "tls.key", port=0, probe_port=0, drain_seconds=0.0), Files()
+    webhook = WebhookProcess(
+        WebhookOptions(tmp_path / "tls.crt", tmp_path / "tls.key", port=0, probe_port=0, drain_seconds=0.0),
+        Files(),
     )
     stop = asyncio.Event()
     with caplog.at_level("INFO"):
@@ -223,5 +224,5 @@ def test_there_are_descriptors_for_all_connections(
     made: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: limit)
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: made.append(limits))
-    assert server._affordable(Limits()) == connections
+    assert server._affordable(HttpLimits()) == connections
     assert made == ([] if raised is None else [(raised, limit[1])])

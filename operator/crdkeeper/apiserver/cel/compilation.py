@@ -2,7 +2,7 @@
 
 The entry to the compile-time half of the engine:
 
-- `Place` is a node of a schema with what stands above it: `Place.root(schema)` is that of a version, and
+- `RulePlace` is a node of a schema with what is above it: `RulePlace.root(schema)` is that of a version, and
   `field`, `items` and `values` lead down. It knows what `self` is and how often the node can occur.
 - `compile_rules(place, …)` gives one `Compilation` for each rule of the node: what is wrong with the rule
   and with its messageExpression in the server's words, and their costs.
@@ -20,14 +20,14 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.cel.cost.cost import estimate
 from crdkeeper.apiserver.cel.cost.estimates import MAX
-from crdkeeper.apiserver.cel.cost.place import CannotDeclare, Place
+from crdkeeper.apiserver.cel.cost.place import CannotDeclare, RulePlace
 from crdkeeper.apiserver.cel.program.instantiation import problem_of_program
 from crdkeeper.apiserver.cel.program.literals import problems_of_literals
 from crdkeeper.apiserver.cel.syntax.messages import rendered
 from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError, Expr
 from crdkeeper.apiserver.cel.syntax.parser import parse
 from crdkeeper.apiserver.cel.types import types
-from crdkeeper.apiserver.cel.types.checker import Checked, Undecided, check
+from crdkeeper.apiserver.cel.types.checker import Checked, UndecidedExpression, check
 from crdkeeper.apiserver.cel.types.declared import Declared
 from crdkeeper.apiserver.cel.types.types import Type
 from crdkeeper.apiserver.schema.props import VALIDATIONS
@@ -39,8 +39,8 @@ __all__ = [
     "CannotDeclare",
     "Compilation",
     "Expression",
-    "Place",
-    "Verdict",
+    "RulePlace",
+    "RuleVerdict",
     "compile_rules",
     "cost_problem",
     "stored_rules",
@@ -60,7 +60,7 @@ _TOO_DEEP = "the expression is nested too deeply to be checked here"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RuleVerdict:
     """What compiling one expression came to.
 
     `problem` is the server's detail for a refused expression. With `exact` false the server refuses it as
@@ -84,8 +84,8 @@ class Compilation:
     greatest number of values that it can be evaluated for in one object.
     """
 
-    rule: Verdict | None
-    message: Verdict | None
+    rule: RuleVerdict | None
+    message: RuleVerdict | None
     total_cost: int
 
 
@@ -97,7 +97,7 @@ def _never(_: str) -> bool:
 
 
 def compile_rules(
-    place: Place,
+    place: RulePlace,
     *,
     stored_rule: Callable[[str], bool] = _never,
     stored_message: Callable[[str], bool] = _never,
@@ -177,12 +177,12 @@ _MESSAGE = _Kind(
 class Expression:
     """An expression with what compiling it came to; its tree and types are there if it is not refused."""
 
-    verdict: Verdict
+    verdict: RuleVerdict
     tree: Expr | None = None
     checked: Checked | None = None
 
 
-def stored_rules(place: Place) -> list[tuple[Expression, Expression | None]]:
+def stored_rules(place: RulePlace) -> list[tuple[Expression, Expression | None]]:
     """The rules of a node without the empty ones, as those of a CRD that exists; with their messages.
 
     There is no message without a messageExpression, nor with a rule that does not compile. Raises
@@ -203,42 +203,42 @@ def stored_rules(place: Place) -> list[tuple[Expression, Expression | None]]:
 
 def _verdict(
     text: str, declared: Declared, variables: Mapping[str, Type], kind: _Kind, *, stored: bool
-) -> Verdict:
+) -> RuleVerdict:
     found = _examined(text, variables, kind, stored=stored)
     if found.tree is None or found.checked is None:
         return found.verdict
     try:
         cost = estimate(found.tree, found.checked, declared)[1]
-    except Undecided as undecided:
-        return Verdict(left=str(undecided))
+    except UndecidedExpression as undecided:
+        return RuleVerdict(left=str(undecided))
     except RecursionError:
-        return Verdict(left=_TOO_DEEP)
-    return Verdict(cost=cost, uses_old_self=found.verdict.uses_old_self)
+        return RuleVerdict(left=_TOO_DEEP)
+    return RuleVerdict(cost=cost, uses_old_self=found.verdict.uses_old_self)
 
 
 def _examined(text: str, variables: Mapping[str, Type], kind: _Kind, *, stored: bool) -> Expression:
     try:
         tree = _parsed(text)
     except CelSyntaxError as error:
-        return Expression(Verdict(kind.failed + rendered(text, error.problems), exact=error.exact))
+        return Expression(RuleVerdict(kind.failed + rendered(text, error.problems), exact=error.exact))
     except CelDepthError as error:
-        return Expression(Verdict(left=str(error)))
+        return Expression(RuleVerdict(left=str(error)))
     try:
         checked = check(tree, variables, stored=stored)
         problems = checked.problems or problems_of_literals(tree, checked)
         if problems:
-            return Expression(Verdict(kind.failed + rendered(text, problems)))
+            return Expression(RuleVerdict(kind.failed + rendered(text, problems)))
         if checked.types[tree].kind != kind.result:
-            return Expression(Verdict(kind.wrong_result))
+            return Expression(RuleVerdict(kind.wrong_result))
         uses_old_self = checked.uses_old_self
         problem = problem_of_program(tree, checked)
         if problem is not None:
-            return Expression(Verdict(kind.no_program + problem, uses_old_self=uses_old_self))
-        return Expression(Verdict(uses_old_self=uses_old_self), tree, checked)
-    except Undecided as undecided:
-        return Expression(Verdict(left=str(undecided)))
+            return Expression(RuleVerdict(kind.no_program + problem, uses_old_self=uses_old_self))
+        return Expression(RuleVerdict(uses_old_self=uses_old_self), tree, checked)
+    except UndecidedExpression as undecided:
+        return Expression(RuleVerdict(left=str(undecided)))
     except RecursionError:
-        return Expression(Verdict(left=_TOO_DEEP))
+        return Expression(RuleVerdict(left=_TOO_DEEP))
 
 
 def _parsed(text: str) -> Expr:

@@ -18,7 +18,7 @@ from crdkeeper.apiserver.cel.syntax.messages import rendered
 from crdkeeper.apiserver.cel.syntax.names import escape
 from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError, Expr
 from crdkeeper.apiserver.cel.syntax.parser import parse
-from crdkeeper.apiserver.cel.types.checker import Checked, Undecided, check
+from crdkeeper.apiserver.cel.types.checker import Checked, UndecidedExpression, check
 from crdkeeper.apiserver.cel.types.declared import declare, embedded
 from crdkeeper.apiserver.cel.types.types import STRING, Type, unwrap_optional
 from crdkeeper.apiserver.cel.values.values import Indeterminate
@@ -84,7 +84,7 @@ def compile_expression(
         problem = problem_of_program(tree, checked)
     except CelSyntaxError as error:
         raise BadExpression(rendered(text, error.problems)) from None
-    except (CelDepthError, Undecided) as error:
+    except (CelDepthError, UndecidedExpression) as error:
         raise BadExpression(str(error)) from None
     except RecursionError:
         raise BadExpression("is nested too deep") from None

@@ -23,7 +23,7 @@ _OPTIONAL_LISTS = ("additionalPrinterColumns", "selectableFields")
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class AcceptedDefinition:
     """What differs in an accepted CRD from what was sent."""
 
     generation: int
@@ -36,38 +36,38 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RequestOutcome:
     """The answer to a CRD."""
 
     report: Report
     warnings: tuple[str, ...]
-    result: Result | None
+    result: AcceptedDefinition | None
     """None for one that is refused."""
 
 
-def creation(document: Mapping[str, Any]) -> Outcome:
+def creation(document: Mapping[str, Any]) -> RequestOutcome:
     """Of a CRD that there is not yet. See `check_creation`."""
     report = check_creation(document)
     crd = _decoded(document, report)
     if crd is None:
-        return Outcome(report, (), None)
+        return RequestOutcome(report, (), None)
     warnings = general_warnings(crd, report)
     if report.violations:
-        return Outcome(report, warnings, None)
+        return RequestOutcome(report, warnings, None)
     status = {"storedVersions": [_storage_version(crd)]}
-    result = Result(1, _names(crd), _shown_conversion(crd), status)
-    return Outcome(report, (*warnings, *creation_warnings(crd)), result)
+    result = AcceptedDefinition(1, _names(crd), _shown_conversion(crd), status)
+    return RequestOutcome(report, (*warnings, *creation_warnings(crd)), result)
 
 
-def update(new: Mapping[str, Any], old: Mapping[str, Any], *, complete: bool = False) -> Outcome:
+def update(new: Mapping[str, Any], old: Mapping[str, Any], *, complete: bool = False) -> RequestOutcome:
     """Of a CRD in the place of `old`, which is what a GET answers. See `check_update`."""
     report = check_update(new, old, complete=complete)
     crd, stored = _decoded(new, report), _decoded(old, Report())
     if crd is None or stored is None:
-        return Outcome(report, (), None)
+        return RequestOutcome(report, (), None)
     warnings = general_warnings(crd, report)
     if report.violations:
-        return Outcome(report, warnings, None)
+        return RequestOutcome(report, warnings, None)
     generation = stored.get("metadata", {}).get("generation", 0)
     if not _same_spec(crd, stored):
         generation += 1
@@ -75,8 +75,8 @@ def update(new: Mapping[str, Any], old: Mapping[str, Any], *, complete: bool = F
     versions = list(status.get("storedVersions") or [_storage_version(stored)])
     storage = _storage_version(crd)
     status["storedVersions"] = versions if storage in versions else [*versions, storage]
-    result = Result(generation, _names(crd), _shown_conversion(crd), status)
-    return Outcome(report, (*warnings, *update_warnings(crd, stored)), result)
+    result = AcceptedDefinition(generation, _names(crd), _shown_conversion(crd), status)
+    return RequestOutcome(report, (*warnings, *update_warnings(crd, stored)), result)
 
 
 def _decoded(document: Mapping[str, Any], report: Report) -> Decoded | None:

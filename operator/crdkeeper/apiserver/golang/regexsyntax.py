@@ -16,7 +16,7 @@ _DEEP = 100
 _MANY_INSTRUCTIONS = 1_000_000
 
 
-class Undecided(Exception):
+class UndecidedPattern(Exception):
     """Only Go can tell."""
 
 
@@ -29,7 +29,7 @@ class _Bad(Exception):
 def error(pattern: str) -> str | None:
     """Go's error message; None if the pattern is accepted. Raises Undecided."""
     if len(pattern) > _LONG:
-        raise Undecided(f"patterns of more than {_LONG:,} characters are not read")
+        raise UndecidedPattern(f"patterns of more than {_LONG:,} characters are not read")
     try:
         _Parser(pattern).parse()
     except _Bad as bad:
@@ -112,7 +112,7 @@ class _Parser:
         self._stack.append(_OPEN)
         self._depth += 1
         if self._depth > _DEEP:
-            raise Undecided(f"groups nest deeper than {_DEEP} levels")
+            raise UndecidedPattern(f"groups nest deeper than {_DEEP} levels")
 
     def _concatenate(self) -> None:
         """Joins what stands after the last bracket or bar into one node."""
@@ -150,7 +150,7 @@ class _Parser:
         if (low >= 2 or high >= 2) and not _repeats_within(node, _MAX_REPEAT):
             raise _Bad("invalid repeat count", operator)
         if node.size > _MANY_INSTRUCTIONS:
-            raise Undecided("the repetitions may need more memory than Go allows")
+            raise UndecidedPattern("the repetitions may need more memory than Go allows")
         self._stack.append(node)
 
     def _braces(self, before: int, last_repeat: int | None) -> bool:

@@ -18,10 +18,10 @@ from crdkeeper.apiserver.jsonpath.nodes import (
     Filter,
     Keyword,
     Node,
+    PathUnion,
+    PlainText,
     Slice,
     Template,
-    Text,
-    Union,
     Wildcard,
 )
 
@@ -32,7 +32,7 @@ Order = tuple[int | str, ...]
 """Where a result comes among others: numbers are in order, and of keys any may be first."""
 
 
-class Failed(Exception):
+class EvaluationFailed(Exception):
     """Go ends the evaluation with an error."""
 
 
@@ -48,7 +48,7 @@ class Chance(Exception):
     """The result depends on the order in which Go walks a map."""
 
 
-class Result(NamedTuple):
+class Selected(NamedTuple):
     """A value that a path selects."""
 
     order: Order
@@ -58,7 +58,7 @@ class Result(NamedTuple):
 class _Stopped(Exception):
     """An error inside of a block, with what Go has at hand when it meets it."""
 
-    def __init__(self, results: list[Result]) -> None:
+    def __init__(self, results: list[Selected]) -> None:
         super().__init__()
         self.results = results
 
@@ -83,15 +83,15 @@ def first(template: Template, data: Any, limit: int = MAX_STEPS) -> list[Any]:
     if loops and len(template) > 1:
         raise Stateful
     steps = _Steps(limit)
-    found: list[list[Result]] = []
+    found: list[list[Selected]] = []
     for part in template:
         try:
-            if isinstance(part, Text):
-                found.append([Result((), part.text)])
+            if isinstance(part, PlainText):
+                found.append([Selected((), part.text)])
             else:
-                found.append(_block([Result((), data)], part, steps))
+                found.append(_block([Selected((), data)], part, steps))
         except _Stopped:
-            raise Failed from None
+            raise EvaluationFailed from None
     # A loop leaves nothing of the block in which it starts.
     return [] if loops or not found else [each.value for each in _foremost(found[0])]
 
@@ -103,19 +103,19 @@ def _loops(block: Block) -> bool:
         inner: Iterable[Block] = ()
         if isinstance(node, Filter):
             inner = (node.left, node.right)
-        elif isinstance(node, Union):
+        elif isinstance(node, PathUnion):
             inner = node.branches
         if any(map(_loops, inner)):
             return True
     return False
 
 
-def _foremost(results: Sequence[Result]) -> Sequence[Result]:
+def _foremost(results: Sequence[Selected]) -> Sequence[Selected]:
     depth = 0
     while len(results) > 1:
         # Those with the same choices so far; some may differ in keys, and each of these may be first.
         if any(isinstance(each.order[depth], str) for each in results):
-            keys: dict[int | str, list[Result]] = {}
+            keys: dict[int | str, list[Selected]] = {}
             for each in results:
                 keys.setdefault(each.order[depth], []).append(each)
             if len(keys) > 1:
@@ -127,27 +127,27 @@ def _foremost(results: Sequence[Result]) -> Sequence[Result]:
     return results
 
 
-def _foremost_from(results: Sequence[Result], depth: int) -> Sequence[Result]:
-    return _foremost([Result(each.order[depth:], each.value) for each in results])
+def _foremost_from(results: Sequence[Selected], depth: int) -> Sequence[Selected]:
+    return _foremost([Selected(each.order[depth:], each.value) for each in results])
 
 
-def _block(results: list[Result], block: Block, steps: _Steps) -> list[Result]:
+def _block(results: list[Selected], block: Block, steps: _Steps) -> list[Selected]:
     for node in block:
         results = _walk(results, node, steps)
     return results
 
 
-def _walk(results: list[Result], node: Node, steps: _Steps) -> list[Result]:
+def _walk(results: list[Selected], node: Node, steps: _Steps) -> list[Selected]:
     steps.take(len(results) + 1)
     match node:
-        case Text(text):
-            return [Result((), text)]
+        case PlainText(text):
+            return [Selected((), text)]
         case Constant(value):
             constant = Native(value) if type(value) is int else value
-            return [Result(each.order, constant) for each in results]
+            return [Selected(each.order, constant) for each in results]
         case Field(name):
             return [
-                Result(each.order, each.value[name])
+                Selected(each.order, each.value[name])
                 for each in results
                 if isinstance(each.value, dict) and name in each.value
             ]
@@ -159,9 +159,9 @@ def _walk(results: list[Result], node: Node, steps: _Steps) -> list[Result]:
             return _slice(results, node, steps)
         case Filter():
             return _filter(results, node, steps)
-        case Union(branches):
+        case PathUnion(branches):
             return [
-                Result((i, *each.order), each.value)
+                Selected((i, *each.order), each.value)
                 for i, branch in enumerate(branches)
                 for each in _block(results, branch, steps)
             ]
@@ -173,23 +173,23 @@ def _walk(results: list[Result], node: Node, steps: _Steps) -> list[Result]:
             raise _Stopped(results)
 
 
-def _below(result: Result, steps: _Steps) -> list[Result]:
+def _below(result: Selected, steps: _Steps) -> list[Selected]:
     order, value = result
     if isinstance(value, dict):
         steps.take(len(value))
-        return [Result((*order, key), each) for key, each in value.items()]
+        return [Selected((*order, key), each) for key, each in value.items()]
     if isinstance(value, list):
         steps.take(len(value))
-        return [Result((*order, i), each) for i, each in enumerate(value)]
+        return [Selected((*order, i), each) for i, each in enumerate(value)]
     if isinstance(value, str):
         data = value.encode(errors="surrogatepass")
         steps.take(len(data))
-        return [Result((*order, i), Native(each)) for i, each in enumerate(data)]
+        return [Selected((*order, i), Native(each)) for i, each in enumerate(data)]
     return []
 
 
-def _descend(results: list[Result], steps: _Steps) -> list[Result]:
-    found: list[Result] = []
+def _descend(results: list[Selected], steps: _Steps) -> list[Selected]:
+    found: list[Selected] = []
     waiting = results[::-1]
     while waiting:
         result = waiting.pop()
@@ -197,23 +197,23 @@ def _descend(results: list[Result], steps: _Steps) -> list[Result]:
             continue
         # Values and containers on their way down count by the length of their order, which is copied.
         steps.take(1 + len(result.order) // 8)
-        found.append(Result((*result.order, 0), result.value))
+        found.append(Selected((*result.order, 0), result.value))
         if not isinstance(result.value, str):
-            below = _below(Result((*result.order, 1), result.value), steps)
+            below = _below(Selected((*result.order, 1), result.value), steps)
             waiting += reversed(below)
         else:
             steps.take(len(result.value) // 64)
     return found
 
 
-def _slice(results: list[Result], node: Slice, steps: _Steps) -> list[Result]:
+def _slice(results: list[Selected], node: Slice, steps: _Steps) -> list[Selected]:
     chosen = [_chosen(each.value, node) for each in results]
     # At a slice of nothing Go returns, whatever lists or errors are still to come.
     if range(0) in chosen and len(results) > 1:
         steps.take(len(results))
         if any(isinstance(key, str) for key in chain(*(each.order for each in results))):
             raise Chance
-    found: list[Result] = []
+    found: list[Selected] = []
     for each, indexes in zip(results, chosen, strict=True):
         if each.value is None:
             continue
@@ -222,7 +222,7 @@ def _slice(results: list[Result], node: Slice, steps: _Steps) -> list[Result]:
         if not indexes:
             return found
         steps.take(len(indexes))
-        found += [Result((*each.order, i), each.value[i]) for i in indexes]
+        found += [Selected((*each.order, i), each.value[i]) for i in indexes]
     return found
 
 
@@ -245,19 +245,19 @@ def _chosen(value: Any, node: Slice) -> range | None:
     return range(start, end, node.step or 1)
 
 
-def _filter(results: list[Result], node: Filter, steps: _Steps) -> list[Result]:
-    found: list[Result] = []
+def _filter(results: list[Selected], node: Filter, steps: _Steps) -> list[Selected]:
+    found: list[Selected] = []
     for each in results:
         if not isinstance(each.value, list):
             raise _Stopped(results)
         for i, entry in enumerate(each.value):
             if _passes(entry, node, results, found, steps):
-                found.append(Result((*each.order, i), entry))
+                found.append(Selected((*each.order, i), entry))
     return found
 
 
-def _passes(entry: Any, node: Filter, results: list[Result], found: list[Result], steps: _Steps) -> bool:
-    start = [Result((), entry)]
+def _passes(entry: Any, node: Filter, results: list[Selected], found: list[Selected], steps: _Steps) -> bool:
+    start = [Selected((), entry)]
     if node.operator == "exists":
         try:
             return bool(_block(start, node.left, steps))

@@ -8,7 +8,7 @@ Operator = str
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class PlainText:
     """A text as it stands, outside of braces or quoted inside."""
 
     text: str
@@ -66,13 +66,13 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class PathUnion:
     """The results of several paths, one after the other."""
 
     branches: tuple["Block", ...]
 
 
-Node = Text | Constant | Field | Keyword | Wildcard | Descent | Slice | Filter | Union
+Node = PlainText | Constant | Field | Keyword | Wildcard | Descent | Slice | Filter | PathUnion
 Block = tuple[Node, ...]
 """What stands in a pair of braces: each node takes what the one before has selected."""
-Template = tuple[Block | Text, ...]
+Template = tuple[Block | PlainText, ...]

@@ -17,10 +17,10 @@ from crdkeeper.apiserver.jsonpath.nodes import (
     Filter,
     Keyword,
     Node,
+    PathUnion,
+    PlainText,
     Slice,
     Template,
-    Text,
-    Union,
     Wildcard,
 )
 
@@ -48,15 +48,15 @@ def parse_column(path: str) -> Template:
 
 def parse_template(text: str) -> Template:
     """A whole template: texts and blocks in braces. Raises PathError."""
-    found: list[Block | Text] = []
+    found: list[Block | PlainText] = []
     at = 0
     while at < len(text):
         opening = text.find("{", at)
         if opening < 0:
-            found.append(Text(text[at:]))
+            found.append(PlainText(text[at:]))
             break
         if opening > at:
-            found.append(Text(text[at:opening]))
+            found.append(PlainText(text[at:opening]))
         block = _BlockParser(text, opening + 1)
         found.append(block.parse())
         at = block.at
@@ -147,7 +147,7 @@ class _BlockParser:
             self.at += 1
             if char == quote and self.text[self.at - 2] != "\\":
                 break
-        self._nodes.append(Text(_unquoted(self.text[start : self.at])))
+        self._nodes.append(PlainText(_unquoted(self.text[start : self.at])))
 
     def _brackets(self) -> None:
         end = self.text.find("]", self.at)
@@ -159,7 +159,7 @@ class _BlockParser:
             inside = ":"
         parts = inside.split(",")
         if len(parts) > 1:
-            self._nodes.append(Union(tuple(_parse_block(f"[{each.strip(' ')}]") for each in parts)))
+            self._nodes.append(PathUnion(tuple(_parse_block(f"[{each.strip(' ')}]") for each in parts)))
         elif key := _KEY.fullmatch(inside):
             self._nodes += _parse_block(f".{key[1]}")
         else:

@@ -12,7 +12,7 @@ from crdkeeper.apiserver.golang.text import quote
 from crdkeeper.apiserver.objects.objectmetarules import annotation_findings, label_findings
 from crdkeeper.apiserver.schema.decoding import ABSENT, Anything, ListOf, Struct, Text
 from crdkeeper.apiserver.schema.fieldpath import Path, root
-from crdkeeper.apiserver.schema.finding import Findings, structural_violations
+from crdkeeper.apiserver.schema.finding import FieldErrors, structural_violations
 from crdkeeper.apiserver.schema.violation import Report
 
 _V1 = "apiextensions.k8s.io/v1"
@@ -124,7 +124,7 @@ def _metadata(original: Mapping[str, Any], converted: Mapping[str, Any]) -> dict
 
 
 def _check(field: str, found: dict[str, str]) -> None:
-    findings: Findings
+    findings: FieldErrors
     if field == "labels":
         path, findings = root("metadata").child("labels"), label_findings(found)
     else:

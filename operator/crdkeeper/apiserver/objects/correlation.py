@@ -7,7 +7,7 @@ and a field without a schema has no old value, so that an object with such a fie
 from typing import Any, Final
 
 from crdkeeper.apiserver.objects.jsonvalue import same
-from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectnode import ObjectNode
 
 _Key = tuple[Any, ...]
 _SCALARS: Final = (bool, float, int, str)
@@ -16,7 +16,7 @@ _SCALARS: Final = (bool, float, int, str)
 class MapList:
     """The items of a map list by their keys; empty for any other list."""
 
-    def __init__(self, node: Node, items: list[Any]) -> None:
+    def __init__(self, node: ObjectNode, items: list[Any]) -> None:
         self._names = node.map_keys
         self._items: dict[_Key, Any] = {}
         if node.type != "array" or node.list_type != "map" or not node.map_keys:
@@ -51,7 +51,7 @@ class Correlated:
 
     __slots__ = ("_children", "_map_list", "_node", "_unchanged", "old", "value")
 
-    def __init__(self, value: Any, old: Any, node: Node) -> None:
+    def __init__(self, value: Any, old: Any, node: ObjectNode) -> None:
         self.value = value
         self.old = old
         self._node = node

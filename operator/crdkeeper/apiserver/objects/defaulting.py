@@ -3,11 +3,11 @@
 from typing import Any
 
 from crdkeeper.apiserver.objects.objectmeta import coerce
-from crdkeeper.apiserver.objects.objectnode import Node, copied
+from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
 from crdkeeper.apiserver.objects.prune import pruned
 
 
-def fill(value: Any, node: Node) -> None:
+def fill(value: Any, node: ObjectNode) -> None:
     """Sets the defaults in an object or list, in place.
 
     A null where the schema allows none counts as absent. Inside of a default that is set, further defaults
@@ -25,7 +25,7 @@ def fill(value: Any, node: Node) -> None:
             fill(value[i], items)
 
 
-def _fill_map(value: dict[str, Any], node: Node) -> None:
+def _fill_map(value: dict[str, Any], node: ObjectNode) -> None:
     for name, child in node.fills:
         if name not in value:
             value[name] = copied(child.default)
@@ -39,7 +39,7 @@ def _fill_map(value: dict[str, Any], node: Node) -> None:
         fill(value[key], below)
 
 
-def prune_defaults(node: Node) -> None:
+def prune_defaults(node: ObjectNode) -> None:
     """Drops from the defaults of a schema what would be pruned from an object (defaulting.PruneDefaults).
 
     A CRD may have such defaults inside of maps, where they are not checked. Raises Undecided.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 
 _MOST_STEPS: Final = 10_000_000
 """The most steps of one match; a machine takes 10⁹ in a second, but 10⁷ if a pattern is made to be slow."""
@@ -43,7 +43,7 @@ def spend_on_program(size: int) -> None:
     Raises Undecided if nothing is left: ask before it is made, with no size.
     """
     if size > _LARGEST:
-        raise Undecided("the pattern may take too long")
+        raise UndecidedValue("the pattern may take too long")
     _spend(size * _STEPS_PER_INSTRUCTION)
 
 
@@ -51,7 +51,7 @@ def spend_on_match(size: int, text: str) -> None:
     """Counts a match of a program with a text. Raises Undecided if that would be too much."""
     steps = size * len(text)
     if steps > _MOST_STEPS:
-        raise Undecided("to match the pattern with this value may take too long")
+        raise UndecidedValue("to match the pattern with this value may take too long")
     _spend(steps)
 
 
@@ -61,4 +61,4 @@ def _spend(steps: int) -> None:
         return
     budget.left -= steps
     if budget.left < 0:
-        raise Undecided("to match all patterns with the values may take too long")
+        raise UndecidedValue("to match all patterns with the values may take too long")

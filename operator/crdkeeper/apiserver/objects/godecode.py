@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 
 _TEXTS = frozenset(("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"))
 _CONTAINERS: Mapping[str, tuple[type[dict[str, Any]] | type[list[Any]], str]] = {
@@ -27,7 +27,7 @@ def metadata_error(raw: Any) -> str:
         error = _field_error(key, raw[key])
         if error is not None:
             return error
-    raise Undecided("how the API server words what it cannot decode")
+    raise UndecidedValue("how the API server words what it cannot decode")
 
 
 def _field_error(key: str, value: Any) -> str | None:
@@ -39,7 +39,7 @@ def _field_error(key: str, value: Any) -> str | None:
         if key in ("generation", "deletionGracePeriodSeconds") and type(value) is int:
             return None
         if key in ("generation", "deletionGracePeriodSeconds", "creationTimestamp", "deletionTimestamp"):
-            raise Undecided("how the API server words what it cannot decode")
+            raise UndecidedValue("how the API server words what it cannot decode")
         return None
     container, go_type = _CONTAINERS[key]
     if not isinstance(value, container):
@@ -49,7 +49,7 @@ def _field_error(key: str, value: Any) -> str | None:
         if each is None:
             continue
         if key in ("ownerReferences", "managedFields"):
-            raise Undecided("how the API server words what it cannot decode")
+            raise UndecidedValue("how the API server words what it cannot decode")
         if not isinstance(each, str):
             return _error(each, key, "string")
     return None

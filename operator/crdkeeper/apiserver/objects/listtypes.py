@@ -3,18 +3,26 @@
 from typing import Any, Final
 
 from crdkeeper.apiserver.golang.text import json_text
-from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.valuerules import LIST_TYPE
-from crdkeeper.apiserver.schema.finding import DUPLICATE, INVALID, NO_FINDINGS, Finding, Findings, Step, below
+from crdkeeper.apiserver.schema.finding import (
+    DUPLICATE,
+    INVALID,
+    NO_FINDINGS,
+    FieldError,
+    FieldErrors,
+    Step,
+    below,
+)
 
 _NO_KEY: Final = object()
 
 
-def check_list_types(value: Any, node: Node) -> Findings:
+def check_list_types(value: Any, node: ObjectNode) -> FieldErrors:
     """What is twice in a value's sets and map lists; the second of many equal items is named."""
     if not node.has_list_types:
         return NO_FINDINGS
-    found: list[Finding] = []
+    found: list[FieldError] = []
     if type(value) is dict:
         for key, each in value.items():
             child = node.child(key)
@@ -32,11 +40,11 @@ def check_list_types(value: Any, node: Node) -> Findings:
     return found
 
 
-def _duplicates(items: list[Any], shown: list[Any]) -> list[Finding]:
+def _duplicates(items: list[Any], shown: list[Any]) -> list[FieldError]:
     if len(items) <= 1:
         return []
     seen: dict[tuple[type, Any], int] = {}
-    found: list[Finding] = []
+    found: list[FieldError] = []
     for i, each in enumerate(items):
         # An integer and a float are never equal, but inside of objects and arrays they are compared as
         # written.
@@ -45,15 +53,15 @@ def _duplicates(items: list[Any], shown: list[Any]) -> list[Finding]:
         times = seen.get(key, 0)
         seen[key] = times + 1
         if times == 1:
-            found += below(Step.INDEX, i, [Finding(LIST_TYPE, DUPLICATE, shown[i], "")])
+            found += below(Step.INDEX, i, [FieldError(LIST_TYPE, DUPLICATE, shown[i], "")])
     return found
 
 
-def _map_list(items: list[Any], keys: list[str]) -> list[Finding]:
+def _map_list(items: list[Any], keys: list[str]) -> list[FieldError]:
     for i, each in enumerate(items):
         if each is not None and not isinstance(each, dict):
             detail = "must be an object for an array of list-type map"
-            return list(below(Step.INDEX, i, [Finding(LIST_TYPE, INVALID, each, detail)]))
+            return list(below(Step.INDEX, i, [FieldError(LIST_TYPE, INVALID, each, detail)]))
     chosen = [{key: each[key] for key in keys if each is not None and key in each} for each in items]
     if len(keys) == 1:
         return _duplicates([each.get(keys[0], _NO_KEY) for each in chosen], chosen)

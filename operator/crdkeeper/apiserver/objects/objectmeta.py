@@ -11,9 +11,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from crdkeeper.apiserver.objects.jsonvalue import stored
-from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.valuerules import DECODE
-from crdkeeper.apiserver.schema.finding import INVALID, NO_FINDINGS, Finding, Findings, Step, Undecided, below
+from crdkeeper.apiserver.schema.finding import (
+    INVALID,
+    NO_FINDINGS,
+    FieldError,
+    FieldErrors,
+    Step,
+    UndecidedValue,
+    below,
+)
 
 
 class Malformed(Exception):
@@ -86,7 +94,7 @@ def _time(value: Any) -> str | None:
     if hours > 24 or minutes > 60:
         raise Malformed("has no such offset")
     if year == 0 or (year, month, day) == (1, 1, 1):
-        raise Undecided("times of the years 0 and 1 are not decided here")
+        raise UndecidedValue("times of the years 0 and 1 are not decided here")
     try:
         local = datetime(year, month, day, hour, minute, second)
     except ValueError:
@@ -95,7 +103,7 @@ def _time(value: Any) -> str | None:
     try:
         utc = local + offset if sign == "-" else local - offset
     except OverflowError:
-        raise Undecided("times beyond the year 9999 are not decided here") from None
+        raise UndecidedValue("times beyond the year 9999 are not decided here") from None
     return f"{utc:%Y-%m-%dT%H:%M:%SZ}".zfill(20)
 
 
@@ -188,7 +196,7 @@ def unknown_fields(raw: Any, path: str) -> list[str]:
     return found
 
 
-def unknown_in_embedded(value: Any, node: Node | None, path: str = "") -> list[str]:
+def unknown_in_embedded(value: Any, node: ObjectNode | None, path: str = "") -> list[str]:
     """The same for the resources embedded in a value that has not been coerced yet."""
     if node is None or not node.has_embedded:
         return []
@@ -222,14 +230,14 @@ def _lenient(raw: Any) -> Any:
     return kept
 
 
-def coerce(value: Any, node: Node | None, *, lenient: bool = False) -> Findings:
+def coerce(value: Any, node: ObjectNode | None, *, lenient: bool = False) -> FieldErrors:
     """Normalizes the embedded resources in a value, in place; what cannot be decoded is found.
 
     With `lenient`, as when an old object is read, it is dropped instead. Raises Undecided.
     """
     if node is None or not node.has_embedded:
         return NO_FINDINGS
-    found: list[Finding] = []
+    found: list[FieldError] = []
     if type(value) is dict:
         if node.embedded:
             found += _coerce_resource(value, lenient)
@@ -244,18 +252,18 @@ def coerce(value: Any, node: Node | None, *, lenient: bool = False) -> Findings:
     return found
 
 
-def _coerce_resource(value: dict[str, Any], lenient: bool) -> list[Finding]:
-    found: list[Finding] = []
+def _coerce_resource(value: dict[str, Any], lenient: bool) -> list[FieldError]:
+    found: list[FieldError] = []
     for key in ("apiVersion", "kind"):
         if key in value and not isinstance(value[key], str):
             if lenient:
                 del value[key]
             else:
-                found += below(Step.FIELD, key, [Finding(DECODE, INVALID, value[key], "must be a string")])
+                found += below(Step.FIELD, key, [FieldError(DECODE, INVALID, value[key], "must be a string")])
     if "metadata" not in value:
         return found
     try:
         value["metadata"] = _lenient(value["metadata"]) if lenient else object_meta(value["metadata"])
     except Malformed as error:
-        found += below(Step.FIELD, "metadata", [Finding(DECODE, INVALID, value["metadata"], str(error))])
+        found += below(Step.FIELD, "metadata", [FieldError(DECODE, INVALID, value["metadata"], str(error))])
     return found

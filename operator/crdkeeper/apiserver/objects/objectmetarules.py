@@ -10,7 +10,7 @@ from typing import Any, Final
 from crdkeeper.apiserver.dnsnames import key_errors, label_errors, subdomain_errors, value_errors
 from crdkeeper.apiserver.golang.text import quote
 from crdkeeper.apiserver.objects.objectmeta import Malformed, object_meta
-from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.valuerules import METADATA
 from crdkeeper.apiserver.schema.finding import (
     INVALID,
@@ -18,8 +18,8 @@ from crdkeeper.apiserver.schema.finding import (
     NOT_SUPPORTED,
     REQUIRED,
     TOO_LONG,
-    Finding,
-    Findings,
+    FieldError,
+    FieldErrors,
     Step,
     below,
 )
@@ -30,24 +30,24 @@ _LONGEST_MANAGER: Final = 128
 _LONGEST_SUBRESOURCE: Final = 256
 
 
-def _invalid(value: Any, detail: str) -> Finding:
-    return Finding(METADATA, INVALID, value, detail)
+def _invalid(value: Any, detail: str) -> FieldError:
+    return FieldError(METADATA, INVALID, value, detail)
 
 
-def _required(detail: str = "") -> Finding:
-    return Finding(METADATA, REQUIRED, "", detail)
+def _required(detail: str = "") -> FieldError:
+    return FieldError(METADATA, REQUIRED, "", detail)
 
 
-def _at(name: str, *findings: Finding) -> list[Finding]:
+def _at(name: str, *findings: FieldError) -> list[FieldError]:
     return list(below(Step.FIELD, name, findings))
 
 
-def check_root(metadata: dict[str, Any], *, create: bool) -> Findings:
+def check_root(metadata: dict[str, Any], *, create: bool) -> FieldErrors:
     """Rules of an object's own metadata, in normal form. The namespace is the request's, not checked here.
 
     In a generated name, x stands for what the server draws.
     """
-    found: list[Finding] = []
+    found: list[FieldError] = []
     if create:
         generated = metadata.get("generateName", "")[:_LONGEST_PREFIX] + "xxxxx"
         found += _names({"name": generated, **metadata} if len(generated) > 5 else metadata, _subdomain)
@@ -57,8 +57,8 @@ def check_root(metadata: dict[str, Any], *, create: bool) -> Findings:
     return below(Step.FIELD, "metadata", found)
 
 
-def _names(metadata: dict[str, Any], errors: Callable[[str, bool], list[str]]) -> list[Finding]:
-    found: list[Finding] = []
+def _names(metadata: dict[str, Any], errors: Callable[[str, bool], list[str]]) -> list[FieldError]:
+    found: list[FieldError] = []
     prefix, name = metadata.get("generateName", ""), metadata.get("name", "")
     if prefix:
         found += _at("generateName", *(_invalid(prefix, each) for each in errors(prefix, True)))
@@ -82,35 +82,35 @@ def _path_segment(name: str, prefix: bool) -> list[str]:
     return [f"may not contain '{each}'" for each in ("/", "%") if each in name]
 
 
-def _common(metadata: dict[str, Any]) -> list[Finding]:
+def _common(metadata: dict[str, Any]) -> list[FieldError]:
     found = _at("labels", *label_findings(metadata.get("labels", {})))
     found += _at("annotations", *annotation_findings(metadata.get("annotations", {})))
     return found + _at("ownerReferences", *_owners(metadata.get("ownerReferences", [])))
 
 
-def label_findings(labels: Mapping[str, str]) -> list[Finding]:
+def label_findings(labels: Mapping[str, str]) -> list[FieldError]:
     """What is wrong with labels, all of it said of the field itself."""
-    found: list[Finding] = []
+    found: list[FieldError] = []
     for key, value in labels.items():
         found += [_invalid(key, each) for each in key_errors(key)]
         found += [_invalid(value, each) for each in value_errors(value)]
     return found
 
 
-def annotation_findings(annotations: Mapping[str, str]) -> list[Finding]:
+def annotation_findings(annotations: Mapping[str, str]) -> list[FieldError]:
     """What is wrong with annotations, all of it said of the field itself."""
-    found: list[Finding] = []
+    found: list[FieldError] = []
     size = 0
     for key, value in annotations.items():
         size += len(key.encode(errors="replace")) + len(value.encode(errors="replace"))
         found += [_invalid(key, each) for each in key_errors(key.lower())]
     if size > _ANNOTATION_BYTES:
-        found.append(Finding(METADATA, TOO_LONG, "", f"may not be more than {_ANNOTATION_BYTES} bytes"))
+        found.append(FieldError(METADATA, TOO_LONG, "", f"may not be more than {_ANNOTATION_BYTES} bytes"))
     return found
 
 
-def _owners(owners: list[dict[str, Any]]) -> list[Finding]:
-    found: list[Finding] = []
+def _owners(owners: list[dict[str, Any]]) -> list[FieldError]:
+    found: list[FieldError] = []
     controller = ""
     for i, each in enumerate(owners):
         found += below(Step.INDEX, i, _owner(each))
@@ -127,8 +127,8 @@ def _owners(owners: list[dict[str, Any]]) -> list[Finding]:
     return found
 
 
-def _owner(owner: dict[str, Any]) -> list[Finding]:
-    found: list[Finding] = []
+def _owner(owner: dict[str, Any]) -> list[FieldError]:
+    found: list[FieldError] = []
     version = owner["apiVersion"]
     if not version:
         found += _at("apiVersion", _required("must not be empty"))
@@ -142,18 +142,18 @@ def _owner(owner: dict[str, Any]) -> list[Finding]:
     return found
 
 
-def _finalizers(finalizers: list[str]) -> list[Finding]:
+def _finalizers(finalizers: list[str]) -> list[FieldError]:
     found = [_invalid(each, error) for each in finalizers for error in key_errors(each)]
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         found.append(_invalid(finalizers, "finalizer orphan and foregroundDeletion cannot be both set"))
     return _at("finalizers", *found)
 
 
-def check_embedded(value: Any, node: Node | None) -> Findings:
+def check_embedded(value: Any, node: ObjectNode | None) -> FieldErrors:
     """Rules of the resources embedded in a value, the value itself included if its schema says so."""
     if node is None or not node.has_embedded:
         return NO_FINDINGS
-    found: list[Finding] = []
+    found: list[FieldError] = []
     if type(value) is dict:
         if node.embedded:
             found += _resource(value)
@@ -168,8 +168,8 @@ def check_embedded(value: Any, node: Node | None) -> Findings:
     return found
 
 
-def _resource(value: dict[str, Any]) -> list[Finding]:
-    found: list[Finding] = []
+def _resource(value: dict[str, Any]) -> list[FieldError]:
+    found: list[FieldError] = []
     for key, check in (("apiVersion", _api_version), ("kind", _kind)):
         if key not in value:
             found += _at(key, _required())
@@ -184,18 +184,18 @@ def _resource(value: dict[str, Any]) -> list[Finding]:
     return found
 
 
-def _api_version(text: str) -> list[Finding]:
+def _api_version(text: str) -> list[FieldError]:
     return [_invalid(text, f"unexpected GroupVersion string: {text}")] if text.count("/") > 1 else []
 
 
-def _kind(text: str) -> list[Finding]:
+def _kind(text: str) -> list[FieldError]:
     errors = label_errors(text.lower())
     if not errors:
         return []
     return [_invalid(text, "may have mixed case, but should otherwise match: " + ",".join(errors))]
 
 
-def _embedded_metadata(raw: Any) -> list[Finding]:
+def _embedded_metadata(raw: Any) -> list[FieldError]:
     try:
         metadata = object_meta(raw)
     except Malformed as error:
@@ -234,21 +234,21 @@ def _namespace_errors(name: str) -> list[str]:
     return errors
 
 
-def _managers(managers: list[dict[str, Any]]) -> list[Finding]:
-    found: list[Finding] = []
+def _managers(managers: list[dict[str, Any]]) -> list[FieldError]:
+    found: list[FieldError] = []
     for i, each in enumerate(managers):
         found += below(Step.INDEX, i, _manager(each))
     return found
 
 
-def _manager(entry: dict[str, Any]) -> list[Finding]:
-    found: list[Finding] = []
+def _manager(entry: dict[str, Any]) -> list[FieldError]:
+    found: list[FieldError] = []
     operation, manager = entry.get("operation", ""), entry.get("manager", "")
     if not operation:
         found += _at("operation", _required("must not be empty"))
     elif operation not in ("Apply", "Update"):
         detail = "supported values: " + ", ".join(map(quote, ("Apply", "Update")))
-        found += _at("operation", Finding(METADATA, NOT_SUPPORTED, operation, detail))
+        found += _at("operation", FieldError(METADATA, NOT_SUPPORTED, operation, detail))
     if entry.get("fieldsType", "FieldsV1") != "FieldsV1":
         found += _at("fieldsType", _invalid(entry["fieldsType"], "must be `FieldsV1`"))
     for key, text, limit in (
@@ -256,7 +256,7 @@ def _manager(entry: dict[str, Any]) -> list[Finding]:
         ("subresource", entry.get("subresource", ""), _LONGEST_SUBRESOURCE),
     ):
         if len(text.encode(errors="replace")) > limit:
-            found += _at(key, Finding(METADATA, TOO_LONG, "", f"may not be more than {limit} bytes"))
+            found += _at(key, FieldError(METADATA, TOO_LONG, "", f"may not be more than {limit} bytes"))
     position = 0
     for char in manager:
         if not char.isprintable():

@@ -12,7 +12,7 @@ from crdkeeper.apiserver.schema.props import EMBEDDED, LIST_MAP_KEYS, LIST_TYPE,
 META_FIELDS: Final = frozenset(("apiVersion", "kind", "metadata"))
 
 
-class Node:
+class ObjectNode:
     """One node of the structural schema; junctors have no part in it."""
 
     __slots__ = (
@@ -39,12 +39,12 @@ class Node:
     def __init__(self, schema: Schema, *, embedded: bool = False) -> None:
         self.schema = schema
         self.type: str = schema.get("type", "")
-        self.properties = {name: Node(each) for name, each in (schema.get("properties") or {}).items()}
+        self.properties = {name: ObjectNode(each) for name, each in (schema.get("properties") or {}).items()}
         additional = schema.get("additionalProperties")
-        self.additional = Node(additional) if isinstance(additional, dict) else None
+        self.additional = ObjectNode(additional) if isinstance(additional, dict) else None
         self.any_key = additional is not None
         items = schema.get("items")
-        self.items = Node(items) if isinstance(items, dict) else None
+        self.items = ObjectNode(items) if isinstance(items, dict) else None
         self.preserve = bool(schema.get(PRESERVE))
         self.embedded = embedded or bool(schema.get(EMBEDDED))
         self.nullable = bool(schema.get("nullable"))
@@ -64,7 +64,7 @@ class Node:
         )
         self.has_rules: bool = bool(self.rules) or any(each.has_rules for each in children)
 
-    def children(self) -> Iterator["Node"]:
+    def children(self) -> Iterator["ObjectNode"]:
         """All nodes directly below."""
         yield from self.properties.values()
         if self.additional is not None:
@@ -72,7 +72,7 @@ class Node:
         if self.items is not None:
             yield self.items
 
-    def child(self, key: str) -> "Node | None":
+    def child(self, key: str) -> "ObjectNode | None":
         """The schema of an object's field."""
         found = self.properties.get(key)
         return found if found is not None else self.additional

@@ -14,15 +14,15 @@ from crdkeeper.apiserver.cel.expressions import Account
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from crdkeeper.apiserver.objects import valuerules
 from crdkeeper.apiserver.objects.correlation import Correlated, MapList
-from crdkeeper.apiserver.objects.objectnode import Node
-from crdkeeper.apiserver.objects.rulecompilation import Place, Rule, Subject, compiled_rules
+from crdkeeper.apiserver.objects.objectnode import ObjectNode
+from crdkeeper.apiserver.objects.rulecompilation import CompiledRule, RulePlace, RuleSubject, compiled_rules
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.finding import (
     DUPLICATE,
     FORBIDDEN,
     INVALID,
     REQUIRED,
-    Finding,
+    FieldError,
     Step,
     below,
     structural_path,
@@ -69,8 +69,8 @@ class _Said:
     __slots__ = ("account", "findings", "left")
 
     def __init__(self, account: Account) -> None:
-        self.findings: list[Finding] = []
-        self.left: list[Finding] = []
+        self.findings: list[FieldError] = []
+        self.left: list[FieldError] = []
         self.account = account
 
     def add(self, step: Step, name: str | int, other: "_Said | None") -> None:
@@ -82,7 +82,7 @@ class _Said:
 class RuleWalk:
     """The rules of a schema, compiled when they are first needed."""
 
-    def __init__(self, node: Node, *, root: bool = True) -> None:
+    def __init__(self, node: ObjectNode, *, root: bool = True) -> None:
         """`root` says whether the node is that of whole objects."""
         self._node = node
         self._is_root = root
@@ -93,7 +93,7 @@ class RuleWalk:
     @cached_property
     def _root(self) -> "_Rules":
         schema = self._node.schema
-        place = Place.root(schema) if self._is_root else Place.root({}).field("", schema)
+        place = RulePlace.root(schema) if self._is_root else RulePlace.root({}).field("", schema)
         return _Rules(self._node, place, root=self._is_root)
 
     def check(
@@ -123,10 +123,10 @@ class _Rules:
 
     __slots__ = ("_additional", "_items", "_node", "_properties", "_rules", "_subject")
 
-    def __init__(self, node: Node, place: Place, *, root: bool) -> None:
+    def __init__(self, node: ObjectNode, place: RulePlace, *, root: bool) -> None:
         self._node = node
-        self._rules: list[Rule] = compiled_rules(place)
-        self._subject = Subject(node.schema, root=root or node.embedded)
+        self._rules: list[CompiledRule] = compiled_rules(place)
+        self._subject = RuleSubject(node.schema, root=root or node.embedded)
         self._properties = {
             name: _Rules(each, place.field(name, each.schema), root=False)
             for name, each in node.properties.items()
@@ -199,7 +199,7 @@ class _Rules:
                 continue
             self._report(rule, value, variables, said)
 
-    def _report(self, rule: Rule, value: Any, variables: Mapping[str, Any], said: _Said) -> None:
+    def _report(self, rule: CompiledRule, value: Any, variables: Mapping[str, Any], said: _Said) -> None:
         detail = rule.detail
         if rule.message is not None:
             try:
@@ -218,15 +218,15 @@ class _Rules:
         said.findings.append(finding)
 
     @staticmethod
-    def _finding(kind: str, value: Any, detail: str) -> Finding:
-        return Finding(valuerules.VALIDATION, kind, value, detail)
+    def _finding(kind: str, value: Any, detail: str) -> FieldError:
+        return FieldError(valuerules.VALIDATION, kind, value, detail)
 
     @staticmethod
-    def _left(why: str) -> Finding:
-        return Finding(valuerules.VALIDATION, INVALID, OMITTED, why)
+    def _left(why: str) -> FieldError:
+        return FieldError(valuerules.VALIDATION, INVALID, OMITTED, why)
 
 
-def _failed(error: EvaluationError, rule: Rule) -> str:
+def _failed(error: EvaluationError, rule: CompiledRule) -> str:
     if error.message.startswith("no such overload"):
         return (
             f"'{error.message}': call arguments did not match a supported operator, function or macro "

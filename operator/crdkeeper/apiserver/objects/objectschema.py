@@ -19,17 +19,17 @@ from crdkeeper.apiserver.objects.objectmeta import (
     unknown_in_embedded,
 )
 from crdkeeper.apiserver.objects.objectmetarules import check_embedded, check_root
-from crdkeeper.apiserver.objects.objectnode import Node, copied
+from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
 from crdkeeper.apiserver.objects.objectrules import RuleWalk
 from crdkeeper.apiserver.objects.prune import pruned
 from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.finding import (
     INVALID,
-    Finding,
-    Findings,
+    FieldError,
+    FieldErrors,
     Step,
-    Undecided,
+    UndecidedValue,
     below,
     openapi_violations,
     structural_violations,
@@ -75,14 +75,14 @@ class ObjectSchema:
         try:
             # At the root, apiVersion, kind and metadata are known to pruning, but not coerced or checked as
             # those of embedded resources are.
-            self._shape = Node(schema, embedded=True)
-            self._node = Node(schema)
+            self._shape = ObjectNode(schema, embedded=True)
+            self._node = ObjectNode(schema)
             prune_defaults(self._node)
             self._validator = Validator(schema)
             self._rules = RuleWalk(self._node)
         except RecursionError:
             raise CannotCompile("the schema nests too deep") from None
-        except Undecided as undecided:
+        except UndecidedValue as undecided:
             raise CannotCompile(f"in a default: {undecided}") from None
         self._status = status
 
@@ -95,7 +95,7 @@ class ObjectSchema:
         return cls(schema, status=status)
 
     @property
-    def node(self) -> Node:
+    def node(self) -> ObjectNode:
         """The schema as a tree, with the defaults as they are set."""
         return self._node
 
@@ -146,7 +146,7 @@ class ObjectSchema:
     def _as_read(self, obj: Any, *, lenient: bool, defaults: bool) -> Admitted:
         try:
             value, findings, _ = self._read(obj, lenient=lenient, defaults=defaults)
-        except Undecided as undecided:
+        except UndecidedValue as undecided:
             return Admitted(None, [], [_left(valuerules.DECODE, undecided)])
         except RecursionError:
             return Admitted(None, [], [Unchecked(valuerules.DECODE, _WHOLE, _TOO_DEEP)])
@@ -158,7 +158,7 @@ class ObjectSchema:
         try:
             value, findings, admitted.unknown = self._read(obj, lenient=False)
             before = copied(old) if raw or old is None else self._read(old, lenient=True)[0]
-        except Undecided as undecided:
+        except UndecidedValue as undecided:
             admitted.unchecked.append(_left(valuerules.DECODE, undecided))
             return admitted
         if findings:
@@ -176,23 +176,23 @@ class ObjectSchema:
         admitted.object = value
         return admitted
 
-    def _read(self, obj: Any, *, lenient: bool, defaults: bool = True) -> tuple[Any, Findings, list[str]]:
+    def _read(self, obj: Any, *, lenient: bool, defaults: bool = True) -> tuple[Any, FieldErrors, list[str]]:
         """The object as the server decodes it, what keeps it from doing so, and the unknown fields.
 
         `lenient` is how objects are read from storage. Raises Undecided.
         """
         if not isinstance(obj, dict):
-            return None, [Finding(valuerules.DECODE, INVALID, OMITTED, "must be an object")], []
-        found: list[Finding] = []
+            return None, [FieldError(valuerules.DECODE, INVALID, OMITTED, "must be an object")], []
+        found: list[FieldError] = []
         for key in ("apiVersion", "kind"):
             if key in obj and not isinstance(obj[key], str):
-                bad = Finding(valuerules.DECODE, INVALID, obj[key], "must be a string")
+                bad = FieldError(valuerules.DECODE, INVALID, obj[key], "must be a string")
                 found += below(Step.FIELD, key, [bad])
         metadata: dict[str, Any] | None = None
         try:
             metadata = object_meta(obj["metadata"]) if "metadata" in obj else None
         except Malformed as error:
-            bad = Finding(valuerules.DECODE, INVALID, OMITTED, str(error))
+            bad = FieldError(valuerules.DECODE, INVALID, OMITTED, str(error))
             found += below(Step.FIELD, "metadata", [bad])
         if found:
             return None, found, []
@@ -219,14 +219,14 @@ class ObjectSchema:
             openapi = self._validator.check_update(value, correlated)
             admitted.violations += openapi_violations(openapi)
             blocked = blocked or any(each.blocking for each in openapi)
-        except Undecided as error:
+        except UndecidedValue as error:
             admitted.unchecked.append(_left(valuerules.SCHEMA, error))
             undecided = True
         try:
             embedded = check_embedded(value, self._node)
             admitted.violations += structural_violations(embedded)
             blocked = blocked or any(each.blocking for each in embedded)
-        except Undecided as error:
+        except UndecidedValue as error:
             admitted.unchecked.append(_left(valuerules.METADATA, error))
             undecided = True
         if old is None or not check_list_types(old, self._node):
@@ -261,5 +261,5 @@ def _keep_status(value: dict[str, Any], old: Any) -> None:
         value.pop("status", None)
 
 
-def _left(rule: Rule, undecided: Undecided) -> Unchecked:
+def _left(rule: Rule, undecided: UndecidedValue) -> Unchecked:
     return Unchecked(rule, _WHOLE, str(undecided))

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from crdkeeper.apiserver.objects.jsonvalue import received
-from crdkeeper.apiserver.objects.objectnode import META_FIELDS, Node
+from crdkeeper.apiserver.objects.objectnode import META_FIELDS, ObjectNode
 
 
 class _Mode(Enum):
@@ -18,7 +18,7 @@ class _Mode(Enum):
     KEEP = "nothing is unknown: metadata, which has rules of its own"
 
 
-def pruned(value: Any, node: Node | None, *, nulls: bool = True) -> tuple[Any, list[str]]:
+def pruned(value: Any, node: ObjectNode | None, *, nulls: bool = True) -> tuple[Any, list[str]]:
     """A copy without unknown fields, and their paths in the server's words, sorted.
 
     `nulls` drops the nulls that the schema does not allow as well; they are in no list.
@@ -33,7 +33,7 @@ class _Pruner:
         self._at: list[str] = []
         self.unknown: list[str] = []
 
-    def part(self, value: Any, node: Node | None, mode: _Mode) -> Any:
+    def part(self, value: Any, node: ObjectNode | None, mode: _Mode) -> Any:
         if node is not None and node.preserve and mode is _Mode.PRUNE:
             mode = _Mode.SKIP
         if type(value) is dict:
@@ -42,7 +42,7 @@ class _Pruner:
             return self._list(value, node, mode)
         return received(value) if type(value) is int else value
 
-    def _list(self, value: list[Any], node: Node | None, mode: _Mode) -> list[Any]:
+    def _list(self, value: list[Any], node: ObjectNode | None, mode: _Mode) -> list[Any]:
         items = node.items if node is not None else None
         if items is None and mode is _Mode.SKIP:
             mode = _Mode.KEEP
@@ -57,7 +57,7 @@ class _Pruner:
                 found.append(received(each) if type(each) is int else each)
         return found
 
-    def _map(self, value: dict[str, Any], node: Node | None, mode: _Mode) -> dict[str, Any]:
+    def _map(self, value: dict[str, Any], node: ObjectNode | None, mode: _Mode) -> dict[str, Any]:
         found: dict[str, Any] = {}
         if node is None and mode is _Mode.PRUNE:
             for key in value:

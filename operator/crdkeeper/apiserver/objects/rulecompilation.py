@@ -4,20 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crdkeeper.apiserver.cel.compilation import CannotDeclare, Expression, Place, stored_rules
+from crdkeeper.apiserver.cel.compilation import CannotDeclare, Expression, RulePlace, stored_rules
 from crdkeeper.apiserver.cel.expressions import Program, compile_program, converter
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.values import Indeterminate
 from crdkeeper.apiserver.schema.fieldreference import BadReference, ServerFails, resolve
 from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
 
-__all__ = ["Place", "Program", "Rule", "Subject", "compiled_rules"]
+__all__ = ["CompiledRule", "Program", "RulePlace", "RuleSubject", "compiled_rules"]
 
 Variables = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CompiledRule:
     """One rule."""
 
     program: Program | None
@@ -38,7 +38,7 @@ class Rule:
     uses_old: bool
 
 
-def compiled_rules(place: Place) -> list[Rule]:
+def compiled_rules(place: RulePlace) -> list[CompiledRule]:
     """The rules of a node, in their order, without the empty ones."""
     schemas = [each for each in place.schema.get(VALIDATIONS, []) if each.get("rule", "").strip()]
     try:
@@ -51,7 +51,9 @@ def compiled_rules(place: Place) -> list[Rule]:
     ]
 
 
-def _compiled(rule: Schema, schema: Schema, expression: Expression, message: Expression | None) -> Rule:
+def _compiled(
+    rule: Schema, schema: Schema, expression: Expression, message: Expression | None
+) -> CompiledRule:
     try:
         program, said = _program(expression), None if message is None else _program(message)
         field_path = _field_path(rule, schema)
@@ -77,12 +79,12 @@ def _rule(
     expression: Expression | None = None,
     *,
     left: str | None = None,
-) -> Rule:
+) -> CompiledRule:
     text, said = rule["rule"], rule.get("message", "").strip()
     verdict = None if expression is None else expression.verdict
     if verdict is not None and not verdict.exact:
         left = "the API server says in words of its own why it does not compile"
-    return Rule(
+    return CompiledRule(
         program,
         None if verdict is None else verdict.problem,
         left,
@@ -106,7 +108,7 @@ def _field_path(rule: Schema, schema: Schema) -> str:
         return ""
 
 
-class Subject:
+class RuleSubject:
     """What self and oldSelf are at a node."""
 
     def __init__(self, schema: Schema, *, root: bool) -> None:

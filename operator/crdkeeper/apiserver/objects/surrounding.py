@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.schema.props import Schema
 
 _TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}
@@ -18,7 +18,7 @@ class Surrounding:
         self._schema = schema
         self._type_meta = type_meta
         self._steps: tuple[str | int, ...] = ()
-        self._compiled: list[Node] = []
+        self._compiled: list[ObjectNode] = []
 
     def child(self, name: str) -> "Surrounding":
         """At a field below."""
@@ -40,10 +40,10 @@ class Surrounding:
         return not self._steps
 
     @property
-    def node(self) -> Node:
+    def node(self) -> ObjectNode:
         """The object's schema, as that of a resource."""
         if not self._compiled:
-            self._compiled.append(Node(self._schema, embedded=True))
+            self._compiled.append(ObjectNode(self._schema, embedded=True))
         return self._compiled[0]
 
     def built(self, value: Any) -> Any:

@@ -13,7 +13,14 @@ from typing import Any, Final
 from crdkeeper.apiserver.golang.numbers import shortest
 from crdkeeper.apiserver.golang.text import json_text
 from crdkeeper.apiserver.jsonpath.comparison import Native
-from crdkeeper.apiserver.jsonpath.evaluation import MAX_STEPS, Chance, Failed, Stateful, Unbounded, first
+from crdkeeper.apiserver.jsonpath.evaluation import (
+    MAX_STEPS,
+    Chance,
+    EvaluationFailed,
+    Stateful,
+    Unbounded,
+    first,
+)
 from crdkeeper.apiserver.jsonpath.nodes import Template
 from crdkeeper.apiserver.jsonpath.parser import PathError, parse_column
 from crdkeeper.apiserver.objects.age import age_text
@@ -39,7 +46,7 @@ Cell = Shown | Open
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """The head of a column. `kubectl get` shows those of a priority above 0 only with -o wide."""
 
     name: str
@@ -48,7 +55,7 @@ class Column:
     priority: int = 0
 
 
-class Printer:
+class TablePrinter:
     """The table of one version of a CRD."""
 
     def __init__(self, version: Mapping[str, Any], limit: int = MAX_STEPS) -> None:
@@ -57,7 +64,7 @@ class Printer:
         A cell is left open if more than `limit` values have to be looked at for it.
         """
         self._limit = limit
-        columns = [Column("Name", "string", "name")]
+        columns = [TableColumn("Name", "string", "name")]
         self._paths: list[Template] = []
         self.broken: str | None = None
         """The name of the first column whose path cannot be parsed."""
@@ -68,14 +75,14 @@ class Printer:
                 self.broken = each.get("name") or ""
                 break
             columns.append(
-                Column(
+                TableColumn(
                     each.get("name") or "",
                     each.get("type") or "",
                     each.get("format") or "",
                     each.get("priority") or 0,
                 )
             )
-        self.columns: tuple[Column, ...] = tuple(columns)
+        self.columns: tuple[TableColumn, ...] = tuple(columns)
 
     def cells(self, obj: Mapping[str, Any], now: int) -> tuple[Cell, ...]:
         """The row of an object as it is read from the API server, at `now` in nanoseconds since 1970."""
@@ -89,7 +96,7 @@ class Printer:
 def _cell(type_: str, path: Template, obj: Mapping[str, Any], now: int, limit: int) -> Cell:
     try:
         cells = [_shown(type_, each, now) for each in first(path, obj, limit)]
-    except Failed:
+    except EvaluationFailed:
         return None
     except Chance:
         return Open(_CHANCE)

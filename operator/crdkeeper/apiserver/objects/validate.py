@@ -20,7 +20,7 @@ from crdkeeper.apiserver.objects.valuelimits import (
 from crdkeeper.apiserver.objects.valuenumbers import number_check
 from crdkeeper.apiserver.objects.valuerules import SCHEMA
 from crdkeeper.apiserver.objects.valuetypes import Typing, typing_of
-from crdkeeper.apiserver.schema.finding import NO_FINDINGS, REQUIRED, Finding, Findings, Step, below
+from crdkeeper.apiserver.schema.finding import NO_FINDINGS, REQUIRED, FieldError, FieldErrors, Step, below
 from crdkeeper.apiserver.schema.props import Schema
 
 _SCALARS = (str, bool, int, float)
@@ -83,7 +83,7 @@ class Validator:
             return False
         return kind in self._typed
 
-    def check(self, value: Any) -> Findings:
+    def check(self, value: Any) -> FieldErrors:
         """What is wrong with a value. Raises Undecided, RecursionError."""
         kind = type(value)
         if kind in self._free:
@@ -98,7 +98,7 @@ class Validator:
                     found += below(step, name, said)
         return found
 
-    def check_update(self, value: Any, correlated: Correlated | None, *, root: bool = True) -> Findings:
+    def check_update(self, value: Any, correlated: Correlated | None, *, root: bool = True) -> FieldErrors:
         """The same for an update: what is wrong with a part that the update does not change is forgiven.
 
         `correlated` is the value beside its old one; None where there is none, below which nothing is
@@ -153,7 +153,7 @@ class Validator:
             count += passed
         return found, count
 
-    def _own(self, value: Any) -> Findings:
+    def _own(self, value: Any) -> FieldErrors:
         """What is wrong with a value beside what is wrong with its parts."""
         found = NO_FINDINGS if type(value) in self._typed else self._typing.check(value)
         if value is not None:
@@ -173,10 +173,10 @@ class Validator:
             found = (*found, *self._forbidden(value))
         return found
 
-    def _enum_findings(self, value: Any) -> Findings:
+    def _enum_findings(self, value: Any) -> FieldErrors:
         return self._enum(value) if self._enum is not None else NO_FINDINGS
 
-    def _forbidden(self, value: dict[str, Any]) -> Findings:
+    def _forbidden(self, value: dict[str, Any]) -> FieldErrors:
         if self._any_key:
             return NO_FINDINGS
         return [_forbidden_property(key) for key in value if key not in self._properties]
@@ -197,7 +197,7 @@ class Validator:
                 yield Step.INDEX, i, items, each
 
 
-def _forbidden_property(key: str) -> Finding:
+def _forbidden_property(key: str) -> FieldError:
     finding = invalid(key, "is a forbidden property")
     finding.detail = f".{key}{finding.detail}"
     return finding
@@ -221,11 +221,11 @@ def _required_check(required: list[str]) -> Check | None:
     if not required:
         return None
 
-    def check(value: dict[str, Any]) -> Findings:
-        found: list[Finding] = []
+    def check(value: dict[str, Any]) -> FieldErrors:
+        found: list[FieldError] = []
         for key in required:
             if key not in value:
-                found += below(Step.ENTRY, key, [Finding(SCHEMA, REQUIRED, "", "")])
+                found += below(Step.ENTRY, key, [FieldError(SCHEMA, REQUIRED, "", "")])
         return found
 
     return check

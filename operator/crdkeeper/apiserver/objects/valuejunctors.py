@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from crdkeeper.apiserver.objects.valuerules import SCHEMA
-from crdkeeper.apiserver.schema.finding import INVALID, NO_FINDINGS, Finding, Findings, Naming
+from crdkeeper.apiserver.schema.finding import INVALID, NO_FINDINGS, FieldError, FieldErrors, Naming
 
-Measured = tuple[Findings, int]
+Measured = tuple[FieldErrors, int]
 """The findings of a value, and how many validators it passed (MatchCount)."""
 
 
 class Branch(Protocol):
     """A schema inside of a junctor."""
 
-    def check(self, value: Any) -> Findings:
+    def check(self, value: Any) -> FieldErrors:
         """What is wrong with a value."""
 
     def measured(self, value: Any) -> Measured:
@@ -27,15 +27,15 @@ class Branch(Protocol):
 class Junctor(Protocol):
     """One of the keywords, with its branches."""
 
-    def check(self, value: Any) -> Findings:
+    def check(self, value: Any) -> FieldErrors:
         """What is wrong with a value."""
 
     def measured(self, value: Any) -> Measured:
         """The same, and the number of validators that count."""
 
 
-def _said(detail: str) -> Finding:
-    return Finding(SCHEMA, INVALID, "", detail, Naming.QUOTED, nowhere=True)
+def _said(detail: str) -> FieldError:
+    return FieldError(SCHEMA, INVALID, "", detail, Naming.QUOTED, nowhere=True)
 
 
 def _best(results: list[Measured]) -> Measured:
@@ -52,7 +52,7 @@ class AnyOf:
     def __init__(self, branches: Sequence[Branch]) -> None:
         self._branches = branches
 
-    def check(self, value: Any) -> Findings:
+    def check(self, value: Any) -> FieldErrors:
         """What is wrong with a value."""
         for each in self._branches:
             if not each.check(value):
@@ -77,7 +77,7 @@ class OneOf:
     def __init__(self, branches: Sequence[Branch]) -> None:
         self._branches = branches
 
-    def check(self, value: Any) -> Findings:
+    def check(self, value: Any) -> FieldErrors:
         """What is wrong with a value."""
         fitting = sum(1 for each in self._branches if not each.check(value))
         return NO_FINDINGS if fitting == 1 else self.measured(value)[0]
@@ -101,7 +101,7 @@ class AllOf:
     def __init__(self, branches: Sequence[Branch]) -> None:
         self._branches = branches
 
-    def check(self, value: Any) -> Findings:
+    def check(self, value: Any) -> FieldErrors:
         """What is wrong with a value."""
         return self._joined([each.check(value) for each in self._branches])
 
@@ -110,7 +110,7 @@ class AllOf:
         results = [each.measured(value) for each in self._branches]
         return self._joined([each for each, _ in results]), sum(count for _, count in results)
 
-    def _joined(self, results: list[Findings]) -> Findings:
+    def _joined(self, results: list[FieldErrors]) -> FieldErrors:
         bad = [each for each in results if each]
         if not bad:
             return NO_FINDINGS
@@ -125,7 +125,7 @@ class Not:
     def __init__(self, branch: Branch) -> None:
         self._branch = branch
 
-    def check(self, value: Any) -> Findings:
+    def check(self, value: Any) -> FieldErrors:
         """What is wrong with a value."""
         if self._branch.check(value):
             return NO_FINDINGS

@@ -19,19 +19,19 @@ from crdkeeper.apiserver.schema.finding import (
     NOT_SUPPORTED,
     TOO_LONG,
     TOO_MANY,
-    Finding,
-    Findings,
+    FieldError,
+    FieldErrors,
     Naming,
-    Undecided,
+    UndecidedValue,
 )
 from crdkeeper.apiserver.schema.props import Schema
 
-Check = Callable[[Any], Findings]
+Check = Callable[[Any], FieldErrors]
 
 
-def invalid(value: Any, detail: str) -> Finding:
+def invalid(value: Any, detail: str) -> FieldError:
     """A bad value, with a detail that begins with the name of the field."""
-    return Finding(SCHEMA, INVALID, value, f" in body {detail}", Naming.BEFORE)
+    return FieldError(SCHEMA, INVALID, value, f" in body {detail}", Naming.BEFORE)
 
 
 _PATTERN_MEMORY: Final = 8 << 20
@@ -54,21 +54,21 @@ def _pattern(pattern: str) -> Callable[[str], bool]:
         try:
             return search(text) is not None
         except UnicodeEncodeError:
-            raise Undecided("the text holds half of a surrogate pair") from None
+            raise UndecidedValue("the text holds half of a surrogate pair") from None
 
     return matches
 
 
 def _compiled(pattern: str) -> Any:
     if len(pattern) > _LONGEST_PATTERN:
-        raise Undecided(f"patterns of more than {_LONGEST_PATTERN:,} characters are not tried")
+        raise UndecidedValue(f"patterns of more than {_LONGEST_PATTERN:,} characters are not tried")
     options = re2.Options()
     options.max_mem = _PATTERN_MEMORY
     options.log_errors = False
     try:
         return re2.compile(pattern, options)
     except (re2.error, UnicodeEncodeError):
-        raise Undecided("the pattern is read by Go alone") from None
+        raise UndecidedValue("the pattern is read by Go alone") from None
 
 
 def text_check(schema: Schema) -> Check | None:
@@ -78,9 +78,9 @@ def text_check(schema: Schema) -> Check | None:
         return None
     matches = _pattern(pattern) if pattern else None
 
-    def check(value: str) -> Findings:
+    def check(value: str) -> FieldErrors:
         if longest is not None and len(value) > longest:
-            return (Finding(SCHEMA, TOO_LONG, "", _too_long(longest)),)
+            return (FieldError(SCHEMA, TOO_LONG, "", _too_long(longest)),)
         if shortest is not None and len(value) < shortest:
             return (invalid(value, f"should be at least {shortest} chars long"),)
         if matches is not None and not matches(value):
@@ -102,11 +102,11 @@ def format_check(format: str) -> Check | None:
     if has_format is None:
         return None
 
-    def check(value: str) -> Findings:
+    def check(value: str) -> FieldErrors:
         if has_format(value):
             return NO_FINDINGS
         detail = f" in body must be of type {format}: {quote(value)}"
-        return (Finding(SCHEMA, INVALID, value, detail, Naming.BEFORE, wrong_type=True),)
+        return (FieldError(SCHEMA, INVALID, value, detail, Naming.BEFORE, wrong_type=True),)
 
     return check
 
@@ -117,13 +117,13 @@ def size_check(schema: Schema, suffix: str) -> Check | None:
     if fewest is None and most is None:
         return None
 
-    def check(value: Any) -> Findings:
+    def check(value: Any) -> FieldErrors:
         size = len(value)
-        found: list[Finding] = []
+        found: list[FieldError] = []
         if fewest is not None and size < fewest:
             found.append(invalid(size, f"should have at least {fewest} {suffix.lower()}"))
         if most is not None and size > most:
-            found.append(Finding(SCHEMA, TOO_MANY, size, _too_many(most)))
+            found.append(FieldError(SCHEMA, TOO_MANY, size, _too_many(most)))
         return found
 
     return check
@@ -144,13 +144,13 @@ def enum_check(schema: Schema) -> Check | None:
     detail = "supported values: " + ", ".join(map(quote, words))
     texts = frozenset(each for each in accepted if isinstance(each, str))
 
-    def check(value: Any) -> Findings:
+    def check(value: Any) -> FieldErrors:
         if type(value) is str:
             if value in texts:
                 return NO_FINDINGS
         elif any(_is_enum_value(value, each) for each in accepted):
             return NO_FINDINGS
-        return (Finding(SCHEMA, NOT_SUPPORTED, value, detail),)
+        return (FieldError(SCHEMA, NOT_SUPPORTED, value, detail),)
 
     return check
 

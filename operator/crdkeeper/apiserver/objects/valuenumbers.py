@@ -12,7 +12,14 @@ from crdkeeper.apiserver.golang.numbers import shortest
 from crdkeeper.apiserver.objects.valuelimits import Check, invalid
 from crdkeeper.apiserver.objects.valuerules import SCHEMA
 from crdkeeper.apiserver.objects.valuetypes import is_json_integer
-from crdkeeper.apiserver.schema.finding import INVALID, NO_FINDINGS, Finding, Findings, Naming, Undecided
+from crdkeeper.apiserver.schema.finding import (
+    INVALID,
+    NO_FINDINGS,
+    FieldError,
+    FieldErrors,
+    Naming,
+    UndecidedValue,
+)
 from crdkeeper.apiserver.schema.props import Schema
 
 Number = int | float
@@ -38,8 +45,8 @@ def number_check(schema: Schema, type_: str, format: str) -> Check | None:
         return None
     outside = _range_error("Checked", type_, format)
 
-    def check(value: Number) -> Findings:
-        found: list[Finding] = []
+    def check(value: Number) -> FieldErrors:
+        found: list[FieldError] = []
         if ranged and not _within(value, type_, format):
             found.append(outside())
         for each in bounds:
@@ -56,12 +63,12 @@ def _within(value: Number, type_: str, format: str) -> bool:
     return format != "float" or abs(value) < _MAX_FLOAT32
 
 
-def _range_error(prefix: str, type_: str, format: str) -> Callable[[], Finding]:
+def _range_error(prefix: str, type_: str, format: str) -> Callable[[], FieldError]:
     kind = f"with format {format}" if format else "(default format)"
     detail = f"{prefix} value must be of type {type_} {kind} in "
 
-    def error() -> Finding:
-        return Finding(SCHEMA, INVALID, "", detail, Naming.AFTER, nowhere=True)
+    def error() -> FieldError:
+        return FieldError(SCHEMA, INVALID, "", detail, Naming.AFTER, nowhere=True)
 
     return error
 
@@ -69,11 +76,11 @@ def _range_error(prefix: str, type_: str, format: str) -> Callable[[], Finding]:
 def _integral(bound: float) -> int:
     """A bound as Go converts it to an integer of 64 bits."""
     if bound >= 2.0**63:
-        raise Undecided("what a bound of more than 64 bits means to an integer depends on the processor")
+        raise UndecidedValue("what a bound of more than 64 bits means to an integer depends on the processor")
     return math.trunc(max(bound, -(2.0**63)))
 
 
-def _bound(schema: Schema, keyword: str, type_: str, format: str) -> Callable[[Number], Findings] | None:
+def _bound(schema: Schema, keyword: str, type_: str, format: str) -> Callable[[Number], FieldErrors] | None:
     bound: float | None = schema.get(keyword)
     if bound is None:
         return None
@@ -83,11 +90,11 @@ def _bound(schema: Schema, keyword: str, type_: str, format: str) -> Callable[[N
     fits = _within(bound, type_, format)
     misfit = _range_error(f"{keyword.capitalize()} boundary", type_, format)
 
-    def check(value: Number) -> Findings:
+    def check(value: Number) -> FieldErrors:
         limit: Number = _integral(bound) if type(value) is int and fits else bound
         compared = value if fits else float(value)
         beyond = (compared - limit) * sign
-        found: list[Finding] = [] if fits else [misfit()]
+        found: list[FieldError] = [] if fits else [misfit()]
         if beyond > 0 or (exclusive and beyond == 0):
             found.append(invalid(compared, said + (str(limit) if type(limit) is int else shortest(limit))))
         return found
@@ -95,27 +102,27 @@ def _bound(schema: Schema, keyword: str, type_: str, format: str) -> Callable[[N
     return check
 
 
-def _multiple_of(schema: Schema, type_: str, format: str) -> Callable[[Number], Findings] | None:
+def _multiple_of(schema: Schema, type_: str, format: str) -> Callable[[Number], FieldErrors] | None:
     factor: float | None = schema.get("multipleOf")
     if factor is None:
         return None
     fits = _within(factor, type_, format)
     misfit = _range_error("MultipleOf", type_, format)
 
-    def check(value: Number) -> Findings:
+    def check(value: Number) -> FieldErrors:
         if type(value) is int and fits:
             return _not_multiple(value, _integral(factor))
-        found: list[Finding] = [] if fits else [misfit()]
+        found: list[FieldError] = [] if fits else [misfit()]
         return (*found, *_not_multiple(float(value), factor))
 
     return check
 
 
-def _not_multiple(value: Number, factor: Number) -> Findings:
+def _not_multiple(value: Number, factor: Number) -> FieldErrors:
     said = str(factor) if type(factor) is int else shortest(factor)
     if factor <= 0:
         detail = f"factor MultipleOf declared for \0 must be positive: {said}"
-        return (Finding(SCHEMA, INVALID, factor, detail, Naming.BETWEEN),)
+        return (FieldError(SCHEMA, INVALID, factor, detail, Naming.BETWEEN),)
     if type(factor) is int:
         multiple = value % factor == 0
     else:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from crdkeeper.apiserver.golang.text import quote
 from crdkeeper.apiserver.objects.valuerules import SCHEMA
 from crdkeeper.apiserver.schema import formats
-from crdkeeper.apiserver.schema.finding import INVALID, NO_FINDINGS, Finding, Findings, Naming
+from crdkeeper.apiserver.schema.finding import INVALID, NO_FINDINGS, FieldError, FieldErrors, Naming
 from crdkeeper.apiserver.schema.props import INT_OR_STRING, Schema
 
 _GO_NAMES: Final[dict[type, tuple[str, str]]] = {
@@ -52,7 +52,7 @@ class Typing:
             return "", ""
         return self.types[0], self.format if formats.is_numeric(self.format, self.types[0]) else ""
 
-    def check(self, value: Any) -> Findings:
+    def check(self, value: Any) -> FieldErrors:
         """What is wrong with the type of a value."""
         if value is None:
             if self.types and not self.nullable:
@@ -88,6 +88,6 @@ def typing_of(schema: Schema, *, request: bool) -> Typing:
     return Typing(types, format, bool(schema.get("nullable")))
 
 
-def _wrong(wanted: str, got: str) -> Finding:
+def _wrong(wanted: str, got: str) -> FieldError:
     detail = f" in body must be of type {wanted}: {quote(got)}"
-    return Finding(SCHEMA, INVALID, got, detail, Naming.BEFORE, wrong_type=True)
+    return FieldError(SCHEMA, INVALID, got, detail, Naming.BEFORE, wrong_type=True)

@@ -17,7 +17,7 @@ from crdkeeper.apiserver.schema.violation import Report
 ABSENT: Final = object()
 
 
-class Type(Protocol):
+class FieldType(Protocol):
     """How one field is decoded."""
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
@@ -148,7 +148,7 @@ class Anything:
 class ListOf:
     """An array; a null in it stands for an empty item."""
 
-    def __init__(self, item: Type, empty: Any) -> None:
+    def __init__(self, item: FieldType, empty: Any) -> None:
         self._item = item
         self._empty = empty
 
@@ -167,7 +167,7 @@ class ListOf:
 class MapOf:
     """An object with keys of the author's choice."""
 
-    def __init__(self, value: Type, empty: Any) -> None:
+    def __init__(self, value: FieldType, empty: Any) -> None:
         self._value = value
         self._empty = empty
 
@@ -186,7 +186,7 @@ class MapOf:
 class Struct:
     """An object with known fields; the others are dropped, with a warning."""
 
-    def __init__(self, fields: Mapping[str, Type]) -> None:
+    def __init__(self, fields: Mapping[str, FieldType]) -> None:
         self.fields = fields
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:

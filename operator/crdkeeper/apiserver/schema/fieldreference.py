@@ -19,7 +19,7 @@ class ServerFails(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ReferenceTarget:
     """Where a path leads."""
 
     first: str
@@ -46,7 +46,7 @@ _ESCAPED: Final = {
 }
 
 
-def resolve(path: str, schema: Schema, *, arrays: bool) -> Target:
+def resolve(path: str, schema: Schema, *, arrays: bool) -> ReferenceTarget:
     """Follows a path through properties and maps; `arrays` allows the notation with brackets."""
     here: Schema | None = schema
     steps: list[str] = []
@@ -79,7 +79,7 @@ def resolve(path: str, schema: Schema, *, arrays: bool) -> Target:
             raise BadReference(f"expected ] but got {end}")
     if not steps:
         raise ServerFails("the path has no step that the API server reads")
-    return Target(steps[0], "".join(steps), here)
+    return ReferenceTarget(steps[0], "".join(steps), here)
 
 
 class _Tokens:

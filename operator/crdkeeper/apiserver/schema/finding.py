@@ -24,7 +24,7 @@ FORBIDDEN: Final = "Forbidden"
 _BLOCKING = frozenset((REQUIRED, NOT_SUPPORTED, TOO_LONG, TOO_MANY))
 
 
-class Undecided(Exception):
+class UndecidedValue(Exception):
     """Only the API server can tell whether a value is valid."""
 
 
@@ -47,7 +47,7 @@ class Naming(Enum):
     BETWEEN = "where the detail has a NUL"
 
 
-class Finding:
+class FieldError:
     """One error of a value, with the steps that lead to it, innermost first."""
 
     __slots__ = ("blocking", "detail", "kind", "naming", "nowhere", "rule", "steps", "value")
@@ -75,18 +75,18 @@ class Finding:
         """Whether the server evaluates no rules of x-kubernetes-validations beside it."""
 
 
-Findings = Sequence[Finding]
-NO_FINDINGS: Final[tuple[Finding, ...]] = ()
+FieldErrors = Sequence[FieldError]
+NO_FINDINGS: Final[tuple[FieldError, ...]] = ()
 
 
-def below(step: Step, name: str | int, findings: Findings) -> Findings:
+def below(step: Step, name: str | int, findings: FieldErrors) -> FieldErrors:
     """The findings of a part, as findings of the whole."""
     for each in findings:
         each.steps.append((step, name))
     return findings
 
 
-def dotted(finding: Finding) -> str:
+def dotted(finding: FieldError) -> str:
     """The field's name as kube-openapi builds it."""
     text = ""
     for step, name in reversed(finding.steps):
@@ -99,7 +99,7 @@ def dotted(finding: Finding) -> str:
     return text
 
 
-def message(finding: Finding) -> str:
+def message(finding: FieldError) -> str:
     """The detail with the name of the field where it belongs."""
     naming = finding.naming
     if naming is Naming.NONE:
@@ -117,13 +117,13 @@ _BARE = frozenset((REQUIRED, FORBIDDEN, TOO_LONG))
 """Errors that show no value."""
 
 
-def _violation(finding: Finding, path: Path, detail: str) -> Violation:
+def _violation(finding: FieldError, path: Path, detail: str) -> Violation:
     bare = finding.kind in _BARE or finding.value is OMITTED
     shown = None if bare else displayed(finding.value)
     return Violation(finding.rule, path, finding.kind, shown, detail)
 
 
-def openapi_violations(findings: Findings, base: Path | None = None) -> list[Violation]:
+def openapi_violations(findings: FieldErrors, base: Path | None = None) -> list[Violation]:
     """Findings of the OpenAPI validator below `base` (None: of a whole object), each message once."""
     found: dict[str, Violation] = {}
     for each in findings:
@@ -134,19 +134,19 @@ def openapi_violations(findings: Findings, base: Path | None = None) -> list[Vio
     return list(found.values())
 
 
-def _openapi_path(finding: Finding, name: str, base: Path | None) -> Path:
+def _openapi_path(finding: FieldError, name: str, base: Path | None) -> Path:
     steps = tuple(step for _, step in reversed(finding.steps))
     if name and not finding.nowhere:
         return (base or Path("", ())).child(name.removeprefix("."), *steps)
     return Path(_NOWHERE, steps) if base is None else Path(str(base), (*base.steps, *steps))
 
 
-def structural_violations(findings: Findings, base: Path | None = None) -> list[Violation]:
+def structural_violations(findings: FieldErrors, base: Path | None = None) -> list[Violation]:
     """Findings of the checks along the structural schema below `base` (None: of a whole object)."""
     return [_violation(each, structural_path(each, base), message(each)) for each in findings]
 
 
-def structural_path(finding: Finding, base: Path | None) -> Path:
+def structural_path(finding: FieldError, base: Path | None) -> Path:
     """The path of a finding as field.Path prints it."""
     if base is None and not finding.steps:
         return Path(_NOWHERE, ())

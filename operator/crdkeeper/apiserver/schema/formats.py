@@ -14,7 +14,7 @@ import re2
 from crdkeeper.apiserver.golang import durations
 from crdkeeper.apiserver.golang.numbers import MAX_INT
 from crdkeeper.apiserver.schema import netformats
-from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 
 Check = Callable[[str], bool]
 """Whether a text has the format. Raises Undecided."""
@@ -63,7 +63,7 @@ def _encodable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Undecided("the text holds half of a surrogate pair") from None
+        raise UndecidedValue("the text holds half of a surrogate pair") from None
     return text
 
 

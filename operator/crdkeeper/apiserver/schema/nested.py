@@ -50,7 +50,7 @@ def check_value_validation(schema: Schema, path: Path, report: Report, *, exempt
 def _check_pattern(pattern: str, path: Path, report: Report) -> None:
     try:
         error = regexsyntax.error(pattern)
-    except regexsyntax.Undecided as undecided:
+    except regexsyntax.UndecidedPattern as undecided:
         report.leave(rules.PATTERN, path, str(undecided))
         return
     if error:

@@ -3,7 +3,7 @@
 import ipaddress
 import re
 
-from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 
 _OCTETS = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)\.([0-9]+)")
 _NUMBER = re.compile(r"[0-9]+")
@@ -99,7 +99,7 @@ def is_email(text: str) -> bool:
     if at and _is_dot_atom(local) and _is_dot_atom(domain.lstrip(_BLANK)):
         return True
     if any(each in text for each in '"(<[:'):
-        raise Undecided("whether this is a mail address with a name or a comment is not decided here")
+        raise UndecidedValue("whether this is a mail address with a name or a comment is not decided here")
     return False
 
 
@@ -153,7 +153,7 @@ def _is_authority(scheme: str, authority: str) -> bool:
             return False
         address = host[1:end]
         if "%" in address:
-            raise Undecided("an address with a zone is not decided here")
+            raise UndecidedValue("an address with a zone is not decided here")
         return _is_strict_ipv6(address)
     colon = host.find(":")
     if colon >= 0 and scheme not in ("http", "https"):

@@ -10,6 +10,7 @@ from typing import Any
 from crdkeeper.apiserver.schema.decoding import (
     ABSENT,
     Anything,
+    FieldType,
     Flag,
     Integer,
     ListOf,
@@ -17,7 +18,6 @@ from crdkeeper.apiserver.schema.decoding import (
     Number,
     Struct,
     Text,
-    Type,
     mismatch,
 )
 from crdkeeper.apiserver.schema.fieldpath import Path
@@ -66,7 +66,7 @@ class _SchemaOrNames:
         return ABSENT
 
 
-_FIELDS: dict[str, Type] = {}
+_FIELDS: dict[str, FieldType] = {}
 SCHEMA = Struct(_FIELDS)
 _SCHEMAS = ListOf(SCHEMA, {})
 _TEXTS = ListOf(Text(), "")

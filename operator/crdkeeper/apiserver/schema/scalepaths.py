@@ -19,7 +19,7 @@ SCALE_TYPES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class SchemaSpot:
     """A place in a schema."""
 
     schema: Schema
@@ -27,23 +27,23 @@ class Spot:
     """Whether all below is kept, declared or not: below an undeclared field that is kept, and everywhere
     with the preserveUnknownFields of the v1beta1 days."""
 
-    def child(self, name: str) -> "Spot | None":
+    def child(self, name: str) -> "SchemaSpot | None":
         """A field; None if it is pruned."""
         properties = self.schema.get("properties") or {}
         if name in properties:
-            return Spot(properties[name], self.unpruned)
+            return SchemaSpot(properties[name], self.unpruned)
         if self.schema.get(EMBEDDED) and name in ("apiVersion", "kind", "metadata"):
-            return Spot({"type": "object"} if name == "metadata" else {"type": "string"}, True)
+            return SchemaSpot({"type": "object"} if name == "metadata" else {"type": "string"}, True)
         values = self.schema.get("additionalProperties")
         if isinstance(values, dict):
-            return Spot(values, self.unpruned)
-        return Spot({}, True) if values is True or self._keeps_unknown else None
+            return SchemaSpot(values, self.unpruned)
+        return SchemaSpot({}, True) if values is True or self._keeps_unknown else None
 
     @property
-    def items(self) -> "Spot":
+    def items(self) -> "SchemaSpot":
         """The entries of a list."""
         items = self.schema.get("items")
-        return Spot(items, self.unpruned) if isinstance(items, dict) else Spot({}, True)
+        return SchemaSpot(items, self.unpruned) if isinstance(items, dict) else SchemaSpot({}, True)
 
     def lacks_type(self, wanted: str) -> str:
         """What stands here instead of that type; empty if it does, or anything may."""
@@ -59,9 +59,9 @@ class Spot:
         return self.unpruned or bool(self.schema.get(PRESERVE))
 
 
-def find(root: Spot, path: str) -> Spot | None:
+def find(root: SchemaSpot, path: str) -> SchemaSpot | None:
     """Where a path leads; None if the field would be pruned."""
-    here: Spot | None = root
+    here: SchemaSpot | None = root
     for name in path.removeprefix(".").split("."):
         if here is None:
             return None
@@ -81,7 +81,7 @@ class ScalePathProblem:
     """What is declared there, such as `of type string`; empty where nothing is."""
 
 
-def scale_path_problems(scale: Mapping[str, Any], root: Spot) -> list[ScalePathProblem]:
+def scale_path_problems(scale: Mapping[str, Any], root: SchemaSpot) -> list[ScalePathProblem]:
     """The problems of `subresources.scale` under the schema of its version."""
     problems = []
     for key, wanted in SCALE_TYPES.items():

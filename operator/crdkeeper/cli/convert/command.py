@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from crdkeeper.cli.convert.rules import BadInput, Found, Source, read_objects
+from crdkeeper.cli.convert.rules import BadInput, LocatedObject, Source, read_objects
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import line, print_json, print_yaml
 from crdkeeper.core.conversion.admission import admission
-from crdkeeper.core.conversion.objects import Conversion, Tally
+from crdkeeper.core.conversion.objects import Conversion, ConversionTally
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.conversion.verification import Trial
 from crdkeeper.core.text import count
@@ -148,20 +148,20 @@ def admit(
         line("note: every value that the schemas allow has a counterpart", err=True)
 
 
-def _kind_of(objects: Iterable[Found]) -> tuple[str, str] | None:
+def _kind_of(objects: Iterable[LocatedObject]) -> tuple[str, str] | None:
     """Group and kind of the first object."""
     for each in objects:
         return str(each.value.get("apiVersion")).rpartition("/")[0], each.value["kind"]
     return None
 
 
-def _name(found: Found) -> str:
+def _name(found: LocatedObject) -> str:
     metadata = found.value.get("metadata") or {}
     return "/".join(filter(None, (metadata.get("namespace"), metadata.get("name")))) or found.place
 
 
-def _convert(conversion: Conversion, objects: Iterable[Found], version: str, output: str) -> int:
-    made, failed, tally = [], 0, Tally()
+def _convert(conversion: Conversion, objects: Iterable[LocatedObject], version: str, output: str) -> int:
+    made, failed, tally = [], 0, ConversionTally()
     for each in objects:
         try:
             made.append(conversion.convert(each.value, version, tally))
@@ -179,7 +179,7 @@ def _convert(conversion: Conversion, objects: Iterable[Found], version: str, out
     return failed
 
 
-def _test(trial: Trial, objects: Iterable[Found]) -> int:
+def _test(trial: Trial, objects: Iterable[LocatedObject]) -> int:
     tried = failed = 0
     aside: dict[str, int] = {}
     lossy: dict[str, int] = {}

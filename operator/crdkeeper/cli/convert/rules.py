@@ -29,28 +29,28 @@ class BadInput(Trouble):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedObject:
     """An object and where it stands."""
 
     place: str
     value: dict[str, Any]
 
 
-def read_objects(files: Iterable[str]) -> Iterator[Found]:
+def read_objects(files: Iterable[str]) -> Iterator[LocatedObject]:
     """All objects in files, those in lists one by one. Raises BadInput."""
     for file in files:
         for place, value in _documents(file):
             yield from _objects(place, value)
 
 
-def _objects(place: str, value: Any) -> Iterator[Found]:
+def _objects(place: str, value: Any) -> Iterator[LocatedObject]:
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise BadInput(f"{place}: not a Kubernetes object")
     if value["kind"].endswith("List") and isinstance(value.get("items"), list):
         for each in value["items"]:
             yield from _objects(place, each)
     else:
-        yield Found(place, value)
+        yield LocatedObject(place, value)
 
 
 def _documents(file: str) -> Iterator[tuple[str, Any]]:
@@ -88,7 +88,7 @@ def _understood(value: Any, place: str) -> VersionConversion:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CompiledRules:
     """Rules that compile."""
 
     spec: VersionConversionSpec
@@ -105,7 +105,7 @@ class Source:
     kubeconfig: Path | None = None
     context: str | None = None
 
-    def read(self, kind: tuple[str, str] | None = None, name: str | None = None) -> Rules:
+    def read(self, kind: tuple[str, str] | None = None, name: str | None = None) -> CompiledRules:
         """The compiled rules: those of the CRD called `name`, or of objects of this group and kind.
 
         Raises BadInput.
@@ -126,7 +126,7 @@ class Source:
             raise BadInput(f"{self.definition or name}: {error}") from None
         made = compile_trial(spec, schemas)
         if isinstance(made, Trial):
-            return Rules(spec, schemas, made)
+            return CompiledRules(spec, schemas, made)
         raise BadInput(*(f"{where}: {each}" for each in made))
 
     async def _live_rules(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from crdkeeper.api.versionconversion import ConversionVerification
-from crdkeeper.cli.convert.rules import BadInput, Rules
+from crdkeeper.cli.convert.rules import BadInput, CompiledRules
 from crdkeeper.cli.output.printing import line
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.transport.client import Client
@@ -15,7 +15,7 @@ from crdkeeper.operations.verification import GENERATED, Unlistable, judge_gener
 _SHOWN = 10
 
 
-def try_generated(rules: Rules) -> int:
+def try_generated(rules: CompiledRules) -> int:
     """Try objects generated from the schemas; how many texts of trouble there are.
 
     That a value which a schema allows cannot be converted is said, and no failure: there may be no such
@@ -32,7 +32,7 @@ def try_generated(rules: Rules) -> int:
     return len(lost)
 
 
-async def try_live(rules: Rules, kubeconfig: Path | None, context: str | None) -> int:
+async def try_live(rules: CompiledRules, kubeconfig: Path | None, context: str | None) -> int:
     """Try all live objects; how many fail."""
     name = str(rules.spec.resource)
     found = ConversionVerification()

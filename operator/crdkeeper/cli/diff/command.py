@@ -14,12 +14,12 @@ from crdkeeper.cli.diff.definitions import (
     read_side,
     reject_standard_input,
 )
-from crdkeeper.cli.diff.output import PRINTERS, Found, Result, Spot
-from crdkeeper.cli.input.files import STDIN, Definition, Failed
+from crdkeeper.cli.diff.output import PRINTERS, DiffResult, FileSpot, LocatedChange
+from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import Trouble, lines_of
 from crdkeeper.cluster.transport.connection import Connection
-from crdkeeper.core.compatibility.change import Change, Severity
+from crdkeeper.core.compatibility.change import Change, Impact
 from crdkeeper.core.compatibility.compare import NotComparable, compare
 
 _FOUND, _UNREADABLE = 1, 2
@@ -47,8 +47,8 @@ _NEVER = "none"
 @click.option("--all", "-a", "everything", is_flag=True, help="Also show safe changes.")
 @click.option(
     "--fail-on",
-    type=click.Choice((Severity.BREAKING.value, Severity.RISKY.value, _NEVER)),
-    default=Severity.BREAKING.value,
+    type=click.Choice((Impact.BREAKING.value, Impact.RISKY.value, _NEVER)),
+    default=Impact.BREAKING.value,
     show_default=True,
     help="The lowest severity that makes the exit code 1.",
 )
@@ -111,7 +111,7 @@ def diff(
     PRINTERS[output](result, everything=everything)
     if result.failed or result.incomplete:
         raise SystemExit(_UNREADABLE)
-    if fail_on != _NEVER and result.severity.rank <= Severity(fail_on).rank and result.counts:
+    if fail_on != _NEVER and result.severity.rank <= Impact(fail_on).rank and result.counts:
         raise SystemExit(_FOUND)
 
 
@@ -128,9 +128,9 @@ def _read_cluster(connection: Connection, new: Side) -> Side:
         raise _Trouble(*lines_of(error)) from error
 
 
-def compare_sides(old: Side, new: Side, *, converted: bool = False) -> Result:
+def compare_sides(old: Side, new: Side, *, converted: bool = False) -> DiffResult:
     """Compares the CRDs of two sides by name; one CRD on each side is the same also under another name."""
-    result = Result(failed=[*old.failed, *new.failed])
+    result = DiffResult(failed=[*old.failed, *new.failed])
     if result.failed:
         # What could not be read would look like a CRD that is gone or new.
         return result
@@ -140,14 +140,16 @@ def compare_sides(old: Side, new: Side, *, converted: bool = False) -> Result:
     return result
 
 
-def _pairs(old: Side, new: Side) -> Iterable[tuple[Definition | None, Definition | None]]:
+def _pairs(old: Side, new: Side) -> Iterable[tuple[LocatedDefinition | None, LocatedDefinition | None]]:
     if len(old.definitions) == 1 and len(new.definitions) == 1:
         return list(zip(old.definitions.values(), new.definitions.values(), strict=True))
     names = sorted(old.definitions.keys() | new.definitions.keys())
     return [(old.definitions.get(each), new.definitions.get(each)) for each in names]
 
 
-def _compare(old: Definition | None, new: Definition | None, result: Result, *, converted: bool) -> None:
+def _compare(
+    old: LocatedDefinition | None, new: LocatedDefinition | None, result: DiffResult, *, converted: bool
+) -> None:
     shown = new or old
     if shown is None:
         return
@@ -163,10 +165,12 @@ def _compare(old: Definition | None, new: Definition | None, result: Result, *, 
     result.counts.update(comparison.counts)
     if not comparison.complete:
         result.incomplete.append(name)
-    result.found.extend(Found(name, each, *_spots(each, old, new)) for each in comparison.changes)
+    result.found.extend(LocatedChange(name, each, *_spots(each, old, new)) for each in comparison.changes)
 
 
-def _spots(change: Change, old: Definition | None, new: Definition | None) -> tuple[Spot | None, Spot | None]:
+def _spots(
+    change: Change, old: LocatedDefinition | None, new: LocatedDefinition | None
+) -> tuple[FileSpot | None, FileSpot | None]:
     """Where the change is, and where it was."""
     place = change.place
     at = _spot(new, place.path.steps)
@@ -174,7 +178,7 @@ def _spots(change: Change, old: Definition | None, new: Definition | None) -> tu
     return at, was
 
 
-def _spot(definition: Definition | None, steps: tuple[str | int, ...]) -> Spot | None:
+def _spot(definition: LocatedDefinition | None, steps: tuple[str | int, ...]) -> FileSpot | None:
     if definition is None or not definition.is_manifest:
         return None
-    return Spot(definition.file, definition.find(steps))
+    return FileSpot(definition.file, definition.find(steps))

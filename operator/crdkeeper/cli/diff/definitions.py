@@ -8,7 +8,7 @@ from urllib.parse import quote
 import click
 
 from crdkeeper.cli.diff.gitrevision import GitError, read_revision, split_revision
-from crdkeeper.cli.input.files import MAX_BYTES, STDIN, Definition, Failed, Skipped, parse, read
+from crdkeeper.cli.input.files import MAX_BYTES, STDIN, Failed, LocatedDefinition, Skipped, parse, read
 from crdkeeper.cli.input.yamldocument import Document, Position
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.transport.client import Client
@@ -19,7 +19,7 @@ from crdkeeper.cluster.transport.connection import Connection
 class Side:
     """The CRDs of one side, by name, and what could not be read."""
 
-    definitions: dict[str, Definition] = field(default_factory=dict)
+    definitions: dict[str, LocatedDefinition] = field(default_factory=dict)
     failed: list[Failed] = field(default_factory=list)
 
     def take(self, found: Iterable[object]) -> None:
@@ -30,7 +30,7 @@ class Side:
         for each in found:
             if isinstance(each, Failed):
                 self.failed.append(each)
-            elif isinstance(each, Definition):
+            elif isinstance(each, LocatedDefinition):
                 known = self.definitions.setdefault(name_of(each), each)
                 if known is not each and known.value != each.value:
                     first = known.find(())
@@ -38,7 +38,7 @@ class Side:
                     self.failed.append(Failed(each.file, each.find(()), message))
 
 
-def name_of(definition: Definition) -> str:
+def name_of(definition: LocatedDefinition) -> str:
     """The CRD's name; where a manifest has none, the one that it must have."""
     metadata, spec = definition.value.get("metadata"), definition.value.get("spec")
     name = metadata.get("name") if isinstance(metadata, dict) else None
@@ -86,7 +86,7 @@ def read_against(revision: str, names: Iterable[str]) -> Side:
 
 def _of_revision(
     revision: str, path: str, folder: Path, shown: str
-) -> Iterator[Definition | Skipped | Failed]:
+) -> Iterator[LocatedDefinition | Skipped | Failed]:
     try:
         found = False
         for file in read_revision(revision, path, folder):
@@ -109,7 +109,7 @@ async def read_live(connection: Connection, names: Iterable[str]) -> Side:
         for name in names:
             value = await get_definition_object(client, quote(name, safe=""))
             if value is not None:
-                side.definitions[name] = Definition("", Document(value, Position(), []), (), value)
+                side.definitions[name] = LocatedDefinition("", Document(value, Position(), []), (), value)
     return side
 
 

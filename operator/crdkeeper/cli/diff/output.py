@@ -10,7 +10,7 @@ from crdkeeper.cli import sarif
 from crdkeeper.cli.input.files import Failed
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.output.printing import Styled, line, print_json
-from crdkeeper.core.compatibility.change import Audience, Change, Kind, Severity
+from crdkeeper.core.compatibility.change import Audience, Change, ChangeKind, Impact
 from crdkeeper.core.text import count
 
 _DOCUMENTATION = "docs/diff.md"
@@ -19,7 +19,7 @@ _OF_ONE_KIND = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class FileSpot:
     """A place in a file."""
 
     file: str
@@ -34,14 +34,14 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedChange:
     """A change of one CRD, with its places in the files."""
 
     definition: str
     change: Change
-    at: Spot | None
+    at: FileSpot | None
     """In the new file; None where the CRD is gone."""
-    was: Spot | None
+    was: FileSpot | None
     """In the old file; None where there is none, as in the cluster."""
 
     @property
@@ -73,45 +73,45 @@ class Found:
 
 
 @dataclass(slots=True)
-class Result:
+class DiffResult:
     """All that a run found."""
 
     compared: int = 0
-    found: list[Found] = field(default_factory=list)
-    counts: Counter[Severity] = field(default_factory=Counter)
+    found: list[LocatedChange] = field(default_factory=list)
+    counts: Counter[Impact] = field(default_factory=Counter)
     """All changes, also those that are not listed because there are too many."""
     incomplete: list[str] = field(default_factory=list)
     """CRDs that are too large to compare completely."""
     failed: list[Failed] = field(default_factory=list)
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> Impact:
         """The worst of all."""
-        return next((each for each in Severity if self.counts[each]), Severity.SAFE)
+        return next((each for each in Impact if self.counts[each]), Impact.SAFE)
 
     @property
     def not_listed(self) -> int:
         """How many changes are only counted."""
         return self.counts.total() - len(self.found)
 
-    def shown(self, *, everything: bool) -> list[Found]:
+    def shown(self, *, everything: bool) -> list[LocatedChange]:
         """The changes to show."""
-        return [each for each in self.found if everything or each.change.severity is not Severity.SAFE]
+        return [each for each in self.found if everything or each.change.severity is not Impact.SAFE]
 
 
 class Printer(Protocol):
     """Prints a result."""
 
-    def __call__(self, result: Result, *, everything: bool) -> None:
+    def __call__(self, result: DiffResult, *, everything: bool) -> None:
         """Prints it, with the safe changes or without."""
 
 
-def _print_text(result: Result, *, everything: bool) -> None:
-    explained: set[Kind] = set()
+def _print_text(result: DiffResult, *, everything: bool) -> None:
+    explained: set[ChangeKind] = set()
     shown = _merged(result.shown(everything=everything))
     for (definition, versions), group in groupby(shown, key=lambda each: (each[0].definition, each[1])):
         line(Styled(f"{definition}{', ' if versions else ''}{versions}", bold=True))
-        of_kind: Counter[Kind] = Counter()
+        of_kind: Counter[ChangeKind] = Counter()
         for found, _ in group:
             kind = found.change.kind
             of_kind[kind] += 1
@@ -124,16 +124,16 @@ def _print_text(result: Result, *, everything: bool) -> None:
     for name in result.incomplete:
         line(f"{name}: too large to compare completely", err=True)
     for failure in result.failed:
-        place = Spot(failure.file, failure.position)
+        place = FileSpot(failure.file, failure.position)
         line(f"{place}: unreadable: {failure.message}", err=True)
     if not result.failed:
         _print_summary(result, everything=everything)
 
 
-_COLORS = {Severity.BREAKING: "red", Severity.RISKY: "yellow", Severity.SAFE: "green"}
+_COLORS = {Impact.BREAKING: "red", Impact.RISKY: "yellow", Impact.SAFE: "green"}
 
 
-def _print_change(found: Found, explained: set[Kind]) -> None:
+def _print_change(found: LocatedChange, explained: set[ChangeKind]) -> None:
     change = found.change
     label = Styled(f"{change.severity.value}[{change.kind.id}]", _COLORS[change.severity])
     was = f" (was at {found.was})" if found.was and _is_gone(found) else ""
@@ -142,14 +142,14 @@ def _print_change(found: Found, explained: set[Kind]) -> None:
         return
     explained.add(change.kind)
     line(f"      {_hurt(change)}{change.kind.why}")
-    if change.severity is not Severity.SAFE:
+    if change.severity is not Impact.SAFE:
         line(f"      hint: {found.remedy}")
 
 
 def _hurt(change: Change) -> str:
     """`Hurts writers, may hurt readers. `, or nothing where nobody is hurt."""
     parts = []
-    for severity, verb in ((Severity.BREAKING, "hurts"), (Severity.RISKY, "may hurt")):
+    for severity, verb in ((Impact.BREAKING, "hurts"), (Impact.RISKY, "may hurt")):
         who = [each for each in Audience if change.effects.get(each) is severity]
         if who:
             parts.append(f"{verb} {_listed(who)}")
@@ -157,13 +157,13 @@ def _hurt(change: Change) -> str:
     return f"{said[0].upper()}{said[1:]}. " if said else ""
 
 
-def _is_gone(found: Found) -> bool:
+def _is_gone(found: LocatedChange) -> bool:
     return found.change.kind.id.endswith("-removed")
 
 
-def _merged(shown: Iterable[Found]) -> list[tuple[Found, str]]:
+def _merged(shown: Iterable[LocatedChange]) -> list[tuple[LocatedChange, str]]:
     """Each change with its versions: the same one in several versions is shown once."""
-    versions: dict[tuple[str, str, str, str], tuple[Found, list[str]]] = {}
+    versions: dict[tuple[str, str, str, str], tuple[LocatedChange, list[str]]] = {}
     for each in shown:
         change = each.change
         key = each.definition, change.place.field, change.kind.id, change.message
@@ -172,22 +172,22 @@ def _merged(shown: Iterable[Found]) -> list[tuple[Found, str]]:
     return sorted(merged, key=lambda each: (each[0].definition, each[1], each[0].change.severity.rank))
 
 
-def _print_summary(result: Result, *, everything: bool) -> None:
-    counts = ", ".join(f"{result.counts[each]:,} {each.value}" for each in Severity)
-    hidden = " (--all shows the safe ones)" if result.counts[Severity.SAFE] and not everything else ""
+def _print_summary(result: DiffResult, *, everything: bool) -> None:
+    counts = ", ".join(f"{result.counts[each]:,} {each.value}" for each in Impact)
+    hidden = " (--all shows the safe ones)" if result.counts[Impact.SAFE] and not everything else ""
     line(f"{count(result.compared, 'CRD')} compared. Changes: {counts}{hidden}.")
     if result.not_listed:
         line(f"{count(result.not_listed, 'change')} not listed.")
     line(Styled(_verdict(result), _COLORS[result.severity], bold=True))
 
 
-def _verdict(result: Result) -> str:
+def _verdict(result: DiffResult) -> str:
     severity = result.severity
-    if severity is Severity.SAFE:
+    if severity is Impact.SAFE:
         return "Compatible."
     hurt = {who for each in result.found for who in Audience if each.change.effects.get(who) is severity}
     who = _listed(each for each in Audience if each in hurt)
-    return f"Breaking for {who}." if severity is Severity.BREAKING else f"Risky for {who}: needs a review."
+    return f"Breaking for {who}." if severity is Impact.BREAKING else f"Risky for {who}: needs a review."
 
 
 def _listed(audiences: Iterable[Audience]) -> str:
@@ -195,25 +195,26 @@ def _listed(audiences: Iterable[Audience]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def _print_json(result: Result, *, everything: bool) -> None:
+def _print_json(result: DiffResult, *, everything: bool) -> None:
     document = {
         "compared": result.compared,
         "severity": result.severity.value,
-        "counts": {each.value: result.counts[each] for each in Severity},
+        "counts": {each.value: result.counts[each] for each in Impact},
         "changes": [each.to_object() for each in result.found],
         "notListed": result.not_listed,
         "incomplete": result.incomplete,
         "unreadable": [
-            {**Spot(each.file, each.position).to_object(), "message": each.message} for each in result.failed
+            {**FileSpot(each.file, each.position).to_object(), "message": each.message}
+            for each in result.failed
         ],
     }
     print_json(document)
 
 
-_LEVELS = {Severity.BREAKING: "error", Severity.RISKY: "warning", Severity.SAFE: "note"}
+_LEVELS = {Impact.BREAKING: "error", Impact.RISKY: "warning", Impact.SAFE: "note"}
 
 
-def _print_sarif(result: Result, *, everything: bool) -> None:
+def _print_sarif(result: DiffResult, *, everything: bool) -> None:
     shown = result.shown(everything=everything)
     print_json(
         sarif.document(
@@ -226,7 +227,7 @@ def _print_sarif(result: Result, *, everything: bool) -> None:
     )
 
 
-def _sarif_result(found: Found) -> dict[str, Any]:
+def _sarif_result(found: LocatedChange) -> dict[str, Any]:
     change = found.change
     spot = found.at or found.was
     version = f" {change.place.version}" if change.place.version else ""

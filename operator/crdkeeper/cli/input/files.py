@@ -16,7 +16,7 @@ SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class LocatedDefinition:
     """A CRD in a file: the document that holds it, and where in the document."""
 
     file: str
@@ -58,7 +58,7 @@ class Failed:
 
 def read(
     names: Iterable[str], excludes: Callable[[Path], bool] = lambda _: False
-) -> Iterator[Definition | Skipped | Failed]:
+) -> Iterator[LocatedDefinition | Skipped | Failed]:
     """Everything in the files; a folder stands for the YAML and JSON files in it, at any depth.
 
     A file that `excludes` says yes to is not opened.
@@ -89,7 +89,7 @@ def _files(name: str) -> Iterator[str | Failed]:
     yield from map(str, found)
 
 
-def _read_file(file: str) -> Iterator[Definition | Skipped | Failed]:
+def _read_file(file: str) -> Iterator[LocatedDefinition | Skipped | Failed]:
     try:
         if file == STDIN:
             content = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -102,7 +102,7 @@ def _read_file(file: str) -> Iterator[Definition | Skipped | Failed]:
     yield from parse(file, content)
 
 
-def parse(file: str, content: bytes) -> Iterator[Definition | Skipped | Failed]:
+def parse(file: str, content: bytes) -> Iterator[LocatedDefinition | Skipped | Failed]:
     """Everything in the content of a file, wherever it came from."""
     try:
         text = text_of(content)
@@ -126,10 +126,10 @@ def text_of(content: bytes) -> str:
 
 def _definitions(
     file: str, document: Document, steps: tuple[str | int, ...], value: Any, comments: Suppressions
-) -> Iterator[Definition | Skipped]:
+) -> Iterator[LocatedDefinition | Skipped]:
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind == "CustomResourceDefinition":
-        yield Definition(file, document, steps, value, comments)
+        yield LocatedDefinition(file, document, steps, value, comments)
     elif isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list):
         for i, each in enumerate(value["items"]):
             if isinstance(each, dict) and kind == "CustomResourceDefinitionList":

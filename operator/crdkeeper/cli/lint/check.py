@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crdkeeper.apiserver.schema import rules
-from crdkeeper.cli.input.files import Definition
+from crdkeeper.cli.input.files import LocatedDefinition
 from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.config import Configuration
-from crdkeeper.cli.lint.findings import Finding, Ignored, Result
+from crdkeeper.cli.lint.findings import Ignored, LintFinding, LintResult
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.annotation import unused
 from crdkeeper.core.lint.found import Found
@@ -17,9 +17,9 @@ from crdkeeper.core.lint.severity import Severity
 
 
 def check_definition(
-    definition: Definition,
+    definition: LocatedDefinition,
     configuration: Configuration,
-    result: Result,
+    result: LintResult,
     *,
     everything: bool,
 ) -> None:
@@ -31,7 +31,7 @@ def check_definition(
     for key, position in duplicates:
         message = f'key "{key}" is already set in the mapping'
         result.findings.append(
-            Finding(
+            LintFinding(
                 definition.file,
                 position,
                 Severity.WARNING,
@@ -44,10 +44,10 @@ def check_definition(
 
 
 def check_samples(
-    definition: Definition,
+    definition: LocatedDefinition,
     objects: Sequence[Mapping[str, Any]],
     configuration: Configuration,
-    result: Result,
+    result: LintResult,
     *,
     everything: bool,
 ) -> None:
@@ -56,16 +56,16 @@ def check_samples(
     _add(found, definition, configuration, result, everything=everything)
 
 
-def _name(definition: Definition) -> str:
+def _name(definition: LocatedDefinition) -> str:
     metadata = definition.value.get("metadata")
     return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
 
 def _add(
     several: Sequence[Found],
-    definition: Definition,
+    definition: LocatedDefinition,
     configuration: Configuration,
-    result: Result,
+    result: LintResult,
     *,
     everything: bool,
 ) -> None:
@@ -79,7 +79,7 @@ def _add(
             result.hidden += severity is not None and not ignored
             continue
         at = definition.find(found.steps)
-        finding = Finding(
+        finding = LintFinding(
             definition.file, at, severity, found.rule, name, found.field, found.message, found.behind
         )
         if ignored:
@@ -89,14 +89,14 @@ def _add(
 
 
 def report_suppressions(
-    suppressions: Suppressions, file: str, configuration: Configuration, result: Result
+    suppressions: Suppressions, file: str, configuration: Configuration, result: LintResult
 ) -> None:
     """Adds what is wrong with a file's comments, once all findings that they are about are known."""
 
     def add(convention: registry.Convention, position: Position, message: str) -> None:
         severity = configuration.severities.get(convention.id, convention.severity)
         if severity is not None:
-            result.findings.append(Finding(file, position, severity, convention, "", "", message))
+            result.findings.append(LintFinding(file, position, severity, convention, "", "", message))
 
     for position, message in suppressions.faults:
         add(registry.IGNORE_INVALID, position, message)
@@ -115,7 +115,7 @@ def _is_shown(found: Found, configuration: Configuration, everything: bool) -> b
     return everything or configuration.severities.get(found.rule.id) is Severity.INFO
 
 
-def _ignored(found: Found, definition: Definition) -> str:
+def _ignored(found: Found, definition: LocatedDefinition) -> str:
     """The reason why a finding is to be ignored; empty if it is not."""
     comments = definition.comments
     if found.rule.id in comments.by_id:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crdkeeper.cli.input.files import Definition
+from crdkeeper.cli.input.files import LocatedDefinition
 from crdkeeper.cli.input.yamldocument import Document, Position
-from crdkeeper.cli.lint.findings import Finding
+from crdkeeper.cli.lint.findings import LintFinding
 from crdkeeper.cluster.resources.definitions import get_definition_object, list_definition_objects
 from crdkeeper.cluster.resources.discovery import list_resources
 from crdkeeper.cluster.transport.client import Client
@@ -31,7 +31,7 @@ _GOOD = {
 class Live:
     """What was read; `missing` tells which names do not exist."""
 
-    definitions: list[Definition] = field(default_factory=list)
+    definitions: list[LocatedDefinition] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
 
@@ -52,14 +52,14 @@ async def gather(connection: Connection, names: Sequence[str], selector: str) ->
         return live
 
 
-def _definition(value: dict[str, Any]) -> Definition:
+def _definition(value: dict[str, Any]) -> LocatedDefinition:
     # Items of a list leave out what the list says.
     value.setdefault("apiVersion", _API_VERSION)
     value.setdefault("kind", _KIND)
-    return Definition("", Document(value, Position(), []), (), value)
+    return LocatedDefinition("", Document(value, Position(), []), (), value)
 
 
-def conditions(definition: Definition) -> Iterator[Finding]:
+def conditions(definition: LocatedDefinition) -> Iterator[LintFinding]:
     """A finding for each condition by which the API server says that something is wrong."""
     value = definition.value
     name = str(value["metadata"]["name"])
@@ -70,4 +70,4 @@ def conditions(definition: Definition) -> Iterator[Finding]:
             continue
         severity = Severity.WARNING if type_ == "Terminating" else Severity.ERROR
         message = f"{type_}={status} ({each.get('reason', '')}): {each.get('message', '')}"
-        yield Finding("", Position(), severity, SERVER_CONDITION, name, "status.conditions", message)
+        yield LintFinding("", Position(), severity, SERVER_CONDITION, name, "status.conditions", message)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from crdkeeper.apiserver.schema.fieldpath import Step
-from crdkeeper.cli.input.files import Definition
+from crdkeeper.cli.input.files import LocatedDefinition
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.config import Configurations
-from crdkeeper.cli.lint.findings import Finding
+from crdkeeper.cli.lint.findings import LintFinding
 from crdkeeper.core.lint.registry import NAMES_CONFLICT
 
 
@@ -33,7 +33,7 @@ class Claim:
         return self.group, self.field.lower().endswith("kind"), self.name
 
 
-def claims(definition: Definition) -> Iterator[Claim]:
+def claims(definition: LocatedDefinition) -> Iterator[Claim]:
     """The names that a CRD claims."""
     spec, metadata = definition.value.get("spec"), definition.value.get("metadata")
     names = spec.get("names") if isinstance(spec, dict) else None
@@ -60,7 +60,7 @@ def _names(names: dict[str, Any]) -> Iterator[tuple[str, tuple[Step, ...], Any]]
         yield f"spec.names.shortNames[{i}]", ("shortNames", i), each
 
 
-def conflicts(claimed: Iterable[Claim], configurations: Configurations) -> Iterator[Finding]:
+def conflicts(claimed: Iterable[Claim], configurations: Configurations) -> Iterator[LintFinding]:
     """A finding for each name that another CRD has claimed before."""
     first: dict[tuple[str, bool, str], Claim] = {}
     for claim in claimed:
@@ -73,6 +73,6 @@ def conflicts(claimed: Iterable[Claim], configurations: Configurations) -> Itera
             message = (
                 f"{claim.name} is already used by {earlier.definition} ({earlier.file or 'in the cluster'})"
             )
-            yield Finding(
+            yield LintFinding(
                 claim.file, claim.position, severity, NAMES_CONFLICT, claim.definition, claim.field, message
             )

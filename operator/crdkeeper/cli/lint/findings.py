@@ -11,7 +11,7 @@ from crdkeeper.core.lint.severity import Severity
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """Something to say of one field of a CRD."""
 
     file: str
@@ -55,7 +55,7 @@ class Finding:
 class Ignored:
     """A finding that its author has looked at and let be."""
 
-    finding: Finding
+    finding: LintFinding
     reason: str
 
     def to_object(self) -> dict[str, Any]:
@@ -67,8 +67,8 @@ class Ignored:
 class Group:
     """The findings of one kind in one CRD: the first of them speaks for all."""
 
-    first: Finding
-    others: tuple[Finding, ...] = ()
+    first: LintFinding
+    others: tuple[LintFinding, ...] = ()
 
     @property
     def more(self) -> str:
@@ -78,11 +78,11 @@ class Group:
 
 
 @dataclass(slots=True)
-class Result:
+class LintResult:
     """All that a run found."""
 
     checked: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[LintFinding] = field(default_factory=list)
     ignored: list[Ignored] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
@@ -92,12 +92,12 @@ class Result:
     hidden: int = 0
     """How many findings of severity info are not among the findings."""
 
-    def of(self, severity: Severity) -> list[Finding]:
+    def of(self, severity: Severity) -> list[LintFinding]:
         """The findings of that severity."""
         return [each for each in self.findings if each.severity is severity]
 
     @property
-    def errors(self) -> list[Finding]:
+    def errors(self) -> list[LintFinding]:
         """What the API server refuses, or what cannot work."""
         return self.of(Severity.ERROR)
 
@@ -106,9 +106,9 @@ class Result:
         return group(self.findings)
 
 
-def group(findings: Iterable[Finding]) -> list[Group]:
+def group(findings: Iterable[LintFinding]) -> list[Group]:
     """Puts findings of one kind together; each error is a thing to fix of its own."""
-    kinds: dict[Any, list[Finding]] = {}
+    kinds: dict[Any, list[LintFinding]] = {}
     for number, each in enumerate(findings):
         alone = each.severity in (Severity.ERROR, Severity.UNCHECKED)
         key = number if alone else (each.file, each.definition, each.rule.id, each.severity)

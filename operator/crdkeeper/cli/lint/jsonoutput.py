@@ -2,12 +2,12 @@
 
 from collections import Counter
 
-from crdkeeper.cli.lint.findings import Result
+from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.output import printing
 from crdkeeper.core.lint.severity import Severity
 
 
-def print_json(result: Result) -> None:
+def print_json(result: LintResult) -> None:
     """Everything, each finding by itself."""
     unchecked = result.of(Severity.UNCHECKED)
     document = {

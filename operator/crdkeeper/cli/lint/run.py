@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crdkeeper.cli.input.files import STDIN, Definition, Failed, Skipped, read
+from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, Skipped, read
 from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.check import check_definition, check_samples, report_suppressions
 from crdkeeper.cli.lint.config import Configurations
 from crdkeeper.cli.lint.conflicts import Claim, claims, conflicts
-from crdkeeper.cli.lint.findings import Result
+from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.lint.samples import Samples, kind_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Run:
     """Collects the result. `everything` shows also what is only info."""
 
     def __init__(self, configurations: Configurations, *, everything: bool = False) -> None:
-        self.result = Result()
+        self.result = LintResult()
         self._configurations = configurations
         self._everything = everything
         self._claims: list[Claim] = []
@@ -41,9 +41,9 @@ class Run:
         """
         result = self.result
         for each in read(files, self._excludes):
-            if isinstance(each, Definition) and _is_patch(each):
+            if isinstance(each, LocatedDefinition) and _is_patch(each):
                 result.skipped.append(Skipped(each.file, each.find(()), "a patch of a CRD"))
-            elif isinstance(each, Definition):
+            elif isinstance(each, LocatedDefinition):
                 self._check(each)
             elif isinstance(each, Skipped):
                 result.skipped.append(replace(each, value=None))
@@ -77,7 +77,7 @@ class Run:
             self.result.excluded.append(str(file))
         return excluded
 
-    def _check(self, definition: Definition) -> None:
+    def _check(self, definition: LocatedDefinition) -> None:
         configuration = self._configurations.of_name(definition.file)
         check_definition(definition, configuration, self.result, everything=self._everything)
         self._claims.extend(claims(definition))
@@ -94,7 +94,7 @@ class Run:
             if not objects:
                 continue
             for each in read([file]):
-                if isinstance(each, Definition) and kind_of(each.value) == (group, kind):
+                if isinstance(each, LocatedDefinition) and kind_of(each.value) == (group, kind):
                     comments = self._by_file.get(file, each.comments)
                     check_samples(
                         replace(each, comments=comments),
@@ -121,7 +121,7 @@ class Run:
         )
 
 
-def _is_patch(definition: Definition) -> bool:
+def _is_patch(definition: LocatedDefinition) -> bool:
     """Whether another tool, such as kustomize, puts it together with the CRD of that name."""
     spec, metadata = definition.value.get("spec"), definition.value.get("metadata")
     if spec is None:

@@ -6,7 +6,7 @@ https://docs.github.com/en/code-security/code-scanning/integrating-with-code-sca
 
 from typing import Any
 
-from crdkeeper.cli.lint.findings import Finding, Group, Ignored, Result
+from crdkeeper.cli.lint.findings import Group, Ignored, LintFinding, LintResult
 from crdkeeper.cli.output.printing import print_json
 from crdkeeper.cli.sarif import document, location
 from crdkeeper.core.lint.severity import Severity
@@ -22,7 +22,7 @@ _RELATED = 50
 """At most so many further places of a finding; hosts refuse files that are too big."""
 
 
-def print_sarif(result: Result) -> None:
+def print_sarif(result: LintResult) -> None:
     """One run; findings of one kind in one CRD are one result with related places."""
     findings = [*result.findings, *(each.finding for each in result.ignored)]
     results = [*map(_result, result.groups()), *map(_suppressed, result.ignored)]
@@ -48,7 +48,7 @@ def _suppressed(ignored: Ignored) -> dict[str, Any]:
     return {**_one(ignored.finding, ""), "suppressions": [suppression]}
 
 
-def _one(finding: Finding, more: str) -> dict[str, Any]:
+def _one(finding: LintFinding, more: str) -> dict[str, Any]:
     what = f"{finding.field}: {finding.message}" if finding.field else finding.message
     return {
         "ruleId": finding.rule.id,
@@ -58,7 +58,7 @@ def _one(finding: Finding, more: str) -> dict[str, Any]:
     }
 
 
-def _place(finding: Finding) -> dict[str, Any]:
+def _place(finding: LintFinding) -> dict[str, Any]:
     named = f"{finding.definition}/{finding.field}"
     logical: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": named}]}
     return {**location(finding.file, finding.position), **logical} if finding.file else logical

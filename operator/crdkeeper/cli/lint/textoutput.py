@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from crdkeeper.cli.lint.findings import Result
+from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.output.printing import line
 from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.text import count
@@ -11,7 +11,7 @@ _SHOWN = 400
 _BEHIND = " (the API server says this once the other errors are fixed)"
 
 
-def print_text(result: Result) -> None:
+def print_text(result: LintResult) -> None:
     """One line per finding; those of one kind in one CRD are put together, and a kind is explained once."""
     explained: set[str] = set()
     for group in result.groups():
@@ -35,7 +35,7 @@ def print_text(result: Result) -> None:
     line(f"{count(result.checked, 'CRD')}: {', '.join(parts)}.", err=True)
 
 
-def _print_notes(result: Result) -> None:
+def _print_notes(result: LintResult) -> None:
     for skip in result.skipped:
         line(f"{skip.file}:{skip.position.line}: skipped: {skip.what}", err=True)
     for failure in result.failed:

@@ -10,11 +10,11 @@ from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.cli.convert.rules import BadInput
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import line, lines_of
-from crdkeeper.cli.rehearse.objects import Rules, read_definition, read_definitions, read_folder
+from crdkeeper.cli.rehearse.objects import RulePair, read_definition, read_definitions, read_folder
 from crdkeeper.cli.rehearse.output import PRINTERS
 from crdkeeper.cli.signals import Signalled, until_signal
 from crdkeeper.core.rehearsal.offline import rehearse_offline
-from crdkeeper.core.rehearsal.report import Report, Verdict
+from crdkeeper.core.rehearsal.report import RehearsalReport, RehearsalVerdict
 
 _HARMFUL, _UNCERTAIN = 1, 2
 _MANY = 500
@@ -80,22 +80,22 @@ def rehearse(
     if old_rules is not None and objects and old_file is None:
         raise click.UsageError("--old-rules requires --from with --objects")
     definitions = read_definitions(filenames)
-    given = Rules.read(rules, old_rules, definitions)
+    given = RulePair.read(rules, old_rules, definitions)
     if objects:
         reports = _offline(definitions, objects, old_file, given)
     else:
         reports = _live(definitions, given, kubeconfig, context)
     PRINTERS[output](reports)
     verdicts = {each.verdict for each in reports}
-    if verdicts & {Verdict.HARMFUL, Verdict.REJECTED}:
+    if verdicts & {RehearsalVerdict.HARMFUL, RehearsalVerdict.REJECTED}:
         raise SystemExit(_HARMFUL)
-    if Verdict.UNCERTAIN in verdicts:
+    if RehearsalVerdict.UNCERTAIN in verdicts:
         raise SystemExit(_UNCERTAIN)
 
 
 def _offline(
-    definitions: Sequence[Any], objects: Iterable[str], old_file: str | None, rules: Rules
-) -> list[Report]:
+    definitions: Sequence[Any], objects: Iterable[str], old_file: str | None, rules: RulePair
+) -> list[RehearsalReport]:
     reports = []
     for each in definitions:
         name = each["metadata"]["name"]
@@ -117,8 +117,8 @@ def _offline(
 
 
 def _live(
-    definitions: Sequence[Any], rules: Rules, kubeconfig: Path | None, context: str | None
-) -> list[Report]:
+    definitions: Sequence[Any], rules: RulePair, kubeconfig: Path | None, context: str | None
+) -> list[RehearsalReport]:
     # Imported only here: a rehearsal of files needs no Kubernetes client.
     from crdkeeper.cli.rehearse.live import rehearse_all
 

@@ -12,25 +12,25 @@ from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.cli.convert.rules import BadInput
 from crdkeeper.cli.input.options import DEFAULT_NAMESPACE
-from crdkeeper.cli.rehearse.objects import Rules
+from crdkeeper.cli.rehearse.objects import RulePair
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.resources.versionconversions import read_bundle, read_conversion
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.bundle import BadBundle, unpacked
 from crdkeeper.core.conversion.target import webhook_namespace
-from crdkeeper.core.rehearsal.report import Report
+from crdkeeper.core.rehearsal.report import RehearsalReport
 from crdkeeper.operations.rehearsal.run import CannotRehearse, Conversions, NotPermitted, rehearse
 from crdkeeper.operations.rehearsal.shadow import ShadowFailed
 
 
 async def rehearse_all(
     definitions: Sequence[Mapping[str, Any]],
-    rules: Rules,
+    rules: RulePair,
     kubeconfig: Path | None,
     context: str | None,
     progress: Callable[[int], None],
-) -> list[Report]:
+) -> list[RehearsalReport]:
     """The reports of all CRDs. Raises BadInput, ApiError and Unreachable."""
     reports = []
     async with Client(Connection(kubeconfig, context)) as client:
@@ -75,5 +75,5 @@ async def _serving(client: Client, name: str) -> VersionConversionSpec | None:
         ) from None
 
 
-def _conversions(name: str, rules: Rules) -> Conversions:
+def _conversions(name: str, rules: RulePair) -> Conversions:
     return Conversions(partial(rules.before, name), partial(rules.of, name))

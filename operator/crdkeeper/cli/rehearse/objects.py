@@ -8,7 +8,7 @@ from typing import Any, Self
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.apiserver.objects.objectmeta import Malformed, object_meta
-from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.cli.convert.rules import BadInput, read_objects, read_rules
 from crdkeeper.cli.diff.definitions import Side, name_of, read_files
 from crdkeeper.cli.input.files import SUFFIXES
@@ -52,7 +52,7 @@ def read_folder(names: Iterable[str]) -> Iterator[dict[str, Any]]:
                 object_meta(each.value.get("metadata"))
             except Malformed as error:
                 raise BadInput(f"{each.place}: metadata: {error}") from None
-            except Undecided:
+            except UndecidedValue:
                 pass  # a time that Python does not have
             yield each.value
 
@@ -65,7 +65,7 @@ def _files(name: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RulePair:
     """The rules that were given, for the CRD as it will be and as it is."""
 
     new: VersionConversionSpec | None

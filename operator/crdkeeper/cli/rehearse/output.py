@@ -4,20 +4,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from crdkeeper.cli.output.printing import line, lines, print_json, print_yaml
-from crdkeeper.core.rehearsal.effect import Kind
-from crdkeeper.core.rehearsal.report import Report, Verdict
-from crdkeeper.core.rehearsal.tally import Finding
+from crdkeeper.core.rehearsal.effect import EffectKind
+from crdkeeper.core.rehearsal.report import RehearsalReport, RehearsalVerdict
+from crdkeeper.core.rehearsal.tally import EffectCount
 from crdkeeper.core.text import count
 
 _VERDICTS = {
-    Verdict.SAFE: "Nothing is lost or refused.",
-    Verdict.HARMFUL: "Something is lost or refused.",
-    Verdict.REJECTED: "The API server refuses the new CRD.",
-    Verdict.UNCERTAIN: "The outcome is uncertain for some objects.",
+    RehearsalVerdict.SAFE: "Nothing is lost or refused.",
+    RehearsalVerdict.HARMFUL: "Something is lost or refused.",
+    RehearsalVerdict.REJECTED: "The API server refuses the new CRD.",
+    RehearsalVerdict.UNCERTAIN: "The outcome is uncertain for some objects.",
 }
 
 
-def document(reports: Sequence[Report]) -> dict[str, Any]:
+def document(reports: Sequence[RehearsalReport]) -> dict[str, Any]:
     """A RehearsalList, which only ever gains fields."""
     return {
         "apiVersion": "cli.crdkeeper.dev/v1alpha1",
@@ -26,7 +26,7 @@ def document(reports: Sequence[Report]) -> dict[str, Any]:
     }
 
 
-def _item(report: Report) -> dict[str, Any]:
+def _item(report: RehearsalReport) -> dict[str, Any]:
     return {
         "name": report.name,
         "verdict": report.verdict.value,
@@ -36,7 +36,7 @@ def _item(report: Report) -> dict[str, Any]:
         "objects": report.tally.objects,
         "gone": report.gone,
         "affected": {
-            each.label: report.tally.affected[each] for each in Kind if each in report.tally.affected
+            each.label: report.tally.affected[each] for each in EffectKind if each in report.tally.affected
         },
         "findings": [_finding(each) for each in report.tally.findings()],
         "findingsLeftOut": report.tally.beyond,
@@ -45,7 +45,7 @@ def _item(report: Report) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: EffectCount) -> dict[str, Any]:
     return {
         "effect": finding.kind.label,
         "field": finding.field,
@@ -58,26 +58,26 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _json(reports: Sequence[Report]) -> None:
+def _json(reports: Sequence[RehearsalReport]) -> None:
     print_json(document(reports))
 
 
-def _yaml(reports: Sequence[Report]) -> None:
+def _yaml(reports: Sequence[RehearsalReport]) -> None:
     print_yaml(document(reports))
 
 
-def _text(reports: Sequence[Report]) -> None:
+def _text(reports: Sequence[RehearsalReport]) -> None:
     for i, each in enumerate(reports):
         if i:
             line()
         lines(_lines(each))
 
 
-def _lines(report: Report) -> list[str]:
+def _lines(report: RehearsalReport) -> list[str]:
     lines = [_headline(report)]
     lines += [f"  {each}" for each in report.rejections]
     findings = report.tally.findings()
-    for kind in Kind:
+    for kind in EffectKind:
         number = report.tally.affected.get(kind)
         if number is None:
             continue
@@ -92,7 +92,7 @@ def _lines(report: Report) -> list[str]:
     return [*lines, "", _VERDICTS[report.verdict]]
 
 
-def _headline(report: Report) -> str:
+def _headline(report: RehearsalReport) -> str:
     if report.is_new and not report.rejections:
         return f"{report.name}: a new CRD, which the API server would accept"
     if report.rejections:
@@ -102,7 +102,7 @@ def _headline(report: Report) -> str:
     return f"{report.name}: {count(report.tally.objects, 'object')} rehearsed by {judge}{gone}"
 
 
-def _told(finding: Finding) -> list[str]:
+def _told(finding: EffectCount) -> list[str]:
     at = f" ({', '.join(sorted(finding.versions))})" if finding.versions else ""
     said = ": ".join(filter(None, (finding.field, finding.message)))
     lines = [f"  {said}{at}: {count(finding.count, 'object')}"]
@@ -113,5 +113,9 @@ def _told(finding: Finding) -> list[str]:
     return lines
 
 
-PRINTERS: Mapping[str, Callable[[Sequence[Report]], None]] = {"text": _text, "json": _json, "yaml": _yaml}
+PRINTERS: Mapping[str, Callable[[Sequence[RehearsalReport]], None]] = {
+    "text": _text,
+    "json": _json,
+    "yaml": _yaml,
+}
 """By the name of the format."""

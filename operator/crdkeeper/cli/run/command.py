@@ -14,7 +14,7 @@ from crdkeeper.cli.input.options import DEFAULT_NAMESPACE, connection_options, l
 from crdkeeper.cli.output.logs import one_line_logs
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.target import WebhookAddress
-from crdkeeper.process import Options, run_operator
+from crdkeeper.process import OperatorOptions, run_operator
 
 WEBHOOK_URL = re.compile(r"https://([^/:?#@\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 _FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
@@ -111,7 +111,7 @@ def run(
         )
     if webhook_url is not None and not WEBHOOK_URL.fullmatch(webhook_url):
         raise click.BadParameter(f"{webhook_url!r} is not https://HOST:PORT", param_hint="--webhook-url")
-    options = Options(
+    options = OperatorOptions(
         Connection(kubeconfig, context),
         namespace=namespace,
         identity=identity or f"{socket.gethostname()}-{uuid4().hex[:8]}",

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from crdkeeper.apiserver.schema.fieldpath import Path
-from crdkeeper.cli.input.files import STDIN, Definition, Failed, Skipped, read
+from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, Skipped, read
 from crdkeeper.cli.output.printing import line, lines, print_json, print_yaml
 from crdkeeper.core.text import count
 from crdkeeper.core.upgrade.manifest import NotV1beta1, Upgraded, upgrade
@@ -18,7 +18,7 @@ _CURRENT = "apiextensions.k8s.io/v1"
 @dataclass(slots=True)
 class _Result:
     manifests: list[dict[str, Any]] = field(default_factory=list)
-    upgraded: list[tuple[Definition, Upgraded]] = field(default_factory=list)
+    upgraded: list[tuple[LocatedDefinition, Upgraded]] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     """Place and reason of what is no CRD to upgrade, or cannot be read."""
     failed: bool = False
@@ -63,7 +63,9 @@ def upgrade_manifest(paths: tuple[str, ...], *, quiet: bool, output: str) -> Non
 def _upgrade_all(paths: tuple[str, ...]) -> _Result:
     result = _Result()
     for each in read(paths):
-        place = f"{each.file}:{each.find(()).line if isinstance(each, Definition) else each.position.line}"
+        place = (
+            f"{each.file}:{each.find(()).line if isinstance(each, LocatedDefinition) else each.position.line}"
+        )
         if isinstance(each, Failed):
             result.failed = True
             result.left_out.append((place, f"unreadable: {each.message}"))
@@ -110,7 +112,7 @@ def _print(result: _Result, *, quiet: bool) -> None:
     )
 
 
-def _place(definition: Definition, path: Path) -> str:
+def _place(definition: LocatedDefinition, path: Path) -> str:
     position = definition.find(path.steps)
     return f"{definition.file}:{position.line}:{position.column}"
 

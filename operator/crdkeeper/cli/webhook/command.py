@@ -13,7 +13,7 @@ from crdkeeper.cli.output.printing import Trouble
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.webhook.rules.clusterrules import ClusterRules
 from crdkeeper.webhook.rules.rulebook import RuleBook
-from crdkeeper.webhook.server import DRAIN_SECONDS, Options, run_webhook
+from crdkeeper.webhook.server import DRAIN_SECONDS, WebhookOptions, run_webhook
 
 
 @click.command(short_help="Serve conversions to the API server.")
@@ -79,7 +79,7 @@ def webhook(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     one_line_logs()
     host, port = listen_address(listen)
-    options = Options(
+    options = WebhookOptions(
         tls_cert_file,
         tls_private_key_file,
         host=host,

@@ -24,7 +24,7 @@ _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion)
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class KeyPair:
     """A certificate and its key."""
 
     certificate: x509.Certificate
@@ -43,7 +43,7 @@ class Pair:
         )
 
 
-def make_authority(not_before: datetime, not_after: datetime) -> Pair:
+def make_authority(not_before: datetime, not_after: datetime) -> KeyPair:
     """A CA that signs for servers and for no other CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     serial = x509.random_serial_number()
@@ -54,10 +54,10 @@ def make_authority(not_before: datetime, not_after: datetime) -> Pair:
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
     )
-    return Pair(builder.sign(key, hashes.SHA256()), key)
+    return KeyPair(builder.sign(key, hashes.SHA256()), key)
 
 
-def issue(authority: Pair, names: Sequence[str], not_before: datetime, not_after: datetime) -> Pair:
+def issue(authority: KeyPair, names: Sequence[str], not_before: datetime, not_after: datetime) -> KeyPair:
     """A server's certificate for these DNS names and IP addresses, good for no longer than its CA.
 
     Raises ValueError for what is no DNS name in ASCII.
@@ -77,7 +77,7 @@ def issue(authority: Pair, names: Sequence[str], not_before: datetime, not_after
             x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False
         )
     )
-    return Pair(builder.sign(authority.key, hashes.SHA256()), key)
+    return KeyPair(builder.sign(authority.key, hashes.SHA256()), key)
 
 
 def _builder(
@@ -152,7 +152,7 @@ def certificates_in(pem: bytes) -> list[x509.Certificate]:
     return list(found.values())
 
 
-def pairs_in(certificates: bytes, keys: bytes) -> list[Pair]:
+def pairs_in(certificates: bytes, keys: bytes) -> list[KeyPair]:
     """The certificates of which there is a key; in their order."""
     by_public: dict[bytes, ec.EllipticCurvePrivateKey] = {}
     for kind, block in _blocks(keys):
@@ -165,7 +165,7 @@ def pairs_in(certificates: bytes, keys: bytes) -> list[Pair]:
         if isinstance(key, ec.EllipticCurvePrivateKey):
             by_public[_public(key.public_key())] = key
     made = [(each, by_public.get(_public(each.public_key()))) for each in certificates_in(certificates)]
-    return [Pair(each, key) for each, key in made if key is not None]
+    return [KeyPair(each, key) for each, key in made if key is not None]
 
 
 def key_fits(certificate: x509.Certificate, key: bytes) -> bool:

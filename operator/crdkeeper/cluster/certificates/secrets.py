@@ -18,7 +18,7 @@ from cryptography import x509
 
 from crdkeeper.api.meta import FIELD_MANAGER, GROUP, format_time
 from crdkeeper.cluster.certificates.issuing import (
-    Pair,
+    KeyPair,
     anchor_of,
     certificates_in,
     fingerprint,
@@ -28,7 +28,7 @@ from crdkeeper.cluster.certificates.issuing import (
     to_pem,
 )
 from crdkeeper.cluster.transport.client import Client, find
-from crdkeeper.core.certificates.facts import Authority, Facts, Serving
+from crdkeeper.core.certificates.facts import Authority, CertificateFacts, StoredCertificate
 
 CA_SECRET = "crdkeeper-webhook-ca"
 TLS_SECRET = "crdkeeper-webhook-tls"
@@ -41,10 +41,10 @@ _Secret = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class OnRecord:
+class StoredSecrets:
     """Both Secrets as they were read."""
 
-    authorities: tuple[Pair, ...] = ()
+    authorities: tuple[KeyPair, ...] = ()
     """The CAs that we can sign by, newest first."""
     bundle: tuple[x509.Certificate, ...] = ()
     bundle_pem: bytes = b""
@@ -75,12 +75,12 @@ class CertificateSecrets:
         self._client = client
         self._path = f"/api/v1/namespaces/{namespace}/secrets"
 
-    async def read(self) -> OnRecord:
+    async def read(self) -> StoredSecrets:
         """What is there."""
         tls = await self._get(TLS_SECRET)
         ca = await self._get(CA_SECRET)
         bundle = _data(tls, "ca.crt")
-        return OnRecord(
+        return StoredSecrets(
             authorities=tuple(pairs_in(_data(ca, "ca.crt"), _data(ca, "ca.key"))),
             bundle=tuple(certificates_in(bundle)),
             bundle_pem=bundle,
@@ -93,7 +93,7 @@ class CertificateSecrets:
             tls_is_ours=_is_ours(tls),
         )
 
-    async def write_authorities(self, seen: OnRecord, authorities: Sequence[Pair]) -> None:
+    async def write_authorities(self, seen: StoredSecrets, authorities: Sequence[KeyPair]) -> None:
         """Have exactly these CAs on record."""
         data = {
             "ca.crt": b"".join(each.certificate_pem for each in authorities),
@@ -102,7 +102,7 @@ class CertificateSecrets:
         await self._write(CA_SECRET, seen.ca_secret, "Opaque", data, {})
 
     async def write_serving(
-        self, seen: OnRecord, bundle: Iterable[x509.Certificate], serving: Pair | None, now: datetime
+        self, seen: StoredSecrets, bundle: Iterable[x509.Certificate], serving: KeyPair | None, now: datetime
     ) -> None:
         """Have this bundle on record, and that certificate if there is one."""
         data = {"ca.crt": b"".join(map(to_pem, bundle))}
@@ -142,11 +142,11 @@ class CertificateSecrets:
         await self._client.request("PUT", f"{self._path}/{name}{query}", body)
 
 
-def facts_of(seen: OnRecord, since: datetime) -> Facts:
+def facts_of(seen: StoredSecrets, since: datetime) -> CertificateFacts:
     """What a decision needs of it. `since` is when the serving certificate came there."""
     own = [each.certificate for each in seen.authorities]
     serving = seen.serving
-    return Facts(
+    return CertificateFacts(
         authorities=tuple(_authority(each) for each in own),
         bundle=tuple(_authority(each) for each in seen.bundle),
         serving=None if serving is None else _serving(serving, seen, own, since),
@@ -155,10 +155,10 @@ def facts_of(seen: OnRecord, since: datetime) -> Facts:
 
 
 def _serving(
-    found: x509.Certificate, seen: OnRecord, own: Sequence[x509.Certificate], since: datetime
-) -> Serving:
+    found: x509.Certificate, seen: StoredSecrets, own: Sequence[x509.Certificate], since: datetime
+) -> StoredCertificate:
     anchor = anchor_of(found, seen.chain[1:], [*seen.bundle, *own])
-    return Serving(
+    return StoredCertificate(
         id=fingerprint(found),
         issuer="" if anchor is None else fingerprint(anchor),
         names=names_of(found),

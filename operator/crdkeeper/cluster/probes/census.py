@@ -12,9 +12,9 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.probes.looking import failure_of, silence
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.core.diagnosis.census import Census, Tally
+from crdkeeper.core.diagnosis.census import Census, CensusTally
 from crdkeeper.core.diagnosis.deletion import Blockers, BlockerTally
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 
 PAGE = 100
 """Objects with many managers have some 10 KB of managedFields each."""
@@ -82,7 +82,7 @@ class Walk(Generic[_C]):
         except TimeoutError:
             return self._refused(silence(PAGE_SECONDS))
         except Unreachable as error:
-            return self._refused(Failure(Trouble.SILENT, 0, str(error)))
+            return self._refused(Failure(ProbeTrouble.SILENT, 0, str(error)))
         self.failure = None
         self.tally.add(page.items)
         self.resource_version = page.resource_version
@@ -91,7 +91,7 @@ class Walk(Generic[_C]):
         return self.complete
 
     def _refused(self, failure: Failure) -> bool:
-        if failure.trouble is Trouble.EXPIRED and self._restarts < _MOST_RESTARTS:
+        if failure.trouble is ProbeTrouble.EXPIRED and self._restarts < _MOST_RESTARTS:
             self._restarts += 1
             self._token, self.tally = None, self._new_tally()
             return False
@@ -99,11 +99,11 @@ class Walk(Generic[_C]):
         return True
 
 
-class CensusWalk(Walk[Tally]):
+class CensusWalk(Walk[CensusTally]):
     """Counts who wrote which version; `suspects` are the versions whose writers matter most."""
 
     def __init__(self, definition: DefinitionFacts, suspects: tuple[str, ...] = (), page: int = PAGE) -> None:
-        super().__init__(definition, lambda: Tally(definition, suspects), page)
+        super().__init__(definition, lambda: CensusTally(definition, suspects), page)
 
     def census(self, now: datetime) -> Census:
         """The counts so far, or all of them."""

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from cryptography import x509
 
 from crdkeeper.cluster.transport.tls import verifying
-from crdkeeper.core.diagnosis.certificates import Certificate, Serving
-from crdkeeper.core.diagnosis.conversionfacts import Webhook
+from crdkeeper.core.diagnosis.certificates import Certificate, Handshake
+from crdkeeper.core.diagnosis.conversionfacts import WebhookFacts
 
 SECONDS = 5.0
 """For both handshakes together."""
@@ -35,7 +35,7 @@ def _certificate(found: x509.Certificate) -> Certificate:
     )
 
 
-async def served_certificate(webhook: Webhook) -> Serving:
+async def served_certificate(webhook: WebhookFacts) -> Handshake:
     """Shake hands as the API server would and hang up; no HTTP request is sent.
 
     A Service is dialled by its name in the cluster's DNS, which only resolves inside of the cluster.
@@ -43,21 +43,21 @@ async def served_certificate(webhook: Webhook) -> Serving:
     try:
         host, port = _address(webhook)
     except ValueError as error:
-        return Serving(webhook.url, error=str(error))
+        return Handshake(webhook.url, error=str(error))
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         async with asyncio.timeout(SECONDS):
             return await _served(address, host, port, webhook.ca_bundle)
     except TimeoutError:
-        return Serving(address, error=f"no TLS handshake within {SECONDS:g} seconds")
+        return Handshake(address, error=f"no TLS handshake within {SECONDS:g} seconds")
     except ConnectionRefusedError:
-        return Serving(address, error="connection refused")
+        return Handshake(address, error="connection refused")
     except (OSError, *_UNREADABLE) as error:
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return Serving(address, error=" ".join(said.split()).rstrip("."))
+        return Handshake(address, error=" ".join(said.split()).rstrip("."))
 
 
-def _address(webhook: Webhook) -> tuple[str, int]:
+def _address(webhook: WebhookFacts) -> tuple[str, int]:
     """Raises ValueError: the API server takes URLs with impossible ports, for one."""
     if not webhook.url:
         return f"{webhook.service}.{webhook.namespace}.svc", webhook.port
@@ -65,15 +65,15 @@ def _address(webhook: Webhook) -> tuple[str, int]:
     return parts.hostname or "", parts.port or 443
 
 
-async def _served(address: str, host: str, port: int, bundle: bytes) -> Serving:
+async def _served(address: str, host: str, port: int, bundle: bytes) -> Handshake:
     context = verifying(ca_data=bundle.decode("ascii", errors="ignore") if bundle else None)
     try:
-        return Serving(address, await _handshake(host, port, context))
+        return Handshake(address, await _handshake(host, port, context))
     except ssl.SSLCertVerificationError as error:
         refused = error.verify_message.rstrip(".")
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    return Serving(address, await _handshake(host, port, context), refused, untrusted=True)
+    return Handshake(address, await _handshake(host, port, context), refused, untrusted=True)
 
 
 async def _handshake(host: str, port: int, context: ssl.SSLContext) -> Certificate:

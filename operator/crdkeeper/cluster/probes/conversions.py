@@ -6,11 +6,13 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.probes.looking import FirstObject, first_object, just_changed, look
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import METADATA_ONLY, Client
-from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, VersionRead, Webhook
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, VersionRead, WebhookFacts
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 
 
-async def probe_conversion(client: Client, definition: DefinitionFacts, webhook: Webhook) -> ConversionProbe:
+async def probe_conversion(
+    client: Client, definition: DefinitionFacts, webhook: WebhookFacts
+) -> ConversionProbe:
     """Read an object at each served version, and look at the certificates. Never raises for what it finds."""
     # Loaded with the first conversion webhook: it takes 8 MiB, and most clusters have none.
     from crdkeeper.cluster.probes.certificates import parse_bundle, served_certificate
@@ -58,7 +60,7 @@ async def _read_at(
     path = Endpoint(definition.group, version, definition.plural).path(found.namespace, found.name)
     answer = await look(client, path, accept=METADATA_ONLY)
     if isinstance(answer, Failure):
-        if answer.trouble is Trouble.NOT_FOUND:
+        if answer.trouble is ProbeTrouble.NOT_FOUND:
             return None
         return VersionRead(version, Read.FAILED, answer)
     stored = definition.stored_versions

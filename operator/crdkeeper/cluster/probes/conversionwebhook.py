@@ -16,7 +16,7 @@ _SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WebhookReply:
     """What the webhook made of some objects."""
 
     digest: str
@@ -27,7 +27,7 @@ class Reply:
 
 async def ask_webhook(
     address: WebhookAddress, name: str, bundle: str, version: str, objects: Sequence[Any]
-) -> Reply:
+) -> WebhookReply:
     """Have objects of the CRD `name` converted to `group/version`. Never raises for what goes wrong."""
     host = address.url or f"https://{address.service}.{address.namespace}.svc:{address.port}"
     uid = str(uuid4())
@@ -49,13 +49,13 @@ async def ask_webhook(
             digest = response.headers.get(RULES_HEADER, "")
             if response.status != 200:
                 said = content[:300].decode(errors="replace").strip()
-                return Reply(digest, (), f"HTTP {response.status}: {said}")
+                return WebhookReply(digest, (), f"HTTP {response.status}: {said}")
             answer = orjson.loads(content)["response"]
             result = answer["result"]
             if answer["uid"] != uid or result["status"] != "Success":
-                return Reply(digest, (), str(result.get("message")))
-            return Reply(digest, answer["convertedObjects"])
+                return WebhookReply(digest, (), str(result.get("message")))
+            return WebhookReply(digest, answer["convertedObjects"])
     except TimeoutError:
-        return Reply("", (), f"no response within {_SECONDS:g} seconds")
+        return WebhookReply("", (), f"no response within {_SECONDS:g} seconds")
     except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError) as error:
-        return Reply("", (), " ".join(str(error).split()) or type(error).__name__)
+        return WebhookReply("", (), " ".join(str(error).split()) or type(error).__name__)

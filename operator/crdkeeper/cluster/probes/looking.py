@@ -10,7 +10,7 @@ from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, Answer, Client, Unreachable
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.servermessages import without_values
 
 SECONDS = 10.0
@@ -19,13 +19,13 @@ SECONDS = 10.0
 _FOLLOWED = timedelta(seconds=10)
 _RETRY_SECONDS = 0.5
 _TROUBLES = {
-    401: Trouble.FORBIDDEN,
-    403: Trouble.FORBIDDEN,
-    404: Trouble.NOT_FOUND,
-    410: Trouble.EXPIRED,
-    429: Trouble.BUSY,
-    503: Trouble.BUSY,
-    504: Trouble.BUSY,
+    401: ProbeTrouble.FORBIDDEN,
+    403: ProbeTrouble.FORBIDDEN,
+    404: ProbeTrouble.NOT_FOUND,
+    410: ProbeTrouble.EXPIRED,
+    429: ProbeTrouble.BUSY,
+    503: ProbeTrouble.BUSY,
+    504: ProbeTrouble.BUSY,
 }
 _AGAIN = frozenset((429, 503))
 """Such as `storage is (re)initializing` after a change of the CRD."""
@@ -33,7 +33,9 @@ _AGAIN = frozenset((429, 503))
 
 def failure_of(code: int, message: str) -> Failure:
     """What an HTTP error of the API server means to a diagnosis."""
-    return Failure(_TROUBLES.get(code, Trouble.FAILED), code, bounded(without_values(message), LINE_BYTES))
+    return Failure(
+        _TROUBLES.get(code, ProbeTrouble.FAILED), code, bounded(without_values(message), LINE_BYTES)
+    )
 
 
 async def look(
@@ -55,7 +57,7 @@ async def look(
     except TimeoutError:
         return last or silence(seconds)
     except Unreachable as error:
-        return Failure(Trouble.SILENT, 0, bounded(str(error), LINE_BYTES))
+        return Failure(ProbeTrouble.SILENT, 0, bounded(str(error), LINE_BYTES))
 
 
 def just_changed(client: Client, definition: DefinitionFacts) -> bool:
@@ -69,7 +71,7 @@ def just_changed(client: Client, definition: DefinitionFacts) -> bool:
 
 def silence(seconds: float) -> Failure:
     """No answer in time."""
-    return Failure(Trouble.SILENT, 0, f"no response within {seconds:g} seconds")
+    return Failure(ProbeTrouble.SILENT, 0, f"no response within {seconds:g} seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +99,9 @@ async def first_object(client: Client, definition: DefinitionFacts) -> FirstObje
         if isinstance(found, Answer):
             return _first(found.json())
         failure = failure or found
-        if found.trouble is Trouble.FORBIDDEN:
+        if found.trouble is ProbeTrouble.FORBIDDEN:
             break
-    return failure or Failure(Trouble.NOT_FOUND, 404, f"no version of {definition.name} is served")
+    return failure or Failure(ProbeTrouble.NOT_FOUND, 404, f"no version of {definition.name} is served")
 
 
 async def has_objects(client: Client, definition: DefinitionFacts) -> bool | None:

@@ -4,7 +4,7 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.probes.looking import first_object, just_changed, look
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import Client
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources, ScaleProbe, ScaleRead
 
 
@@ -24,6 +24,6 @@ async def probe_scale(
         answer = await look(client, f"{path}/scale")
         failure = answer if isinstance(answer, Failure) else None
         # An object that is gone meanwhile says nothing.
-        if failure is None or failure.trouble is not Trouble.NOT_FOUND:
+        if failure is None or failure.trouble is not ProbeTrouble.NOT_FOUND:
             reads.append(ScaleRead(version, str(found), failure))
     return ScaleProbe(tuple(reads), early=early)

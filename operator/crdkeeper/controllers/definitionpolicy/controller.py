@@ -12,8 +12,8 @@ from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import apply_status, create_migration, list_migrations
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.context import Context
-from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.policy.migrations import standing, wanted_migration
 from crdkeeper.core.policy.selection import governing
@@ -26,7 +26,9 @@ _STATUS_DELAY = 0.5
 class DefinitionPolicies:
     """Reconciles CRDs against the policies, and the policies' own status."""
 
-    def __init__(self, client: Client, state: State, metrics: Metrics, *, identity: str) -> None:
+    def __init__(
+        self, client: Client, state: ClusterState, metrics: OperatorMetrics, *, identity: str
+    ) -> None:
         self._client = client
         self._state = state
         self._metrics = metrics

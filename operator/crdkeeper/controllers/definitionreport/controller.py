@@ -23,12 +23,19 @@ from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.definitionreport.assessor import Assessor
 from crdkeeper.controllers.definitionreport.liveprobes import live_probes
 from crdkeeper.controllers.definitionreport.probes import Probe, Probes, Subject
-from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
-from crdkeeper.core.diagnosis.facts import Facts, SeenDefinition
+from crdkeeper.core.diagnosis.facts import ReportFacts, SeenDefinition
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts
-from crdkeeper.core.diagnosis.report import OnRecord, Told, Wanted, on_record, report_metadata, wanted_report
+from crdkeeper.core.diagnosis.report import (
+    StoredReport,
+    Told,
+    Wanted,
+    on_record,
+    report_metadata,
+    wanted_report,
+)
 from crdkeeper.core.diagnosis.verdict import Reason
 
 _log = logging.getLogger(__name__)
@@ -47,8 +54,8 @@ class DefinitionReports:
     def __init__(
         self,
         client: Client,
-        state: State,
-        metrics: Metrics,
+        state: ClusterState,
+        metrics: OperatorMetrics,
         *,
         identity: str,
         probes: Sequence[Probe] = (),
@@ -171,7 +178,7 @@ class DefinitionReports:
             return
         seen = subject.seen
         pending = self._probes.pending(name, subject)
-        facts = Facts(
+        facts = ReportFacts(
             seen=seen,
             assessment=subject.assessment,
             now=self._client.now(),
@@ -195,7 +202,7 @@ class DefinitionReports:
             self._is_forbidden(error)
             self._queue.add_after(name, _FORBIDDEN_SECONDS)
 
-    def _last_told(self, seen: SeenDefinition, record: OnRecord | None) -> Mapping[str, Told]:
+    def _last_told(self, seen: SeenDefinition, record: StoredReport | None) -> Mapping[str, Told]:
         uid, told = self._told.get(seen.name, ("", {}))
         if uid == seen.definition.uid:
             return told
@@ -208,7 +215,7 @@ class DefinitionReports:
         peers = (self._state.seen.get(each) for each in self._groups.get(seen.definition.group, ()))
         return find_conflicts(seen.claims, [each.claims for each in peers if each is not None])
 
-    async def _apply(self, definition: DefinitionFacts, wanted: Wanted, record: OnRecord | None) -> None:
+    async def _apply(self, definition: DefinitionFacts, wanted: Wanted, record: StoredReport | None) -> None:
         name, uid = definition.name, definition.uid
         if record is None or uid not in record.owners:
             if name in self._told and await get_revision(self._client, name) is None:

@@ -13,7 +13,7 @@ from crdkeeper.core.diagnosis.census import Census
 from crdkeeper.core.diagnosis.conditions import conversion, subresources, terminating, versions
 from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe
 from crdkeeper.core.diagnosis.deprecation import needs_census
-from crdkeeper.core.diagnosis.probes import Trouble
+from crdkeeper.core.diagnosis.probes import ProbeTrouble
 from crdkeeper.core.diagnosis.subresourcefacts import ScaleProbe
 
 _SOON = 1.0
@@ -92,7 +92,7 @@ def _seconds(found: ConversionProbe | ScaleProbe, settled: float) -> float:
     if found.early:
         return _AFTER_CHANGE
     failures = [each for each in (found.failure, *(read.failure for read in found.reads)) if each is not None]
-    if any(each.trouble is Trouble.FORBIDDEN for each in failures):
+    if any(each.trouble is ProbeTrouble.FORBIDDEN for each in failures):
         return _FORBIDDEN
     return settled if found.reads and not failures else _RETRY
 
@@ -106,7 +106,7 @@ def _census_about(subject: Subject) -> Any:
 
 def _census_seconds(found: Census) -> float:
     if found.failure is not None:
-        return _FORBIDDEN if found.failure.trouble is Trouble.FORBIDDEN else _RETRY
+        return _FORBIDDEN if found.failure.trouble is ProbeTrouble.FORBIDDEN else _RETRY
     if found.renewing or not found.complete:
         return _SOON
     often = len(found.versions) > 1 and found.objects <= _SMALL
@@ -142,7 +142,7 @@ class _Censuses:
         if walk.complete:
             self._walks.pop(definition.name, None)
             return walk.census(self._client.now())
-        lasting = walk.failure is not None and walk.failure.trouble is Trouble.FORBIDDEN
+        lasting = walk.failure is not None and walk.failure.trouble is ProbeTrouble.FORBIDDEN
         if former is None or not former.complete or lasting:
             return walk.census(self._client.now())
         return replace(former, renewing=True)

@@ -12,8 +12,8 @@ from crdkeeper.cluster.resources.kinds import delete_migration, get_migration
 from crdkeeper.cluster.resources.statusrecord import StatusRecord
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.context import Context
-from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.migration.record import Announcement
 from crdkeeper.operations.migration.run import MigrationRun
@@ -25,7 +25,13 @@ class StorageMigrations:
     """One run for each migration that the operator manages and that is not finished."""
 
     def __init__(
-        self, client: Client, state: State, metrics: Metrics, *, identity: str, at_once: int = 4
+        self,
+        client: Client,
+        state: ClusterState,
+        metrics: OperatorMetrics,
+        *,
+        identity: str,
+        at_once: int = 4,
     ) -> None:
         self._client = client
         self._state = state

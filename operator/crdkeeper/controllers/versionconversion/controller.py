@@ -2,8 +2,7 @@
 
 Compile, see that it is permitted, verify on objects generated from the schemas and on every live one, hand
 the rules to the webhook, see that it answers by them, point the CRD to it, and read through it. Rules that
-fail a step change nothing: those that serve keep serving, also when the VersionConversion is deleted
-(conversion/leftovers.py).
+fail a step change nothing: those that serve keep serving, also when the VersionConversion is deleted.
 """
 
 import asyncio
@@ -37,13 +36,13 @@ from crdkeeper.cluster.resources.versionconversions import (
     set_conversion,
 )
 from crdkeeper.cluster.transport.client import ApiError, Client
-from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.versionconversion import leftovers
 from crdkeeper.controllers.versionconversion.leftovers import Leftovers
 from crdkeeper.controllers.versionconversion.permission import permitted
 from crdkeeper.controllers.versionconversion.reading import read_through
-from crdkeeper.controllers.versionconversion.serving import Webhook
+from crdkeeper.controllers.versionconversion.serving import WebhookService
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.conversion.bundle import BadBundle, digest, packed
 from crdkeeper.core.conversion.losses import losses
@@ -56,12 +55,12 @@ from crdkeeper.core.conversion.standing import (
     PERMITTED,
     SERVING,
     VERIFIED,
-    Standing,
-    Step,
+    StatusDraft,
+    StepResult,
 )
-from crdkeeper.core.conversion.target import Holder, WebhookAddress, holder, trusts
+from crdkeeper.core.conversion.target import ConversionOwner, WebhookAddress, holder, trusts
 from crdkeeper.core.conversion.verification import Trial, compile_trial
-from crdkeeper.core.diagnosis.probes import Failure, Trouble, not_permitted
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble, not_permitted
 from crdkeeper.operations.verification import try_generated, try_live
 
 _log = logging.getLogger(__name__)
@@ -93,8 +92,8 @@ class VersionConversions:
     def __init__(
         self,
         client: Client,
-        state: State,
-        metrics: Metrics,
+        state: ClusterState,
+        metrics: OperatorMetrics,
         *,
         identity: str,
         namespace: str,
@@ -168,7 +167,7 @@ class VersionConversions:
             await drop_finalizer(self._client, owner.metadata)
         if found["metadata"].get("deletionTimestamp"):
             return None
-        standing = Standing(owner, self._client.now())
+        standing = StatusDraft(owner, self._client.now())
         before = owner.status.model_copy(deep=True)
         wait = await self._advance(standing, problems, before)
         await self._put_use(standing)
@@ -190,7 +189,7 @@ class VersionConversions:
     # The steps
 
     async def _advance(
-        self, standing: Standing, problems: Sequence[RuleProblem], before: VersionConversionStatus
+        self, standing: StatusDraft, problems: Sequence[RuleProblem], before: VersionConversionStatus
     ) -> float | None:
         """Take the steps until one cannot be taken; the seconds after which to look again."""
         owner = standing.owner
@@ -212,15 +211,19 @@ class VersionConversions:
             return self._failed[owner.metadata.name].due - asyncio.get_running_loop().time()
         if owner.spec.mode == "Plan":
             standing.conclude(
-                Step("True", "PlanOnly", "The rules are verified. Nothing was changed, because mode is Plan.")
+                StepResult(
+                    "True", "PlanOnly", "The rules are verified. Nothing was changed, because mode is Plan."
+                )
             )
             return None
         bundle, problem = self._certificate()
         if bundle is None:
-            step = Step("False", "NoCertificate", problem or "The webhook's certificate is being issued.")
+            step = StepResult(
+                "False", "NoCertificate", problem or "The webhook's certificate is being issued."
+            )
             standing.put(SERVING, step)
         else:
-            webhook = Webhook(self._client, self._namespace, self._address, bundle)
+            webhook = WebhookService(self._client, self._namespace, self._address, bundle)
             served = await webhook.serve(owner, trial, schemas, content)
             if standing.put(SERVING, served) and standing.put(
                 CONFIGURED, await webhook.configure(owner, crd)
@@ -231,7 +234,7 @@ class VersionConversions:
         return _SETTLED if ready is not None and ready.status == "True" else _SOON
 
     def _compile(
-        self, standing: Standing, crd: Mapping[str, Any] | None
+        self, standing: StatusDraft, crd: Mapping[str, Any] | None
     ) -> tuple[Trial, Mapping[str, Any], bytes] | None:
         owner = standing.owner
         status, spec = owner.status, owner.spec
@@ -239,7 +242,7 @@ class VersionConversions:
         status.problems = []
         status.losses = losses(spec)[:SHOWN]
         if crd is None:
-            step = Step(
+            step = StepResult(
                 "False", "DefinitionNotFound", f"There is no CustomResourceDefinition {spec.resource}."
             )
             standing.put(COMPILED, step)
@@ -250,10 +253,10 @@ class VersionConversions:
             if isinstance(trial, Trial):
                 content = packed(spec, schemas)
                 carried = f"The rules cover every field of {', '.join(schemas)}."
-                standing.put(COMPILED, Step("True", "Compiled", carried))
+                standing.put(COMPILED, StepResult("True", "Compiled", carried))
                 return trial, schemas, content
         except (UnreadableDefinition, BadBundle) as error:
-            standing.put(COMPILED, Step("False", "DefinitionUnusable", f"{error}."))
+            standing.put(COMPILED, StepResult("False", "DefinitionUnusable", f"{error}."))
             return None
         problems = [RuleProblem(path=each.where, message=each.message) for each in trial]
         status.problems = problems[:SHOWN]
@@ -262,7 +265,7 @@ class VersionConversions:
 
     async def _verified(
         self,
-        standing: Standing,
+        standing: StatusDraft,
         crd: Mapping[str, Any],
         trial: Trial,
         schemas: Mapping[str, Any],
@@ -278,7 +281,9 @@ class VersionConversions:
         tried = wanted, owner.metadata.generation, definition.stored_versions, definition.served_versions
         failed = self._failed.get(name)
         if failed is None or failed.tried != tried:
-            standing.put(VERIFIED, Step("Unknown", "Verifying", "The rules are being tried on every object."))
+            standing.put(
+                VERIFIED, StepResult("Unknown", "Verifying", "The rules are being tried on every object.")
+            )
             standing.conclude()
             if owner.status != before:
                 await apply_status(self._client, owner)
@@ -299,28 +304,28 @@ class VersionConversions:
             self._failed[name] = _Failed(tried, clock() + _pause(step, found))
         return standing.put(VERIFIED, step)
 
-    async def _converting(self, standing: Standing, trial: Trial) -> Step:
+    async def _converting(self, standing: StatusDraft, trial: Trial) -> StepResult:
         definition = await get_definition(self._client, standing.owner.metadata.name)
         if definition is None:
-            return Step("Unknown", "Changing", "The CRD was deleted.")
+            return StepResult("Unknown", "Changing", "The CRD was deleted.")
         if not definition.served_versions:
-            return Step("True", "NothingServed", "No version of the CRD is served.")
+            return StepResult("True", "NothingServed", "No version of the CRD is served.")
         found = await first_object(self._client, definition)
         if found is None:
-            return Step("True", "NothingToRead", "There is no object to read.")
+            return StepResult("True", "NothingToRead", "There is no object to read.")
         if isinstance(found, Failure):
             return _unread(definition, found)
         return await read_through(self._client, definition, found, trial.conversion)
 
     # Once rules serve, whatever becomes of those that shall follow them
 
-    async def _put_use(self, standing: Standing) -> None:
+    async def _put_use(self, standing: StatusDraft) -> None:
         """Tell whether the conversion is needed; have the CRD trust the webhook's present certificates."""
         crd = await get_definition_object(self._client, standing.owner.metadata.name)
-        held = Holder.NOBODY if crd is None else holder(crd, self._address)
+        held = ConversionOwner.NOBODY if crd is None else holder(crd, self._address)
         definition = None if crd is None else definition_facts(crd)
         objects = None
-        if crd is not None and definition is not None and held is Holder.OURS:
+        if crd is not None and definition is not None and held is ConversionOwner.OURS:
             objects = await has_objects(self._client, definition)
             await self._renew_trust(crd)
         standing.put(IN_USE, use(definition, held, objects))
@@ -336,7 +341,7 @@ class VersionConversions:
                 raise
             _log.warning("The new certificates cannot be set on %s: %s", crd["metadata"]["name"], error)
 
-    async def _announce(self, standing: Standing) -> None:
+    async def _announce(self, standing: StatusDraft) -> None:
         name = standing.owner.metadata.name
         for condition, step in standing.changed:
             _log.info(
@@ -373,13 +378,13 @@ def _parse(found: Mapping[str, Any]) -> tuple[VersionConversion, list[RuleProble
     return VersionConversion.model_construct(metadata=metadata, status=status, **understood), problems
 
 
-def _invalid(problems: Sequence[RuleProblem]) -> Step:
+def _invalid(problems: Sequence[RuleProblem]) -> StepResult:
     more = f" (and {len(problems) - 1} more, see status.problems)" if len(problems) > 1 else ""
     first = problems[0]
-    return Step("False", "InvalidRules", f"{first.path}: {first.message}{more}.")
+    return StepResult("False", "InvalidRules", f"{first.path}: {first.message}{more}.")
 
 
-def _pause(step: Step, found: ConversionVerification) -> float:
+def _pause(step: StepResult, found: ConversionVerification) -> float:
     """Seconds until rules that failed are tried again: nothing reports when objects are fixed."""
     match step.reason:
         case "Verifying":
@@ -389,7 +394,7 @@ def _pause(step: Step, found: ConversionVerification) -> float:
     return _WAITING if found.objects < _MANY else 10 * _SETTLED
 
 
-def _unread(definition: DefinitionFacts, failure: Failure) -> Step:
-    if failure.trouble is Trouble.FORBIDDEN:
-        return Step("False", "NotPermitted", not_permitted(definition, failure))
-    return Step("False", "ReadFailed", f"Objects cannot be read: {failure.message}")
+def _unread(definition: DefinitionFacts, failure: Failure) -> StepResult:
+    if failure.trouble is ProbeTrouble.FORBIDDEN:
+        return StepResult("False", "NotPermitted", not_permitted(definition, failure))
+    return StepResult("False", "ReadFailed", f"Objects cannot be read: {failure.message}")

@@ -21,7 +21,7 @@ from crdkeeper.cluster.resources.versionconversions import (
 )
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.conversion.retirement import still_needed
-from crdkeeper.core.conversion.target import Holder, WebhookAddress, configured_by, holder, trusts
+from crdkeeper.core.conversion.target import ConversionOwner, WebhookAddress, configured_by, holder, trusts
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Leftovers:
         `now` is of a clock that never goes back. Raises ApiError or Unreachable.
         """
         crd = await get_definition_object(self._client, name)
-        if crd is None or holder(crd, self._address) is not Holder.OURS:
+        if crd is None or holder(crd, self._address) is not ConversionOwner.OURS:
             return await self._discard(name, now)
         if not configured_by(crd, FIELD_MANAGER):
             # Somebody else points the CRD here, to rules of their own or to what we left.

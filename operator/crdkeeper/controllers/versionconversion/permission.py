@@ -8,22 +8,22 @@ from crdkeeper.api.meta import GROUP
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.resources.access import Right, missing_rights
 from crdkeeper.cluster.transport.client import Client
-from crdkeeper.core.conversion.standing import Step
+from crdkeeper.core.conversion.standing import StepResult
 
 LABEL = f"rbac.{GROUP}/aggregate-to-converter"
 
 
-async def permitted(client: Client, owner: VersionConversion) -> Step:
+async def permitted(client: Client, owner: VersionConversion) -> StepResult:
     """The condition Permitted. Raises ApiError or Unreachable."""
     if owner.spec.mode == "Plan":
-        return Step("True", "PlanOnly", "A plan changes nothing.")
+        return StepResult("True", "PlanOnly", "A plan changes nothing.")
     name = owner.metadata.name
     missing = await missing_rights(
         client, [Right("patch", "apiextensions.k8s.io", "customresourcedefinitions", name=name)]
     )
     if not missing:
-        return Step("True", "Permitted", f"The operator may convert {name}.")
-    return Step(
+        return StepResult("True", "Permitted", f"The operator may convert {name}.")
+    return StepResult(
         "False",
         "NotPermitted",
         f"The operator is not allowed to convert {name}. Not permitted: {'; '.join(missing)}. Grant it by a "

@@ -8,16 +8,16 @@ from crdkeeper.cluster.probes.looking import FirstObject, look
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.conversion.objects import Conversion
-from crdkeeper.core.conversion.standing import Step
+from crdkeeper.core.conversion.standing import StepResult
 from crdkeeper.core.conversion.values import Unconvertible
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 
 _OWN = ("apiVersion", "kind", "metadata")
 
 
 async def read_through(
     client: Client, definition: DefinitionFacts, found: FirstObject, conversion: Conversion
-) -> Step:
+) -> StepResult:
     """Read an object at each served version. Never raises for what the API server answers.
 
     By GET, as a list may be answered from a cache of objects that were converted before.
@@ -27,25 +27,27 @@ async def read_through(
         path = Endpoint(definition.group, version, definition.plural).path(found.namespace, found.name)
         answer = await look(client, path)
         if isinstance(answer, Failure):
-            if answer.trouble is Trouble.NOT_FOUND:
-                return Step("Unknown", "Changing", f"{found} or {version} was removed; checking again.")
-            return Step("False", "ReadFailed", f"{found} cannot be read at {version}: {answer.message}")
+            if answer.trouble is ProbeTrouble.NOT_FOUND:
+                return StepResult("Unknown", "Changing", f"{found} or {version} was removed; checking again.")
+            return StepResult("False", "ReadFailed", f"{found} cannot be read at {version}: {answer.message}")
         read[version] = answer.json()
     base, *others = read
     for version in others:
         try:
             wanted = conversion.convert(read[base], version)
         except Unconvertible as error:
-            return Step("False", "ReadFailed", f"{found} cannot be converted to {version}: {error}")
+            return StepResult("False", "ReadFailed", f"{found} cannot be converted to {version}: {error}")
         if not all(_within(wanted[key], read[version].get(key)) for key in wanted if key not in _OWN):
             if read[base]["metadata"]["resourceVersion"] != read[version]["metadata"]["resourceVersion"]:
-                return Step("Unknown", "Changing", f"{found} was changed in the meantime; checking again.")
+                return StepResult(
+                    "Unknown", "Changing", f"{found} was changed in the meantime; checking again."
+                )
             message = (
                 f"{found} read at {version} differs from what the rules produce: the API server may need a "
                 f"moment."
             )
-            return Step("Unknown", "NotConvertedYet", message)
-    return Step("True", "Converting", f"{found} was read at {', '.join(read)}.")
+            return StepResult("Unknown", "NotConvertedYet", message)
+    return StepResult("True", "Converting", f"{found} was read at {', '.join(read)}.")
 
 
 def _within(wanted: Any, found: Any) -> bool:

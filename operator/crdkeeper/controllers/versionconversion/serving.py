@@ -10,8 +10,8 @@ from crdkeeper.cluster.probes.conversionwebhook import ask_webhook
 from crdkeeper.cluster.resources.versionconversions import apply_bundle, read_bundle, set_conversion
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.conversion.bundle import digest
-from crdkeeper.core.conversion.standing import Step
-from crdkeeper.core.conversion.target import Holder, WebhookAddress, describe, holder, trusts
+from crdkeeper.core.conversion.standing import StepResult
+from crdkeeper.core.conversion.target import ConversionOwner, WebhookAddress, describe, holder, trusts
 from crdkeeper.core.conversion.verification import Trial, generated
 
 _TRIED = 3
@@ -19,7 +19,7 @@ _TRIED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
+class WebhookService:
     """`crdkeeper webhook` as the operator sees it."""
 
     client: Client
@@ -31,7 +31,7 @@ class Webhook:
 
     async def serve(
         self, owner: VersionConversion, trial: Trial, schemas: Mapping[str, Schema], content: bytes
-    ) -> Step:
+    ) -> StepResult:
         """Give it the bundle `content` of rules, and have it convert something."""
         name, namespace = owner.metadata.name, self.namespace
         try:
@@ -40,7 +40,7 @@ class Webhook:
         except ApiError as error:
             if error.code not in (403, 404, 422):
                 raise
-            return Step(
+            return StepResult(
                 "False", "NotPermitted", f"The rules cannot be passed to the webhook: {error.message}."
             )
         owner.status.served_generation = owner.metadata.generation
@@ -53,31 +53,37 @@ class Webhook:
         ]
         reply = await ask_webhook(self.address, name, self.bundle, f"{group}/{spoke}", tried)
         if reply.error:
-            return Step("False", "WebhookUnreachable", f"{self.address} does not respond: {reply.error}.")
+            return StepResult(
+                "False", "WebhookUnreachable", f"{self.address} does not respond: {reply.error}."
+            )
         if reply.digest != digest(content):
-            return Step("Unknown", "RulesOnTheirWay", f"{self.address} has not loaded the new rules yet.")
+            return StepResult(
+                "Unknown", "RulesOnTheirWay", f"{self.address} has not loaded the new rules yet."
+            )
         if list(reply.objects) != [trial.conversion.convert(each, spoke) for each in tried]:
-            return Step("False", "WebhookDiffers", f"{self.address} does not convert as the rules say.")
-        return Step("True", "Answering", f"{self.address} converts by these rules.")
+            return StepResult("False", "WebhookDiffers", f"{self.address} does not convert as the rules say.")
+        return StepResult("True", "Answering", f"{self.address} converts by these rules.")
 
-    async def configure(self, owner: VersionConversion, crd: Mapping[str, Any]) -> Step:
+    async def configure(self, owner: VersionConversion, crd: Mapping[str, Any]) -> StepResult:
         """Point the CRD to it, unless somebody else's webhook is there."""
         held = holder(crd, self.address)
-        if held is Holder.OTHER and not owner.spec.replace_webhook:
+        if held is ConversionOwner.OTHER and not owner.spec.replace_webhook:
             message = (
                 f"The CRD is converted by another webhook, {describe(crd)}. Set spec.replaceWebhook: true to "
                 "take its place."
             )
-            return Step("False", "OtherWebhook", message)
-        if held is not Holder.OURS or not trusts(crd, self.bundle):
+            return StepResult("False", "OtherWebhook", message)
+        if held is not ConversionOwner.OURS or not trusts(crd, self.bundle):
             try:
                 await set_conversion(
-                    self.client, crd, self.address, self.bundle, replace=held is Holder.OTHER
+                    self.client, crd, self.address, self.bundle, replace=held is ConversionOwner.OTHER
                 )
             except ApiError as error:
                 if error.code == 409:
-                    return Step("Unknown", "Changing", "Another client changed the CRD in the meantime.")
+                    return StepResult(
+                        "Unknown", "Changing", "Another client changed the CRD in the meantime."
+                    )
                 if error.code not in (403, 422):
                     raise
-                return Step("False", "Refused", f"spec.conversion cannot be set: {error.message}")
-        return Step("True", "Configured", f"The CRD is converted by {self.address}.")
+                return StepResult("False", "Refused", f"spec.conversion cannot be set: {error.message}")
+        return StepResult("True", "Configured", f"The CRD is converted by {self.address}.")

@@ -20,7 +20,7 @@ from cryptography import x509
 
 from crdkeeper.api.meta import format_time
 from crdkeeper.cluster.certificates.issuing import (
-    Pair,
+    KeyPair,
     anchor_of,
     fingerprint,
     general_name,
@@ -35,7 +35,7 @@ from crdkeeper.cluster.certificates.secrets import (
     OURS,
     TLS_SECRET,
     CertificateSecrets,
-    OnRecord,
+    StoredSecrets,
     facts_of,
 )
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
@@ -156,7 +156,7 @@ class ServingCertificate:
         action = decide(facts, frozenset(self._names), self._trusted_for(), now, self._times)
         return await self._carry_out(action, seen, now)
 
-    async def _carry_out(self, action: Action, seen: OnRecord, now: datetime) -> float:
+    async def _carry_out(self, action: Action, seen: StoredSecrets, now: datetime) -> float:
         own = {fingerprint(each.certificate): each for each in seen.authorities}
         match action:
             case MakeAuthority(keep):
@@ -173,7 +173,9 @@ class ServingCertificate:
                 return pause.total_seconds()
         return 0.0
 
-    async def _write(self, seen: OnRecord, bundle: Sequence[str], signer: Pair | None, now: datetime) -> None:
+    async def _write(
+        self, seen: StoredSecrets, bundle: Sequence[str], signer: KeyPair | None, now: datetime
+    ) -> None:
         known = {fingerprint(each): each for each in seen.bundle}
         known |= {fingerprint(each.certificate): each.certificate for each in seen.authorities}
         made = None
@@ -209,7 +211,7 @@ class ServingCertificate:
             return None
         return timedelta(seconds=asyncio.get_running_loop().time() - self._trusted_since)
 
-    def _since(self, seen: OnRecord, now: datetime) -> datetime:
+    def _since(self, seen: StoredSecrets, now: datetime) -> datetime:
         """When the serving certificate came to its Secret, or later if that is not sure."""
         serving = seen.serving
         if serving is None:
@@ -222,7 +224,7 @@ class ServingCertificate:
         return self._arrived[1]
 
 
-def foreign_problem(seen: OnRecord, names: Sequence[str], now: datetime, namespace: str) -> str:
+def foreign_problem(seen: StoredSecrets, names: Sequence[str], now: datetime, namespace: str) -> str:
     """What is wrong with a Secret that another tool manages; empty if nothing is."""
     secret, serving = f"The Secret {namespace}/{TLS_SECRET}, which another tool manages,", seen.serving
     if not seen.bundle:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from crdkeeper.core.certificates.facts import Authority, Facts
+from crdkeeper.core.certificates.facts import Authority, CertificateFacts
 from crdkeeper.core.certificates.times import Times, renewed_at
 
 
@@ -53,7 +53,7 @@ Action = MakeAuthority | Write | Forget | Wait
 
 
 def decide(
-    facts: Facts, names: frozenset[str], trusted_for: timedelta | None, now: datetime, times: Times
+    facts: CertificateFacts, names: frozenset[str], trusted_for: timedelta | None, now: datetime, times: Times
 ) -> Action:
     """The next step.
 
@@ -75,7 +75,9 @@ def decide(
     return _wait(facts, ours[0], names, trusted_for, now, times)
 
 
-def _bundle(facts: Facts, ours: Sequence[Authority], now: datetime, times: Times) -> tuple[str, ...]:
+def _bundle(
+    facts: CertificateFacts, ours: Sequence[Authority], now: datetime, times: Times
+) -> tuple[str, ...]:
     """What clients shall trust, newest first."""
     serving = facts.serving
     issuer = serving.issuer if serving is not None else ""
@@ -92,7 +94,7 @@ def _bundle(facts: Facts, ours: Sequence[Authority], now: datetime, times: Times
     )
 
 
-def _signer(facts: Facts, ours: Sequence[Authority], now: datetime, *, settled: bool) -> str:
+def _signer(facts: CertificateFacts, ours: Sequence[Authority], now: datetime, *, settled: bool) -> str:
     """Whose signature every API server accepts; empty if the present one must do until then."""
     if settled:
         return ours[0].id
@@ -104,7 +106,7 @@ def _signer(facts: Facts, ours: Sequence[Authority], now: datetime, *, settled: 
     return next((each.id for each in reversed(ours) if each.id in held), ours[0].id)
 
 
-def _wants(facts: Facts, names: frozenset[str], signer: str, now: datetime) -> bool:
+def _wants(facts: CertificateFacts, names: frozenset[str], signer: str, now: datetime) -> bool:
     """Whether there is to be a new serving certificate, and can be."""
     serving = facts.serving
     if not signer:
@@ -118,7 +120,7 @@ def _wants(facts: Facts, names: frozenset[str], signer: str, now: datetime) -> b
     )
 
 
-def _works(facts: Facts, now: datetime) -> bool:
+def _works(facts: CertificateFacts, now: datetime) -> bool:
     """Whether the serving certificate is good and its CA is known."""
     serving = facts.serving
     if serving is None or not serving.good(now):
@@ -127,7 +129,7 @@ def _works(facts: Facts, now: datetime) -> bool:
     return serving.issuer in known and known[serving.issuer].good(now)
 
 
-def _due(facts: Facts, signer: str, now: datetime) -> bool:
+def _due(facts: CertificateFacts, signer: str, now: datetime) -> bool:
     """Whether to renew. Not if that would bring nothing: no certificate outlives its CA."""
     serving = facts.serving
     if serving is None or not serving.due(now):
@@ -136,7 +138,7 @@ def _due(facts: Facts, signer: str, now: datetime) -> bool:
 
 
 def _wait(
-    facts: Facts,
+    facts: CertificateFacts,
     newest: Authority,
     names: frozenset[str],
     trusted_for: timedelta | None,

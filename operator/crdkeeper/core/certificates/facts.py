@@ -28,7 +28,7 @@ class Authority:
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class StoredCertificate:
     """The certificate that the webhook serves."""
 
     id: str
@@ -51,13 +51,13 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CertificateFacts:
     """What is on record."""
 
     authorities: tuple[Authority, ...] = ()
     """Those that we can sign by, newest first."""
     bundle: tuple[Authority, ...] = ()
     """What clients are told to trust, newest first."""
-    serving: Serving | None = None
+    serving: StoredCertificate | None = None
     tidy: bool = True
     """False if the bundle is not on record in the form in which we write it."""

@@ -13,7 +13,7 @@ from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.rules import Rule
 
 
-class Severity(StrEnum):
+class Impact(StrEnum):
     """How much a change hurts."""
 
     BREAKING = "breaking"
@@ -28,7 +28,7 @@ class Severity(StrEnum):
         return _ORDER.index(self)
 
 
-_ORDER = tuple(Severity)
+_ORDER = tuple(Impact)
 
 
 class Audience(StrEnum):
@@ -44,12 +44,12 @@ class Audience(StrEnum):
     """Who runs the cluster: the update is refused, or asks for a step by hand."""
 
 
-Effects = Mapping[Audience, Severity]
+Effects = Mapping[Audience, Impact]
 """Severity by audience; to the audiences that are missing a change is safe."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind(Rule):
+class ChangeKind(Rule):
     """A kind of change: what it means (`why`), what to do instead or next (`remedy`), and its effects.
 
     Kinds are equal by what is said of them, as rules are.
@@ -84,13 +84,13 @@ class Place:
 class Change:
     """One difference with its consequences."""
 
-    kind: Kind
+    kind: ChangeKind
     place: Place
     message: str
     """What changed, with the old and the new value."""
     effects: Effects
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> Impact:
         """The worst of its effects."""
-        return min(self.effects.values(), key=lambda each: each.rank, default=Severity.SAFE)
+        return min(self.effects.values(), key=lambda each: each.rank, default=Impact.SAFE)

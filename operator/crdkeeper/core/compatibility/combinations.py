@@ -12,13 +12,13 @@ from typing import Any
 from crdkeeper.apiserver.golang.text import json_text
 from crdkeeper.apiserver.schema.props import INT_OR_STRING, Schema
 from crdkeeper.core.compatibility import schemakinds as kinds
-from crdkeeper.core.compatibility.change import Kind
-from crdkeeper.core.compatibility.node import Node, Teller, cut
+from crdkeeper.core.compatibility.change import ChangeKind
+from crdkeeper.core.compatibility.node import FieldPair, Teller, cut
 
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 
 
-def compare_combinations(node: Node, teller: Teller) -> None:
+def compare_combinations(node: FieldPair, teller: Teller) -> None:
     """The junctors of one node."""
     for keyword in ("allOf", "anyOf", "oneOf"):
         old, new = _alternatives(node.old, keyword), _alternatives(node.new, keyword)
@@ -55,7 +55,7 @@ def _alternatives(schema: Schema, keyword: str) -> Sequence[Schema]:
     return found
 
 
-def _judge(keyword: str, before: bool, after: bool, gone: bool, come: bool) -> Kind:
+def _judge(keyword: str, before: bool, after: bool, gone: bool, come: bool) -> ChangeKind:
     if not after:
         return kinds.JUNCTOR_LOOSENED
     if not before:

@@ -14,15 +14,15 @@ from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.compatibility import definitionkinds
-from crdkeeper.core.compatibility.change import Change, Kind, Place, Severity
+from crdkeeper.core.compatibility.change import Change, ChangeKind, Impact, Place
 from crdkeeper.core.compatibility.definitions import (
-    Definition,
-    Pair,
+    DecodedDefinition,
+    DefinitionPair,
     compare_conversion,
     compare_identity,
     compare_names,
 )
-from crdkeeper.core.compatibility.findings import MAX_STEPS, Exhausted, Findings
+from crdkeeper.core.compatibility.findings import MAX_STEPS, Changes, Exhausted
 from crdkeeper.core.compatibility.registry import declared
 from crdkeeper.core.compatibility.served import compare_served
 from crdkeeper.core.compatibility.versions import compare_versions
@@ -45,18 +45,18 @@ class Comparison:
 
     changes: tuple[Change, ...]
     """The worst first. So many of each severity at most as `findings.MAX_KEPT` says."""
-    counts: Mapping[Severity, int]
+    counts: Mapping[Impact, int]
     """All of them, by severity."""
     complete: bool
     """False where the CRDs are so big that the comparison was ended before it was through."""
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> Impact:
         """The worst of all changes."""
-        return next((each for each in Severity if self.counts.get(each)), Severity.SAFE)
+        return next((each for each in Impact if self.counts.get(each)), Impact.SAFE)
 
 
-def all_kinds() -> tuple[Kind, ...]:
+def all_kinds() -> tuple[ChangeKind, ...]:
     """Every kind of change, by id. All modules that declare kinds have been imported with this one."""
     return declared()
 
@@ -73,7 +73,7 @@ def compare(
     None stands for a CRD that does not exist. `converted` says that a webhook converts between the versions
     even if the documents do not. Raises NotComparable.
     """
-    findings = Findings(steps=max_steps)
+    findings = Changes(steps=max_steps)
     if old is None or new is None:
         if old is not new:
             kind = definitionkinds.DEFINITION_ADDED if old is None else definitionkinds.DEFINITION_REMOVED
@@ -82,7 +82,7 @@ def compare(
             findings.add(Change(kind, place, message, kind.effects))
         return _result(findings, complete=True)
     before = _definition(old, is_new=False, converted=converted)
-    pair = Pair(before, _definition(new, is_new=True, converted=converted), findings)
+    pair = DefinitionPair(before, _definition(new, is_new=True, converted=converted), findings)
     try:
         compare_identity(pair)
         compare_names(pair)
@@ -95,7 +95,7 @@ def compare(
     return _result(findings, complete=True)
 
 
-def _definition(document: Mapping[str, Any], *, is_new: bool, converted: bool) -> Definition:
+def _definition(document: Mapping[str, Any], *, is_new: bool, converted: bool) -> DecodedDefinition:
     report = Report()
     try:
         decoded = decode(document, report)
@@ -110,14 +110,14 @@ def _definition(document: Mapping[str, Any], *, is_new: bool, converted: bool) -
     if decoded is None:
         raise NotComparable(Path("", ()), "it is no CRD", is_new=is_new)
     stored = decoded.get("status", {}).get("storedVersions", ())
-    return Definition(decoded, frozenset(stored), converted)
+    return DecodedDefinition(decoded, frozenset(stored), converted)
 
 
 _TOLD = frozenset((rules.IMMUTABLE, rules.STORED_VERSIONS, rules.NAME, rules.RESOURCE_VERSION))
 """Rules of an update for which there are kinds of changes that say more."""
 
 
-def _tell_refused(old: Mapping[str, Any], new: Mapping[str, Any], pair: Pair) -> None:
+def _tell_refused(old: Mapping[str, Any], new: Mapping[str, Any], pair: DefinitionPair) -> None:
     found = [each for each in check_update(new, old).violations if each.rule not in _TOLD]
     # A file may hold what only a part of a CRD is, such as a patch, and that is no change.
     known = {(str(each.path), each.message) for each in check_creation(old).violations} if found else set()
@@ -131,7 +131,7 @@ def _tell_refused(old: Mapping[str, Any], new: Mapping[str, Any], pair: Pair) ->
         pair.say(definitionkinds.NOT_ACCEPTED, f"{first.message}{more}", str(first.path), first.path)
 
 
-def _result(findings: Findings, *, complete: bool) -> Comparison:
+def _result(findings: Changes, *, complete: bool) -> Comparison:
     changes = sorted(
         findings.changes,
         key=lambda each: (each.severity.rank, each.place.version, each.place.field, each.kind.id),

@@ -10,13 +10,13 @@ from crdkeeper.apiserver.definitions.versionorder import preferred
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.apiserver.schema.props import PRESERVE, Schema, equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
-from crdkeeper.core.compatibility.change import Change, Kind, Place
-from crdkeeper.core.compatibility.findings import Findings
+from crdkeeper.core.compatibility.change import Change, ChangeKind, Place
+from crdkeeper.core.compatibility.findings import Changes
 from crdkeeper.core.compatibility.node import from_to
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class DecodedVersion:
     """One entry of spec.versions."""
 
     index: int
@@ -52,7 +52,7 @@ class Version:
 
 
 @dataclass
-class Definition:
+class DecodedDefinition:
     """A decoded CRD."""
 
     decoded: Mapping[str, Any]
@@ -60,12 +60,12 @@ class Definition:
     """status.storedVersions; empty where the CRD is from a file."""
     converted: bool = False
     """Whether a webhook converts even if the CRD does not say so."""
-    versions: dict[str, Version] = field(init=False)
+    versions: dict[str, DecodedVersion] = field(init=False)
 
     def __post_init__(self) -> None:
         self.versions = {}
         for i, each in enumerate(self.spec.get("versions", ())):
-            version = Version(i, each)
+            version = DecodedVersion(i, each)
             self.versions.setdefault(version.name, version)
 
     @property
@@ -79,21 +79,21 @@ class Definition:
         return internal(self.decoded).names
 
     @property
-    def served(self) -> list[Version]:
+    def served(self) -> list[DecodedVersion]:
         """The served versions."""
         return [each for each in self.versions.values() if each.served]
 
     @property
-    def storage(self) -> Version | None:
+    def storage(self) -> DecodedVersion | None:
         """The version that objects are stored in."""
         return next((each for each in self.versions.values() if each.storage), None)
 
     @property
-    def preferred(self) -> Version | None:
+    def preferred(self) -> DecodedVersion | None:
         """The version that clients get who name none."""
         return preferred(self.served, lambda each: each.name)
 
-    def fields_beside(self, version: Version) -> frozenset[str]:
+    def fields_beside(self, version: DecodedVersion) -> frozenset[str]:
         """The names of all fields that the other versions know, at any place."""
         others = [each.schema for each in self.versions.values() if each is not version]
         return frozenset().union(*(_names(each) for each in others if each is not None))
@@ -121,16 +121,16 @@ def may_have(schema: Schema, name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class DefinitionPair:
     """The old and the new state of one CRD, and where its changes go."""
 
-    old: Definition
-    new: Definition
-    findings: Findings
+    old: DecodedDefinition
+    new: DecodedDefinition
+    findings: Changes
 
     def say(
         self,
-        kind: Kind,
+        kind: ChangeKind,
         message: str,
         field: str,
         path: Path,
@@ -142,7 +142,7 @@ class Pair:
         self.findings.add(Change(kind, place, message, kind.effects))
 
 
-def compare_identity(pair: Pair) -> None:
+def compare_identity(pair: DefinitionPair) -> None:
     """Group, plural name, scope and kind."""
     old, new = pair.old, pair.new
     spec = root("spec")
@@ -161,7 +161,7 @@ def compare_identity(pair: Pair) -> None:
         pair.say(kinds.KEEPS_UNKNOWN_FIELDS, message, "spec.preserveUnknownFields", at)
 
 
-def compare_names(pair: Pair) -> None:
+def compare_names(pair: DefinitionPair) -> None:
     """What people call the resource by."""
     old, new = pair.old.names, pair.new.names
     names = root("spec").child("names")
@@ -176,7 +176,7 @@ def compare_names(pair: Pair) -> None:
             pair.say(kinds.NAME_ADDED, f'{what} "{each}" added', f"spec.names.{key}", names.child(key))
 
 
-def compare_conversion(pair: Pair) -> None:
+def compare_conversion(pair: DefinitionPair) -> None:
     """How objects are converted between versions, if there are several."""
     if len(pair.new.versions) < 2:
         return
@@ -196,14 +196,16 @@ def compare_conversion(pair: Pair) -> None:
         _compare_webhooks(old.get("webhook") or {}, new.get("webhook") or {}, at.child("webhook"), pair)
 
 
-def _all_equal(pair: Pair) -> bool:
+def _all_equal(pair: DefinitionPair) -> bool:
     schemas = [each.schema for each in pair.new.versions.values()]
     pair.findings.spend(len(schemas))
     first = schemas[0] if schemas else None
     return first is not None and all(each is not None and equal(first, each) for each in schemas)
 
 
-def _compare_webhooks(old: Mapping[str, Any], new: Mapping[str, Any], path: Path, pair: Pair) -> None:
+def _compare_webhooks(
+    old: Mapping[str, Any], new: Mapping[str, Any], path: Path, pair: DefinitionPair
+) -> None:
     before, after = _target(old), _target(new)
     if before != after:
         message = f"the webhook is elsewhere: {before} → {after}"

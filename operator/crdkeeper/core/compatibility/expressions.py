@@ -10,7 +10,7 @@ from typing import Any
 
 from crdkeeper.apiserver.schema.props import VALIDATIONS
 from crdkeeper.core.compatibility import schemakinds as kinds
-from crdkeeper.core.compatibility.node import Node, Teller, cut, shown
+from crdkeeper.core.compatibility.node import FieldPair, Teller, cut, shown
 from crdkeeper.core.compatibility.rulemeaning import always_holds, meaning
 
 _Rule = Mapping[str, Any]
@@ -18,7 +18,7 @@ _TRANSITION = re.compile(r"\boldSelf\b")
 _TEXTS = ("message", "messageExpression", "reason", "fieldPath")
 
 
-def compare_rules(node: Node, teller: Teller) -> None:
+def compare_rules(node: FieldPair, teller: Teller) -> None:
     """The rules of one node."""
     old, new = list(node.old.get(VALIDATIONS) or ()), list(node.new.get(VALIDATIONS) or ())
     if old == new:
@@ -39,7 +39,7 @@ def compare_rules(node: Node, teller: Teller) -> None:
         teller.say(kind, node, _shown(rule), VALIDATIONS)
 
 
-def _satisfied(rule: _Rule, node: Node, teller: Teller) -> bool:
+def _satisfied(rule: _Rule, node: FieldPair, teller: Teller) -> bool:
     return always_holds(_text(rule), node.old, node.new, teller.elsewhere)
 
 
@@ -58,7 +58,7 @@ def _key(rule: _Rule) -> tuple[Any, bool]:
     return meaning(_text(rule)), bool(rule.get("optionalOldSelf"))
 
 
-def _tell_reworded(old: list[_Rule], new: list[_Rule], node: Node, teller: Teller) -> None:
+def _tell_reworded(old: list[_Rule], new: list[_Rule], node: FieldPair, teller: Teller) -> None:
     """Takes the rules out of both lists that both have."""
     by_key: dict[tuple[Any, bool], list[_Rule]] = {}
     for rule in new:

@@ -7,7 +7,7 @@ from typing import Final
 from crdkeeper.apiserver.golang.text import json_text
 from crdkeeper.apiserver.schema.props import EMBEDDED, PRESERVE, Schema, equal
 from crdkeeper.core.compatibility import schemakinds as kinds
-from crdkeeper.core.compatibility.node import Node, Teller, shown
+from crdkeeper.core.compatibility.node import FieldPair, Teller, shown
 
 
 class _Others(Enum):
@@ -26,7 +26,7 @@ _ALWAYS: Final[Mapping[str, Schema]] = {
 """Fields that every resource has, with what is true of them if its schema says nothing."""
 
 
-def compare_fields(node: Node, teller: Teller) -> Iterator[Node]:
+def compare_fields(node: FieldPair, teller: Teller) -> Iterator[FieldPair]:
     """Says what changed about the fields of an object, and gives those that both schemas have."""
     old_others, new_others = _others(node.old), _others(node.new)
     yield from _compare_others(old_others, new_others, node, teller)
@@ -67,8 +67,8 @@ def _others(schema: Schema) -> _Others | Schema:
 
 
 def _compare_others(
-    old: _Others | Schema, new: _Others | Schema, node: Node, teller: Teller
-) -> Iterator[Node]:
+    old: _Others | Schema, new: _Others | Schema, node: FieldPair, teller: Teller
+) -> Iterator[FieldPair]:
     if not isinstance(old, _Others) and not isinstance(new, _Others):
         yield node.child("additionalProperties", f"{node.field}.*", old, new)
     elif old is new:
@@ -98,7 +98,7 @@ def _compare_others(
         teller.say(kinds.MAP_VALUES_LOOSENED, node, message, "additionalProperties")
 
 
-def _compare_embedded(node: Node, teller: Teller) -> None:
+def _compare_embedded(node: FieldPair, teller: Teller) -> None:
     old, new = bool(node.old.get(EMBEDDED)), bool(node.new.get(EMBEDDED))
     if new and not old:
         teller.say(kinds.EMBEDDED_ADDED, node, "any object → a whole resource", EMBEDDED)
@@ -110,7 +110,7 @@ def _compare_removed(
     old: Mapping[str, Schema],
     new: Mapping[str, Schema],
     others: _Others | Schema,
-    node: Node,
+    node: FieldPair,
     teller: Teller,
 ) -> set[str]:
     """Says which fields are gone; returns those of which all is said."""
@@ -150,7 +150,7 @@ def _compare_added(
     old_others: _Others | Schema,
     new_others: _Others | Schema,
     required: frozenset[str],
-    node: Node,
+    node: FieldPair,
     teller: Teller,
 ) -> set[str]:
     """Says which fields are new; returns those of which all is said."""
@@ -169,7 +169,7 @@ def _compare_added(
     return told
 
 
-def _tell_added(name: str, schema: Schema, node: Node, teller: Teller) -> None:
+def _tell_added(name: str, schema: Schema, node: FieldPair, teller: Teller) -> None:
     if "default" in schema:
         message = f"a new field with the default {shown(schema['default'])}"
         teller.say(kinds.FIELD_ADDED_WITH_DEFAULT, node, message, name=name)
@@ -182,7 +182,7 @@ def _compare_required(
     old: Mapping[str, Schema],
     new: Mapping[str, Schema],
     always: Mapping[str, Schema],
-    node: Node,
+    node: FieldPair,
     teller: Teller,
 ) -> None:
     for name in sorted(added):

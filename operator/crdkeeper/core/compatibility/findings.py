@@ -7,7 +7,7 @@ not suffer from the bound, so the count is exact and the worst are never crowded
 from collections import Counter
 from typing import Final
 
-from crdkeeper.core.compatibility.change import Change, Severity
+from crdkeeper.core.compatibility.change import Change, Impact
 
 MAX_KEPT: Final = 2_000
 """Changes kept of each severity, for one CRD."""
@@ -19,12 +19,12 @@ class Exhausted(Exception):
     """The comparison took more steps than it may."""
 
 
-class Findings:
+class Changes:
     """The changes of one CRD so far."""
 
     def __init__(self, *, steps: int = MAX_STEPS, kept: int = MAX_KEPT) -> None:
         self.changes: list[Change] = []
-        self.counts: Counter[Severity] = Counter()
+        self.counts: Counter[Impact] = Counter()
         self._steps = steps
         self._kept = kept
 

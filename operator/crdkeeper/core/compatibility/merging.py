@@ -2,10 +2,10 @@
 
 from crdkeeper.apiserver.schema.props import LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE
 from crdkeeper.core.compatibility import schemakinds as kinds
-from crdkeeper.core.compatibility.node import Node, Teller
+from crdkeeper.core.compatibility.node import FieldPair, Teller
 
 
-def compare_merging(node: Node, teller: Teller) -> None:
+def compare_merging(node: FieldPair, teller: Teller) -> None:
     """The merge keywords of one node. A list is atomic and an object granular unless they say otherwise."""
     _compare_list(node, teller)
     old, new = (each.get(MAP_TYPE) or "granular" for each in (node.old, node.new))
@@ -14,7 +14,7 @@ def compare_merging(node: Node, teller: Teller) -> None:
         teller.say(kind, node, f"map type: {old} → {new}", MAP_TYPE)
 
 
-def _compare_list(node: Node, teller: Teller) -> None:
+def _compare_list(node: FieldPair, teller: Teller) -> None:
     old, new = (each.get(LIST_TYPE) or "atomic" for each in (node.old, node.new))
     if old != new:
         kind = kinds.LIST_MERGED

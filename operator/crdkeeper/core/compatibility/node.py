@@ -9,8 +9,8 @@ from typing import Any
 from crdkeeper.apiserver.golang.text import json_text
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
-from crdkeeper.core.compatibility.change import Audience, Change, Effects, Kind, Place, Severity
-from crdkeeper.core.compatibility.findings import Findings
+from crdkeeper.core.compatibility.change import Audience, Change, ChangeKind, Effects, Impact, Place
+from crdkeeper.core.compatibility.findings import Changes
 
 JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
 _SHOWN = 120
@@ -18,7 +18,7 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FieldPair:
     """A field that both schemas have."""
 
     field: str
@@ -34,20 +34,20 @@ class Node:
     guards: tuple["Guard", ...]
     """What may refuse values of the new schema as a whole, at this field and around it."""
 
-    def child(self, name: str, field: str, old: Schema, new: Schema) -> "Node":
+    def child(self, name: str, field: str, old: Schema, new: Schema) -> "FieldPair":
         """The schema of items or of a map's values."""
         return self._below(field, old, new, self.old_path.child(name), self.path.child(name))
 
-    def property(self, name: str, old: Schema, new: Schema) -> "Node":
+    def property(self, name: str, old: Schema, new: Schema) -> "FieldPair":
         """A field of an object."""
         below_old = self.old_path.child("properties").key(name)
         below_new = self.path.child("properties").key(name)
         made = self._below(below(self.field, name), old, new, below_old, below_new)
         return replace(made, name=name, status=self.status or (not self.field and name == "status"))
 
-    def _below(self, field: str, old: Schema, new: Schema, old_path: Path, path: Path) -> "Node":
+    def _below(self, field: str, old: Schema, new: Schema, old_path: Path, path: Path) -> "FieldPair":
         guards = with_guard(self.guards, new, field)
-        return Node(field, self.name, old, new, old_path, path, self.status, guards)
+        return FieldPair(field, self.name, old, new, old_path, path, self.status, guards)
 
     def may_be_refused(self, name: str | None) -> bool:
         """Whether an expression or a junctor may notice a change of this field, or of its `name`."""
@@ -113,7 +113,7 @@ class Teller:
     def __init__(
         self,
         version: str,
-        findings: Findings,
+        findings: Changes,
         concerned: Filter = lambda _: True,
         elsewhere: Collection[str] = (),
     ) -> None:
@@ -123,7 +123,9 @@ class Teller:
         self._version = version
         self._concerned = concerned
 
-    def say(self, kind: Kind, node: Node, message: str, *keywords: str, name: str | None = None) -> None:
+    def say(
+        self, kind: ChangeKind, node: FieldPair, message: str, *keywords: str, name: str | None = None
+    ) -> None:
         """Adds a change of the node, at the keyword that changed; `name` where it is one of the node's
         properties.
         """
@@ -137,7 +139,7 @@ class Teller:
             path, old_path = path.child(each), old_path.child(each)
         effects = dict(kind.at(status=status))
         if kind.reinterprets and node.may_be_refused(name):
-            effects.setdefault(Audience.WRITERS, Severity.RISKY)
+            effects.setdefault(Audience.WRITERS, Impact.RISKY)
         self.findings.add(
             Change(kind, Place(self._version, field, path, old_path), message, self._those_concerned(effects))
         )

@@ -2,21 +2,21 @@
 
 from typing import Final
 
-from crdkeeper.core.compatibility.change import Audience, Effects, Kind, Severity
+from crdkeeper.core.compatibility.change import Audience, ChangeKind, Effects, Impact
 
-_ALL: dict[str, Kind] = {}
+_ALL: dict[str, ChangeKind] = {}
 
 NOBODY: Final[Effects] = {}
 
 
 def breaks(*audiences: Audience) -> Effects:
     """These are broken."""
-    return dict.fromkeys(audiences, Severity.BREAKING)
+    return dict.fromkeys(audiences, Impact.BREAKING)
 
 
 def risks(*audiences: Audience) -> Effects:
     """These are at risk."""
-    return dict.fromkeys(audiences, Severity.RISKY)
+    return dict.fromkeys(audiences, Impact.RISKY)
 
 
 def kind(
@@ -27,9 +27,9 @@ def kind(
     remedy: str,
     in_status: Effects | None = None,
     reinterprets: bool = False,
-) -> Kind:
+) -> ChangeKind:
     """Declares a kind of change."""
-    made = Kind(
+    made = ChangeKind(
         id=id, why=why, remedy=remedy, effects=effects, in_status=in_status, reinterprets=reinterprets
     )
     assert id not in _ALL, id
@@ -37,6 +37,6 @@ def kind(
     return made
 
 
-def declared() -> tuple[Kind, ...]:
+def declared() -> tuple[ChangeKind, ...]:
     """The kinds declared so far, by id."""
     return tuple(_ALL[id] for id in sorted(_ALL))

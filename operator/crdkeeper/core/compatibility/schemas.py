@@ -9,13 +9,13 @@ from crdkeeper.core.compatibility.expressions import compare_rules
 from crdkeeper.core.compatibility.fields import compare_fields
 from crdkeeper.core.compatibility.folding import folded
 from crdkeeper.core.compatibility.merging import compare_merging
-from crdkeeper.core.compatibility.node import Node, Teller, with_guard
+from crdkeeper.core.compatibility.node import FieldPair, Teller, with_guard
 from crdkeeper.core.compatibility.values import compare_types, compare_values, types
 
 
 def compare_schemas(old: Schema, new: Schema, old_path: Path, path: Path, teller: Teller) -> None:
     """Says every difference; the paths are those of the two schemas. Raises Exhausted."""
-    stack = [Node("", "", old, new, old_path, path, status=False, guards=with_guard((), new, ""))]
+    stack = [FieldPair("", "", old, new, old_path, path, status=False, guards=with_guard((), new, ""))]
     while stack:
         node = stack.pop()
         node = replace(node, old=folded(node.old), new=folded(node.new))
@@ -33,7 +33,7 @@ def compare_schemas(old: Schema, new: Schema, old_path: Path, path: Path, teller
             stack.extend(_items(node))
 
 
-def _items(node: Node) -> list[Node]:
+def _items(node: FieldPair) -> list[FieldPair]:
     old, new = node.old.get("items"), node.new.get("items")
     if not isinstance(old, dict) or not isinstance(new, dict):
         return []

@@ -9,9 +9,9 @@ from itertools import combinations
 from crdkeeper.apiserver.schema.props import Schema, equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility import schemakinds
-from crdkeeper.core.compatibility.change import Change, Kind, Place
-from crdkeeper.core.compatibility.definitions import Definition, Pair, Version
-from crdkeeper.core.compatibility.findings import Findings
+from crdkeeper.core.compatibility.change import Change, ChangeKind, Place
+from crdkeeper.core.compatibility.definitions import DecodedDefinition, DecodedVersion, DefinitionPair
+from crdkeeper.core.compatibility.findings import Changes
 from crdkeeper.core.compatibility.node import Teller
 from crdkeeper.core.compatibility.schemas import compare_schemas
 
@@ -49,7 +49,7 @@ _HARMLESS = frozenset(
 )
 
 
-def compare_served(pair: Pair) -> None:
+def compare_served(pair: DefinitionPair) -> None:
     """All pairs of served versions. Raises Exhausted."""
     for first, second in combinations(pair.new.served, 2):
         if _unchanged(first, second, pair):
@@ -63,25 +63,25 @@ def compare_served(pair: Pair) -> None:
                 pair.findings.add(_between(change, kind, first, second))
 
 
-def _no_longer_converts(pair: Pair) -> bool:
+def _no_longer_converts(pair: DefinitionPair) -> bool:
     return pair.old.converts and not pair.new.converts
 
 
-def _unchanged(first: Version, second: Version, pair: Pair) -> bool:
+def _unchanged(first: DecodedVersion, second: DecodedVersion, pair: DefinitionPair) -> bool:
     """Whether nothing can have changed, which saves most of the work for CRDs of many versions."""
     if _no_longer_converts(pair):
         return False
     return all(_same_schema(each, pair.old) for each in (first, second))
 
 
-def _same_schema(version: Version, old: Definition) -> bool:
+def _same_schema(version: DecodedVersion, old: DecodedDefinition) -> bool:
     before = old.versions.get(version.name)
     if before is None or not before.served or before.schema is None or version.schema is None:
         return False
     return equal(before.schema, version.schema)
 
 
-def _known(first: Version, second: Version, pair: Pair) -> set[tuple[str, str, str]]:
+def _known(first: DecodedVersion, second: DecodedVersion, pair: DefinitionPair) -> set[tuple[str, str, str]]:
     old = [pair.old.versions.get(each.name) for each in (first, second)]
     if old[0] is None or old[1] is None or not (old[0].served and old[1].served):
         return set()
@@ -92,20 +92,20 @@ def _key(change: Change) -> tuple[str, str, str]:
     return change.kind.id, change.place.field, change.message
 
 
-def _differences(first: Version, second: Version, findings: Findings) -> Iterator[Change]:
+def _differences(first: DecodedVersion, second: DecodedVersion, findings: Changes) -> Iterator[Change]:
     one: Schema | None = first.schema
     other: Schema | None = second.schema
     if one is None or other is None:
         return
     # Everything must be kept, or a difference that the old CRD had could look new.
-    inner = Findings(steps=findings.steps_left, kept=findings.steps_left)
+    inner = Changes(steps=findings.steps_left, kept=findings.steps_left)
     before = inner.steps_left
     compare_schemas(one, other, first.schema_path, second.schema_path, Teller("", inner))
     findings.spend(before - inner.steps_left)
     yield from inner.changes
 
 
-def _kind(kind: Kind, *, converts: bool) -> Kind | None:
+def _kind(kind: ChangeKind, *, converts: bool) -> ChangeKind | None:
     if kind in _HARMLESS:
         return None
     if converts:
@@ -117,7 +117,7 @@ def _kind(kind: Kind, *, converts: bool) -> Kind | None:
     return kinds.SERVED_DEFAULT if kind in _DEFAULTS else kinds.SERVED_VALUE
 
 
-def _between(change: Change, kind: Kind, first: Version, second: Version) -> Change:
+def _between(change: Change, kind: ChangeKind, first: DecodedVersion, second: DecodedVersion) -> Change:
     place = change.place
     path = place.path
     if change.kind in _ONLY_FIRST and place.old_path is not None:

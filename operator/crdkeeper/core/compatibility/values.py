@@ -7,8 +7,8 @@ from typing import Any
 from crdkeeper.apiserver.golang.text import json_text
 from crdkeeper.apiserver.schema.props import INT_OR_STRING, Schema
 from crdkeeper.core.compatibility import schemakinds as kinds
-from crdkeeper.core.compatibility.change import Kind
-from crdkeeper.core.compatibility.node import Node, Teller, from_to, shown
+from crdkeeper.core.compatibility.change import ChangeKind
+from crdkeeper.core.compatibility.node import FieldPair, Teller, from_to, shown
 
 _EXACT = 2**53
 """Integers below are exact as floats."""
@@ -38,7 +38,7 @@ def types(schema: Schema) -> frozenset[str]:
     return frozenset((type_,)) if type_ else _ANYTHING
 
 
-def compare_types(node: Node, teller: Teller) -> bool:
+def compare_types(node: FieldPair, teller: Teller) -> bool:
     """Whether the types have so much in common that the rest of the schemas can be compared."""
     old, new = types(node.old), types(node.new)
     if old == new:
@@ -57,7 +57,7 @@ def _type_text(schema: Schema) -> str:
     return schema.get("type") or "any"
 
 
-def compare_values(node: Node, teller: Teller) -> None:
+def compare_values(node: FieldPair, teller: Teller) -> None:
     """All that restricts a single value, and its default."""
     old, new = node.old, node.new
     _compare_null(node, teller)
@@ -84,7 +84,7 @@ def compare_values(node: Node, teller: Teller) -> None:
         )
 
 
-def _compare_null(node: Node, teller: Teller) -> None:
+def _compare_null(node: FieldPair, teller: Teller) -> None:
     old, new = bool(node.old.get("nullable")), bool(node.new.get("nullable"))
     if new and not old:
         teller.say(kinds.NULLABLE_ADDED, node, "null is accepted", "nullable")
@@ -96,7 +96,7 @@ def _compare_null(node: Node, teller: Teller) -> None:
         teller.say(kinds.NULLABLE_REMOVED, node, "null is no longer accepted", "nullable")
 
 
-def _compare_enum(node: Node, teller: Teller) -> None:
+def _compare_enum(node: FieldPair, teller: Teller) -> None:
     old, new = _enum(node.old), _enum(node.new)
     if old == new:
         return
@@ -129,7 +129,7 @@ def _listed(values: frozenset[str] | None) -> str:
 
 
 def _compare_limit(
-    keyword: str, old: float | None, new: float | None, sign: int, node: Node, teller: Teller
+    keyword: str, old: float | None, new: float | None, sign: int, node: FieldPair, teller: Teller
 ) -> None:
     """`sign` is 1 for an upper limit and -1 for a lower one."""
     if old == new:
@@ -148,7 +148,7 @@ def _all_values(schema: Schema, fits: Callable[[Any], bool]) -> bool:
     return bool(values) and not schema.get("nullable") and all(map(fits, values))
 
 
-def _compare_bound(keyword: str, exclusive: str, sign: int, node: Node, teller: Teller) -> None:
+def _compare_bound(keyword: str, exclusive: str, sign: int, node: FieldPair, teller: Teller) -> None:
     old, new = (_bound(each, keyword, exclusive, sign) for each in (node.old, node.new))
     if old == new:
         return
@@ -183,7 +183,7 @@ def _bound_text(schema: Schema, keyword: str, exclusive: str) -> str:
     return shown(schema[keyword]) + (" (exclusive)" if schema.get(exclusive) else "")
 
 
-def _compare_multiple(node: Node, teller: Teller) -> None:
+def _compare_multiple(node: FieldPair, teller: Teller) -> None:
     old, new = node.old.get("multipleOf"), node.new.get("multipleOf")
     if old == new:
         return
@@ -198,11 +198,11 @@ def _is_multiple(old: float | None, new: float) -> bool:
     return old is not None and new != 0 and old.is_integer() and new.is_integer() and (old / new).is_integer()
 
 
-def _compare_pattern(node: Node, teller: Teller) -> None:
+def _compare_pattern(node: FieldPair, teller: Teller) -> None:
     old, new = node.old.get("pattern"), node.new.get("pattern")
     if old == new:
         return
-    kind: Kind = kinds.PATTERN_CHANGED
+    kind: ChangeKind = kinds.PATTERN_CHANGED
     if not new or new in _MATCH_ALL:
         kind = kinds.PATTERN_LOOSENED
     elif not old or old in _MATCH_ALL:
@@ -213,7 +213,7 @@ def _compare_pattern(node: Node, teller: Teller) -> None:
 _MATCH_ALL = frozenset(("^", "^.*", ".*"))
 
 
-def _compare_format(node: Node, teller: Teller) -> None:
+def _compare_format(node: FieldPair, teller: Teller) -> None:
     if node.old.get("format") == node.new.get("format") and node.old.get("type") == node.new.get("type"):
         return
     old, new = _checked_format(node.old), _checked_format(node.new)
@@ -241,7 +241,7 @@ def _checked_format(schema: Schema) -> str | None:
     return None
 
 
-def _compare_default(node: Node, teller: Teller) -> None:
+def _compare_default(node: FieldPair, teller: Teller) -> None:
     old, new = _default(node.old), _default(node.new)
     if old == new:
         return

@@ -9,15 +9,15 @@ from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.apiserver.schema.props import equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility import schemakinds
-from crdkeeper.core.compatibility.change import Audience, Kind
-from crdkeeper.core.compatibility.definitions import Pair, Version, may_have
+from crdkeeper.core.compatibility.change import Audience, ChangeKind
+from crdkeeper.core.compatibility.definitions import DecodedVersion, DefinitionPair, may_have
 from crdkeeper.core.compatibility.node import Teller, from_to
 from crdkeeper.core.compatibility.schemas import compare_schemas
 
 _OF_THE_STORED = frozenset((Audience.STORED, Audience.OPERATORS))
 
 
-def compare_versions(pair: Pair) -> None:
+def compare_versions(pair: DefinitionPair) -> None:
     """Everything about versions but the differences between them."""
     for old in pair.old.versions.values():
         new = pair.new.versions.get(old.name)
@@ -35,10 +35,10 @@ def compare_versions(pair: Pair) -> None:
     _compare_preferred(pair)
 
 
-def _tell_removed(old: Version, pair: Pair) -> None:
+def _tell_removed(old: DecodedVersion, pair: DefinitionPair) -> None:
     at = root("spec").child("versions")
 
-    def say(kind: Kind, message: str) -> None:
+    def say(kind: ChangeKind, message: str) -> None:
         pair.say(kind, message, "spec.versions", at, old.path, old.name)
 
     if old.served:
@@ -51,7 +51,7 @@ def _tell_removed(old: Version, pair: Pair) -> None:
         say(kinds.VERSION_DROPPED, "a version that was neither served nor stored is gone")
 
 
-def _compare_version(old: Version, new: Version, pair: Pair) -> None:
+def _compare_version(old: DecodedVersion, new: DecodedVersion, pair: DefinitionPair) -> None:
     if old.served and not new.served:
         at = new.path.child("served"), old.path.child("served")
         pair.say(kinds.VERSION_NOT_SERVED, "served: true → false", "served", *at, version=new.name)
@@ -67,10 +67,10 @@ def _compare_version(old: Version, new: Version, pair: Pair) -> None:
         _compare_schemas(old, new, teller, pair)
 
 
-def _compare_used(old: Version, new: Version, pair: Pair) -> None:
+def _compare_used(old: DecodedVersion, new: DecodedVersion, pair: DefinitionPair) -> None:
     """What matters to the clients of a version beside its schema."""
 
-    def say(kind: Kind, message: str, *steps: str) -> None:
+    def say(kind: ChangeKind, message: str, *steps: str) -> None:
         path, old_path = new.path, old.path
         for step in steps:
             path, old_path = path.child(step), old_path.child(step)
@@ -124,7 +124,7 @@ def _columns_text(old: list[Mapping[str, Any]], new: list[Mapping[str, Any]]) ->
     return ", ".join(parts[:8]) + more if parts else "their order changed"
 
 
-def _compare_schemas(old: Version, new: Version, teller: Teller, pair: Pair) -> None:
+def _compare_schemas(old: DecodedVersion, new: DecodedVersion, teller: Teller, pair: DefinitionPair) -> None:
     if old.schema is None:
         return
     if new.schema is None:
@@ -135,7 +135,7 @@ def _compare_schemas(old: Version, new: Version, teller: Teller, pair: Pair) -> 
     compare_schemas(old.schema, new.schema, old.schema_path, new.schema_path, teller)
 
 
-def _compare_storage(pair: Pair) -> None:
+def _compare_storage(pair: DefinitionPair) -> None:
     old, new = pair.old.storage, pair.new.storage
     if old is None or new is None or old.name == new.name:
         return
@@ -144,7 +144,7 @@ def _compare_storage(pair: Pair) -> None:
     pair.say(kind, f"storage version: {old.name} → {new.name}", "storage", *at, version=new.name)
 
 
-def _compare_preferred(pair: Pair) -> None:
+def _compare_preferred(pair: DefinitionPair) -> None:
     old, new = pair.old.preferred, pair.new.preferred
     if old is None or new is None or old.name == new.name:
         return

@@ -136,7 +136,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class JoinAction:
     """Several fields become a text; without all of them there is none."""
 
     target: Steps
@@ -165,7 +165,7 @@ class Join:
             settle(made, {self.target: self.otherwise}, self.target, error)
 
 
-Action = Carry | Compute | Fill | Split | Join
+Action = Carry | Compute | Fill | Split | JoinAction
 
 
 def over_list(convert: Convert) -> Convert:

@@ -15,10 +15,10 @@ from crdkeeper.apiserver.objects.effort import limited
 from crdkeeper.apiserver.objects.listtypes import check_list_types
 from crdkeeper.apiserver.objects.objectmeta import coerce, unknown_in_embedded
 from crdkeeper.apiserver.objects.objectmetarules import check_embedded
-from crdkeeper.apiserver.objects.objectnode import Node, copied
+from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
 from crdkeeper.apiserver.objects.prune import pruned
 from crdkeeper.apiserver.objects.validate import Validator
-from crdkeeper.apiserver.schema.finding import INVALID, Finding, Undecided
+from crdkeeper.apiserver.schema.finding import INVALID, FieldError, UndecidedValue
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps
 from crdkeeper.core.conversion.keptaside import Entry, named
@@ -48,9 +48,9 @@ class Fitting:
         self.schema = schema
 
     @cached_property
-    def node(self) -> Node:
+    def node(self) -> ObjectNode:
         """The schema as a tree, in which metadata is not looked at."""
-        made = Node(self.schema)
+        made = ObjectNode(self.schema)
         made.properties["metadata"] = FREE
         return made
 
@@ -58,12 +58,12 @@ class Fitting:
     def _validator(self) -> Validator:
         return Validator(self.schema)
 
-    def knows(self, value: Any, node: Node) -> bool:
+    def knows(self, value: Any, node: ObjectNode) -> bool:
         """Whether nothing in a value at that node would be pruned as unknown, or could not be decoded."""
         try:
             left, unknown = pruned(value, node)
             return not unknown and not unknown_in_embedded(left, node) and not coerce(copied(left), node)
-        except (Undecided, RecursionError):
+        except (UndecidedValue, RecursionError):
             return False
 
     def violations(self, value: Any) -> frozenset[Violated] | None:
@@ -76,19 +76,21 @@ class Fitting:
             with limited(_STEPS):
                 found = [*self._validator.check(value), *check_embedded(value, self.node)]
                 found += check_list_types(value, self.node)
-        except (Undecided, RecursionError):
+        except (UndecidedValue, RecursionError):
             return None
         names: dict[int, Sequence[bytes] | None] = {}
         return frozenset(self._violated(each, value, names) for each in found)
 
-    def _violated(self, finding: Finding, value: Any, names: dict[int, Sequence[bytes] | None]) -> Violated:
+    def _violated(
+        self, finding: FieldError, value: Any, names: dict[int, Sequence[bytes] | None]
+    ) -> Violated:
         mistyped = finding.blocking and finding.kind == INVALID
         return Violated(self._place(finding, value, names), finding.kind, finding.detail, mistyped)
 
-    def _place(self, finding: Finding, value: Any, names: dict[int, Sequence[bytes] | None]) -> Place:
+    def _place(self, finding: FieldError, value: Any, names: dict[int, Sequence[bytes] | None]) -> Place:
         """Where a finding is, items of list-type maps by name; `names` has them by the id of a list."""
         place: list[str | int | bytes | None] = []
-        node: Node | None = self.node
+        node: ObjectNode | None = self.node
         for _, step in reversed(finding.steps):
             if isinstance(step, int) and isinstance(value, list):
                 if id(value) not in names:

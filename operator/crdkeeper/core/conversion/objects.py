@@ -21,7 +21,7 @@ from crdkeeper.core.conversion.values import Unconvertible
 
 
 @dataclass(slots=True)
-class Tally:
+class ConversionTally:
     """What was met while objects were converted."""
 
     ignored: int = 0
@@ -53,7 +53,9 @@ class Conversion:
         """The versions that objects can have, as `v1`."""
         return tuple(self._schemas)
 
-    def convert(self, value: Mapping[str, Any], version: str, tally: Tally | None = None) -> dict[str, Any]:
+    def convert(
+        self, value: Mapping[str, Any], version: str, tally: ConversionTally | None = None
+    ) -> dict[str, Any]:
         """The object at `version`; `value` is left alone, and what does not change is shared with it.
 
         Raises Unconvertible, naming the field: by a rule that refuses, and for what is nested too deep.
@@ -68,7 +70,7 @@ class Conversion:
         if version == source:
             return dict(value)
         # An object at a version can have nothing aside for that version.
-        return self._converted(without_note(value, source), source, version, tally or Tally())
+        return self._converted(without_note(value, source), source, version, tally or ConversionTally())
 
     def mistyped(self, value: Mapping[str, Any], version: str) -> Places:
         """Where an object has values of another type than the schema of its version says."""
@@ -83,7 +85,9 @@ class Conversion:
 
         return limited()
 
-    def _converted(self, value: Mapping[str, Any], source: str, version: str, tally: Tally) -> dict[str, Any]:
+    def _converted(
+        self, value: Mapping[str, Any], source: str, version: str, tally: ConversionTally
+    ) -> dict[str, Any]:
         if self._hub in (source, version):
             before = tally.stand_ins
             step = self._step(value, source, version, tally)
@@ -92,11 +96,11 @@ class Conversion:
             made, back = step.value, self._origin(step, source, version)
         else:
             made = self._through_hub(value, source, version, tally)
-            back = self._through_hub(made, version, source, Tally())
+            back = self._through_hub(made, version, source, ConversionTally())
         return self._noted(value, made, back, source, version)
 
     def _through_hub(
-        self, value: Mapping[str, Any], source: str, version: str, tally: Tally
+        self, value: Mapping[str, Any], source: str, version: str, tally: ConversionTally
     ) -> dict[str, Any]:
         """From one spoke to another; what the hub could hold and the second cannot is noted for the hub."""
         between = self._step(value, source, self._hub, tally).value
@@ -111,7 +115,7 @@ class Conversion:
         """Whether ways between these versions lose nothing, whatever the object."""
         return self._inexact.isdisjoint(versions)
 
-    def _step(self, value: Mapping[str, Any], source: str, version: str, tally: Tally) -> Arrival:
+    def _step(self, value: Mapping[str, Any], source: str, version: str, tally: ConversionTally) -> Arrival:
         """From a spoke to the hub or from the hub to a spoke, with what was kept aside for it."""
         before = met()
         made = self._ruled(value, source, version)

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from crdkeeper.apiserver.objects.objectnode import META_FIELDS, Node
+from crdkeeper.apiserver.objects.objectnode import META_FIELDS, ObjectNode
 from crdkeeper.apiserver.schema.props import PRESERVE
 from crdkeeper.core.conversion.fieldpaths import ABSENT
 from crdkeeper.core.conversion.keptaside import Entry, canonical, named, same
 from crdkeeper.core.conversion.places import ORDER, Place
 
-FREE: Final = Node({PRESERVE: True})
+FREE: Final = ObjectNode({PRESERVE: True})
 """Where the schema allows anything."""
 
-Fits = Callable[[Any, Node], bool]
+Fits = Callable[[Any, ObjectNode], bool]
 """Whether the schema knows all that is in a value at that node."""
 
 
@@ -62,7 +62,7 @@ class _Branch:
                 yield from each.below()
 
 
-def restore(value: Any, entries: Sequence[Entry], node: Node, fits: Fits) -> Restored:
+def restore(value: Any, entries: Sequence[Entry], node: ObjectNode, fits: Fits) -> Restored:
     """`value` with the entries put back; it shares with `value` what does not change.
 
     Of two entries for one place, or for a place and one within it, the first counts: no note has such.
@@ -108,7 +108,7 @@ class _Work:
             branch.entry = i
         return True
 
-    def at(self, value: Any, branch: _Branch, node: Node, place: Place) -> Any:
+    def at(self, value: Any, branch: _Branch, node: ObjectNode, place: Place) -> Any:
         """What is to be at a place."""
         if branch.entry is not None:
             return self._replaced(value, branch.entry, node, place)
@@ -120,7 +120,7 @@ class _Work:
                 value = self._ordered(value, branch.order, node, place)
         return value
 
-    def _replaced(self, value: Any, i: int, node: Node, place: Place) -> Any:
+    def _replaced(self, value: Any, i: int, node: ObjectNode, place: Place) -> Any:
         entry = self._entries[i]
         if not same(value, entry.get("is", ABSENT)):
             return value
@@ -131,7 +131,9 @@ class _Work:
         self.made.applied.append((place, i))
         return was
 
-    def _fields(self, value: dict[str, Any], branch: _Branch, node: Node, place: Place) -> dict[str, Any]:
+    def _fields(
+        self, value: dict[str, Any], branch: _Branch, node: ObjectNode, place: Place
+    ) -> dict[str, Any]:
         changed: dict[str, Any] = {}
         for key, inner in branch.fields.items():
             below = _field(node, key)
@@ -146,7 +148,7 @@ class _Work:
             return value
         return {key: each for key, each in {**value, **changed}.items() if each is not ABSENT}
 
-    def _items(self, items: list[Any], branch: _Branch, node: Node, place: Place) -> list[Any]:
+    def _items(self, items: list[Any], branch: _Branch, node: ObjectNode, place: Place) -> list[Any]:
         below = node.items or (FREE if node.preserve else None)
         if below is None:
             return items
@@ -165,7 +167,7 @@ class _Work:
             self._replace_items(made, branch.positions, below, place)
         return items if all(one is other for one, other in zip(items, made, strict=True)) else made
 
-    def _replace_items(self, items: list[Any], entries: list[int], node: Node, place: Place) -> None:
+    def _replace_items(self, items: list[Any], entries: list[int], node: ObjectNode, place: Place) -> None:
         """Each entry in the place of an item that is what it would be: at its position, or the first one."""
         texts = [canonical(each) for each in items]
         free: dict[bytes, deque[int]] = {}
@@ -188,7 +190,7 @@ class _Work:
             used.add(i)
             items[i] = self._replaced(items[i], number, node, (*place, i))
 
-    def _ordered(self, items: list[Any], i: int, node: Node, place: Place) -> list[Any]:
+    def _ordered(self, items: list[Any], i: int, node: ObjectNode, place: Place) -> list[Any]:
         """A list-type map in that order of its items' names; those that are not named come last."""
         positions = named(items, _keys(node))
         if positions is None:
@@ -205,11 +207,11 @@ class _Work:
         return made
 
 
-def _keys(node: Node) -> Sequence[str] | None:
+def _keys(node: ObjectNode) -> Sequence[str] | None:
     return node.map_keys if node.list_type == "map" else None
 
 
-def _field(node: Node, key: str) -> Node | None:
+def _field(node: ObjectNode, key: str) -> ObjectNode | None:
     """The schema of a field; None if there can be none of that name."""
     found = node.child(key)
     if found is None and (node.any_key or node.preserve or (node.embedded and key in META_FIELDS)):

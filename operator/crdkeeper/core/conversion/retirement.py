@@ -1,23 +1,23 @@
 """When a VersionConversion may go: not while anybody could still need it to read what is stored."""
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.core.conversion.standing import Step
-from crdkeeper.core.conversion.target import Holder
+from crdkeeper.core.conversion.standing import StepResult
+from crdkeeper.core.conversion.target import ConversionOwner
 
 
-def use(definition: DefinitionFacts | None, held: Holder, objects: bool | None) -> Step:
+def use(definition: DefinitionFacts | None, held: ConversionOwner, objects: bool | None) -> StepResult:
     """The condition InUse, by which an admission policy refuses to delete a VersionConversion.
 
     `definition` is None without the CRD, `held` says who converts it; `objects` is as in `still_needed`.
     """
     if definition is None:
-        return Step("False", "NoDefinition", "There is no CRD to convert.")
-    if held is not Holder.OURS:
-        return Step("False", "NotConfigured", "The CRD is not converted by these rules.")
+        return StepResult("False", "NoDefinition", "There is no CRD to convert.")
+    if held is not ConversionOwner.OURS:
+        return StepResult("False", "NotConfigured", "The CRD is not converted by these rules.")
     why = still_needed(definition, objects)
     if why:
-        return Step("True", "Needed", why)
-    return Step("False", "NotNeeded", "Nobody needs the conversion at present.")
+        return StepResult("True", "Needed", why)
+    return StepResult("False", "NotNeeded", "Nobody needs the conversion at present.")
 
 
 def still_needed(definition: DefinitionFacts, objects: bool | None) -> str:

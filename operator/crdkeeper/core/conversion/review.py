@@ -10,7 +10,7 @@ import orjson
 
 from crdkeeper.api.texts import bounded
 from crdkeeper.core.conversion.nesting import dumps, forget, loads, without_abysses
-from crdkeeper.core.conversion.objects import Conversion, Tally
+from crdkeeper.core.conversion.objects import Conversion, ConversionTally
 from crdkeeper.core.conversion.values import Unconvertible
 
 _GROUP: Final = "apiextensions.k8s.io"
@@ -24,14 +24,14 @@ _NAME_BYTES: Final = 600
 """Of a kind, a namespace and a name, which have 63, 63 and 253 at most where the API server asks."""
 
 
-_NOTHING_MET: Final = Tally()
+_NOTHING_MET: Final = ConversionTally()
 
 
 class BadReview(ValueError):
     """A request that is no ConversionReview: an answer in its form would not be understood."""
 
 
-class Answer(NamedTuple):
+class ReviewResponse(NamedTuple):
     """The ConversionReview to answer with, and what became of the objects."""
 
     review: dict[str, Any]
@@ -39,10 +39,10 @@ class Answer(NamedTuple):
     """How many were converted; 0 if any could not be."""
     error: str = ""
     """Which object could not be converted, and why."""
-    tally: Tally = _NOTHING_MET
+    tally: ConversionTally = _NOTHING_MET
 
 
-def answer(review: Any, conversion: Conversion) -> Answer:
+def answer(review: Any, conversion: Conversion) -> ReviewResponse:
     """Convert all objects of a request, or none. Raises BadReview.
 
     The API server wants all of them or a failure, so the message names the object at fault.
@@ -51,7 +51,7 @@ def answer(review: Any, conversion: Conversion) -> Answer:
     uid, desired, objects = request["uid"], request["desiredAPIVersion"], request["objects"]
     group, _, target = desired.rpartition("/")
     made: list[Any] = []
-    tally = Tally()
+    tally = ConversionTally()
     error = ""
     if group != conversion.group or target not in conversion.versions:
         known = f"{', '.join(conversion.versions)} of {conversion.group}"
@@ -76,7 +76,7 @@ def answer(review: Any, conversion: Conversion) -> Answer:
     result = _failed(error) if error else {"status": "Success"}
     response = {"uid": uid, "convertedObjects": made, "result": result}
     document = {"apiVersion": version, "kind": "ConversionReview", "response": response}
-    return Answer(document, len(made), error, tally)
+    return ReviewResponse(document, len(made), error, tally)
 
 
 class Reply(NamedTuple):
@@ -87,7 +87,7 @@ class Reply(NamedTuple):
     """How many were converted; 0 if any could not be."""
     error: str = ""
     """Which object could not be converted, and why."""
-    tally: Tally = _NOTHING_MET
+    tally: ConversionTally = _NOTHING_MET
 
 
 def answered(body: bytes | bytearray, conversion: Conversion) -> Reply:

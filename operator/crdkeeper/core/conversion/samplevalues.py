@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from crdkeeper.apiserver.objects.validate import Validator
-from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.apiserver.schema.props import INT_OR_STRING, Schema
 
 _TEXTS: Final = (
@@ -86,7 +86,7 @@ def candidates(schema: Schema) -> Sequence[Any]:
     try:
         validator = Validator(schema)
         fitting = [each for each in enum or _likely(schema) if not validator.check(each)]
-    except (Undecided, RecursionError):
+    except (UndecidedValue, RecursionError):
         return []
     if enum:
         return fitting

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from crdkeeper.api.versionconversion import ConversionRule
 from crdkeeper.apiserver.schema.props import Schema
-from crdkeeper.core.conversion.actions import Action, Carry, Compute, Fill, Join, Split
+from crdkeeper.core.conversion.actions import Action, Carry, Compute, Fill, JoinAction, Split
 from crdkeeper.core.conversion.coverage import HUB, SPOKE, Coverage, other_side
 from crdkeeper.core.conversion.fieldpaths import ABSENT, BadPath, Steps, show
 from crdkeeper.core.conversion.pairs import SCALARS, Unfit, converter
-from crdkeeper.core.conversion.scopefields import Field, Fields
+from crdkeeper.core.conversion.scopefields import Fields, RuleField
 from crdkeeper.core.conversion.standins import REFUSED, for_metadata, misfit, stand_in
 from crdkeeper.core.conversion.template import BadTemplate, Template
 from crdkeeper.core.conversion.values import Convert, Unconvertible, casting, kind_of, same
@@ -168,7 +168,7 @@ class Scope:
         else:
             self._add_pair(rule, kind, where)
 
-    def _claim(self, side: str, text: str, where: str, *, rest: bool = False) -> Field | None:
+    def _claim(self, side: str, text: str, where: str, *, rest: bool = False) -> RuleField | None:
         try:
             return self._fields.claim(side, text, where, rest=rest)
         except BadPath as error:
@@ -219,7 +219,7 @@ class Scope:
         rule: ConversionRule,
         where: str,
         side: str,
-        target: Field,
+        target: RuleField,
         fill: Any,
         back: Convert | None,
     ) -> Any:
@@ -348,7 +348,7 @@ class Scope:
         self._act(other, split, *(steps for steps, _ in to_part.values()))
         fill = self._otherwise(rule, f"{where}.fill.{side}", side, whole, fills.get(side, ABSENT), None)
         check = self._checked(whole[0], same)
-        self._act(side, Join(whole[0], template, to_text, check, fill), whole[0])
+        self._act(side, JoinAction(whole[0], template, to_text, check, fill), whole[0])
         self.exact = False
 
     def _inner(

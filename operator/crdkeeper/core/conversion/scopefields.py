@@ -13,7 +13,7 @@ from crdkeeper.core.conversion.notes import is_note
 _TEXT: Final[Schema] = {"type": "string"}
 
 
-class Field(NamedTuple):
+class RuleField(NamedTuple):
     """A field of one side."""
 
     steps: Steps
@@ -34,7 +34,7 @@ class Fields:
         self.trees = {HUB: Tree(), SPOKE: Tree()}
         """What is left to rules, by the side that is read."""
 
-    def claim(self, side: str, text: str, where: str, *, rest: bool = False) -> Field:
+    def claim(self, side: str, text: str, where: str, *, rest: bool = False) -> RuleField:
         """The field of that side for the rule at `where` alone. Raises BadPath.
 
         With `rest` other rules may be about parts of it, and this one is about what they leave.
@@ -57,7 +57,7 @@ class Fields:
         if rest:
             self._rests[side].add(steps)
         self.trees[side].skip(steps)
-        return Field(steps, schema)
+        return RuleField(steps, schema)
 
     def find(self, side: str, steps: Steps) -> Schema | None:
         """The schema of a field; None if that side has no such."""

@@ -22,7 +22,7 @@ _PASSING: Final = frozenset(("DefinitionNotFound", "NoCertificate", "WebhookUnre
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepResult:
     """What came of one step: the condition's status, reason and message."""
 
     status: ConditionStatus
@@ -36,15 +36,15 @@ class Step:
 
 
 @dataclass(slots=True)
-class Standing:
+class StatusDraft:
     """The status of a VersionConversion as it is being worked out."""
 
     owner: VersionConversion
     now: datetime
-    changed: list[tuple[str, Step]] = field(default_factory=list)
+    changed: list[tuple[str, StepResult]] = field(default_factory=list)
     """Conditions whose status or reason is another than before."""
 
-    def put(self, condition: str, step: Step) -> bool:
+    def put(self, condition: str, step: StepResult) -> bool:
         """Set a condition. Returns whether the next step may be taken."""
         step = replace(step, message=bounded(step.message))
         generation = self.owner.metadata.generation
@@ -60,7 +60,7 @@ class Standing:
             self.changed.append((condition, step))
         return step.done
 
-    def conclude(self, final: Step | None = None) -> None:
+    def conclude(self, final: StepResult | None = None) -> None:
         """Set Ready: to `final`, or by the first step that is not done; later steps that nobody took wait."""
         status, generation = self.owner.status, self.owner.metadata.generation
         status.observed_generation = generation
@@ -68,7 +68,7 @@ class Standing:
         for each in STEPS:
             known = find_condition(status.conditions, each)
             if missing is not None and (known is None or not status.served_generation):
-                self.put(each, Step("Unknown", "Waiting", f"Waits for {missing}."))
+                self.put(each, StepResult("Unknown", "Waiting", f"Waits for {missing}."))
             elif known is None or known.status != "True":
                 missing = missing or each
         step = final or self._ready(missing)
@@ -76,14 +76,14 @@ class Standing:
         stalled = step.status == "False" and step.reason not in _PASSING
         summarize(status.conditions, stalled=stalled, now=self.now)
 
-    def _ready(self, missing: str | None) -> Step:
+    def _ready(self, missing: str | None) -> StepResult:
         status, generation = self.owner.status, self.owner.metadata.generation
         if missing is None:
-            return Step("True", "Converting", "All versions are converted by the rules.")
+            return StepResult("True", "Converting", "All versions are converted by the rules.")
         found = find_condition(status.conditions, missing)
         if found is None:
-            return Step("Unknown", "Waiting", f"Waits for {missing}.")
+            return StepResult("Unknown", "Waiting", f"Waits for {missing}.")
         message = found.message
         if status.served_generation and status.served_generation != generation:
             message += f" The rules of generation {status.served_generation} are still served."
-        return Step("Unknown" if found.status == "Unknown" else "False", found.reason, message)
+        return StepResult("Unknown" if found.status == "Unknown" else "False", found.reason, message)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.dnsnames import value_errors
 from crdkeeper.apiserver.objects.validate import Validator
-from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import ABSENT, Steps, put, show
 from crdkeeper.core.conversion.samples import least
@@ -85,7 +85,7 @@ def misfit(value: Any, schema: Schema) -> bool:
     """Whether a schema does not allow a value."""
     try:
         return bool(Validator(schema).check(value))
-    except (Undecided, RecursionError):
+    except (UndecidedValue, RecursionError):
         return False
 
 

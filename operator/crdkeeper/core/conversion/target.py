@@ -9,10 +9,10 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from crdkeeper.core.diagnosis.conversionfacts import Webhook
+from crdkeeper.core.diagnosis.conversionfacts import WebhookFacts
 
 
-class Holder(Enum):
+class ConversionOwner(Enum):
     """Who converts between the versions of a CRD."""
 
     NOBODY = "Nobody"
@@ -52,7 +52,7 @@ class WebhookAddress:
         service = {"namespace": self.namespace, "name": self.service, "path": path, "port": self.port}
         return {"service": service}
 
-    def serves(self, webhook: Webhook) -> bool:
+    def serves(self, webhook: WebhookFacts) -> bool:
         """Whether a CRD's webhook is this one, whatever its path."""
         if self.url:
             return webhook.url.startswith(f"{self.url}/")
@@ -75,17 +75,17 @@ def wanted_conversion(address: WebhookAddress, definition: str, bundle: str) -> 
     }
 
 
-def holder(crd: Mapping[str, Any], address: WebhookAddress) -> Holder:
+def holder(crd: Mapping[str, Any], address: WebhookAddress) -> ConversionOwner:
     """Who converts at present."""
     conversion = crd["spec"].get("conversion") or {}
     if conversion.get("strategy") != "Webhook":
-        return Holder.NOBODY
+        return ConversionOwner.NOBODY
     config = _client_config(crd)
     wanted = address.client_config(crd["metadata"]["name"])
     if address.url:
-        return Holder.OURS if config.get("url") == wanted["url"] else Holder.OTHER
+        return ConversionOwner.OURS if config.get("url") == wanted["url"] else ConversionOwner.OTHER
     service = config.get("service") or {}
-    return Holder.OURS if {"port": 443, **service} == wanted["service"] else Holder.OTHER
+    return ConversionOwner.OURS if {"port": 443, **service} == wanted["service"] else ConversionOwner.OTHER
 
 
 def configured_by(crd: Mapping[str, Any], manager: str) -> bool:

@@ -12,7 +12,7 @@ from crdkeeper.core.conversion.keptaside import Entry, differences
 from crdkeeper.core.conversion.losses import without_drops
 from crdkeeper.core.conversion.narrowing import narrowed
 from crdkeeper.core.conversion.notes import note_of, without_notes
-from crdkeeper.core.conversion.objects import Conversion, Tally, compile_conversion
+from crdkeeper.core.conversion.objects import Conversion, ConversionTally, compile_conversion
 from crdkeeper.core.conversion.places import place_of
 from crdkeeper.core.conversion.samples import samples
 from crdkeeper.core.conversion.scope import RuleError
@@ -36,7 +36,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ObjectOutcome:
     """What became of one object."""
 
     trips: int
@@ -63,7 +63,7 @@ class Trial:
         self._strict = strict
         self._refusing = refusing
 
-    def judge(self, value: Mapping[str, Any]) -> Outcome:
+    def judge(self, value: Mapping[str, Any]) -> ObjectOutcome:
         """Try all ways of an object. Never raises for what is wrong with it."""
         source = str(value.get("apiVersion")).rpartition("/")[2]
         others = [each for each in self.conversion.versions if each != source]
@@ -72,7 +72,7 @@ class Trial:
         unmatched: list[Fault] = []
         aside, lossy = set(), set()
         for way in ways:
-            target, tally = way[-1], Tally()
+            target, tally = way[-1], ConversionTally()
             try:
                 there = self.conversion.convert(value, way[0], tally)
                 if "metadata" in value:
@@ -107,7 +107,7 @@ class Trial:
                 paths = ", ".join(".".join(map(str, each["at"])) for each in changed[:_SHOWN])
                 by = "" if len(way) == 1 else f" by {' and '.join(way[:-1])}"
                 faults.append(Fault(source, target, f"the way{by} and back changes {paths}", lossy=True))
-        return Outcome(len(ways), frozenset(aside), frozenset(lossy), faults, unmatched)
+        return ObjectOutcome(len(ways), frozenset(aside), frozenset(lossy), faults, unmatched)
 
     def _changed(self, value: Mapping[str, Any], back: Mapping[str, Any], version: str) -> list[Entry]:
         """What came back otherwise, but for values of a wrong type.
@@ -122,7 +122,7 @@ class Trial:
         return [each for each in changed if not wrong.meets(place_of(each))]
 
     def _go(
-        self, conversion: Conversion, value: Mapping[str, Any], way: Sequence[str], tally: Tally
+        self, conversion: Conversion, value: Mapping[str, Any], way: Sequence[str], tally: ConversionTally
     ) -> dict[str, Any]:
         for version in way:
             value = conversion.convert(value, version, tally)

@@ -8,7 +8,7 @@ from crdkeeper.apiserver.definitions.fields import DEFINITION
 from crdkeeper.apiserver.schema.decoding import ABSENT
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.violation import Report
-from crdkeeper.core.diagnosis.findings import Findings, collect, rows
+from crdkeeper.core.diagnosis.findings import FindingSummary, collect, rows
 from crdkeeper.core.diagnosis.structure import Structure, structure
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources, declared_subresources
 from crdkeeper.core.lint.linter import lint
@@ -20,7 +20,7 @@ class Assessment:
 
     structure: Structure = field(default_factory=Structure)
     subresources: DeclaredSubresources = field(default_factory=DeclaredSubresources)
-    findings: Findings = field(default_factory=Findings)
+    findings: FindingSummary = field(default_factory=FindingSummary)
     recorded: bool = False
     """Whether it stands in for one: only the counts of its findings are known, by the report on record."""
 

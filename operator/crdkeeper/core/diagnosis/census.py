@@ -73,7 +73,7 @@ _Key = tuple[str, str, str, str]
 
 
 @dataclass(slots=True)
-class Tally:
+class CensusTally:
     """Counts objects one after the other. `suspects` are versions whose writers matter most."""
 
     definition: DefinitionFacts

@@ -30,7 +30,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class Handshake:
     """What a TLS handshake with the webhook showed. No HTTP request is made."""
 
     address: str
@@ -54,7 +54,7 @@ class Expiry:
     """Within 7 days, or within the last tenth of the lifetime where that is shorter."""
 
 
-def next_expiry(bundle: Sequence[Certificate], serving: Serving | None, now: datetime) -> Expiry | None:
+def next_expiry(bundle: Sequence[Certificate], serving: Handshake | None, now: datetime) -> Expiry | None:
     """What ends the trust in a webhook, if it is near: its own certificate, or the last one of its caBundle.
 
     A bundle is good as long as one of its certificates is, or one of those that issued the webhook's where

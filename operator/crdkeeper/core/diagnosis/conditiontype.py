@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from crdkeeper.core.diagnosis.facts import Facts
+from crdkeeper.core.diagnosis.facts import ReportFacts
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 
@@ -13,7 +13,7 @@ class ConditionType:
 
     type: str
     """As in status.conditions, such as `ConversionReady`."""
-    judge: Callable[[Facts], Verdict]
+    judge: Callable[[ReportFacts], Verdict]
     reasons: tuple[Reason, ...]
     """All that `judge` can give, in the order of the documentation."""
     assessed: bool = False

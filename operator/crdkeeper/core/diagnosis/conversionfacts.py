@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from crdkeeper.core.diagnosis.certificates import Certificate, Serving
+from crdkeeper.core.diagnosis.certificates import Certificate, Handshake
 from crdkeeper.core.diagnosis.probes import Failure
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
+class WebhookFacts:
     """spec.conversion.webhook of a CRD, as far as it decides whether the API server gets through."""
 
     url: str
@@ -63,13 +63,13 @@ class ConversionProbe:
     """The certificates of the caBundle."""
     bundle_error: str = ""
     """Why the caBundle cannot be parsed."""
-    serving: Serving | None = None
+    serving: Handshake | None = None
     """None where the webhook was not dialled."""
     early: bool = False
     """Whether the CRD had changed just before, so that the API server may have answered as of the old one."""
 
 
-def conversion_webhook(crd: Mapping[str, Any]) -> Webhook | None:
+def conversion_webhook(crd: Mapping[str, Any]) -> WebhookFacts | None:
     """The webhook of a CRD object; None with the strategy None."""
     conversion = crd["spec"].get("conversion") or {}
     client = (conversion.get("webhook") or {}).get("clientConfig")
@@ -80,7 +80,7 @@ def conversion_webhook(crd: Mapping[str, Any]) -> Webhook | None:
         bundle = base64.b64decode(client.get("caBundle") or "")
     except (binascii.Error, ValueError):
         bundle = b"(not base64)"
-    return Webhook(
+    return WebhookFacts(
         url=client.get("url") or "",
         namespace=service.get("namespace") or "",
         service=service.get("name") or "",

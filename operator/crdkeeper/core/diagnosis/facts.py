@@ -18,7 +18,7 @@ from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.census import Census
-from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Webhook, conversion_webhook
+from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, WebhookFacts, conversion_webhook
 from crdkeeper.core.diagnosis.deletion import Blockers, Deletion, deletion
 from crdkeeper.core.diagnosis.deprecation import DeprecatedVersion, deprecated_versions
 from crdkeeper.core.diagnosis.nameconflicts import NameClaims, NameConflict, name_claims
@@ -49,7 +49,7 @@ class SeenDefinition:
     """Those that a diagnosis looks at. NonStructuralSchema is not among them: we judge schemas ourselves."""
     revision: str
     """Changes whenever what an assessment reads may have changed: uid, spec, labels or annotations."""
-    webhook: Webhook | None
+    webhook: WebhookFacts | None
     deprecated: tuple[DeprecatedVersion, ...]
     deletion: Deletion | None
     """None unless it is being deleted."""
@@ -75,7 +75,7 @@ class LiveFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ReportFacts:
     """All that a report is made from."""
 
     seen: SeenDefinition

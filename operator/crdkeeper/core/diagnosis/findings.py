@@ -21,7 +21,7 @@ _MESSAGE_LIMIT = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class FindingSummary:
     """The worst findings, compressed, and how many there are of each severity."""
 
     packed: bytes = b""
@@ -57,7 +57,7 @@ Row = tuple[ReportSeverity, str, str, str]
 """Severity, id, path and message."""
 
 
-def collect(found: Iterable[Row]) -> Findings:
+def collect(found: Iterable[Row]) -> FindingSummary:
     """Count all, and keep the worst; notes are only counted."""
     everything = list(found)
     counts = Counter(each[0] for each in everything)
@@ -67,7 +67,7 @@ def collect(found: Iterable[Row]) -> Findings:
     shown = [
         (severity, id, path[:_PATH_LIMIT], message[:_MESSAGE_LIMIT]) for severity, id, path, message in worst
     ]
-    return Findings(
+    return FindingSummary(
         packed=zlib.compress(orjson.dumps(shown)) if shown else b"",
         refused=counts["Refused"],
         errors=counts["Error"],

@@ -17,7 +17,7 @@ PERMIT = (
 """The remedy of every NotPermitted."""
 
 
-class Trouble(Enum):
+class ProbeTrouble(Enum):
     """Why a request gave no answer to its question."""
 
     FORBIDDEN = "Forbidden"
@@ -38,7 +38,7 @@ class Trouble(Enum):
 class Failure:
     """A request that failed."""
 
-    trouble: Trouble
+    trouble: ProbeTrouble
     code: int
     """HTTP status; 0 where there was none."""
     message: str

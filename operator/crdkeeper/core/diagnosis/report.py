@@ -15,8 +15,8 @@ from crdkeeper.api.texts import bounded
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.conditions import ready
-from crdkeeper.core.diagnosis.facts import Facts, SeenDefinition
-from crdkeeper.core.diagnosis.findings import Findings
+from crdkeeper.core.diagnosis.facts import ReportFacts, SeenDefinition
+from crdkeeper.core.diagnosis.findings import FindingSummary
 from crdkeeper.core.diagnosis.registry import ASSESSED, CONDITIONS, PROBED, REASONS
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
@@ -40,7 +40,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class OnRecord:
+class StoredReport:
     """A report as the API server has it, reduced to what tells whether it is still right."""
 
     uid: str
@@ -49,7 +49,7 @@ class OnRecord:
     """uids of its owners."""
     digest: bytes
     """Of the status without findings."""
-    findings: Findings
+    findings: FindingSummary
     """Only their counts."""
     findings_digest: bytes
     assessed: str
@@ -70,14 +70,14 @@ class OnRecord:
             return None
         return Assessment(findings=self.findings, recorded=True)
 
-    def is_newer_than(self, other: "OnRecord") -> bool:
+    def is_newer_than(self, other: "StoredReport") -> bool:
         """Whether it was read from a later state of the API server; if that cannot be told, it was."""
         one, two = self.resource_version, other.resource_version
         return int(one) > int(two) if one.isdecimal() and two.isdecimal() else one != two
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Transition:
     """A condition that is not as it was told last, worth an Event."""
 
     reason: Reason
@@ -92,12 +92,12 @@ class Wanted:
     digest: bytes
     findings_digest: bytes
     told: Mapping[str, Told]
-    changes: Sequence[Change]
+    changes: Sequence[Transition]
     reasons: Sequence[Reason]
     recorded: bool
     """Whether the findings are those on record, which are not at hand: fit to compare, not to be written."""
 
-    def is_as(self, record: OnRecord) -> bool:
+    def is_as(self, record: StoredReport) -> bool:
         """Whether that is on record already."""
         same_findings = (record.assessed, record.findings_digest) == (
             self.status.assessed,
@@ -106,7 +106,7 @@ class Wanted:
         return record.digest == self.digest and (self.recorded or same_findings)
 
 
-def wanted_report(facts: Facts, told: Mapping[str, Told], pending: Collection[str] = ()) -> Wanted:
+def wanted_report(facts: ReportFacts, told: Mapping[str, Told], pending: Collection[str] = ()) -> Wanted:
     """The report on a CRD; `told` holds its conditions as they were told last, empty for a new one.
 
     A condition in `pending` waits for its first probe. After a restart of the operator it stays as it was
@@ -152,7 +152,7 @@ def wanted_report(facts: Facts, told: Mapping[str, Told], pending: Collection[st
         recorded=facts.assessment.recorded,
         told=now_told,
         changes=[
-            Change(each.reason, bounded(each.message))
+            Transition(each.reason, bounded(each.message))
             for each in verdicts
             if _is_news(each.reason, told.get(each.reason.condition))
         ],
@@ -160,19 +160,19 @@ def wanted_report(facts: Facts, told: Mapping[str, Told], pending: Collection[st
     )
 
 
-def on_record(report: DefinitionReport) -> OnRecord:
+def on_record(report: DefinitionReport) -> StoredReport:
     """Reduce a report that was read. Conditions that others have added are not ours to judge."""
     status = report.status
     ours = sorted(
         (each for each in status.conditions if each.type in _ORDER), key=lambda each: _ORDER[each.type]
     )
     metadata, counts = report.metadata, status.finding_counts
-    return OnRecord(
+    return StoredReport(
         uid=metadata.uid or "",
         resource_version=metadata.resource_version or "",
         owners=tuple(each.uid for each in metadata.owner_references),
         digest=_digest(status.model_copy(update={"conditions": ours})),
-        findings=Findings(
+        findings=FindingSummary(
             refused=counts.refused,
             errors=counts.errors,
             warnings=counts.warnings,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from crdkeeper.apiserver.schema.scalepaths import SCALE_TYPES, Spot, scale_path_problems
+from crdkeeper.apiserver.schema.scalepaths import SCALE_TYPES, SchemaSpot, scale_path_problems
 from crdkeeper.core.diagnosis.probes import Failure
 
 
@@ -82,7 +82,7 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
         at = f"spec.versions[{i}]"
         schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         # Without a schema nothing is pruned either: only a CRD of the v1beta1 days has none.
-        root = Spot(schema, not schema or bool(spec.get("preserveUnknownFields")))
+        root = SchemaSpot(schema, not schema or bool(spec.get("preserveUnknownFields")))
         scale = subresources.get("scale")
         if scale is not None:
             scaled.append(version["name"])
@@ -99,7 +99,7 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
     )
 
 
-def _scale_problems(scale: Mapping[str, Any], root: Spot, at: str) -> Iterator[SubresourceProblem]:
+def _scale_problems(scale: Mapping[str, Any], root: SchemaSpot, at: str) -> Iterator[SubresourceProblem]:
     for each in scale_path_problems(scale, root):
         where = f"{at}.subresources.scale.{each.key}"
         if not each.declared:
@@ -109,12 +109,12 @@ def _scale_problems(scale: Mapping[str, Any], root: Spot, at: str) -> Iterator[S
             yield SubresourceProblem(Flaw.PATH_WRONG_TYPE, where, detail)
 
 
-def _conditions_problems(root: Spot, at: str) -> Iterator[SubresourceProblem]:
+def _conditions_problems(root: SchemaSpot, at: str) -> Iterator[SubresourceProblem]:
     status = (root.schema.get("properties") or {}).get("status") or {}
     if "conditions" not in (status.get("properties") or {}):
         return
     where = f"{at}.schema.openAPIV3Schema.properties[status].properties[conditions]"
-    conditions = Spot(status["properties"]["conditions"], root.unpruned)
+    conditions = SchemaSpot(status["properties"]["conditions"], root.unpruned)
     if other := conditions.lacks_type("array"):
         yield SubresourceProblem(Flaw.CONDITIONS_MALFORMED, where, f"must be of type array, but is {other}")
         return

@@ -11,7 +11,7 @@ from crdkeeper.apiserver.jsonpath.nodes import Field
 from crdkeeper.apiserver.jsonpath.parser import parse_column
 from crdkeeper.apiserver.objects.age import INVALID
 from crdkeeper.apiserver.objects.objectschema import CannotCompile, ObjectSchema
-from crdkeeper.apiserver.objects.table import Printer
+from crdkeeper.apiserver.objects.table import TablePrinter
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.columns import shows
@@ -44,7 +44,7 @@ def try_columns(version: Mapping[str, Any], index: int, objects: Sequence[Json],
     stored = [compiled.stored(each) for each in objects]
     readable = [each.object for each in stored if isinstance(each.object, dict) and not each.violations]
     columns = (version.get("additionalPrinterColumns") or ())[:_MOST_COLUMNS]
-    printer = Printer({"additionalPrinterColumns": columns}, _STEPS)
+    printer = TablePrinter({"additionalPrinterColumns": columns}, _STEPS)
     rows = [printer.cells(each, _NOW) for each in readable]
     for i, column in enumerate(columns):
         if i + 1 >= len(printer.columns):

@@ -11,7 +11,7 @@ from crdkeeper.core.lint.found import Findings, Found
 from crdkeeper.core.lint.lists import check_array
 from crdkeeper.core.lint.names import check_names
 from crdkeeper.core.lint.objects import check_field, check_object
-from crdkeeper.core.lint.place import Place, root_place, walk
+from crdkeeper.core.lint.place import SchemaPlace, root_place, walk
 from crdkeeper.core.lint.publishing import check_publishing
 from crdkeeper.core.lint.scalars import (
     check_boolean,
@@ -41,7 +41,7 @@ OF_VERSION: tuple[Callable[[CheckedVersion, Findings], None], ...] = (
 )
 """Checks of a version that is served or stored."""
 
-OF_TYPE: Mapping[str, Callable[[Place, Findings], None]] = {
+OF_TYPE: Mapping[str, Callable[[SchemaPlace, Findings], None]] = {
     "object": check_object,
     "array": check_array,
     "string": check_string,
@@ -52,13 +52,13 @@ OF_TYPE: Mapping[str, Callable[[Place, Findings], None]] = {
 """Checks of the nodes of a schema that have this type."""
 
 
-def _check_type(place: Place, found: Findings) -> None:
+def _check_type(place: SchemaPlace, found: Findings) -> None:
     check = OF_TYPE.get(place.schema.get("type") or "")
     if check is not None:
         check(place, found)
 
 
-OF_NODE: tuple[Callable[[Place, Findings], None], ...] = (
+OF_NODE: tuple[Callable[[SchemaPlace, Findings], None], ...] = (
     check_field,
     check_keywords,
     check_publishing,

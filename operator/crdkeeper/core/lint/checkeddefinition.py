@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crdkeeper.core.lint.place import Place
+from crdkeeper.core.lint.place import SchemaPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class CheckedVersion:
 
     declared: Mapping[str, Any]
     """Its entry in spec.versions."""
-    root: Place
+    root: SchemaPlace
     """Of its schema."""
     unpruned: bool
     """Whether fields are kept undeclared: with the preserveUnknownFields of the v1beta1 days."""

@@ -15,7 +15,7 @@ from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedVersion
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.jsonpath import Lead, Target, follow
-from crdkeeper.core.lint.place import Place
+from crdkeeper.core.lint.place import SchemaPlace
 from crdkeeper.core.lint.registry import Convention
 
 _SHOWN = {
@@ -66,7 +66,7 @@ class _Column:
         found.add(convention, self._field, (*self._steps, key), f"column {self.name}: {message}")
 
 
-def _check_column(column: _Column, root: Place, found: Findings) -> None:
+def _check_column(column: _Column, root: SchemaPlace, found: Findings) -> None:
     target = follow(column.path, root.schema)
     if target.lead is Lead.NOWHERE:
         message = f"{column.path} leads to nothing in the schema"

@@ -9,7 +9,7 @@ from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
 from crdkeeper.core.lint.found import Findings
-from crdkeeper.core.lint.place import Place, root_place
+from crdkeeper.core.lint.place import SchemaPlace, root_place
 from crdkeeper.core.lint.severity import Severity
 
 _INJECTED = ("cert-manager.io/inject-ca-from", "cert-manager.io/inject-apiserver-ca", "inject-cabundle")
@@ -72,17 +72,17 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    place: Place
+    place: SchemaPlace
     kind: _Kind
     types: tuple[str, str] = ("", "")
 
 
-def _root(versions: Sequence[Mapping[str, Any]], i: int) -> Place | None:
+def _root(versions: Sequence[Mapping[str, Any]], i: int) -> SchemaPlace | None:
     schema = (versions[i].get("schema") or {}).get("openAPIV3Schema")
     return root_place(versions[i].get("name") or "", i, schema) if isinstance(schema, dict) else None
 
 
-def _differences(stored: Place, served: Place) -> list[_Difference]:
+def _differences(stored: SchemaPlace, served: SchemaPlace) -> list[_Difference]:
     """The fields that only one of two versions keeps."""
     found: list[_Difference] = []
     pending = [(stored, served)]
@@ -105,12 +105,14 @@ def _differences(stored: Place, served: Place) -> list[_Difference]:
     return found
 
 
-def _push(pending: list[tuple[Place, Place]], one: Place | None, other: Place | None) -> None:
+def _push(
+    pending: list[tuple[SchemaPlace, SchemaPlace]], one: SchemaPlace | None, other: SchemaPlace | None
+) -> None:
     if one is not None and other is not None:
         pending.append((one, other))
 
 
-def _only_in(owner: Place, lacking: Place) -> list[Place]:
+def _only_in(owner: SchemaPlace, lacking: SchemaPlace) -> list[SchemaPlace]:
     if lacking.schema.get("additionalProperties"):
         return []
     known = lacking.schema.get("properties") or {}
@@ -118,5 +120,5 @@ def _only_in(owner: Place, lacking: Place) -> list[Place]:
     return [each for each in extra if each is not None]
 
 
-def _is_open(place: Place) -> bool:
+def _is_open(place: SchemaPlace) -> bool:
     return bool(place.schema.get(PRESERVE) or place.schema.get(EMBEDDED))

@@ -5,13 +5,13 @@ import re
 from crdkeeper.apiserver.schema.props import VALIDATIONS
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.found import Findings
-from crdkeeper.core.lint.place import Place
+from crdkeeper.core.lint.place import SchemaPlace
 
 _IMMUTABLE = frozenset(("self==oldSelf", "oldSelf==self"))
 _BLANK = re.compile(r"\s+")
 
 
-def check_rules(place: Place, found: Findings) -> None:
+def check_rules(place: SchemaPlace, found: Findings) -> None:
     """Reports rules that explain nothing, and immutability that can be got around."""
     for i, rule in enumerate(place.schema.get(VALIDATIONS) or ()):
         if not rule.get("message") and not rule.get("messageExpression"):
@@ -22,7 +22,7 @@ def check_rules(place: Place, found: Findings) -> None:
             place.report(found, registry.IMMUTABLE_BYPASS, message, VALIDATIONS, i)
 
 
-def _can_be_removed(place: Place) -> bool:
+def _can_be_removed(place: SchemaPlace) -> bool:
     """Whether the field is optional and no rule of the object around it speaks of its presence."""
     parent = place.parent
     if not place.name or parent is None or place.required or "default" in place.schema:

@@ -6,7 +6,7 @@ What is followed is what CRDs use: fields, quoted fields, indexes, slices and fi
 from dataclasses import dataclass
 from enum import Enum
 
-from crdkeeper.apiserver.jsonpath.nodes import Block, Field, Filter, Node, Slice, Text
+from crdkeeper.apiserver.jsonpath.nodes import Block, Field, Filter, Node, PlainText, Slice
 from crdkeeper.apiserver.jsonpath.parser import PathError, parse_column
 from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
 
@@ -88,7 +88,7 @@ def _is_never(node: Filter, items: Schema) -> bool:
     if node.operator != "==" or len(node.left) != 1 or len(node.right) != 1:
         return False
     left, right = node.left[0], node.right[0]
-    if not isinstance(left, Field) or not isinstance(right, Text):
+    if not isinstance(left, Field) or not isinstance(right, PlainText):
         return False
     enum = ((items.get("properties") or {}).get(left.name) or {}).get("enum") or ()
     return bool(enum) and right.text not in enum

@@ -3,13 +3,13 @@
 from crdkeeper.apiserver.schema.props import LIST_TYPE, Schema
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.found import Findings
-from crdkeeper.core.lint.place import Place
+from crdkeeper.core.lint.place import SchemaPlace
 
 _COMPOSED = ("array", "object")
 _PARTS = frozenset(("key", "kind", "namespace"))
 
 
-def check_array(place: Place, found: Findings) -> None:
+def check_array(place: SchemaPlace, found: Findings) -> None:
     """What holds for arrays."""
     schema = place.schema
     items = schema.get("items")

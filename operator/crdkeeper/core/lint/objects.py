@@ -5,14 +5,14 @@ import re
 from crdkeeper.apiserver.schema.props import EMBEDDED, LIST_MAP_KEYS, PRESERVE
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.found import Findings
-from crdkeeper.core.lint.place import Place
+from crdkeeper.core.lint.place import SchemaPlace
 
 _CAMEL = re.compile("[a-z][A-Za-z0-9]*").fullmatch
 _SPEC_AND_STATUS = frozenset(("spec", "status"))
 _IMPLICIT = frozenset(("apiVersion", "kind", "metadata"))
 
 
-def check_field(place: Place, found: Findings) -> None:
+def check_field(place: SchemaPlace, found: Findings) -> None:
     """What holds for fields of every type."""
     schema, name = place.schema, place.name
     if name:
@@ -28,16 +28,16 @@ def check_field(place: Place, found: Findings) -> None:
         place.report(found, registry.OPEN_SCHEMA, "keeps all unknown fields", PRESERVE)
 
 
-def _top(place: Place) -> bool:
+def _top(place: SchemaPlace) -> bool:
     return place.name in _SPEC_AND_STATUS
 
 
-def _is_list_key(place: Place) -> bool:
+def _is_list_key(place: SchemaPlace) -> bool:
     owner = place.parent.parent if place.parent is not None else None
     return owner is not None and place.name in (owner.schema.get(LIST_MAP_KEYS) or ())
 
 
-def check_object(place: Place, found: Findings) -> None:
+def check_object(place: SchemaPlace, found: Findings) -> None:
     """What holds for objects."""
     schema = place.schema
     properties = schema.get("properties")
@@ -65,7 +65,7 @@ def check_object(place: Place, found: Findings) -> None:
             metadata.report(found, registry.TEMPLATE_METADATA, message)
 
 
-def _is_empty(place: Place) -> bool:
+def _is_empty(place: SchemaPlace) -> bool:
     schema = place.schema
     return (
         not (schema.get("properties") or schema.get("additionalProperties") or schema.get(PRESERVE))
@@ -73,7 +73,7 @@ def _is_empty(place: Place) -> bool:
     )
 
 
-def _check_empty(place: Place, found: Findings) -> None:
+def _check_empty(place: SchemaPlace, found: Findings) -> None:
     parent = place.parent
     if parent is None:
         return
@@ -83,7 +83,7 @@ def _check_empty(place: Place, found: Findings) -> None:
     place.report(found, registry.EMPTY_OBJECT, "has no properties: all that is written in it is pruned")
 
 
-def _check_map(place: Place, found: Findings) -> None:
+def _check_map(place: SchemaPlace, found: Findings) -> None:
     values = place.schema["additionalProperties"]
     if isinstance(values, dict) and values.get("type") == "object":
         place.report(found, registry.MAP_OF_OBJECTS, "is a map of objects", "additionalProperties")
@@ -91,7 +91,7 @@ def _check_map(place: Place, found: Findings) -> None:
         place.report(found, registry.UNBOUNDED, "has no maxProperties")
 
 
-def _check_required(place: Place, found: Findings) -> None:
+def _check_required(place: SchemaPlace, found: Findings) -> None:
     schema = place.schema
     known = schema.get("properties") or {}
     implicit = _IMPLICIT if place.parent is None or schema.get(EMBEDDED) else ()

@@ -17,7 +17,7 @@ from crdkeeper.core.lint.severity import Severity
 _META = frozenset(("apiVersion", "kind", "metadata"))
 
 
-class Place:
+class SchemaPlace:
     """A node of a version's schema: the root, a property, the items of a list or the values of a map."""
 
     __slots__ = ("area", "name", "parent", "required", "schema", "stable", "tail", "text")
@@ -25,7 +25,7 @@ class Place:
     def __init__(
         self,
         schema: Schema,
-        parent: "Place | None",
+        parent: "SchemaPlace | None",
         tail: Steps,
         text: str,
         *,
@@ -50,7 +50,7 @@ class Place:
     def field(self) -> str:
         """The path for people, such as `v1:.spec.ports[*].name`."""
         texts: list[str] = []
-        at: Place | None = self
+        at: SchemaPlace | None = self
         while at is not None:
             texts.append(at.text)
             at = at.parent
@@ -60,7 +60,7 @@ class Place:
     def steps(self) -> Steps:
         """The keys and indexes from the top of the CRD."""
         tails: list[Steps] = []
-        at: Place | None = self
+        at: SchemaPlace | None = self
         while at is not None:
             tails.append(at.tail)
             at = at.parent
@@ -81,7 +81,7 @@ class Place:
         severity = severity or convention.severity_in(stable=self.stable)
         found.items.append(Found(convention, self, below, message, severity))
 
-    def child(self, name: str) -> "Place | None":
+    def child(self, name: str) -> "SchemaPlace | None":
         """The property of that name."""
         properties = self.schema.get("properties")
         schema = properties.get(name) if isinstance(properties, dict) else None
@@ -89,29 +89,33 @@ class Place:
             return None
         required = name in (self.schema.get("required") or ())
         area = self.area or name
-        return Place(schema, self, ("properties", name), f".{name}", name=name, area=area, required=required)
+        return SchemaPlace(
+            schema, self, ("properties", name), f".{name}", name=name, area=area, required=required
+        )
 
-    def items(self) -> "Place | None":
+    def items(self) -> "SchemaPlace | None":
         """The items of a list."""
         schema = self.schema.get("items")
-        return Place(schema, self, ("items",), "[*]", area=self.area) if isinstance(schema, dict) else None
+        return (
+            SchemaPlace(schema, self, ("items",), "[*]", area=self.area) if isinstance(schema, dict) else None
+        )
 
-    def values(self) -> "Place | None":
+    def values(self) -> "SchemaPlace | None":
         """The values of a map."""
         schema = self.schema.get("additionalProperties")
         if not isinstance(schema, dict):
             return None
-        return Place(schema, self, ("additionalProperties",), ".*", area=self.area)
+        return SchemaPlace(schema, self, ("additionalProperties",), ".*", area=self.area)
 
 
-def root_place(version: str, index: int, schema: Schema) -> Place:
+def root_place(version: str, index: int, schema: Schema) -> SchemaPlace:
     """The root of the schema of one version."""
-    root = Place(schema, None, ("spec", "versions", index, "schema", "openAPIV3Schema"), f"{version}:")
+    root = SchemaPlace(schema, None, ("spec", "versions", index, "schema", "openAPIV3Schema"), f"{version}:")
     root.stable = "alpha" not in version and "beta" not in version
     return root
 
 
-def walk(root: Place) -> Iterator[Place]:
+def walk(root: SchemaPlace) -> Iterator[SchemaPlace]:
     """All fields, outer ones first, but not what is inside of a type of Kubernetes.
 
     What a pod's spec or a label selector looks like is not the author's choice.
@@ -129,7 +133,7 @@ def walk(root: Place) -> Iterator[Place]:
             names: Any = schema.get("required") or ()
             area = place.area
             below = [
-                Place(
+                SchemaPlace(
                     each,
                     place,
                     ("properties", name),

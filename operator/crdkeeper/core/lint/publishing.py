@@ -6,10 +6,10 @@ from crdkeeper.apiserver.definitions.publishing.rendering import rendered
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.found import Findings
-from crdkeeper.core.lint.place import Place
+from crdkeeper.core.lint.place import SchemaPlace
 
 
-def check_publishing(place: Place, found: Findings) -> None:
+def check_publishing(place: SchemaPlace, found: Findings) -> None:
     """Reports on one node of a schema."""
     schema = place.schema
     if shows_no_fields(schema) and _has_fields(schema) and not _is_hidden(place):
@@ -31,7 +31,7 @@ def _has_fields(schema: Schema) -> bool:
     return bool(schema.get("properties") or (isinstance(items, dict) and items.get("properties")))
 
 
-def _is_hidden(place: Place) -> bool:
+def _is_hidden(place: SchemaPlace) -> bool:
     """Whether a field around this one hides it already."""
     at = place.parent
     while at is not None:

@@ -6,7 +6,7 @@ from crdkeeper.apiserver.schema.props import INT_OR_STRING
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.patterns import is_loose, is_unanchored
-from crdkeeper.core.lint.place import Place
+from crdkeeper.core.lint.place import SchemaPlace
 
 # Those of supportedVersionedFormats in apiextensions-apiserver (pkg/apiserver/validation/formats.go), which
 # are compared without hyphens.
@@ -69,7 +69,7 @@ _BOUNDS = (
 _UPPER = frozenset(upper for _, upper in _BOUNDS)
 
 
-def check_keywords(place: Place, found: Findings) -> None:
+def check_keywords(place: SchemaPlace, found: Findings) -> None:
     """What holds for nodes of every type: formats, bounds and keywords out of place."""
     schema = place.schema
     type_ = schema.get("type") or ""
@@ -87,7 +87,7 @@ def check_keywords(place: Place, found: Findings) -> None:
         _check_bounds(place, found)
 
 
-def _check_bounds(place: Place, found: Findings) -> None:
+def _check_bounds(place: SchemaPlace, found: Findings) -> None:
     schema = place.schema
     for low, high in _BOUNDS:
         least, most = schema.get(low), schema.get(high)
@@ -119,7 +119,7 @@ _SECRETS = (
 _UPPER_CAMEL = re.compile("[A-Z][A-Za-z0-9]*").fullmatch
 
 
-def check_string(place: Place, found: Findings) -> None:
+def check_string(place: SchemaPlace, found: Findings) -> None:
     """What holds for strings."""
     schema, name = place.schema, place.name
     pattern = schema.get("pattern")
@@ -153,19 +153,19 @@ def check_string(place: Place, found: Findings) -> None:
         place.report(found, registry.REFERENCE_SHAPE, "is a reference, but a text")
 
 
-def check_integer(place: Place, found: Findings) -> None:
+def check_integer(place: SchemaPlace, found: Findings) -> None:
     """What holds for integers."""
     name = place.name
     if name and place.area != "status" and (name in _TIME_NAMES or name.endswith(_TIMES)):
         place.report(found, registry.DURATION_UNIT, "is a number of an unnamed unit")
 
 
-def check_number(place: Place, found: Findings) -> None:
+def check_number(place: SchemaPlace, found: Findings) -> None:
     """What holds for floats."""
     place.report(found, registry.FLOAT, "is a float", "type")
 
 
-def check_boolean(place: Place, found: Findings) -> None:
+def check_boolean(place: SchemaPlace, found: Findings) -> None:
     """What holds for booleans."""
     if place.area != "status":
         place.report(found, registry.BOOLEAN, "is a boolean", "type")

@@ -1,6 +1,6 @@
 """The scale subresource: whether its paths lead to what autoscalers read and write there."""
 
-from crdkeeper.apiserver.schema.scalepaths import SCALE_TYPES, Spot, scale_path_problems
+from crdkeeper.apiserver.schema.scalepaths import SCALE_TYPES, SchemaSpot, scale_path_problems
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedVersion
 from crdkeeper.core.lint.found import Findings
@@ -14,7 +14,7 @@ def check_scale(version: CheckedVersion, found: Findings) -> None:
         return
     at = (*root.steps[:3], "subresources", "scale")
     field = f"{root.text}subresources.scale"
-    for each in scale_path_problems(scale, Spot(root.schema, version.unpruned)):
+    for each in scale_path_problems(scale, SchemaSpot(root.schema, version.unpruned)):
         if each.declared:
             message = f"{each.path} must be of type {SCALE_TYPES[each.key]}, but is {each.instead}"
         else:

@@ -9,7 +9,7 @@ import orjson
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
 from crdkeeper.core.lint.found import Findings
-from crdkeeper.core.lint.place import Place, root_place
+from crdkeeper.core.lint.place import SchemaPlace, root_place
 
 _ANNOTATIONS = 256 << 10
 """TotalAnnotationSizeLimitB of k8s.io/apimachinery/pkg/api/validation."""
@@ -64,7 +64,7 @@ def _biggest(crd: Mapping[str, Any], total: int) -> str:
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if not isinstance(schema, dict):
             continue
-        at: Place | None = root_place(version.get("name") or "", i, schema)
+        at: SchemaPlace | None = root_place(version.get("name") or "", i, schema)
         while at is not None:
             below = [each for each in map(at.child, at.schema.get("properties") or {}) if each is not None]
             below += [each for each in (at.items(), at.values()) if each is not None]

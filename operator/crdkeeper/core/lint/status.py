@@ -5,7 +5,7 @@ from crdkeeper.apiserver.schema.props import LIST_MAP_KEYS, LIST_TYPE, PRESERVE
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition, CheckedVersion
 from crdkeeper.core.lint.found import Findings
-from crdkeeper.core.lint.place import Place
+from crdkeeper.core.lint.place import SchemaPlace
 
 _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "observedGeneration")
 _REQUIRED = frozenset(("type", "status"))
@@ -44,7 +44,7 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
     _check_observed(status, item, found)
 
 
-def _check_conditions(conditions: Place, item: Place, found: Findings) -> None:
+def _check_conditions(conditions: SchemaPlace, item: SchemaPlace, found: Findings) -> None:
     schema = conditions.schema
     if schema.get(LIST_TYPE) != "map" or schema.get(LIST_MAP_KEYS) != ["type"]:
         kind = schema.get(LIST_TYPE)
@@ -59,7 +59,7 @@ def _check_conditions(conditions: Place, item: Place, found: Findings) -> None:
         conditions.report(found, registry.CONDITIONS_FIELDS, " and ".join(faults))
 
 
-def _check_observed(status: Place, item: Place | None, found: Findings) -> None:
+def _check_observed(status: SchemaPlace, item: SchemaPlace | None, found: Findings) -> None:
     if item is None or status.schema.get(PRESERVE):
         # Without conditions status mostly tells plain facts, which are as old as they are.
         return

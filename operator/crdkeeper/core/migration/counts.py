@@ -24,7 +24,7 @@ class OldEntry:
 
 
 @dataclass(slots=True)
-class Tally:
+class SweepTally:
     """What a pass has counted since it began or went on.
 
     `refused` names the first ones only, `refused_count` is all; `total` is how many objects there are to
@@ -74,7 +74,7 @@ def key(refused: RefusedObject) -> tuple[str, str]:
 
 
 def add_tally(
-    status: StorageMigrationStatus, tally: Tally, before: Baseline, *, rate: float, concurrency: int
+    status: StorageMigrationStatus, tally: SweepTally, before: Baseline, *, rate: float, concurrency: int
 ) -> None:
     """Put a pass's counts into the status, in place. Without a pass on record there is nothing to count."""
     sweep, progress = status.sweep, status.progress
@@ -99,7 +99,7 @@ def add_tally(
     status.quarantine.objects = before.with_refused(tally.refused)[:QUARANTINE_SHOWN]
 
 
-def add_retry(status: StorageMigrationStatus, still: Sequence[RefusedObject], tally: Tally) -> None:
+def add_retry(status: StorageMigrationStatus, still: Sequence[RefusedObject], tally: SweepTally) -> None:
     """Put the counts of a round of retries over the refused objects alone into the status, in place."""
     progress = status.progress
     progress.rewritten += tally.rewritten

@@ -74,7 +74,9 @@ _DENIED = re.compile(
 _TOO_LARGE = re.compile(r"request is too large|trying to send message larger than max")
 
 
-def judge(ref: ObjectRef, code: int, body: Mapping[str, Any], *, retry_after: float | None = None) -> Outcome:
+def outcome_of(
+    ref: ObjectRef, code: int, body: Mapping[str, Any], *, retry_after: float | None = None
+) -> Outcome:
     """Class an answer with status `code` and JSON `body` to a patch of `ref`.
 
     Retry-After on a 5xx makes it a request to wait, as client-go treats it.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crdkeeper.api.storagemigration import RefusedObject
-from crdkeeper.core.migration.counts import Baseline, Tally
+from crdkeeper.core.migration.counts import Baseline, SweepTally
 from crdkeeper.core.migration.protocol import Finish, Hold, Pin, SweepType
 
 
@@ -45,7 +45,7 @@ class SweepBegan:
 class SweepCounted:
     """A pass has come this far: `tally` since `before`, and `scanned` objects lie behind `token`."""
 
-    tally: Tally
+    tally: SweepTally
     before: Baseline
     token: str | None
     scanned: int
@@ -80,7 +80,7 @@ class RetryEnded:
     """A round of retries is through; `still` are the objects that were refused again."""
 
     still: Sequence[RefusedObject]
-    tally: Tally
+    tally: SweepTally
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Separate:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class SweepAll:
     """Go through all objects, from the continue token on record if there is one."""
 
     type: SweepType
@@ -80,7 +80,7 @@ class Finish:
     message: str
 
 
-Action = Pin | Hold | Separate | Sweep | RetryQuarantined | Trim | Finish
+Action = Pin | Hold | Separate | SweepAll | RetryQuarantined | Trim | Finish
 
 _POLL_SECONDS = 10.0
 """How often to look again at what only somebody else can change; events shorten the wait."""
@@ -121,9 +121,9 @@ def _writing_step(action: Action) -> str:
     match action:
         case Separate():
             return "Settled"
-        case Sweep("Rewrite") | RetryQuarantined():
+        case SweepAll("Rewrite") | RetryQuarantined():
             return "Rewritten"
-        case Sweep("Verify"):
+        case SweepAll("Verify"):
             return "Verified"
         case Trim():
             return "Trimmed"
@@ -255,7 +255,7 @@ def _already_current(status: StorageMigrationStatus) -> bool:
 
 def _plan(status: StorageMigrationStatus) -> Action:
     if status.sweep is None or not status.sweep.done:
-        return Sweep("Plan", fresh=status.sweep is None)
+        return SweepAll("Plan", fresh=status.sweep is None)
     refused, scanned = status.progress.quarantined, status.sweep.scanned
     if refused:
         return Finish(
@@ -279,9 +279,9 @@ def _rewrite(
 ) -> Action:
     sweep, quarantine, refused = status.sweep, status.quarantine, status.progress.quarantined
     if sweep is None:
-        return Sweep("Rewrite", fresh=True)
+        return SweepAll("Rewrite", fresh=True)
     if not sweep.done:
-        return Sweep(sweep.type, fresh=False)
+        return SweepAll(sweep.type, fresh=False)
     if refused:
         due = quarantine.next_retry_time
         if spec.retry.limit is not None and quarantine.rounds >= spec.retry.limit:
@@ -300,9 +300,9 @@ def _rewrite(
                 min(_POLL_SECONDS, (due - now).total_seconds()),
                 failing=True,
             )
-        return RetryQuarantined() if all_named else Sweep("Rewrite", fresh=True)
+        return RetryQuarantined() if all_named else SweepAll("Rewrite", fresh=True)
     if sweep.type == "Rewrite" or (sweep.unexpected and spec.verify == "Remaining"):
-        return Sweep("Verify", fresh=True)
+        return SweepAll("Verify", fresh=True)
     if spec.trim and seen.definition is not None and seen.definition.outdated_versions:
         return Trim()
     total = status.sweep.scanned if status.sweep else 0

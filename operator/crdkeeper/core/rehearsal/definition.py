@@ -24,7 +24,7 @@ class NotRehearsed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class CompiledVersion:
     """One version of a CRD."""
 
     name: str
@@ -40,7 +40,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class CompiledDefinition:
     """A CRD whose schemas are compiled."""
 
     name: str
@@ -49,7 +49,7 @@ class Definition:
     kind: str
     namespaced: bool
     strategy: str
-    versions: Mapping[str, Version]
+    versions: Mapping[str, CompiledVersion]
     conversion: Conversion | None = None
     """The rules by which a webhook converts."""
 
@@ -117,7 +117,9 @@ def version_of(obj: Mapping[str, Any]) -> str:
     return str(obj.get("apiVersion") or "").rpartition("/")[2]
 
 
-def compile_definition(document: Mapping[str, Any], conversion: Conversion | None = None) -> Definition:
+def compile_definition(
+    document: Mapping[str, Any], conversion: Conversion | None = None
+) -> CompiledDefinition:
     """The CRD of a document that the API server would accept; with rules, a webhook converts by them.
 
     Raises UnreadableDefinition, naming the field.
@@ -134,7 +136,7 @@ def compile_definition(document: Mapping[str, Any], conversion: Conversion | Non
     strategy = (spec.get("conversion") or {}).get("strategy") or NONE
     if conversion is not None:
         strategy = WEBHOOK
-    return Definition(
+    return CompiledDefinition(
         name=metadata.get("name") or f"{names.get('plural')}.{spec.get('group')}",
         group=spec.get("group") or "",
         plural=names.get("plural") or "",
@@ -146,7 +148,7 @@ def compile_definition(document: Mapping[str, Any], conversion: Conversion | Non
     )
 
 
-def _version(entry: Mapping[str, Any], schema: Schema) -> Version:
+def _version(entry: Mapping[str, Any], schema: Schema) -> CompiledVersion:
     subresources = entry.get("subresources") or {}
     has_status = subresources.get("status") is not None
     compiled, problem = None, ""
@@ -154,7 +156,7 @@ def _version(entry: Mapping[str, Any], schema: Schema) -> Version:
         compiled = ObjectSchema.of(schema, status=has_status)
     except CannotCompile as error:
         problem = str(error)
-    return Version(
+    return CompiledVersion(
         name=entry.get("name", ""),
         served=bool(entry.get("served")),
         storage=bool(entry.get("storage")),

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from crdkeeper.apiserver.objects.jsonvalue import same, stored
-from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.core.conversion.notes import PREFIX
 
 _PLACE = re.compile(r"\[[^\]]*\]")
@@ -31,7 +31,7 @@ class Difference(NamedTuple):
     """Where in this object."""
 
 
-def differences(before: Any, after: Any, node: Node | None = None) -> list[Difference]:
+def differences(before: Any, after: Any, node: ObjectNode | None = None) -> list[Difference]:
     """From an object to the same one read otherwise.
 
     apiVersion and what the API server keeps in metadata do not count, nor what a conversion has kept aside.
@@ -50,7 +50,7 @@ def _comparable(obj: Any) -> Any:
     return {**found, "metadata": {key: each for key, each in kept.items() if each}}
 
 
-def _below(before: Any, after: Any, node: Node | None, field: str, exact: str) -> Iterator[Difference]:
+def _below(before: Any, after: Any, node: ObjectNode | None, field: str, exact: str) -> Iterator[Difference]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             below, *paths = _step(node, key, field, exact)
@@ -69,7 +69,7 @@ def _below(before: Any, after: Any, node: Node | None, field: str, exact: str) -
         yield Difference(How.CHANGED, field, exact)
 
 
-def _step(node: Node | None, key: str, field: str, exact: str) -> tuple[Node | None, str, str]:
+def _step(node: ObjectNode | None, key: str, field: str, exact: str) -> tuple[ObjectNode | None, str, str]:
     if node is not None and key not in node.properties and node.any_key:
         return node.additional, f"{field}[*]", f"{exact}[{key}]"
     name = f".{key}"

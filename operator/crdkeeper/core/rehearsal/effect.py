@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Kind(Enum):
+class EffectKind(Enum):
     """Kinds of effects, in the order in which they are reported: name and meaning."""
 
     UNREADABLE = ("Unreadable", "cannot be read any more")
@@ -27,14 +27,14 @@ class Kind(Enum):
     @property
     def is_harm(self) -> bool:
         """Whether something is lost or refused."""
-        return self not in (Kind.DEFAULTED, Kind.INDETERMINATE)
+        return self not in (EffectKind.DEFAULTED, EffectKind.INDETERMINATE)
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
     """One effect on one object."""
 
-    kind: Kind
+    kind: EffectKind
     field: str
     """Where, with [*] for any item or entry; empty where it is about the object as a whole."""
     version: str
@@ -47,6 +47,6 @@ class Effect:
     """The field in this object."""
 
     @property
-    def key(self) -> tuple[Kind, str, str]:
+    def key(self) -> tuple[EffectKind, str, str]:
         """What is counted as one finding; versions are told together."""
         return self.kind, self.field, self.cause

@@ -12,13 +12,13 @@ import orjson
 
 from crdkeeper.apiserver.objects.defaulting import fill
 from crdkeeper.apiserver.objects.jsonvalue import same, stored
-from crdkeeper.apiserver.objects.objectnode import Node, copied
+from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
 
 _Owned = Sequence[Mapping[str, Any]]
 """What each manager owns of a value (fieldsV1)."""
 
 
-def least_stored(obj: Any, node: Node) -> Any:
+def least_stored(obj: Any, node: ObjectNode) -> Any:
     """The object with as little as can be stored if it is read like this; a copy.
 
     Fields that equal their default and that nobody owns may be missing in storage.
@@ -31,7 +31,7 @@ def least_stored(obj: Any, node: Node) -> Any:
     return found
 
 
-def _strip(value: Any, node: Node, owned: _Owned) -> None:
+def _strip(value: Any, node: ObjectNode, owned: _Owned) -> None:
     if isinstance(value, dict):
         for key in list(value):
             child = node.child(key)
@@ -42,14 +42,14 @@ def _strip(value: Any, node: Node, owned: _Owned) -> None:
             _strip(each, node.items, _of_item(owned, each, node))
 
 
-def _strip_field(value: dict[str, Any], key: str, child: Node, owned: _Owned) -> None:
+def _strip_field(value: dict[str, Any], key: str, child: ObjectNode, owned: _Owned) -> None:
     if not owned and _is_default(value[key], child):
         del value[key]
         return
     _strip(value[key], child, owned)
 
 
-def _is_default(value: Any, node: Node) -> bool:
+def _is_default(value: Any, node: ObjectNode) -> bool:
     if node.default is None:
         return False
     default = copied(node.default)
@@ -61,7 +61,7 @@ def _of(owned: _Owned, key: str) -> _Owned:
     return [fields for each in owned if isinstance(fields := each.get(key), dict)]
 
 
-def _of_item(owned: _Owned, item: Any, node: Node) -> _Owned:
+def _of_item(owned: _Owned, item: Any, node: ObjectNode) -> _Owned:
     """The owners of the fields of an item of a map list; those of other lists are not owned one by one."""
     if node.list_type != "map" or not isinstance(item, dict):
         return []

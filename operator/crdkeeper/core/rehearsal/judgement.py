@@ -5,21 +5,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crdkeeper.apiserver.objects.jsonvalue import same, stored
-from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.objectschema import Admitted
 from crdkeeper.apiserver.objects.scalevalidation import check_scale
 from crdkeeper.apiserver.schema.violation import Violation
 from crdkeeper.core.conversion.values import Unconvertible
-from crdkeeper.core.rehearsal.definition import NONE, Definition, NotRehearsed, version_of
+from crdkeeper.core.rehearsal.definition import NONE, CompiledDefinition, NotRehearsed, version_of
 from crdkeeper.core.rehearsal.differences import Difference, How, differences, general
-from crdkeeper.core.rehearsal.effect import Effect, Kind
+from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.hiddendefaults import least_stored
 from crdkeeper.core.rehearsal.losses import lost_by_writing
 
 Json = Any
 _NOT_EVALUATED = "<nil>"
 _OWN_METADATA = ("name", "namespace", "generateName", "labels", "annotations")
-_KINDS = {How.GONE: Kind.PRUNED, How.NEW: Kind.DEFAULTED, How.CHANGED: Kind.CHANGED}
+_KINDS = {How.GONE: EffectKind.PRUNED, How.NEW: EffectKind.DEFAULTED, How.CHANGED: EffectKind.CHANGED}
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ def as_sent(obj: Json) -> Json:
 class Judge:
     """Compares a CRD as it is with one to come. `old` is None where it is not known."""
 
-    def __init__(self, old: Definition | None, new: Definition) -> None:
+    def __init__(self, old: CompiledDefinition | None, new: CompiledDefinition) -> None:
         self.old = old
         self.new = new
 
@@ -64,7 +64,7 @@ class Judge:
                 found.effects += _disagreement(found, self._predict(least))
         except RecursionError:
             reason = "the object nests too deep"
-            return Prediction(effects=[Effect(Kind.INDETERMINATE, "", version_of(obj), reason, reason)])
+            return Prediction(effects=[Effect(EffectKind.INDETERMINATE, "", version_of(obj), reason, reason)])
         return found
 
     def _least(self, obj: Json) -> Json | None:
@@ -97,9 +97,9 @@ class Judge:
             return
         except Unconvertible as error:
             read = Admitted(None)
-            found.effects.append(Effect(Kind.UNCONVERTIBLE, "", version, str(error), _bare(str(error))))
+            found.effects.append(Effect(EffectKind.UNCONVERTIBLE, "", version, str(error), _bare(str(error))))
         found.reads[version] = read
-        found.effects += [_refusal(Kind.UNREADABLE, each, version) for each in read.violations]
+        found.effects += [_refusal(EffectKind.UNREADABLE, each, version) for each in read.violations]
         found.effects += _left(read, version)
 
     def _compare(self, obj: Json, source: str, found: Prediction) -> None:
@@ -111,7 +111,7 @@ class Judge:
                 continue
             converted = version != source and not self._plain
             for each in differences(before, read.object, node):
-                kind = Kind.CONVERTED_DIFFERENTLY if converted else _KINDS[each.how]
+                kind = EffectKind.CONVERTED_DIFFERENTLY if converted else _KINDS[each.how]
                 found.effects.append(_effect(kind, each, version))
 
     @property
@@ -119,7 +119,7 @@ class Judge:
         """Whether nothing but apiVersion is converted, before and after."""
         return self.new.strategy == NONE and (self.old is None or self.old.strategy == NONE)
 
-    def _before(self, obj: Json, source: str, version: str) -> tuple[Json | None, Node | None]:
+    def _before(self, obj: Json, source: str, version: str) -> tuple[Json | None, ObjectNode | None]:
         """What is read at this version today, or what should be at a new one; None if that is not known."""
         old = self.old
         known = self.new.versions[version].schema
@@ -140,7 +140,7 @@ class Judge:
     def _write(self, read: Json, version: str, found: Prediction) -> None:
         compiled = self.new.schema(version)
         written = _with_scale(compiled.rewrite(read), self.new.versions[version].scale)
-        found.effects += [_refusal(Kind.WRITE_REFUSED, each, version) for each in _told(written)]
+        found.effects += [_refusal(EffectKind.WRITE_REFUSED, each, version) for each in _told(written)]
         found.effects += _left(written, version)
         if written.object is not None and not written.violations:
             try:
@@ -158,7 +158,7 @@ class Judge:
         """What the next write loses, and would not lose today."""
         already = {each.exact for each in lost_by_writing(self.old, obj)} if self.old is not None else set()
         found.effects += [
-            _effect(Kind.LOST_ON_WRITE, each, source)
+            _effect(EffectKind.LOST_ON_WRITE, each, source)
             for each in lost_by_writing(self.new, obj)
             if each.exact not in already
         ]
@@ -197,11 +197,11 @@ class Judge:
             found.recreation = self._kept(admitted, version)
             said = {(str(each.path), each.message) for each in found.recreation.violations}
             found.effects += [
-                _refusal(Kind.STATUS_REFUSED, each, version)
+                _refusal(EffectKind.STATUS_REFUSED, each, version)
                 for each in _told(whole)
                 if (str(each.path), each.message) not in said
             ]
-        found.effects += [_refusal(Kind.REFUSED, each, version) for each in _told(found.recreation)]
+        found.effects += [_refusal(EffectKind.REFUSED, each, version) for each in _told(found.recreation)]
         found.effects += _left(whole, version)
 
     def _kept(self, admitted: Admitted, version: str) -> Admitted:
@@ -229,7 +229,7 @@ def _told(admitted: Admitted) -> list[Violation]:
     return found or admitted.violations
 
 
-def _refusal(kind: Kind, violation: Violation, version: str) -> Effect:
+def _refusal(kind: EffectKind, violation: Violation, version: str) -> Effect:
     path = str(violation.path)
     cause = _bare(": ".join(filter(None, (violation.kind, violation.detail))))
     return Effect(kind, general(path), version, violation.message, cause, path)
@@ -239,12 +239,12 @@ def _left(admitted: Admitted, version: str) -> list[Effect]:
     if admitted.violations:
         return []
     return [
-        Effect(Kind.INDETERMINATE, general(str(each.path)), version, each.reason, _bare(each.reason))
+        Effect(EffectKind.INDETERMINATE, general(str(each.path)), version, each.reason, _bare(each.reason))
         for each in admitted.unchecked
     ]
 
 
-def _effect(kind: Kind, difference: Difference, version: str) -> Effect:
+def _effect(kind: EffectKind, difference: Difference, version: str) -> Effect:
     return Effect(kind, difference.field, version, exact=difference.exact)
 
 
@@ -261,9 +261,9 @@ def _disagreement(one: Prediction, other: Prediction) -> list[Effect]:
         if unlike is None or read.object is None or unlike.object is None:
             continue
         for each in differences(read.object, unlike.object):
-            found.append(Effect(Kind.INDETERMINATE, each.field, version, reason, reason, each.exact))
+            found.append(Effect(EffectKind.INDETERMINATE, each.field, version, reason, reason, each.exact))
     if not found and _keys(one.effects) != _keys(other.effects):
-        found.append(Effect(Kind.INDETERMINATE, "", "", reason, reason))
+        found.append(Effect(EffectKind.INDETERMINATE, "", "", reason, reason))
     return found
 
 
@@ -272,8 +272,8 @@ def between_views(one: Prediction, other: Prediction, version: str) -> list[Effe
     if _keys(one.effects) == _keys(other.effects):
         return []
     reason = f"what becomes of it depends on whether it is stored in {version}: migrate the objects first"
-    return [Effect(Kind.INDETERMINATE, "", version, reason, reason)]
+    return [Effect(EffectKind.INDETERMINATE, "", version, reason, reason)]
 
 
-def _keys(effects: Iterable[Effect]) -> set[tuple[Kind, str, str, str]]:
+def _keys(effects: Iterable[Effect]) -> set[tuple[EffectKind, str, str, str]]:
     return {(*each.key, each.version) for each in effects}

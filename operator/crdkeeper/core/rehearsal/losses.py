@@ -3,11 +3,11 @@
 from typing import Any
 
 from crdkeeper.core.conversion.values import Unconvertible
-from crdkeeper.core.rehearsal.definition import Definition, NotRehearsed, version_of
+from crdkeeper.core.rehearsal.definition import CompiledDefinition, NotRehearsed, version_of
 from crdkeeper.core.rehearsal.differences import Difference, How, differences
 
 
-def lost_by_writing(definition: Definition, obj: Any) -> list[Difference]:
+def lost_by_writing(definition: CompiledDefinition, obj: Any) -> list[Difference]:
     """The fields that a write which changes nothing takes from those who read the object's own version.
 
     Nothing where such a write is refused, or where it is not known how to convert.

@@ -7,9 +7,9 @@ from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.apiserver.definitions.update import check_update
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.rehearsal.definition import compile_definition, version_of
-from crdkeeper.core.rehearsal.effect import Effect, Kind
+from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
-from crdkeeper.core.rehearsal.report import Report, doubts, note_unserved
+from crdkeeper.core.rehearsal.report import RehearsalReport, doubts, note_unserved
 from crdkeeper.core.rehearsal.update import applied
 
 Json = Any
@@ -22,13 +22,13 @@ def rehearse_offline(
     *,
     conversion: Conversion | None = None,
     old_conversion: Conversion | None = None,
-) -> Report:
+) -> RehearsalReport:
     """Rehearses a new CRD on objects, each taken to be stored in the version that it is written in.
 
     Without `old_manifest` nothing is known of the CRD as it is: then all is stored that an object has.
     Raises UnreadableDefinition.
     """
-    report = Report(manifest["metadata"]["name"], by_server=False)
+    report = RehearsalReport(manifest["metadata"]["name"], by_server=False)
     document = applied(old_manifest, manifest) if old_manifest is not None else manifest
     said = check_update(document, old_manifest) if old_manifest is not None else check_creation(document)
     if said.violations:
@@ -62,4 +62,4 @@ def rehearse_offline(
 def _gone(version: str) -> Effect:
     """The fate of an object whose version the new CRD does not have."""
     message = f"{version} is no version of the new CRD"
-    return Effect(Kind.UNREADABLE, "apiVersion", version, message, message, "apiVersion")
+    return Effect(EffectKind.UNREADABLE, "apiVersion", version, message, message, "apiVersion")

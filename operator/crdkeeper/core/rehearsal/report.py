@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from crdkeeper.core.rehearsal.definition import NONE, Definition
-from crdkeeper.core.rehearsal.effect import Effect, Kind
-from crdkeeper.core.rehearsal.tally import Tally
+from crdkeeper.core.rehearsal.definition import NONE, CompiledDefinition
+from crdkeeper.core.rehearsal.effect import Effect, EffectKind
+from crdkeeper.core.rehearsal.tally import EffectTally
 
 
-class Verdict(Enum):
+class RehearsalVerdict(Enum):
     """What it comes to."""
 
     SAFE = "Safe"
@@ -19,13 +19,13 @@ class Verdict(Enum):
 
 
 @dataclass(slots=True)
-class Report:
+class RehearsalReport:
     """One rehearsal."""
 
     name: str
     by_server: bool
     """Whether the API server judged the objects; else only the engine did."""
-    tally: Tally = field(default_factory=Tally)
+    tally: EffectTally = field(default_factory=EffectTally)
     rejections: Sequence[str] = ()
     """Why the API server refuses the CRD itself; then no object was looked at."""
     is_new: bool = False
@@ -38,27 +38,27 @@ class Report:
     """Objects that were deleted in the meantime."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> RehearsalVerdict:
         """Rejected before harmful, harmful before uncertain."""
         if self.rejections:
-            return Verdict.REJECTED
+            return RehearsalVerdict.REJECTED
         if any(kind.is_harm for kind in self.tally.affected):
-            return Verdict.HARMFUL
-        if self.doubts or Kind.INDETERMINATE in self.tally.affected:
-            return Verdict.UNCERTAIN
-        return Verdict.SAFE
+            return RehearsalVerdict.HARMFUL
+        if self.doubts or EffectKind.INDETERMINATE in self.tally.affected:
+            return RehearsalVerdict.UNCERTAIN
+        return RehearsalVerdict.SAFE
 
 
-def note_unserved(report: Report, old: Definition, new: Definition) -> None:
+def note_unserved(report: RehearsalReport, old: CompiledDefinition, new: CompiledDefinition) -> None:
     """Counts what all objects lose with a version that was served and will not be."""
     away = [each for each in old.served if each not in new.served]
     if not away or not report.tally.objects:
         return
     message = f"{', '.join(away)} will not be served"
-    report.tally.add_to_all(Effect(Kind.NOT_SERVED, "", "", message, message), away)
+    report.tally.add_to_all(Effect(EffectKind.NOT_SERVED, "", "", message, message), away)
 
 
-def doubts(old: Definition | None, new: Definition, stored_in: Sequence[str]) -> list[str]:
+def doubts(old: CompiledDefinition | None, new: CompiledDefinition, stored_in: Sequence[str]) -> list[str]:
     """What cannot be predicted for any object, because of the CRDs. `stored_in` are the stored versions."""
     found = [
         f"the schema of {each.name} cannot be judged here: {each.problem}"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from crdkeeper.core.rehearsal.definition import NONE, Definition, version_of
+from crdkeeper.core.rehearsal.definition import NONE, CompiledDefinition, version_of
 from crdkeeper.core.rehearsal.differences import differences, general
-from crdkeeper.core.rehearsal.effect import Effect, Kind
+from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.judgement import Prediction
 
 Json = Any
@@ -71,7 +71,7 @@ def is_stale(shadow: Mapping[str, Any], now: datetime) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DryRun:
     """What the API server said to the dry run of a creation."""
 
     code: int
@@ -84,7 +84,7 @@ class Answer:
 _JUDGED = frozenset((200, 201, 400, 422))
 
 
-def confirm(prediction: Prediction, answer: Answer, sent: Json, new: Definition) -> list[Effect]:
+def confirm(prediction: Prediction, answer: DryRun, sent: Json, new: CompiledDefinition) -> list[Effect]:
     """What the server's answer adds to a prediction, or casts doubt on.
 
     The server's word counts: where it differs from ours it is told, and the rest of the prediction, which
@@ -107,7 +107,7 @@ def confirm(prediction: Prediction, answer: Answer, sent: Json, new: Definition)
     ]
 
 
-def agrees(prediction: Prediction, answer: Answer) -> bool:
+def agrees(prediction: Prediction, answer: DryRun) -> bool:
     """Whether the server said of a creation what was predicted: of the same fields, or the same object.
 
     The words of a rule that ends in an error may differ, since Go walks through maps in any order.
@@ -124,22 +124,22 @@ def agrees(prediction: Prediction, answer: Answer) -> bool:
     return not differences(ours.object, _of_real_kind(answer.object, ours.object))
 
 
-def _servers(answer: Answer, sent: Json, version: str, new: Definition) -> list[Effect]:
+def _servers(answer: DryRun, sent: Json, version: str, new: CompiledDefinition) -> list[Effect]:
     """The effects by the server's answer alone."""
     if answer.code in (200, 201):
         known = new.versions[version].schema
         node = known.node if known is not None else None
-        kinds = {"gone": Kind.PRUNED, "new": Kind.DEFAULTED, "changed": Kind.CHANGED}
+        kinds = {"gone": EffectKind.PRUNED, "new": EffectKind.DEFAULTED, "changed": EffectKind.CHANGED}
         return [
             Effect(kinds[each.how.value], each.field, version, exact=each.exact)
             for each in differences(sent, _of_real_kind(answer.object, sent), node)
         ]
     causes = answer.causes or [("", answer.message)]
-    return [Effect(Kind.REFUSED, general(at), version, said, general(said), at) for at, said in causes]
+    return [Effect(EffectKind.REFUSED, general(at), version, said, general(said), at) for at, said in causes]
 
 
 def _doubt(field: str, version: str, message: str) -> Effect:
-    return Effect(Kind.INDETERMINATE, field, version, message, general(message))
+    return Effect(EffectKind.INDETERMINATE, field, version, message, general(message))
 
 
 def _of_real_kind(answered: Json, sent: Json) -> Json:

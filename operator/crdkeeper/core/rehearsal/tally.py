@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from crdkeeper.core.rehearsal.effect import Effect, Kind
+from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 
 EXAMPLES = 5
 MOST_FINDINGS = 500
@@ -24,10 +24,10 @@ class Example:
 
 
 @dataclass(slots=True)
-class Finding:
+class EffectCount:
     """What happens to a number of objects."""
 
-    kind: Kind
+    kind: EffectKind
     field: str
     message: str
     """The first one, in the API server's words."""
@@ -36,23 +36,23 @@ class Finding:
     examples: list[Example] = dataclasses.field(default_factory=list)
 
 
-class Tally:
+class EffectTally:
     """The counts of one rehearsal; its size has a bound, whatever the objects are."""
 
     def __init__(self) -> None:
         self.objects = 0
         """How many were looked at."""
-        self.affected: dict[Kind, int] = {}
+        self.affected: dict[EffectKind, int] = {}
         """Objects by the kind of effect."""
         self.beyond = 0
         """Effects that are counted by kind, but for which there is no finding, since there are too many."""
-        self._findings: dict[tuple[Kind, str, str], Finding] = {}
+        self._findings: dict[tuple[EffectKind, str, str], EffectCount] = {}
 
     def add(self, namespace: str, name: str, effects: Iterable[Effect]) -> None:
         """Counts one object, however many effects there are on it."""
         self.objects += 1
-        kinds: set[Kind] = set()
-        seen: set[tuple[Kind, str, str]] = set()
+        kinds: set[EffectKind] = set()
+        seen: set[tuple[EffectKind, str, str]] = set()
         for effect in effects:
             kinds.add(effect.kind)
             key = effect.kind, effect.field[:_LONGEST], effect.cause[:_LONGEST]
@@ -61,7 +61,7 @@ class Tally:
                 if len(self._findings) >= MOST_FINDINGS:
                     self.beyond += 1
                     continue
-                finding = Finding(effect.kind, key[1], effect.message[:_LONGEST])
+                finding = EffectCount(effect.kind, key[1], effect.message[:_LONGEST])
                 self._findings[key] = finding
             if effect.version:
                 finding.versions.add(effect.version)
@@ -76,13 +76,13 @@ class Tally:
 
     def add_to_all(self, effect: Effect, versions: Iterable[str]) -> None:
         """Counts an effect on each object that was looked at."""
-        finding = Finding(effect.kind, effect.field, effect.message, set(versions), self.objects)
+        finding = EffectCount(effect.kind, effect.field, effect.message, set(versions), self.objects)
         self._findings[effect.key] = finding
         self.affected[effect.kind] = self.objects
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[EffectCount]:
         """All of them: by kind, and the ones of most objects first."""
-        order = list(Kind)
+        order = list(EffectKind)
         return sorted(
             self._findings.values(),
             key=lambda each: (order.index(each.kind), -each.count, each.field, each.message),

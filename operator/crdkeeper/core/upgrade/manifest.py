@@ -16,7 +16,7 @@ from crdkeeper.apiserver.schema.violation import Violation
 from crdkeeper.core.text import count
 from crdkeeper.core.upgrade import topics
 from crdkeeper.core.upgrade.skeleton import make_structural
-from crdkeeper.core.upgrade.topics import Note, Topic
+from crdkeeper.core.upgrade.topics import Topic, UpgradeNote
 from crdkeeper.core.upgrade.unknownfields import keep_unknown_fields
 
 OLD_API_VERSION: Final = "apiextensions.k8s.io/v1beta1"
@@ -43,13 +43,13 @@ class Upgraded:
     """The new manifest with what was done, and what the API server would still refuse in it."""
 
     definition: dict[str, Any]
-    notes: tuple[Note, ...]
+    notes: tuple[UpgradeNote, ...]
     """In the order of the work. The paths are those of the old manifest."""
     violations: tuple[Violation, ...]
     """Of the new manifest, with its paths."""
 
     @property
-    def decisions(self) -> list[Note]:
+    def decisions(self) -> list[UpgradeNote]:
         """What a person must decide."""
         return [each for each in self.notes if each.topic.open]
 
@@ -69,10 +69,10 @@ class _Work:
         self._crd = crd
         self._spec: dict[str, Any] = crd["spec"]
         self._path = root("spec")
-        self._notes: list[Note] = []
+        self._notes: list[UpgradeNote] = []
 
     def _tell(self, topic: Topic, path: Path, message: str) -> None:
-        self._notes.append(Note(topic, path, message))
+        self._notes.append(UpgradeNote(topic, path, message))
 
     def done(self) -> Upgraded:
         self._crd["apiVersion"] = _NEW_API_VERSION

@@ -26,7 +26,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class UpgradeNote:
     """A change or a decision at one field of the old manifest."""
 
     topic: Topic

@@ -216,7 +216,7 @@ class MigrationRun:
                 self._happened(action)
             case protocol.Separate(message):
                 self._happened(Separated(await self._separator(), message, seen.others is not None))
-            case protocol.Sweep(type_, fresh):
+            case protocol.SweepAll(type_, fresh):
                 await self._sweep(SweepBegan(type_, fresh, seen.others is not None))
             case protocol.RetryQuarantined():
                 await self._retry()

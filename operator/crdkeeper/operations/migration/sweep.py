@@ -14,8 +14,8 @@ from typing import Any
 from crdkeeper.api.storagemigration import MigrationLimits, RefusedObject
 from crdkeeper.cluster.resources.objects import PAGE, Endpoint
 from crdkeeper.cluster.transport.client import Answer, Client, Unreachable
-from crdkeeper.core.migration.counts import OldEntry, Tally
-from crdkeeper.core.migration.evidence import ObjectRef, Outcome, is_webhook_outage, judge, refusal
+from crdkeeper.core.migration.counts import OldEntry, SweepTally
+from crdkeeper.core.migration.evidence import ObjectRef, Outcome, is_webhook_outage, outcome_of, refusal
 from crdkeeper.core.migration.managedfields import entry_of, retarget
 from crdkeeper.core.migration.pace import Budget, Pace, backoff
 from crdkeeper.core.migration.protocol import SweepType
@@ -61,7 +61,7 @@ class Sweep:
     retarget_to: tuple[str, str] | None
     observer: Observer
     going: Collection[str] = ()
-    tally: Tally = field(default_factory=Tally, init=False)
+    tally: SweepTally = field(default_factory=SweepTally, init=False)
     refused: list[RefusedObject] = field(default_factory=list, init=False)
     pace: Pace = field(init=False)
     _queue: asyncio.Queue[tuple[ObjectRef, Batch]] = field(init=False)
@@ -312,7 +312,7 @@ class Sweep:
         start = time.monotonic()
         try:
             answer = await self.endpoint.rewrite(self.client, ref, dry_run=self.type == "Plan")
-            outcome = judge(ref, answer.code, answer.json(), retry_after=answer.retry_after)
+            outcome = outcome_of(ref, answer.code, answer.json(), retry_after=answer.retry_after)
         except Unreachable as error:
             answer = replace(_NO_ANSWER, content=str(error).encode())
             outcome = Outcome.UNAVAILABLE

@@ -15,10 +15,10 @@ from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.conversion.values import Unconvertible
-from crdkeeper.core.rehearsal.definition import NONE, Definition, compile_definition, version_of
-from crdkeeper.core.rehearsal.effect import Effect, Kind
+from crdkeeper.core.rehearsal.definition import NONE, CompiledDefinition, compile_definition, version_of
+from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge, Prediction, between_views
-from crdkeeper.core.rehearsal.report import Report, doubts, note_unserved
+from crdkeeper.core.rehearsal.report import RehearsalReport, doubts, note_unserved
 from crdkeeper.core.rehearsal.shadow import GROUP, confirm
 from crdkeeper.core.rehearsal.update import applied
 from crdkeeper.operations.rehearsal.shadow import Shadow, try_definition
@@ -53,14 +53,14 @@ async def rehearse(
     manifest: Mapping[str, Any],
     conversions: Conversions,
     progress: Callable[[int], None] = lambda _: None,
-) -> Report:
+) -> RehearsalReport:
     """Rehearses a new CRD on what is in the cluster; `progress` is told the objects that are done.
 
     Raises NotPermitted and CannotRehearse, ShadowFailed, ApiError and Unreachable.
     """
     name = manifest["metadata"]["name"]
     live = await _live(client, manifest)
-    report = Report(name, by_server=True, is_new=live is None)
+    report = RehearsalReport(name, by_server=True, is_new=live is None)
     await _check_rights(client, manifest, exists=live is not None)
     try:
         live, accepted = await _tried(client, manifest, live)
@@ -111,10 +111,10 @@ class _Run:
     client: Client
     accepted: Mapping[str, Any]
     live: Mapping[str, Any]
-    old: Definition
-    new: Definition
+    old: CompiledDefinition
+    new: CompiledDefinition
     stored_in: Sequence[str]
-    report: Report
+    report: RehearsalReport
     progress: Callable[[int], None]
 
     def endpoint(self, version: str) -> Endpoint:
@@ -203,10 +203,10 @@ async def _confirmed(
         if sent is not None:
             answer = await shadow.judge(sent)
             return None if answer is None else confirm(prediction, answer, sent, run.new)
-    if any(each.kind is Kind.UNCONVERTIBLE for each in prediction.effects):
+    if any(each.kind is EffectKind.UNCONVERTIBLE for each in prediction.effects):
         return []
     reason = "not sent to the API server: no known conversion to the version it would be created at"
-    return [Effect(Kind.INDETERMINATE, "", version_of(obj), reason, reason)]
+    return [Effect(EffectKind.INDETERMINATE, "", version_of(obj), reason, reason)]
 
 
 async def _check_rights(client: Client, manifest: Mapping[str, Any], *, exists: bool) -> None:

@@ -15,7 +15,7 @@ from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.rehearsal.shadow import (
     GROUP,
     LABEL,
-    Answer,
+    DryRun,
     is_stale,
     shadow_definition,
     shadow_object,
@@ -143,7 +143,7 @@ class Shadow:
             f"removes it. To remove it now: kubectl delete crd {self.name}"
         )
 
-    async def judge(self, sent: Mapping[str, Any]) -> Answer | None:
+    async def judge(self, sent: Mapping[str, Any]) -> DryRun | None:
         """What the API server says to the creation of an object; None if its namespace is gone.
 
         Waits while the shadow is not served yet, and as the server asks to. Raises ShadowFailed if the shadow
@@ -177,14 +177,14 @@ class Shadow:
             await asyncio.sleep(after or pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _answer(self, answer: HttpAnswer, body: Mapping[str, Any]) -> Answer:
+    async def _answer(self, answer: HttpAnswer, body: Mapping[str, Any]) -> DryRun:
         if answer.code == 404:
             raise ShadowFailed(f"the shadow {self.name} is not served after {_SERVED_SECONDS:g} s")
         if answer.code < 300:
-            return Answer(answer.code, "", (), body)
+            return DryRun(answer.code, "", (), body)
         details = body.get("details") or {}
         causes = [(each.get("field", ""), each.get("message", "")) for each in details.get("causes") or ()]
-        return Answer(answer.code, str(body.get("message", "")), causes)
+        return DryRun(answer.code, str(body.get("message", "")), causes)
 
 
 def _is_of_namespace(body: Mapping[str, Any]) -> bool:

@@ -14,9 +14,9 @@ from crdkeeper.core.conversion.notes import PREFIX
 from crdkeeper.core.conversion.review import BadReview, Reply, answered
 from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
 from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed
-from crdkeeper.webhook.http.types import JSON, LATER, TEXT, Answer, Body
-from crdkeeper.webhook.metrics import Metrics
-from crdkeeper.webhook.rules.rulebook import Rules, Served
+from crdkeeper.webhook.http.types import JSON, LATER, TEXT, Body, Response
+from crdkeeper.webhook.metrics import WebhookMetrics
+from crdkeeper.webhook.rules.rulebook import RuleSource, Served
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ _RULES_HEADER: Final = RULES_HEADER.encode()
 class Converting:
     """Answers ConversionReviews by the rules that are served."""
 
-    def __init__(self, rules: Rules, metrics: Metrics) -> None:
+    def __init__(self, rules: RuleSource, metrics: WebhookMetrics) -> None:
         self._rules = rules
         self._metrics = metrics
         self._limit = TimeLimit()
@@ -46,7 +46,7 @@ class Converting:
         """Do what takes long, until cancelled: without this it is refused."""
         await self._worker.run()
 
-    def answer(self, name: str, body: Body, source: str) -> Answer | Coroutine[Any, Any, Answer]:
+    def answer(self, name: str, body: Body, source: str) -> Response | Coroutine[Any, Any, Response]:
         """The answer to a request from that address for the CRD of that name."""
         served = self._rules.conversions.get(name)
         if served is None or len(body) > _SMALL_BYTES or _PACKED in body or self._is_slow(name, len(body)):
@@ -71,7 +71,7 @@ class Converting:
             return False
         return size >= smallest
 
-    async def _answer_later(self, name: str, body: Body, source: str) -> Answer:
+    async def _answer_later(self, name: str, body: Body, source: str) -> Response:
         served = self._rules.conversions.get(name)
         if served is None:
             await self._rules.look_again(name)
@@ -89,14 +89,16 @@ class Converting:
             return self.refused(name, 500, "the conversion took too long or used too much memory")
         return self._replied(name, served, reply, start)
 
-    def _replied(self, name: str, served: Served, reply: Reply, start: float) -> Answer:
+    def _replied(self, name: str, served: Served, reply: Reply, start: float) -> Response:
         seconds = time.monotonic() - start
         self._metrics.answered(name, seconds, reply.objects, reply.tally, failed=bool(reply.error))
         if reply.error:
             _log.warning("%s: %s", name, reply.error)
-        return Answer(reply.content, headers=b"%s%s: %s\r\n" % (JSON, _RULES_HEADER, served.digest.encode()))
+        return Response(
+            reply.content, headers=b"%s%s: %s\r\n" % (JSON, _RULES_HEADER, served.digest.encode())
+        )
 
-    def refused(self, name: str, status: int, message: str, headers: bytes = TEXT) -> Answer:
+    def refused(self, name: str, status: int, message: str, headers: bytes = TEXT) -> Response:
         """The answer to what is no conversion, or has no rules."""
         self._metrics.refused(name)
-        return Answer(f"{message}\n".encode(), status, headers)
+        return Response(f"{message}\n".encode(), status, headers)

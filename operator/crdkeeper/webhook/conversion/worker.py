@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from crdkeeper.core.conversion.objects import Tally
+from crdkeeper.core.conversion.objects import ConversionTally
 from crdkeeper.core.conversion.review import BadReview, Reply
 from crdkeeper.webhook.http.shedding import gives_way
 from crdkeeper.webhook.http.types import Body
@@ -138,7 +138,7 @@ class Worker:
         content = await source.readexactly(heard["content"])
         if "bad" in heard:
             raise BadReview(heard["bad"])
-        return Reply(**{**heard, "content": content, "tally": Tally(**heard["tally"])})
+        return Reply(**{**heard, "content": content, "tally": ConversionTally(**heard["tally"])})
 
     async def _end(self) -> None:
         process, self._process = self._process, None

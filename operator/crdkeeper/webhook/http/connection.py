@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, cast
 import httptools
 
 from crdkeeper.webhook.http.shedding import Room
-from crdkeeper.webhook.http.types import LATER, TEXT, Answer, Body, Gate, Handler, Limits
+from crdkeeper.webhook.http.types import LATER, TEXT, Body, Gate, Handler, HttpLimits, Response
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ _MOST_DIGITS: Final = 19
 """Of a Content-Length: what 64 bits can hold."""
 _PIECE_BYTES: Final = 64 << 10
 """What the transport is given at a time. It keeps what a client does not take, and does not say how much."""
-_BUSY: Final = Answer(b"too many requests at once\n", 503, TEXT + LATER)
+_BUSY: Final = Response(b"too many requests at once\n", 503, TEXT + LATER)
 _STATUS_LINES: Final = {
     each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode("latin-1") for each in HTTPStatus
 }
@@ -32,10 +32,10 @@ _STATUS_LINES: Final = {
 class Owner(Protocol):
     """What a connection needs of its server."""
 
-    limits: Limits
+    limits: HttpLimits
     handle: Handler
     gate: Gate
-    refused: Callable[[Answer], None]
+    refused: Callable[[Response], None]
     small: Room
     large: Room
     unsent: Room
@@ -43,10 +43,10 @@ class Owner(Protocol):
     date: bytes
     draining: bool
 
-    def opened(self, connection: "Connection") -> None:
+    def opened(self, connection: "ClientConnection") -> None:
         """There is one more connection."""
 
-    def closed(self, connection: "Connection") -> None:
+    def closed(self, connection: "ClientConnection") -> None:
         """There is one less."""
 
 
@@ -54,7 +54,7 @@ class _Ended(Exception):
     """Stops the parser: the last answer of the connection is on its way."""
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """One connection, one request at a time. The `on_` methods are called by the parser."""
 
     def __init__(self, server: Owner, source: str) -> None:
@@ -233,7 +233,7 @@ class Connection(asyncio.Protocol):
             made = self._server.handle(self._method, self._path, self._body, self.source)
         except Exception:
             made = self._failed()
-        if isinstance(made, Answer) and len(made.body) <= _PIECE_BYTES:
+        if isinstance(made, Response) and len(made.body) <= _PIECE_BYTES:
             keep = self._stays(keep)
             self._write(made, keep)
             self._next(made, keep)
@@ -241,9 +241,9 @@ class Connection(asyncio.Protocol):
             self.deadline = None
             self._work = self._loop.create_task(self._answer_later(made, keep))
 
-    async def _answer_later(self, made: Answer | Coroutine[Any, Any, Answer], keep: bool) -> None:
+    async def _answer_later(self, made: Response | Coroutine[Any, Any, Response], keep: bool) -> None:
         try:
-            answer = made if isinstance(made, Answer) else await made
+            answer = made if isinstance(made, Response) else await made
         except Exception:
             answer = self._failed()
         self._release()
@@ -255,7 +255,7 @@ class Connection(asyncio.Protocol):
         self._work = None
         self._next(answer, keep)
 
-    async def _send(self, answer: Answer, keep: bool) -> None:
+    async def _send(self, answer: Response, keep: bool) -> None:
         """Write a large answer as the client takes it."""
         body, unsent = memoryview(answer.body), self._server.unsent
         self._sending, self.since = True, self._loop.time()
@@ -272,15 +272,15 @@ class Connection(asyncio.Protocol):
             unsent.free(self)
             self._sending = False
 
-    def _failed(self) -> Answer:
+    def _failed(self) -> Response:
         _log.exception("%s %s failed.", self._method, self._path[:300])
-        return Answer(b"internal error\n", 500)
+        return Response(b"internal error\n", 500)
 
     def _stays(self, keep: bool) -> bool:
         """Whether the connection goes on after this answer, if the client wants it so."""
         return keep and not self._ending and not self._server.draining
 
-    def _next(self, answer: Answer, keep: bool) -> None:
+    def _next(self, answer: Response, keep: bool) -> None:
         """The answer is written: wait for the next request, or close."""
         self._release()
         self.proven = self.proven or answer.status == HTTPStatus.OK
@@ -305,13 +305,13 @@ class Connection(asyncio.Protocol):
         self.deadline = min(now + limits.progress_seconds, self.since + limits.request_seconds)
 
     def _refuse(self, status: int, message: str) -> None:
-        self._end(Answer(f"{message}\n".encode(), status))
+        self._end(Response(f"{message}\n".encode(), status))
 
     def _stop(self, status: int, message: str) -> None:
         self._refuse(status, message)
         raise _Ended
 
-    def _end(self, refusal: Answer) -> None:
+    def _end(self, refusal: Response) -> None:
         """Answer a request that is not here as a whole.
 
         To close with input unread would reset the connection, and the client might not see the answer.
@@ -322,7 +322,7 @@ class Connection(asyncio.Protocol):
         self._write(refusal, keep=False)
         self._allow(self._server.limits.linger_seconds)
 
-    def _write(self, answer: Answer, keep: bool) -> None:
+    def _write(self, answer: Response, keep: bool) -> None:
         """Write an answer, or of a large one the first piece."""
         if self._transport is not None:
             length = b"Content-Length: %d\r\n\r\n" % len(answer.body)

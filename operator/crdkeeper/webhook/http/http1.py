@@ -17,9 +17,9 @@ from email.utils import formatdate
 from typing import Final, TypeVar
 
 from crdkeeper.listening import address_of, listening
-from crdkeeper.webhook.http.connection import Connection
+from crdkeeper.webhook.http.connection import ClientConnection
 from crdkeeper.webhook.http.shedding import Room, gives_way
-from crdkeeper.webhook.http.types import Answer, Gate, Handler, Limits
+from crdkeeper.webhook.http.types import Gate, Handler, HttpLimits, Response
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class _Handshake:
             self.task.cancel()
 
 
-_Lost = TypeVar("_Lost", Connection, _Handshake)
+_Lost = TypeVar("_Lost", ClientConnection, _Handshake)
 
 
 class Http1Server:
@@ -56,9 +56,9 @@ class Http1Server:
     def __init__(
         self,
         handle: Handler,
-        limits: Limits,
+        limits: HttpLimits,
         gate: Gate = lambda method, path: None,
-        refused: Callable[[Answer], None] = lambda answer: None,
+        refused: Callable[[Response], None] = lambda answer: None,
     ) -> None:
         self.handle = handle
         self.gate = gate
@@ -75,7 +75,7 @@ class Http1Server:
         self.date = b""
         self.draining = False
         """Whether each answer ends its connection, so that clients open the next one elsewhere."""
-        self._connections: set[Connection] = set()
+        self._connections: set[ClientConnection] = set()
         self._handshakes: set[_Handshake] = set()
         self._one_less = asyncio.Event()
         self._listener: socket.socket | None = None
@@ -162,7 +162,7 @@ class Http1Server:
         try:
             handshake.plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: Connection(self, handshake.source),
+                lambda: ClientConnection(self, handshake.source),
                 handshake.plain,
                 ssl=tls,
                 ssl_handshake_timeout=seconds,
@@ -173,7 +173,7 @@ class Http1Server:
         finally:
             self._handshakes.discard(handshake)
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: ClientConnection) -> None:
         """There is one more connection. If there is no room for it, another goes, or else this one."""
         self._connections.add(connection)
         if len(self._connections) > self.limits.connections:
@@ -190,7 +190,7 @@ class Http1Server:
             among.discard(loser)
             loser.abort()
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: ClientConnection) -> None:
         """There is one less."""
         self._connections.discard(connection)
         self._one_less.set()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
 
-class Client(Protocol):
+class Occupant(Protocol):
     """Somebody who takes up room."""
 
     source: str
@@ -17,7 +17,7 @@ class Client(Protocol):
     """When it began with what it does, or does not do."""
 
 
-class Holder(Client, Protocol):
+class ByteHolder(Occupant, Protocol):
     """A client that holds bytes."""
 
     @property
@@ -28,7 +28,7 @@ class Holder(Client, Protocol):
         """Let go of its bytes, and be refused."""
 
 
-_Client = TypeVar("_Client", bound=Client)
+_Client = TypeVar("_Client", bound=Occupant)
 
 
 def gives_way(
@@ -53,9 +53,9 @@ class Room:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held = 0
-        self._holders: dict[Holder, int] = {}
+        self._holders: dict[ByteHolder, int] = {}
 
-    def take(self, client: Holder, size: int) -> bool:
+    def take(self, client: ByteHolder, size: int) -> bool:
         """Let it hold so many more; others give way. Returns whether it can; if not it holds nothing."""
         held = self._holders
         held[client] = held.get(client, 0) + size
@@ -68,6 +68,6 @@ class Room:
             loser.shed()
         return True
 
-    def free(self, client: Holder) -> None:
+    def free(self, client: ByteHolder) -> None:
         """It holds nothing any more."""
         self.held -= self._holders.pop(client, 0)

@@ -11,7 +11,7 @@ LATER: Final = b"Retry-After: 1\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HttpLimits:
     """What clients can have the server spend."""
 
     head_bytes: int = 16 << 10
@@ -38,7 +38,7 @@ class Limits:
     """For a client that still sends to read why it was refused."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What to answer. `headers` are whole lines that each end in CRLF."""
 
     body: bytes
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
 
 Body = bytes | bytearray
-Handler = Callable[[str, str, Body, str], Answer | Coroutine[Any, Any, Answer]]
+Handler = Callable[[str, str, Body, str], Response | Coroutine[Any, Any, Response]]
 """Method, path, body and the client's address to an answer: at once, or later if it must wait."""
-Gate = Callable[[str, str], Answer | None]
+Gate = Callable[[str, str], Response | None]
 """Method and path to a refusal, if the body need not be read."""

@@ -36,7 +36,7 @@ class Served:
     bundle: bytes
 
 
-class Rules(Protocol):
+class RuleSource(Protocol):
     """Where the webhook gets its conversions from."""
 
     conversions: dict[str, Served]

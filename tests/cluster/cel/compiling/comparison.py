@@ -16,7 +16,7 @@ from crdkeeper.apiserver.cel.compilation import (
     CRD_COST_LIMIT,
     EXPRESSION_COST_LIMIT,
     Compilation,
-    Place,
+    RulePlace,
     compile_rules,
     cost_problem,
 )
@@ -62,7 +62,7 @@ def expected(schema: Mapping[str, Any], rules: Sequence[Rule]) -> Expectation:
 
 
 def _compiled(schema: Mapping[str, Any], rules: Sequence[Rule]) -> list[Compilation]:
-    root = Place.root({"type": "object", "properties": {"self": schema}})
+    root = RulePlace.root({"type": "object", "properties": {"self": schema}})
     return compile_rules(root.field("self", _decoded({**schema, VALIDATIONS: list(rules)})))
 
 
@@ -99,13 +99,13 @@ def judged(crd: dict[str, Any]) -> Expectation:
     """What we say of the expressions of a CRD with one version."""
     result = Expectation(crd)
     schema = _decoded(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
-    _judge(Place.root(schema), _ROOT, None, result)
+    _judge(RulePlace.root(schema), _ROOT, None, result)
     name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
     _say(result, _ROOT, cost_problem(name, result.total, CRD_COST_LIMIT))
     return result
 
 
-def _judge(place: Place, path: str, unordered: str | None, result: Expectation) -> None:
+def _judge(place: RulePlace, path: str, unordered: str | None, result: Expectation) -> None:
     schema = place.schema
     inner = path if unordered is None and schema.get("type") == "array" else unordered
     for name, each in schema.get("properties", {}).items():

@@ -6,7 +6,7 @@ from typing import Final
 
 from crdkeeper.apiserver.cel.syntax.lexer import tokenize
 from crdkeeper.apiserver.cel.types import declarations
-from crdkeeper.apiserver.cel.types.declarations import Overload
+from crdkeeper.apiserver.cel.types.declarations import OverloadDeclaration
 from crdkeeper.apiserver.cel.types.types import Type
 
 VALUES: Final[dict[str, tuple[str, ...]]] = {
@@ -118,7 +118,7 @@ def _named(rng: random.Random, wanted: Type, bound: dict[str, str]) -> str:
     return f"{name}({', '.join(_named(rng, each, bound) for each in wanted.parameters)})"
 
 
-def called(function: str, overload: Overload, arguments: Sequence[str]) -> str:
+def called(function: str, overload: OverloadDeclaration, arguments: Sequence[str]) -> str:
     """A call, as one writes it."""
     operator = _OPERATORS.get(function)
     if operator is not None:

@@ -16,7 +16,7 @@ from crdkeeper.apiserver.cel.run.binding import bind
 from crdkeeper.apiserver.cel.run.evaluate import compile_program
 from crdkeeper.apiserver.cel.syntax.nodes import CelSyntaxError
 from crdkeeper.apiserver.cel.syntax.parser import parse
-from crdkeeper.apiserver.cel.types.checker import Undecided, check
+from crdkeeper.apiserver.cel.types.checker import UndecidedExpression, check
 from crdkeeper.apiserver.cel.types.declared import declare
 from crdkeeper.apiserver.cel.types.types import Type
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
@@ -81,7 +81,7 @@ class Evaluated:
         """Our value. Raises EvaluationError, Indeterminate."""
         tree = parse(expression)
         overloads = {}
-        with suppress(Undecided):
+        with suppress(UndecidedExpression):
             overloads = dict(check(tree, self._variables, stored=False).overloads)
         return compile_program(tree, overloads).evaluate({"self": self._self})
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from crdkeeper.apiserver.definitions.outcome import Outcome
+from crdkeeper.apiserver.definitions.outcome import RequestOutcome
 from tests.cluster.definitions.lint.agreement import Verdict
 
 _TRUNCATED = 4096
@@ -21,14 +21,14 @@ class OutcomeComparison:
     disagreement: str | None
 
 
-def compare_outcome(outcome: Outcome, verdict: Verdict, warnings: frozenset[str]) -> OutcomeComparison:
+def compare_outcome(outcome: RequestOutcome, verdict: Verdict, warnings: frozenset[str]) -> OutcomeComparison:
     """Where the two differ; whether a CRD is refused, and for what, is compared elsewhere."""
     stored = (verdict.body.get("status") or {}) if verdict.code in (200, 201) else {}
     several = len(stored.get("storedVersions", ())) > 1
     return OutcomeComparison(bool(warnings), several, _disagreement(outcome, verdict, warnings))
 
 
-def _disagreement(outcome: Outcome, verdict: Verdict, warnings: frozenset[str]) -> str | None:
+def _disagreement(outcome: RequestOutcome, verdict: Verdict, warnings: frozenset[str]) -> str | None:
     if verdict.code not in (200, 201, 422) or (verdict.code == 422) is not bool(outcome.report.violations):
         return None
     wrong = []
@@ -42,7 +42,7 @@ def _disagreement(outcome: Outcome, verdict: Verdict, warnings: frozenset[str]) 
     return "\n".join(wrong) or None
 
 
-def _said(outcome: Outcome) -> dict[str, Any]:
+def _said(outcome: RequestOutcome) -> dict[str, Any]:
     assert outcome.result is not None
     result = outcome.result
     return {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from crdkeeper.apiserver.cel.compilation import Compilation, Place, Verdict, compile_rules
+from crdkeeper.apiserver.cel.compilation import Compilation, RulePlace, RuleVerdict, compile_rules
 from crdkeeper.apiserver.schema.props import VALIDATIONS
 
 SCHEMA: Final[Mapping[str, Any]] = {
@@ -35,10 +35,10 @@ SCHEMA: Final[Mapping[str, Any]] = {
 
 def compiled(rule: Mapping[str, Any], schema: Mapping[str, Any] = SCHEMA) -> Compilation:
     """One rule at the root of a schema."""
-    return compile_rules(Place.root({**schema, VALIDATIONS: [rule]}))[0]
+    return compile_rules(RulePlace.root({**schema, VALIDATIONS: [rule]}))[0]
 
 
-def verdict(text: str, schema: Mapping[str, Any] = SCHEMA) -> Verdict:
+def verdict(text: str, schema: Mapping[str, Any] = SCHEMA) -> RuleVerdict:
     """What compiling an expression comes to."""
     found = compiled({"rule": text}, schema).rule
     assert found is not None

@@ -4,7 +4,7 @@ import pytest
 
 from crdkeeper.apiserver.cel.syntax.parser import parse
 from crdkeeper.apiserver.cel.types import declarations
-from crdkeeper.apiserver.cel.types.checker import Undecided, check
+from crdkeeper.apiserver.cel.types.checker import UndecidedExpression, check
 from crdkeeper.apiserver.cel.types.declared import declare
 from tests.unit.apiserver.cel.compiling import SCHEMA, verdict
 
@@ -165,5 +165,5 @@ def test_expansion_without_end_is_undecided() -> None:
     tree = parse("self.?s" + "".join(f".optMap(x{n}, x{n})" for n in range(40)))
     declared = declare(SCHEMA, root=True)
     assert declared is not None
-    with pytest.raises(Undecided):
+    with pytest.raises(UndecidedExpression):
         check(tree, {"self": declared.type()}, stored=False)

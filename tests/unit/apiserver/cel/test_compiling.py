@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crdkeeper.apiserver.cel.compilation import CannotDeclare, Place, compile_rules
+from crdkeeper.apiserver.cel.compilation import CannotDeclare, RulePlace, compile_rules
 from crdkeeper.apiserver.schema.props import VALIDATIONS
 from tests.unit.apiserver.cel.compiling import SCHEMA, compiled, verdict
 
@@ -77,7 +77,7 @@ def test_optional_old_self() -> None:
 
 def test_a_node_that_cel_cannot_see() -> None:
     schema = {"x-kubernetes-preserve-unknown-fields": True, VALIDATIONS: [{"rule": "true"}]}
-    place = Place.root({"type": "object", "properties": {"u": schema}}).field("u", schema)
+    place = RulePlace.root({"type": "object", "properties": {"u": schema}}).field("u", schema)
     with pytest.raises(CannotDeclare, match="unable to convert structural schema"):
         compile_rules(place)
 
@@ -85,11 +85,11 @@ def test_a_node_that_cel_cannot_see() -> None:
 def test_types_are_those_that_the_node_above_declares() -> None:
     metadata: dict[str, Any] = {"type": "object", VALIDATIONS: [{"rule": "self.name == 'a'"}]}
     root = {"type": "object", "properties": {"metadata": metadata}}
-    alone = compile_rules(Place.root(root).field("metadata", metadata))[0].rule
+    alone = compile_rules(RulePlace.root(root).field("metadata", metadata))[0].rule
     assert alone is not None
     assert alone.problem is not None
     with_rules = {**root, VALIDATIONS: [{"rule": "true"}]}
-    below = compile_rules(Place.root(with_rules).field("metadata", metadata))[0].rule
+    below = compile_rules(RulePlace.root(with_rules).field("metadata", metadata))[0].rule
     assert below is not None
     assert below.problem is None
 

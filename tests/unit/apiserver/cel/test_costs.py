@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.apiserver.cel.compilation import EXPRESSION_COST_LIMIT, Place, compile_rules, cost_problem
+from crdkeeper.apiserver.cel.compilation import EXPRESSION_COST_LIMIT, RulePlace, compile_rules, cost_problem
 from crdkeeper.apiserver.schema.props import VALIDATIONS
 from tests.unit.apiserver.cel.compiling import SCHEMA, compiled, verdict
 
@@ -63,7 +63,7 @@ def test_a_rule_costs_as_often_as_its_node_can_occur() -> None:
 
 
 def _total(container: Mapping[str, Any], item: Mapping[str, Any]) -> int:
-    at = Place.root({"type": "object", "properties": {"l": container}}).field("l", container)
+    at = RulePlace.root({"type": "object", "properties": {"l": container}}).field("l", container)
     return compile_rules(at.items(item))[0].total_cost
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crdkeeper.apiserver.golang.regexsyntax import Undecided, error
+from crdkeeper.apiserver.golang.regexsyntax import UndecidedPattern, error
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_refused(pattern: str, said: str) -> None:
     ],
 )
 def test_undecided(pattern: str) -> None:
-    with pytest.raises(Undecided):
+    with pytest.raises(UndecidedPattern):
         error(pattern)
 
 

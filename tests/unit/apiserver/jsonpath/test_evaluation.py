@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.apiserver.jsonpath.comparison import Native
-from crdkeeper.apiserver.jsonpath.evaluation import Chance, Failed, Stateful, Unbounded, first
+from crdkeeper.apiserver.jsonpath.evaluation import Chance, EvaluationFailed, Stateful, Unbounded, first
 from crdkeeper.apiserver.jsonpath.parser import parse_column
 
 DATA: dict[str, Any] = {
@@ -34,18 +34,18 @@ DATA: dict[str, Any] = {
         (".numbers[1:1]", []),
         (".list[?(@.t)].n", [1]),
         ('.list[?(@.t=="y")].n', [2]),
-        (".list[?(@.n>=2)].n", Failed),
-        (".list[0:2][?(@)]", Failed),
+        (".list[?(@.n>=2)].n", EvaluationFailed),
+        (".list[0:2][?(@)]", EvaluationFailed),
         (".numbers[?(@>5)]", [6]),
-        (".numbers[7]", Failed),
-        (".numbers[2:1]", Failed),
-        (".numbers[::0]", Failed),
-        (".one[0]", Failed),
-        (".one[?(@)]", Failed),
+        (".numbers[7]", EvaluationFailed),
+        (".numbers[2:1]", EvaluationFailed),
+        (".numbers[::0]", EvaluationFailed),
+        (".one[0]", EvaluationFailed),
+        (".one[?(@)]", EvaluationFailed),
         (".null[0]", []),
         (".one.*", [1]),
         (".two.*", [[], ["b"]]),
-        (".two.*[0]", Failed),
+        (".two.*[0]", EvaluationFailed),
         (".two.*[*]", Chance),
         (".three.*[0:-1]", Chance),
         (".two['b','a']", [["b"]]),
@@ -53,11 +53,11 @@ DATA: dict[str, Any] = {
         ("..", [DATA]),
         (".text.*", [Native(ord("h"))]),
         (".one 5", [Native(5)]),
-        (".numbers word", Failed),
-        (".numbers end", Failed),
+        (".numbers word", EvaluationFailed),
+        (".numbers end", EvaluationFailed),
         (".numbers range", []),
         (".one.a}{.text", [1]),
-        (".one.a}{.numbers[9]", Failed),
+        (".one.a}{.numbers[9]", EvaluationFailed),
         (".one.a}{range .numbers[*]}{.x}{end", Stateful),
     ],
 )

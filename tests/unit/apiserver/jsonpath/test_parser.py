@@ -12,9 +12,9 @@ from crdkeeper.apiserver.jsonpath.nodes import (
     Filter,
     Keyword,
     Node,
+    PathUnion,
+    PlainText,
     Slice,
-    Text,
-    Union,
     Wildcard,
 )
 from crdkeeper.apiserver.jsonpath.parser import PathError, parse_column, parse_template
@@ -40,10 +40,10 @@ from crdkeeper.apiserver.jsonpath.parser import PathError, parse_column, parse_t
         ("..5", (Descent(), Field("5"))),
         (".. 5", (Descent(), Constant(5))),
         (".a true x", (Field("a"), Constant(True), Keyword("x"))),
-        (r"'a\u00e9\x41\101'", (Text("aéAA"),)),
-        ("[0,'a']", (Union(((Slice(0, 1, single=True),), (Field("a"),))),)),
+        (r"'a\u00e9\x41\101'", (PlainText("aéAA"),)),
+        ("[0,'a']", (PathUnion(((Slice(0, 1, single=True),), (Field("a"),))),)),
         ("[?(@.a)]", (Filter((Field("a"),), "exists", ()),)),
-        ('[?(@.a=="b)")]', (Filter((Field("a"),), "==", (Text("b)"),)),)),
+        ('[?(@.a=="b)")]', (Filter((Field("a"),), "==", (PlainText("b)"),)),)),
         ("[?(@.a => +1.5)]", (Filter((Field("a"),), "=>", (Constant(1.5),)),)),
     ],
 )
@@ -82,7 +82,7 @@ def test_is_refused(path: str) -> None:
 
 
 def test_a_template_has_texts_between_its_blocks() -> None:
-    assert parse_template("a{.b}c") == (Text("a"), (Field("b"),), Text("c"))
+    assert parse_template("a{.b}c") == (PlainText("a"), (Field("b"),), PlainText("c"))
 
 
 @pytest.mark.parametrize("part", [".a", "['a']", "[0,1]", "[?(@.a==1)]", "..a", "}{", "'x'", "1 ", "!<>="])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.apiserver.objects.objectnode import Node
+from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.objectrules import RuleWalk
 from tests.unit.apiserver.objects.samples import (
     EMBEDDED,
@@ -173,5 +173,5 @@ def test_a_message_that_does_not_compile_is_not_used() -> None:
 def test_a_part_of_an_object_has_no_metadata_of_its_own() -> None:
     # At the root of a resource, kind would be taken for the text that it always is.
     schema = ruled({"type": "object", "properties": {"kind": INTEGER}}, rule("self.kind == 1"))
-    walk = RuleWalk(Node(decoded(schema)), root=False)
+    walk = RuleWalk(ObjectNode(decoded(schema)), root=False)
     assert walk.check({"kind": 1}, None, None) == ([], [])

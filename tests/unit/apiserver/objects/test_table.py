@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.apiserver.objects.age import duration_text
-from crdkeeper.apiserver.objects.table import Column, Open, Printer
+from crdkeeper.apiserver.objects.table import Open, TableColumn, TablePrinter
 
 NOW = 1_767_225_600 * 10**9  # 2026-01-01T00:00:00Z
 OBJECT = {
@@ -37,30 +37,30 @@ OBJECT = {
     ],
 )
 def test_cells(type_: str, path: str, cell: Any) -> None:
-    printer = Printer({"additionalPrinterColumns": [{"name": "X", "type": type_, "jsonPath": path}]})
+    printer = TablePrinter({"additionalPrinterColumns": [{"name": "X", "type": type_, "jsonPath": path}]})
     shown = printer.cells(OBJECT, NOW)
     assert shown == ("a", cell)
     assert type(shown[1]) is type(cell)
 
 
 def test_the_age_is_shown_where_no_column_is_given() -> None:
-    printer = Printer({})
-    assert printer.columns == (Column("Name", "string", "name"), Column("Age", "date"))
+    printer = TablePrinter({})
+    assert printer.columns == (TableColumn("Name", "string", "name"), TableColumn("Age", "date"))
     assert printer.cells(OBJECT, NOW) == ("a", "5d3h")
 
 
 def test_a_path_that_cannot_be_parsed_ends_the_table() -> None:
     paths = (".spec.n", ".spec[", ".spec.t")
     columns = [{"name": each, "type": "string", "jsonPath": each, "priority": 1} for each in paths]
-    printer = Printer({"additionalPrinterColumns": columns})
+    printer = TablePrinter({"additionalPrinterColumns": columns})
     assert printer.broken == ".spec["
-    assert printer.columns[1:] == (Column(".spec.n", "string", priority=1),)
+    assert printer.columns[1:] == (TableColumn(".spec.n", "string", priority=1),)
     assert printer.cells(OBJECT, NOW) == ("a", "3")
 
 
 def test_what_is_up_to_chance_is_left_open() -> None:
     column = {"name": "X", "type": "boolean", "jsonPath": ".spec.*"}
-    cell = Printer({"additionalPrinterColumns": [column]}).cells(OBJECT, NOW)[1]
+    cell = TablePrinter({"additionalPrinterColumns": [column]}).cells(OBJECT, NOW)[1]
     assert isinstance(cell, Open)
     assert set(cell.among) == {None, True}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crdkeeper.apiserver.schema.fieldreference import BadReference, ServerFails, Target, resolve
+from crdkeeper.apiserver.schema.fieldreference import BadReference, ReferenceTarget, ServerFails, resolve
 
 TEXT = {"type": "string"}
 NAMELESS = {"properties": {"": TEXT}}
@@ -21,21 +21,23 @@ SCHEMA = {
 @pytest.mark.parametrize(
     ("path", "target"),
     [
-        (".a.b", Target("a", "a.b", TEXT)),
-        (".a['c.d']", Target("a", "a.c.d", TEXT)),
-        ("['a'].b", Target("a", "a.b", TEXT)),
-        (".map.x", Target("map", "map[x]", TEXT)),
-        (".open.x", Target("open", "open[x]", None)),
-        ("['']", Target("[]", "[]", NAMELESS)),
-        ("['']['']", Target("[]", "[][]", TEXT)),
-        (".map['']", Target("map", "map[]", TEXT)),
-        (r"['it\'s\t\\!']", Target("it's\t\\!", "it's\t\\!", TEXT)),
-        (r".map['\a\b\f\n\r\v']", Target("map", "map[\a\b\f\n\r\v]", TEXT)),
-        pytest.param(".map." + LONGEST, Target("map", f"map[{LONGEST}]", TEXT), id="longest"),
-        pytest.param(".a['b']x" + LONGEST, Target("a", "a.b", TEXT), id="ends before a longer token"),
+        (".a.b", ReferenceTarget("a", "a.b", TEXT)),
+        (".a['c.d']", ReferenceTarget("a", "a.c.d", TEXT)),
+        ("['a'].b", ReferenceTarget("a", "a.b", TEXT)),
+        (".map.x", ReferenceTarget("map", "map[x]", TEXT)),
+        (".open.x", ReferenceTarget("open", "open[x]", None)),
+        ("['']", ReferenceTarget("[]", "[]", NAMELESS)),
+        ("['']['']", ReferenceTarget("[]", "[][]", TEXT)),
+        (".map['']", ReferenceTarget("map", "map[]", TEXT)),
+        (r"['it\'s\t\\!']", ReferenceTarget("it's\t\\!", "it's\t\\!", TEXT)),
+        (r".map['\a\b\f\n\r\v']", ReferenceTarget("map", "map[\a\b\f\n\r\v]", TEXT)),
+        pytest.param(".map." + LONGEST, ReferenceTarget("map", f"map[{LONGEST}]", TEXT), id="longest"),
+        pytest.param(
+            ".a['b']x" + LONGEST, ReferenceTarget("a", "a.b", TEXT), id="ends before a longer token"
+        ),
     ],
 )
-def test_resolved(path: str, target: Target) -> None:
+def test_resolved(path: str, target: ReferenceTarget) -> None:
     assert resolve(path, SCHEMA, arrays=True) == target
 
 

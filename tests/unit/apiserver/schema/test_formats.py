@@ -2,7 +2,7 @@
 
 import pytest
 
-from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.apiserver.schema.formats import check_of, is_supported
 
 GOOD_AND_BAD: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -55,7 +55,7 @@ def test_formats(format: str) -> None:
 def test_left_to_the_server(format: str, text: str) -> None:
     check = check_of(format)
     assert check is not None
-    with pytest.raises(Undecided):
+    with pytest.raises(UndecidedValue):
         check(text)
 
 

@@ -10,7 +10,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import PolicyBuilder, Store
 
 from crdkeeper.cluster.certificates.issuing import (
-    Pair,
+    KeyPair,
     anchor_of,
     certificates_in,
     fingerprint,
@@ -27,16 +27,16 @@ NAMES = ("webhook.ns.svc", "::1", "10.0.0.1")
 
 
 @pytest.fixture(scope="module")
-def authority() -> Pair:
+def authority() -> KeyPair:
     return make_authority(BEGIN, BEGIN + YEAR)
 
 
 @pytest.fixture(scope="module")
-def serving(authority: Pair) -> Pair:
+def serving(authority: KeyPair) -> KeyPair:
     return issue(authority, NAMES, BEGIN, BEGIN + YEAR / 4)
 
 
-def test_an_authority_signs_for_servers_only(authority: Pair) -> None:
+def test_an_authority_signs_for_servers_only(authority: KeyPair) -> None:
     extensions = authority.certificate.extensions
     basic = extensions.get_extension_for_class(x509.BasicConstraints)
     usage = extensions.get_extension_for_class(x509.KeyUsage)
@@ -47,7 +47,7 @@ def test_an_authority_signs_for_servers_only(authority: Pair) -> None:
     assert other.certificate.subject != authority.certificate.subject
 
 
-def test_a_serving_certificate(authority: Pair, serving: Pair) -> None:
+def test_a_serving_certificate(authority: KeyPair, serving: KeyPair) -> None:
     extensions = serving.certificate.extensions
     assert list(extensions.get_extension_for_class(x509.ExtendedKeyUsage).value) == [
         ExtendedKeyUsageOID.SERVER_AUTH
@@ -64,23 +64,23 @@ def test_a_serving_certificate(authority: Pair, serving: Pair) -> None:
         assert len(verifier.build_server_verifier(name).verify(serving.certificate, [])) == 2
 
 
-def _addresses(serving: Pair) -> list[x509.IPAddress]:
+def _addresses(serving: KeyPair) -> list[x509.IPAddress]:
     names = serving.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return [x509.IPAddress(each) for each in names.get_values_for_type(x509.IPAddress)]
 
 
-def test_no_certificate_outlives_its_authority(authority: Pair) -> None:
+def test_no_certificate_outlives_its_authority(authority: KeyPair) -> None:
     made = issue(authority, NAMES, BEGIN - YEAR, BEGIN + 9 * YEAR).certificate
     assert (made.not_valid_before_utc, made.not_valid_after_utc) == (BEGIN, BEGIN + YEAR)
 
 
 @pytest.mark.parametrize("name", ["bücher.example", "a" * 10 + "\u2028"])
-def test_a_name_that_cannot_be_one(authority: Pair, name: str) -> None:
+def test_a_name_that_cannot_be_one(authority: KeyPair, name: str) -> None:
     with pytest.raises(ValueError, match="A-label"):
         issue(authority, [name], BEGIN, BEGIN + YEAR)
 
 
-def test_what_can_be_read_is_read(authority: Pair, serving: Pair) -> None:
+def test_what_can_be_read_is_read(authority: KeyPair, serving: KeyPair) -> None:
     good, other = authority.certificate_pem, serving.certificate_pem
     cut = good.replace(b"-----END", b"-----FIN")
     text = b"# two\n" + cut + good + b"junk" + good.replace(b"M", b"N", 3) + serving.key_pem + other + good
@@ -94,7 +94,7 @@ def test_junk_takes_bounded_time() -> None:
     assert pairs_in(b"-----BEGIN A-----" * 50_000, b"-----BEGIN PRIVATE KEY-----" * 30_000) == []
 
 
-def test_authorities_are_known_by_their_keys(authority: Pair) -> None:
+def test_authorities_are_known_by_their_keys(authority: KeyPair) -> None:
     others = [make_authority(BEGIN, BEGIN + YEAR) for _ in range(3)]
     certificates = b"".join(each.certificate_pem for each in (others[0], authority, *others[1:]))
     keys = b"junk" + others[2].key_pem + authority.key_pem.replace(b"M", b"N", 2) + others[0].key_pem
@@ -102,13 +102,13 @@ def test_authorities_are_known_by_their_keys(authority: Pair) -> None:
     assert found == [fingerprint(others[0].certificate), fingerprint(others[2].certificate)]
 
 
-def test_a_key_fits_or_not(authority: Pair, serving: Pair) -> None:
+def test_a_key_fits_or_not(authority: KeyPair, serving: KeyPair) -> None:
     assert key_fits(serving.certificate, serving.key_pem)
     for key in (authority.key_pem, b"", b"junk", serving.certificate_pem):
         assert not key_fits(serving.certificate, key)
 
 
-def test_a_chain_ends_in_what_is_trusted(authority: Pair, serving: Pair) -> None:
+def test_a_chain_ends_in_what_is_trusted(authority: KeyPair, serving: KeyPair) -> None:
     stranger = make_authority(BEGIN, BEGIN + YEAR).certificate
     leaf, root = serving.certificate, authority.certificate
     assert anchor_of(leaf, [], [stranger, root]) == root

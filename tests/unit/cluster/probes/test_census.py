@@ -9,7 +9,7 @@ from aiohttp import web
 
 from crdkeeper.cluster.probes import census
 from crdkeeper.cluster.probes.census import CensusWalk, Pacer, probe_blockers
-from crdkeeper.core.diagnosis.probes import Trouble
+from crdkeeper.core.diagnosis.probes import ProbeTrouble
 from tests.unit.builders import NOW, definition
 from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json
 from tests.virtualtime import run
@@ -48,14 +48,14 @@ async def test_pages_are_counted_one_by_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "trouble"),
     [
-        (failure(403, "Forbidden", "no"), Trouble.FORBIDDEN),
-        (failure(404, "NotFound", "no such version"), Trouble.NOT_FOUND),
-        (BUSY, Trouble.BUSY),
-        (failure(500, "InternalError", "no webhook", {"Retry-After": "0"}), Trouble.FAILED),
+        (failure(403, "Forbidden", "no"), ProbeTrouble.FORBIDDEN),
+        (failure(404, "NotFound", "no such version"), ProbeTrouble.NOT_FOUND),
+        (BUSY, ProbeTrouble.BUSY),
+        (failure(500, "InternalError", "no webhook", {"Retry-After": "0"}), ProbeTrouble.FAILED),
     ],
 )
 async def test_after_a_failure_it_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Handler, trouble: Trouble
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Handler, trouble: ProbeTrouble
 ) -> None:
     real = asyncio.sleep
 
@@ -92,7 +92,7 @@ async def test_silence_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         end.set()
     assert counting.failure is not None
     assert (counting.failure.trouble, counting.failure.message) == (
-        Trouble.SILENT,
+        ProbeTrouble.SILENT,
         "no response within 0.1 seconds",
     )
 
@@ -123,7 +123,7 @@ async def test_a_list_that_keeps_expiring_is_given_up(tmp_path: Path) -> None:
         while not await counting.step(client):
             pass
     assert counting.failure is not None
-    assert counting.failure.trouble is Trouble.EXPIRED
+    assert counting.failure.trouble is ProbeTrouble.EXPIRED
     assert len(server.requests) == 4
 
 
@@ -132,7 +132,7 @@ async def test_no_version_is_served(tmp_path: Path) -> None:
         counting = CensusWalk(definition(served=()))
         assert await counting.step(client)
     assert counting.failure is not None
-    assert counting.failure.trouble is Trouble.NOT_FOUND
+    assert counting.failure.trouble is ProbeTrouble.NOT_FOUND
     assert server.requests == []
 
 
@@ -148,7 +148,7 @@ async def test_blockers_that_may_not_be_seen(tmp_path: Path) -> None:
     async with client_of(tmp_path, failure(403, "Forbidden", "no")) as (_, client):
         found = await probe_blockers(client, definition())
     assert found.failure is not None
-    assert (found.failure.trouble, found.objects) == (Trouble.FORBIDDEN, 0)
+    assert (found.failure.trouble, found.objects) == (ProbeTrouble.FORBIDDEN, 0)
 
 
 def test_walks_share_the_pace() -> None:

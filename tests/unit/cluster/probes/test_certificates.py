@@ -6,7 +6,7 @@ import pytest
 
 from crdkeeper.cluster.probes import certificates
 from crdkeeper.cluster.probes.certificates import parse_bundle, served_certificate
-from crdkeeper.core.diagnosis.conversionfacts import Webhook
+from crdkeeper.core.diagnosis.conversionfacts import WebhookFacts
 from tests.certificates import Authority
 from tests.cluster.harness.admission import closed_port, silent_port
 
@@ -38,14 +38,14 @@ def test_nothing_is_no_bad_bundle() -> None:
 @pytest.mark.parametrize(
     ("webhook", "address"),
     [
-        (Webhook("https://127.0.0.1:99999/", "", "", 443, b""), "https://127.0.0.1:99999/"),
-        (Webhook("https://[::1/", "", "", 443, b""), "https://[::1/"),
-        (Webhook("https:///path", "", "", 443, b""), ":443"),
-        (Webhook("", "ns", "missing", 8443, b""), "missing.ns.svc:8443"),
-        (Webhook("https://127.0.0.1:1/", "", "", 443, b"junk"), "127.0.0.1:1"),
+        (WebhookFacts("https://127.0.0.1:99999/", "", "", 443, b""), "https://127.0.0.1:99999/"),
+        (WebhookFacts("https://[::1/", "", "", 443, b""), "https://[::1/"),
+        (WebhookFacts("https:///path", "", "", 443, b""), ":443"),
+        (WebhookFacts("", "ns", "missing", 8443, b""), "missing.ns.svc:8443"),
+        (WebhookFacts("https://127.0.0.1:1/", "", "", 443, b"junk"), "127.0.0.1:1"),
     ],
 )
-async def test_addresses_where_nobody_can_be(webhook: Webhook, address: str) -> None:
+async def test_addresses_where_nobody_can_be(webhook: WebhookFacts, address: str) -> None:
     found = await served_certificate(webhook)
     assert (found.address, found.certificate, found.untrusted) == (address, None, False)
     assert found.error
@@ -54,8 +54,8 @@ async def test_addresses_where_nobody_can_be(webhook: Webhook, address: str) -> 
 async def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificates, "SECONDS", 0.2)
     with closed_port() as port:
-        found = await served_certificate(Webhook(f"https://127.0.0.1:{port}/", "", "", 443, CA.pem))
+        found = await served_certificate(WebhookFacts(f"https://127.0.0.1:{port}/", "", "", 443, CA.pem))
         assert found.error == "connection refused"
     with silent_port() as port:
-        found = await served_certificate(Webhook(f"https://127.0.0.1:{port}/", "", "", 443, CA.pem))
+        found = await served_certificate(WebhookFacts(f"https://127.0.0.1:{port}/", "", "", 443, CA.pem))
         assert found.error == "no TLS handshake within 0.2 seconds"

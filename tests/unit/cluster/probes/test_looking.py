@@ -11,8 +11,8 @@ from crdkeeper.cluster.probes.conversions import probe_conversion
 from crdkeeper.cluster.probes.looking import FirstObject, first_object, look
 from crdkeeper.cluster.probes.subresources import probe_scale
 from crdkeeper.cluster.transport.client import METADATA_ONLY, METADATA_ONLY_LIST, Answer
-from crdkeeper.core.diagnosis.conversionfacts import Read, VersionRead, Webhook
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.conversionfacts import Read, VersionRead, WebhookFacts
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources
 from tests.unit.builders import definition
 from tests.unit.cluster.transport.localserver import Handler, client_of, failure, hang_up, json, page
@@ -20,7 +20,7 @@ from tests.unit.cluster.transport.localserver import Handler, client_of, failure
 V1, V2 = "/apis/example.com/v1", "/apis/example.com/v2"
 OBJECT = "namespaces/ns/widgets/w1"
 # Nobody listens at this port, and it is refused at once.
-WEBHOOK = Webhook("https://127.0.0.1:1/convert", "", "", 443, b"")
+WEBHOOK = WebhookFacts("https://127.0.0.1:1/convert", "", "", 443, b"")
 ONE = json({"metadata": {}, "items": [{"metadata": {"name": "w1", "namespace": "ns"}}]})
 NONE = json({"metadata": {}, "items": []})
 FOUND = json({"metadata": {"name": "w1"}})
@@ -30,17 +30,17 @@ BUSY = failure(429, "TooManyRequests", "storage is (re)initializing", {"Retry-Af
 @pytest.mark.parametrize(
     ("answer", "trouble", "message"),
     [
-        (failure(401, "Unauthorized", "who are you"), Trouble.FORBIDDEN, "who are you"),
-        (failure(403, "Forbidden", "you may not"), Trouble.FORBIDDEN, "you may not"),
-        (failure(404, "NotFound", "not found"), Trouble.NOT_FOUND, "not found"),
-        (failure(410, "Expired", "too old"), Trouble.EXPIRED, "too old"),
-        (failure(500, "InternalError", "webhook failed"), Trouble.FAILED, "webhook failed"),
-        (failure(504, "Timeout", "timed out"), Trouble.BUSY, "timed out"),
-        (failure(500, "InternalError", "x" * 9999), Trouble.FAILED, "x" * 1021 + "…"),
-        (page("<html>Bad gateway</html>", 502), Trouble.FAILED, "<html>Bad gateway</html>"),
+        (failure(401, "Unauthorized", "who are you"), ProbeTrouble.FORBIDDEN, "who are you"),
+        (failure(403, "Forbidden", "you may not"), ProbeTrouble.FORBIDDEN, "you may not"),
+        (failure(404, "NotFound", "not found"), ProbeTrouble.NOT_FOUND, "not found"),
+        (failure(410, "Expired", "too old"), ProbeTrouble.EXPIRED, "too old"),
+        (failure(500, "InternalError", "webhook failed"), ProbeTrouble.FAILED, "webhook failed"),
+        (failure(504, "Timeout", "timed out"), ProbeTrouble.BUSY, "timed out"),
+        (failure(500, "InternalError", "x" * 9999), ProbeTrouble.FAILED, "x" * 1021 + "…"),
+        (page("<html>Bad gateway</html>", 502), ProbeTrouble.FAILED, "<html>Bad gateway</html>"),
     ],
 )
-async def test_refusals(tmp_path: Path, answer: Handler, trouble: Trouble, message: str) -> None:
+async def test_refusals(tmp_path: Path, answer: Handler, trouble: ProbeTrouble, message: str) -> None:
     async with client_of(tmp_path, answer) as (server, client):
         found = await look(client, "/x")
     assert isinstance(found, Failure)
@@ -58,7 +58,7 @@ async def test_a_busy_server_is_asked_again(tmp_path: Path) -> None:
 async def test_a_server_that_stays_busy_is_left_alone(tmp_path: Path) -> None:
     async with client_of(tmp_path, BUSY) as (server, client):
         found = await look(client, "/x", seconds=0.2)
-    assert found == Failure(Trouble.BUSY, 429, "storage is (re)initializing")
+    assert found == Failure(ProbeTrouble.BUSY, 429, "storage is (re)initializing")
     assert len(server.requests) == 1
 
 
@@ -72,14 +72,14 @@ async def test_silence_has_an_end(tmp_path: Path) -> None:
     async with client_of(tmp_path, later) as (_, client):
         found = await look(client, "/x", seconds=0.1)
         end.set()
-    assert found == Failure(Trouble.SILENT, 0, "no response within 0.1 seconds")
+    assert found == Failure(ProbeTrouble.SILENT, 0, "no response within 0.1 seconds")
 
 
 async def test_a_lost_connection_is_silence(tmp_path: Path) -> None:
     async with client_of(tmp_path, hang_up) as (_, client):
         found = await look(client, "/x")
     assert isinstance(found, Failure)
-    assert found.trouble is Trouble.SILENT
+    assert found.trouble is ProbeTrouble.SILENT
 
 
 async def test_the_first_object_is_looked_for_at_the_storage_version(tmp_path: Path) -> None:
@@ -98,12 +98,12 @@ async def test_another_version_is_tried_where_one_cannot_be_listed(tmp_path: Pat
 @pytest.mark.parametrize(
     ("answers", "trouble", "requests"),
     [
-        ([failure(500, "", "no webhook"), failure(404, "", "gone")], Trouble.FAILED, 2),
-        ([failure(403, "", "no"), ONE], Trouble.FORBIDDEN, 1),
+        ([failure(500, "", "no webhook"), failure(404, "", "gone")], ProbeTrouble.FAILED, 2),
+        ([failure(403, "", "no"), ONE], ProbeTrouble.FORBIDDEN, 1),
     ],
 )
 async def test_no_object_can_be_found(
-    tmp_path: Path, answers: list[Handler], trouble: Trouble, requests: int
+    tmp_path: Path, answers: list[Handler], trouble: ProbeTrouble, requests: int
 ) -> None:
     async with client_of(tmp_path, *answers) as (server, client):
         found = await first_object(client, definition())
@@ -115,7 +115,7 @@ async def test_no_object_can_be_found(
 async def test_no_version_is_served(tmp_path: Path) -> None:
     async with client_of(tmp_path, ONE) as (server, client):
         found = await first_object(client, definition(served=()))
-    assert found == Failure(Trouble.NOT_FOUND, 404, "no version of widgets.example.com is served")
+    assert found == Failure(ProbeTrouble.NOT_FOUND, 404, "no version of widgets.example.com is served")
     assert server.requests == []
 
 
@@ -143,7 +143,7 @@ async def test_no_object_and_no_right(tmp_path: Path) -> None:
     assert (found.reads, found.failure) == ((), None)
     async with client_of(tmp_path, failure(403, "", "no")) as (_, client):
         found = await probe_conversion(client, definition(), WEBHOOK)
-    assert (found.reads, found.failure) == ((), Failure(Trouble.FORBIDDEN, 403, "no"))
+    assert (found.reads, found.failure) == ((), Failure(ProbeTrouble.FORBIDDEN, 403, "no"))
     assert found.serving is not None
     assert (found.serving.certificate, found.serving.error) == (None, "connection refused")
 

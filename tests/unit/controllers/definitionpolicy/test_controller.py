@@ -10,8 +10,8 @@ from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.definitionpolicy.controller import DefinitionPolicies
-from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.state import ClusterState
 from tests import virtualtime
 from tests.unit.builders import NAME, crd, migration, policy, with_condition
 from tests.unit.controllers.fakeapi import DEFINITIONS, OURS, FakeApi
@@ -22,13 +22,13 @@ EVENTS = "/apis/events.k8s.io"
 STATUS = f"{OURS}/definitionpolicies/p/status"
 
 
-def play(people: Callable[[State, FakeApi], Awaitable[None]], **changes: Any) -> None:
+def play(people: Callable[[ClusterState, FakeApi], Awaitable[None]], **changes: Any) -> None:
     """One CRD and one policy that selects it, and what people do."""
 
     async def main() -> None:
-        api, state = FakeApi(), State()
+        api, state = FakeApi(), ClusterState()
         api.objects[f"{DEFINITIONS}/{NAME}"] = crd(**changes)
-        controller = DefinitionPolicies(cast(Client, api), state, Metrics(), identity="me")
+        controller = DefinitionPolicies(cast(Client, api), state, OperatorMetrics(), identity="me")
         queues = [asyncio.create_task(each.run()) for each in (controller.definitions, controller.policies)]
         state.saw_definition(NAME, seen(**changes))
         state.saw_policy("p", policy())
@@ -45,7 +45,7 @@ def failed() -> StorageMigration:
 
 
 def test_a_selected_crd_gets_a_migration() -> None:
-    async def people(_: State, api: FakeApi) -> None:
+    async def people(_: ClusterState, api: FakeApi) -> None:
         await asyncio.sleep(5.0)
         assert api.writes("POST", MIGRATIONS) == 1
 
@@ -53,7 +53,7 @@ def test_a_selected_crd_gets_a_migration() -> None:
 
 
 def test_the_status_is_written_while_events_never_stop() -> None:
-    async def people(state: State, api: FakeApi) -> None:
+    async def people(state: ClusterState, api: FakeApi) -> None:
         for _ in range(100):
             state.saw_migration("at-work", migration("at-work"))
             await asyncio.sleep(0.1)
@@ -65,7 +65,7 @@ def test_the_status_is_written_while_events_never_stop() -> None:
 
 
 def test_the_next_migration_is_made_when_one_that_failed_is_deleted() -> None:
-    async def people(state: State, api: FakeApi) -> None:
+    async def people(state: ClusterState, api: FakeApi) -> None:
         state.saw_migration("by-hand", failed())
         await asyncio.sleep(5.0)
         assert api.writes("POST", MIGRATIONS) == 0
@@ -74,7 +74,7 @@ def test_the_next_migration_is_made_when_one_that_failed_is_deleted() -> None:
         await asyncio.sleep(5.0)
         assert api.writes("POST", MIGRATIONS) == 1
 
-    async def with_the_failed_one(state: State, api: FakeApi) -> None:
+    async def with_the_failed_one(state: ClusterState, api: FakeApi) -> None:
         api.objects[f"{MIGRATIONS}/by-hand"] = failed().to_object()
         await people(state, api)
 
@@ -82,7 +82,7 @@ def test_the_next_migration_is_made_when_one_that_failed_is_deleted() -> None:
 
 
 def test_a_deleted_migration_of_a_crd_that_nobody_knows_is_nothing() -> None:
-    async def people(state: State, api: FakeApi) -> None:
+    async def people(state: ClusterState, api: FakeApi) -> None:
         state.saw_migration("never-seen", None)
         await asyncio.sleep(5.0)
         assert api.writes("POST", MIGRATIONS) == 1
@@ -104,7 +104,7 @@ TROUBLES = {
     ids=["read the CRD", "list", "create", "status", "event"],
 )
 def test_trouble_is_got_over(trouble: str, method: str, path: str) -> None:
-    async def people(_: State, api: FakeApi) -> None:
+    async def people(_: ClusterState, api: FakeApi) -> None:
         api.failures.extend([(method, path, TROUBLES[trouble])] * 3)
         await asyncio.sleep(60.0)
         assert sum(path.startswith(MIGRATIONS) for path in api.objects) == 1
@@ -115,7 +115,7 @@ def test_trouble_is_got_over(trouble: str, method: str, path: str) -> None:
 
 
 def test_who_was_faster_is_fine() -> None:
-    async def people(_: State, api: FakeApi) -> None:
+    async def people(_: ClusterState, api: FakeApi) -> None:
         api.failures.append(("POST", MIGRATIONS, ApiError(409, {"message": "exists"})))
         await asyncio.sleep(60.0)
         assert api.writes("POST", MIGRATIONS) == 1
@@ -124,7 +124,7 @@ def test_who_was_faster_is_fine() -> None:
 
 
 def test_what_is_stored_counts_and_not_what_the_watch_has_shown() -> None:
-    async def people(_: State, api: FakeApi) -> None:
+    async def people(_: ClusterState, api: FakeApi) -> None:
         api.objects[f"{DEFINITIONS}/{NAME}"] = crd(stored=("v2",))
         await asyncio.sleep(5.0)
         assert api.writes("POST", MIGRATIONS) == 0
@@ -133,7 +133,7 @@ def test_what_is_stored_counts_and_not_what_the_watch_has_shown() -> None:
 
 
 def test_a_deleted_crd_needs_nothing() -> None:
-    async def people(state: State, api: FakeApi) -> None:
+    async def people(state: ClusterState, api: FakeApi) -> None:
         del api.objects[f"{DEFINITIONS}/{NAME}"]
         state.saw_definition(NAME, None)
         await asyncio.sleep(5.0)
@@ -146,7 +146,7 @@ def test_a_deleted_crd_needs_nothing() -> None:
 
 
 def test_a_crd_that_becomes_outdated_gets_a_migration() -> None:
-    async def people(state: State, api: FakeApi) -> None:
+    async def people(state: ClusterState, api: FakeApi) -> None:
         await asyncio.sleep(5.0)
         assert api.writes("POST", MIGRATIONS) == 0
         api.objects[f"{DEFINITIONS}/{NAME}"] = crd()
@@ -158,7 +158,7 @@ def test_a_crd_that_becomes_outdated_gets_a_migration() -> None:
 
 
 def test_a_policy_that_is_gone_wants_nothing() -> None:
-    async def people(state: State, api: FakeApi) -> None:
+    async def people(state: ClusterState, api: FakeApi) -> None:
         state.saw_policy("p", None)
         await asyncio.sleep(5.0)
         assert api.requests == []
@@ -167,7 +167,7 @@ def test_a_policy_that_is_gone_wants_nothing() -> None:
 
 
 def test_the_mode_of_a_policy_can_be_changed() -> None:
-    async def people(state: State, api: FakeApi) -> None:
+    async def people(state: ClusterState, api: FakeApi) -> None:
         state.saw_policy("p", policy(mode="Disabled"))
         await asyncio.sleep(5.0)
         assert api.writes("POST", MIGRATIONS) == 0
@@ -179,7 +179,7 @@ def test_the_mode_of_a_policy_can_be_changed() -> None:
 
 
 def test_a_status_that_stays_the_same_is_not_written() -> None:
-    async def people(state: State, api: FakeApi) -> None:
+    async def people(state: ClusterState, api: FakeApi) -> None:
         await asyncio.sleep(5.0)
         before = api.writes("PATCH", STATUS)
         stored = {**policy().to_object(), "status": api.written[STATUS]["status"]}

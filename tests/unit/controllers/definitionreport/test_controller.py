@@ -9,8 +9,8 @@ import pytest
 
 from crdkeeper.cluster.transport.client import Answer, ApiError, Client, Unreachable
 from crdkeeper.controllers.definitionreport.controller import DefinitionReports
-from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.state import ClusterState
 from tests import virtualtime
 from tests.unit.builders import NAME, migration
 from tests.unit.controllers.fakeapi import DEFINITIONS, OURS, FakeApi
@@ -81,11 +81,11 @@ class ReportsApi(FakeApi):
         return found
 
 
-def play(people: Callable[[State, ReportsApi], Awaitable[None]]) -> None:
+def play(people: Callable[[ClusterState, ReportsApi], Awaitable[None]]) -> None:
     """One CRD, and what people do about it and its report."""
 
     async def main() -> None:
-        api, state, metrics = ReportsApi(), State(), Metrics()
+        api, state, metrics = ReportsApi(), ClusterState(), OperatorMetrics()
         api.objects[f"{DEFINITIONS}/{NAME}"] = live_crd(stored=("v2",))
         controller = DefinitionReports(cast(Client, api), state, metrics, identity="me")
         task = asyncio.create_task(controller.run())
@@ -99,7 +99,7 @@ def play(people: Callable[[State, ReportsApi], Awaitable[None]]) -> None:
 
 
 def test_a_crd_gets_a_report_and_that_is_all() -> None:
-    async def people(_: State, api: ReportsApi) -> None:
+    async def people(_: ClusterState, api: ReportsApi) -> None:
         await asyncio.sleep(5.0)
         assert api.objects[REPORT]["metadata"]["ownerReferences"][0]["uid"] == "u1"
         assert api.writes("PATCH", REPORT) == 2
@@ -110,7 +110,7 @@ def test_a_crd_gets_a_report_and_that_is_all() -> None:
 
 
 def test_what_changes_in_the_crd_changes_its_report() -> None:
-    async def people(state: State, api: ReportsApi) -> None:
+    async def people(state: ClusterState, api: ReportsApi) -> None:
         await asyncio.sleep(5.0)
         before = api.ready
         changed: dict[str, Any] = {"stored": ("v1", "v2"), "resourceVersion": "200"}
@@ -129,7 +129,7 @@ def test_what_changes_in_the_crd_changes_its_report() -> None:
 
 
 def test_a_report_that_somebody_has_changed_is_put_right() -> None:
-    async def people(_: State, api: ReportsApi) -> None:
+    async def people(_: ClusterState, api: ReportsApi) -> None:
         await asyncio.sleep(5.0)
         ready = api.ready
         api.show("MODIFIED", {**api.objects[REPORT], "status": {"conditions": []}})
@@ -140,7 +140,7 @@ def test_a_report_that_somebody_has_changed_is_put_right() -> None:
 
 
 def test_a_report_that_somebody_has_deleted_comes_back() -> None:
-    async def people(_: State, api: ReportsApi) -> None:
+    async def people(_: ClusterState, api: ReportsApi) -> None:
         await asyncio.sleep(5.0)
         ready = api.ready
         api.show("DELETED", api.objects[REPORT])
@@ -151,7 +151,7 @@ def test_a_report_that_somebody_has_deleted_comes_back() -> None:
 
 
 def test_a_deleted_crd_gets_no_report() -> None:
-    async def people(state: State, api: ReportsApi) -> None:
+    async def people(state: ClusterState, api: ReportsApi) -> None:
         await asyncio.sleep(5.0)
         del api.objects[f"{DEFINITIONS}/{NAME}"]
         written = api.writes("PATCH", REPORT)
@@ -166,7 +166,7 @@ def test_a_deleted_crd_gets_no_report() -> None:
 
 
 def test_one_that_is_created_again_owns_a_report_of_its_own() -> None:
-    async def people(state: State, api: ReportsApi) -> None:
+    async def people(state: ClusterState, api: ReportsApi) -> None:
         await asyncio.sleep(5.0)
         again: dict[str, Any] = {"stored": ("v2",), "uid": "u2", "resourceVersion": "300", "generation": 1}
         api.objects[f"{DEFINITIONS}/{NAME}"] = live_crd(**again)
@@ -190,7 +190,7 @@ def test_one_that_is_created_again_owns_a_report_of_its_own() -> None:
     ids=["read the CRD", "list", "apply", "status", "event"],
 )
 def test_trouble_is_got_over(trouble: str, method: str, path: str) -> None:
-    async def people(state: State, api: ReportsApi) -> None:
+    async def people(state: ClusterState, api: ReportsApi) -> None:
         taken_for_deleted = trouble == "404" and path.startswith(DEFINITIONS)
         api.failures.extend([(method, path, TROUBLES[trouble])] * (1 if taken_for_deleted else 3))
         await asyncio.sleep(60.0)

@@ -15,7 +15,7 @@ from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.census import Census
 from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, VersionRead
 from crdkeeper.core.diagnosis.deletion import Blockers
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.registry import PROBED
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources, ScaleProbe, ScaleRead
 from tests.unit.builders import NOW
@@ -28,8 +28,8 @@ WEBHOOK = {
         "webhook": {"clientConfig": {"url": "https://127.0.0.1:1/"}, "conversionReviewVersions": ["v1"]},
     }
 }
-NO = Failure(Trouble.FORBIDDEN, 403, "no")
-DOWN = Failure(Trouble.FAILED, 500, "down")
+NO = Failure(ProbeTrouble.FORBIDDEN, 403, "no")
+DOWN = Failure(ProbeTrouble.FAILED, 500, "down")
 
 
 def subject(*scaled: str, **changes: Any) -> Subject:

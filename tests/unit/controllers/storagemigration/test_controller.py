@@ -8,8 +8,8 @@ import pytest
 
 from crdkeeper.api.meta import CLI
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.storagemigration.controller import StorageMigrations
 from tests.unit.builders import NAME, NOW, condition_of, migration, with_condition
 from tests.unit.core.diagnosis.builders import seen
@@ -30,8 +30,8 @@ class Operator:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.state = State()
-        self.metrics = Metrics()
+        self.state = ClusterState()
+        self.metrics = OperatorMetrics()
         self.controller = StorageMigrations(cluster, self.state, self.metrics, identity="me")
         self._queue = asyncio.create_task(self.controller.queue.run())
 

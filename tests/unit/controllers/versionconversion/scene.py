@@ -10,11 +10,11 @@ from typing import Any, cast
 import orjson
 
 from crdkeeper.api.meta import READY
-from crdkeeper.cluster.probes.conversionwebhook import Reply
+from crdkeeper.cluster.probes.conversionwebhook import WebhookReply
 from crdkeeper.cluster.resources.versionconversions import BUNDLE_KEY, BUNDLE_LABEL, FIELD_MANAGER
 from crdkeeper.cluster.transport.client import Answer, ApiError, Client
-from crdkeeper.controllers.metrics import Metrics
-from crdkeeper.controllers.state import State
+from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.versionconversion.controller import VersionConversions
 from crdkeeper.core.conversion.bundle import digest, unpacked
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
@@ -195,7 +195,7 @@ class Scene:
                 "spec": copy.deepcopy(V1),
             }
         ]
-        self.state, self.metrics = State(), Metrics()
+        self.state, self.metrics = ClusterState(), OperatorMetrics()
         self.certificate: tuple[str | None, str] = (CERTIFICATE, "")
         self.silence = ""
         """Why the webhook does not answer."""
@@ -213,16 +213,16 @@ class Scene:
 
     async def ask(
         self, address: WebhookAddress, name: str, bundle: str, version: str, objects: Sequence[Any]
-    ) -> Reply:
+    ) -> WebhookReply:
         """In place of `ask_webhook`."""
         assert (address, name, bundle) == (ADDRESS, NAME, CERTIFICATE)
         if self.silence:
-            return Reply("", (), self.silence)
+            return WebhookReply("", (), self.silence)
         content = base64.b64decode(self.api.objects[BUNDLE]["binaryData"][BUNDLE_KEY])
         made = compile_conversion(*unpacked(content))
         assert isinstance(made, Conversion)
         said = [dict(made.convert(each, version.rpartition("/")[2])) for each in objects]
-        return Reply("old" if self.behind else digest(content), said)
+        return WebhookReply("old" if self.behind else digest(content), said)
 
     def see(self) -> None:
         """What Kopf's watches show now."""

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from crdkeeper.core.certificates.decision import Action, Forget, MakeAuthority, Wait, Write, decide
-from crdkeeper.core.certificates.facts import Authority, Facts, Serving
+from crdkeeper.core.certificates.facts import Authority, CertificateFacts, StoredCertificate
 from crdkeeper.core.certificates.times import Times, renewed_at, validity
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -26,8 +26,8 @@ def serving(
     end: timedelta = 80 * DAY,
     since: timedelta = -DAY,
     names: frozenset[str] = NAMES,
-) -> Serving:
-    return Serving("s", issuer, names, NOW + begin, NOW + end, NOW + since)
+) -> StoredCertificate:
+    return StoredCertificate("s", issuer, names, NOW + begin, NOW + end, NOW + since)
 
 
 OLD, NEW, LOST = authority("old"), authority("new"), authority("lost")
@@ -36,36 +36,36 @@ EARLY = authority("early", begin=SECOND)
 DUE = authority("due", begin=-2000 * DAY, end=900 * DAY)
 
 
-def step(facts: Facts, trusted_for: timedelta | None = SETTLED) -> Action:
+def step(facts: CertificateFacts, trusted_for: timedelta | None = SETTLED) -> Action:
     return decide(facts, NAMES, trusted_for, NOW, TIMES)
 
 
 @pytest.mark.parametrize(
     ("facts", "action"),
     [
-        (Facts(), MakeAuthority(())),
-        (Facts((GONE,)), MakeAuthority(())),
-        (Facts((EARLY,)), MakeAuthority(())),
-        (Facts((DUE,), (DUE,), serving("due")), MakeAuthority(("due",))),
-        (Facts((), (OLD,), serving("old")), MakeAuthority(())),
+        (CertificateFacts(), MakeAuthority(())),
+        (CertificateFacts((GONE,)), MakeAuthority(())),
+        (CertificateFacts((EARLY,)), MakeAuthority(())),
+        (CertificateFacts((DUE,), (DUE,), serving("due")), MakeAuthority(("due",))),
+        (CertificateFacts((), (OLD,), serving("old")), MakeAuthority(())),
     ],
     ids=["nothing", "expired", "from the future", "due", "key lost"],
 )
-def test_an_authority_is_made(facts: Facts, action: Action) -> None:
+def test_an_authority_is_made(facts: CertificateFacts, action: Action) -> None:
     assert step(facts, None) == action
 
 
 @pytest.mark.parametrize(
     ("facts", "action"),
     [
-        (Facts((OLD,)), Write(("old",), "old")),
-        (Facts((OLD,), (OLD,)), Write(("old",), "old")),
-        (Facts((OLD,), (), serving("old")), Write(("old",))),
-        (Facts((NEW, OLD), (OLD,)), Write(("new", "old"), "old")),
-        (Facts((NEW, OLD)), Write(("new", "old"), "old")),
-        (Facts((NEW,), (NEW, OLD), serving("")), Write(("new", "old"), "new")),
-        (Facts((OLD,), (OLD,), serving("old"), tidy=False), Write(("old",))),
-        (Facts((OLD,), (OLD, GONE), serving("old")), Write(("old",))),
+        (CertificateFacts((OLD,)), Write(("old",), "old")),
+        (CertificateFacts((OLD,), (OLD,)), Write(("old",), "old")),
+        (CertificateFacts((OLD,), (), serving("old")), Write(("old",))),
+        (CertificateFacts((NEW, OLD), (OLD,)), Write(("new", "old"), "old")),
+        (CertificateFacts((NEW, OLD)), Write(("new", "old"), "old")),
+        (CertificateFacts((NEW,), (NEW, OLD), serving("")), Write(("new", "old"), "new")),
+        (CertificateFacts((OLD,), (OLD,), serving("old"), tidy=False), Write(("old",))),
+        (CertificateFacts((OLD,), (OLD, GONE), serving("old")), Write(("old",))),
     ],
     ids=[
         "first install",
@@ -78,30 +78,30 @@ def test_an_authority_is_made(facts: Facts, action: Action) -> None:
         "bundle with what has expired",
     ],
 )
-def test_what_is_lost_is_made_anew_by_whom_clients_trust(facts: Facts, action: Action) -> None:
+def test_what_is_lost_is_made_anew_by_whom_clients_trust(facts: CertificateFacts, action: Action) -> None:
     assert step(facts, None) == action
 
 
 def test_a_change_of_the_authority_step_by_step() -> None:
     """1. both in the bundle; 2. signed again once settled; 3. the old one goes when that is served."""
     both = (NEW, OLD)
-    assert step(Facts(both, (OLD,), serving("old"))) == Write(("new", "old"))
-    waiting = Facts(both, both, serving("old"))
+    assert step(CertificateFacts(both, (OLD,), serving("old"))) == Write(("new", "old"))
+    waiting = CertificateFacts(both, both, serving("old"))
     assert isinstance(step(waiting, None), Wait)
     assert step(waiting, SETTLED - SECOND) == Wait(SECOND)
     assert step(waiting, SETTLED) == Write(("new", "old"), "new")
     fresh = serving("new", since=MINUTE - TIMES.spread)
-    assert step(Facts(both, both, fresh)) == Wait(MINUTE)
+    assert step(CertificateFacts(both, both, fresh)) == Wait(MINUTE)
     served = serving("new", since=-TIMES.spread)
-    assert step(Facts(both, both, served)) == Write(("new",))
-    assert step(Facts(both, (NEW,), served), None) == Forget(("new",))
-    assert step(Facts((NEW,), (NEW,), served), None) == Wait(TIMES.look)
+    assert step(CertificateFacts(both, both, served)) == Write(("new",))
+    assert step(CertificateFacts(both, (NEW,), served), None) == Forget(("new",))
+    assert step(CertificateFacts((NEW,), (NEW,), served), None) == Wait(TIMES.look)
 
 
 def test_one_that_was_lost_meanwhile_goes_with_the_old_one() -> None:
-    facts = Facts((NEW,), (NEW, LOST, OLD), serving("old", since=-TIMES.spread))
+    facts = CertificateFacts((NEW,), (NEW, LOST, OLD), serving("old", since=-TIMES.spread))
     assert step(facts, None) == Write(("new", "old"))
-    facts = Facts((NEW,), (NEW, LOST, OLD), serving("lost", since=-MINUTE))
+    facts = CertificateFacts((NEW,), (NEW, LOST, OLD), serving("lost", since=-MINUTE))
     assert isinstance(step(facts, None), Wait)
 
 
@@ -126,16 +126,16 @@ def test_one_that_was_lost_meanwhile_goes_with_the_old_one() -> None:
         "stranger",
     ],
 )
-def test_a_serving_certificate_is_renewed(old: Serving) -> None:
-    assert step(Facts((OLD,), (OLD,), old)) == Write(("old",), "old")
+def test_a_serving_certificate_is_renewed(old: StoredCertificate) -> None:
+    assert step(CertificateFacts((OLD,), (OLD,), old)) == Write(("old",), "old")
     # Also while another authority is on its way in.
-    assert step(Facts((NEW, OLD), (NEW, OLD), old), None) == Write(("new", "old"), "old")
+    assert step(CertificateFacts((NEW, OLD), (NEW, OLD), old), None) == Write(("new", "old"), "old")
 
 
 @pytest.mark.parametrize("names", [NAMES, frozenset({"other"})])
 def test_it_is_told_when_a_renewal_has_to_wait(names: frozenset[str]) -> None:
     due = serving("lost", begin=-60 * DAY, end=30 * DAY, names=names)
-    action = step(Facts((NEW,), (NEW, LOST), due), None)
+    action = step(CertificateFacts((NEW,), (NEW, LOST), due), None)
     assert isinstance(action, Wait)
     assert "the caBundle of every converted CRD" in action.problem
 
@@ -145,12 +145,12 @@ def test_nothing_is_renewed_for_no_longer_life() -> None:
     end = 20 * DAY
     old = authority("old", begin=-3000 * DAY, end=end)
     due = serving("old", begin=-60 * DAY, end=end)
-    assert isinstance(step(Facts((NEW, old), (NEW, old), due), None), Wait)
+    assert isinstance(step(CertificateFacts((NEW, old), (NEW, old), due), None), Wait)
 
 
 def test_it_looks_again_when_something_is_to_be_done() -> None:
     due = serving("old", begin=-60 * DAY, end=30 * DAY + SECOND * 1.5)
-    assert step(Facts((OLD,), (OLD,), due)) == Wait(SECOND)
+    assert step(CertificateFacts((OLD,), (OLD,), due)) == Wait(SECOND)
 
 
 @pytest.mark.parametrize("lifetime", [timedelta(seconds=30), 90 * DAY, 3650 * DAY])

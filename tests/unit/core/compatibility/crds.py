@@ -4,14 +4,14 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from crdkeeper.core.compatibility.change import Audience, Change, Effects, Severity
+from crdkeeper.core.compatibility.change import Audience, Change, Effects, Impact
 from crdkeeper.core.compatibility.compare import Comparison, compare
 
 Json = dict[str, Any]
 STRING: Json = {"type": "string"}
 
 _LETTERS = {Audience.WRITERS: "W", Audience.READERS: "R", Audience.STORED: "S", Audience.OPERATORS: "O"}
-_MARKS = {Severity.BREAKING: "!", Severity.RISKY: "?", Severity.SAFE: ""}
+_MARKS = {Impact.BREAKING: "!", Impact.RISKY: "?", Impact.SAFE: ""}
 
 
 def obj(**properties: Any) -> Json:
@@ -62,7 +62,7 @@ def told(comparison: Comparison, *, safe: bool = True) -> list[tuple[str, str, s
     return [
         (each.kind.id, each.place.field, short(each.effects))
         for each in comparison.changes
-        if safe or each.severity is not Severity.SAFE
+        if safe or each.severity is not Impact.SAFE
     ]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.compatibility.change import Severity
+from crdkeeper.core.compatibility.change import Impact
 from crdkeeper.core.compatibility.compare import NotComparable, compare
 from crdkeeper.core.compatibility.findings import MAX_KEPT
 from tests.unit.core.compatibility.crds import STRING, Json, crd, obj, version
@@ -15,7 +15,7 @@ def test_all_are_counted_and_the_worst_are_kept() -> None:
     fields = {f"f{i}": STRING for i in range(MAX_KEPT + 500)}
     wide = {"type": "object", "properties": fields}
     added = compare(crd(version(schema=obj(spec=obj(gone=STRING)))), crd(version(schema=obj(spec=wide))))
-    assert added.counts == {Severity.BREAKING: 1, Severity.SAFE: MAX_KEPT + 500}
+    assert added.counts == {Impact.BREAKING: 1, Impact.SAFE: MAX_KEPT + 500}
     assert len(added.changes) == MAX_KEPT + 1
     assert added.changes[0].kind.id == "field-removed"
     assert added.complete
@@ -27,7 +27,7 @@ def test_many_versions_with_big_schemas_end() -> None:
     new = crd(*versions)
     comparison = compare(crd(), new, max_steps=20_000)
     assert not comparison.complete
-    assert comparison.severity is Severity.BREAKING
+    assert comparison.severity is Impact.BREAKING
 
 
 def test_versions_that_did_not_change_cost_nothing() -> None:
@@ -47,7 +47,7 @@ def nested(depth: int, leaf: Json, keyword: str) -> Json:
 def test_deep_schemas() -> None:
     for keyword in ("properties", "items"):
         old, new = (crd(version(schema=nested(140, leaf, keyword))) for leaf in (STRING, {"type": "integer"}))
-        assert compare(old, new).severity is Severity.BREAKING
+        assert compare(old, new).severity is Impact.BREAKING
 
 
 def test_a_schema_too_deep_to_be_decoded() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.core.compatibility import definitionkinds
-from crdkeeper.core.compatibility.change import Kind, Severity
+from crdkeeper.core.compatibility.change import ChangeKind, Impact
 from crdkeeper.core.compatibility.compare import NotComparable, all_kinds, compare
 from tests.unit.core.compatibility.crds import STRING, Json, changed, crd, obj, told, version
 
@@ -269,7 +269,7 @@ def test_a_version_that_is_not_served_matters_to_what_is_stored_only() -> None:
 
 
 def test_every_kind_has_a_case() -> None:
-    kinds = {each.id for each in vars(definitionkinds).values() if isinstance(each, Kind)}
+    kinds = {each.id for each in vars(definitionkinds).values() if isinstance(each, ChangeKind)}
     elsewhere = {
         "identity", "definition-added", "definition-removed", "conversion-dropped", "review-version-removed",
         "preferred-version",
@@ -312,6 +312,6 @@ def test_the_worst_comes_first_and_counts() -> None:
     assert [each.severity for each in comparison.changes] == sorted(
         (each.severity for each in comparison.changes), key=lambda each: each.rank
     )
-    assert comparison.severity is Severity.BREAKING
-    assert comparison.counts == {Severity.BREAKING: 1, Severity.SAFE: 2}
+    assert comparison.severity is Impact.BREAKING
+    assert comparison.counts == {Impact.BREAKING: 1, Impact.SAFE: 2}
     assert comparison.complete

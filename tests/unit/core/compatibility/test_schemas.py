@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.core.compatibility import schemakinds
-from crdkeeper.core.compatibility.change import Kind
+from crdkeeper.core.compatibility.change import ChangeKind
 from crdkeeper.core.compatibility.compare import compare
 from tests.unit.core.compatibility.crds import STRING, Json, crd, obj, of_field, short, told, version
 
@@ -242,7 +242,7 @@ def test_change(old: Json, new: Json, expected: list[tuple[str, str, str]]) -> N
 
 
 def test_every_kind_has_a_case() -> None:
-    kinds = {each.id for each in vars(schemakinds).values() if isinstance(each, Kind)}
+    kinds = {each.id for each in vars(schemakinds).values() if isinstance(each, ChangeKind)}
     # That one is a matter of the version, not of a field.
     assert kinds - {"schema-removed"} == {id for _, _, expected in CASES for id, _, _ in expected}
 

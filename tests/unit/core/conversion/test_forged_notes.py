@@ -8,7 +8,7 @@ import yaml
 
 from crdkeeper.core.conversion import keptaside, restoring
 from crdkeeper.core.conversion.notes import PREFIX
-from crdkeeper.core.conversion.objects import Conversion, Tally
+from crdkeeper.core.conversion.objects import Conversion, ConversionTally
 from tests.unit.core.conversion.samples import INTEGER, STRING, at, compiled, list_of, map_of, obj
 
 IMAGE = {**STRING, "pattern": "^[a-z:]+$", "maxLength": 20}
@@ -106,7 +106,7 @@ AT_V1BETA1 = {
 
 @pytest.mark.parametrize("one", AT_V1BETA1.values(), ids=AT_V1BETA1)
 def test_what_the_rules_convert_is_theirs(conversion: Conversion, one: dict[str, Any]) -> None:
-    tally = Tally()
+    tally = ConversionTally()
     assert plain(conversion.convert(forged("v1beta1", one), "v1beta1", tally)) == at("v1beta1", V1BETA1)
     assert tally.ignored == 1
 
@@ -148,7 +148,7 @@ AT_V1 = {
 
 @pytest.mark.parametrize("one", AT_V1.values(), ids=AT_V1)
 def test_what_comes_back_is_of_the_schema(conversion: Conversion, one: dict[str, Any]) -> None:
-    tally = Tally()
+    tally = ConversionTally()
     made = plain(conversion.convert(forged("v1", one), "v1", tally))
     assert made == at("v1", V1_AGAIN)
     assert tally.ignored == 1
@@ -165,7 +165,7 @@ def test_values_of_the_schema_that_the_rules_lose_can_be_chosen(conversion: Conv
         entry("[metadata, annotations, example.com/aside]", "any text"),
         entry("[metadata, labels, example.com/aside]", "a-label"),
     ]
-    tally = Tally()
+    tally = ConversionTally()
     assert conversion.convert(forged("v1", *chosen), "v1", tally) == at(
         "v1",
         {**V1, "replicas": 3, "mode": "B", "limits": {"a": 1}, "free": {"any": [{"thing": 1}]}},
@@ -187,7 +187,7 @@ def test_what_is_honest_comes_back_beside_what_is_not(conversion: Conversion) ->
 def test_an_edit_is_no_forgery(conversion: Conversion) -> None:
     new = conversion.convert(at("v1", {**V1, "replicas": 3}), "v1beta1")
     new["spec"]["containers"]["web"]["memoryMiB"] = 2048
-    tally = Tally()
+    tally = ConversionTally()
     made = conversion.convert(new, "v1", tally)["spec"]
     assert (made["replicas"], made["containers"][0]["memory"]) == (3, "2048Mi")
     assert tally.ignored == 0
@@ -204,7 +204,7 @@ def test_of_entries_for_one_place_the_first_counts(conversion: Conversion) -> No
         {"at": WEB[:2], "order": [["web"], ["db"]]},
         {"at": WEB[:2], "order": [["db"], ["web"]]},
     ]
-    tally = Tally()
+    tally = ConversionTally()
     made = conversion.convert(forged("v1", *entries), "v1", tally)
     assert made["spec"] == {
         **V1,
@@ -243,7 +243,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
 def test_what_is_no_note_is_worth_nothing(conversion: Conversion, text: Any) -> None:
-    tally = Tally()
+    tally = ConversionTally()
     value = at("v1beta1", V1BETA1, annotations={PREFIX + "v1": text})
     assert conversion.convert(value, "v1", tally) == at("v1", V1_AGAIN)
     assert tally.ignored == 1
@@ -289,7 +289,7 @@ def test_a_pattern_that_takes_long_lets_nothing_in() -> None:
         obj(a=STRING, slow=list_of(pattern)), {"v2": (obj(a=STRING), "- {hub: spec.slow, aside: true}")}
     )
     value = at("v2", {"a": "x"}, annotations={PREFIX + "v1": note(entry("spec.slow", ["a" * 5000] * 40))})
-    tally = Tally()
+    tally = ConversionTally()
     assert conversion.convert(value, "v1", tally) == at("v1", {"a": "x"})
     assert tally.ignored == 1
 

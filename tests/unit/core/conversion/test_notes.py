@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.core.conversion.notes import ALL_BYTES, MAX_BYTES, PREFIX, is_note, with_note, without_notes
-from crdkeeper.core.conversion.objects import Conversion, Tally
+from crdkeeper.core.conversion.objects import Conversion, ConversionTally
 from tests.unit.core.conversion.samples import STRING, at, compiled, errors, obj
 
 LABELS = "v1." + PREFIX
@@ -91,7 +91,7 @@ FORGED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("labels", FORGED.values(), ids=FORGED)
 def test_labels_that_somebody_has_set_by_hand(conversion: Conversion, labels: dict[str, Any]) -> None:
     for source, target in (("v1", "v2"), ("v2", "v1")):
-        tally = Tally()
+        tally = ConversionTally()
         spec = {"b": "x"} if source == "v1" else {"c": "x"}
         made = conversion.convert(at(source, spec, labels={**labels, "own": "y"}), target, tally)
         assert made["spec"] == ({"b": "x"} if target == "v1" else {"c": "x"})
@@ -105,7 +105,7 @@ def test_a_bomb_does_not_burst(conversion: Conversion) -> None:
     bomb = '{"fields":[' + "[]," * 2_000_000 + "[]]}"
     value = with_note(at("v2", {"c": "x"}, annotations=FULL), "v1", bomb)
     assert len(value["metadata"]["labels"]) < 1000
-    tally = Tally()
+    tally = ConversionTally()
     assert conversion.convert(value, "v1", tally)["spec"] == {"b": "x"}
     assert tally.ignored == 1
 

@@ -6,7 +6,7 @@ import pytest
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, VersionFacts
 from crdkeeper.core.conversion.retirement import still_needed, use
-from crdkeeper.core.conversion.target import Holder, configured_by
+from crdkeeper.core.conversion.target import ConversionOwner, configured_by
 
 
 def definition(stored: tuple[str, ...], *, served: tuple[str, ...]) -> DefinitionFacts:
@@ -38,21 +38,23 @@ def test_who_needs_it(stored: Any, served: Any, objects: bool | None, words: str
 @pytest.mark.parametrize(
     ("held", "served", "objects", "told"),
     [
-        (Holder.OURS, ("v1", "v2"), True, ("True", "Needed")),
-        (Holder.OURS, ("v1", "v2"), None, ("True", "Needed")),
-        (Holder.OURS, ("v1", "v2"), False, ("False", "NotNeeded")),
-        (Holder.OURS, ("v2",), True, ("False", "NotNeeded")),
-        (Holder.OTHER, ("v1", "v2"), True, ("False", "NotConfigured")),
-        (Holder.NOBODY, ("v1", "v2"), True, ("False", "NotConfigured")),
+        (ConversionOwner.OURS, ("v1", "v2"), True, ("True", "Needed")),
+        (ConversionOwner.OURS, ("v1", "v2"), None, ("True", "Needed")),
+        (ConversionOwner.OURS, ("v1", "v2"), False, ("False", "NotNeeded")),
+        (ConversionOwner.OURS, ("v2",), True, ("False", "NotNeeded")),
+        (ConversionOwner.OTHER, ("v1", "v2"), True, ("False", "NotConfigured")),
+        (ConversionOwner.NOBODY, ("v1", "v2"), True, ("False", "NotConfigured")),
     ],
 )
-def test_what_is_in_use(held: Holder, served: Any, objects: bool | None, told: tuple[str, str]) -> None:
+def test_what_is_in_use(
+    held: ConversionOwner, served: Any, objects: bool | None, told: tuple[str, str]
+) -> None:
     found = use(definition(("v2",), served=served), held, objects)
     assert (found.status, found.reason) == told
 
 
 def test_nothing_is_in_use_without_the_crd() -> None:
-    assert use(None, Holder.NOBODY, None).reason == "NoDefinition"
+    assert use(None, ConversionOwner.NOBODY, None).reason == "NoDefinition"
 
 
 @pytest.mark.parametrize(

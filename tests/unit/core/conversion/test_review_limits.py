@@ -6,7 +6,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from crdkeeper.core.conversion.objects import Conversion, Tally
+from crdkeeper.core.conversion.objects import Conversion, ConversionTally
 from crdkeeper.core.conversion.review import MAX_VALUES, BadReview, answered
 
 
@@ -15,7 +15,7 @@ class Failing:
 
     group, versions = "example.com", ("v1", "v2")
 
-    def convert(self, value: Mapping[str, Any], version: str, tally: Tally) -> dict[str, Any]:
+    def convert(self, value: Mapping[str, Any], version: str, tally: ConversionTally) -> dict[str, Any]:
         if value["metadata"]["name"] == "bad":
             raise KeyError("flaw")
         return dict(value)

@@ -7,21 +7,21 @@ import pytest
 
 from crdkeeper.api.meta import READY, ObjectMeta, find_condition
 from crdkeeper.api.versionconversion import VersionConversion, VersionConversionStatus
-from crdkeeper.core.conversion.standing import STEPS, Standing, Step
+from crdkeeper.core.conversion.standing import STEPS, StatusDraft, StepResult
 from tests.kstatus import status_of
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
-DONE = Step("True", "Done", "Done.")
+DONE = StepResult("True", "Done", "Done.")
 
 
-def standing(generation: int = 1, served: int = 0) -> Standing:
+def standing(generation: int = 1, served: int = 0) -> StatusDraft:
     status = VersionConversionStatus.model_validate({"verification": {}, "servedGeneration": served})
     metadata = ObjectMeta(name="things.stable.example.com", generation=generation)
     parts: dict[str, Any] = {"metadata": metadata, "status": status}
-    return Standing(VersionConversion.model_construct(**parts), NOW)
+    return StatusDraft(VersionConversion.model_construct(**parts), NOW)
 
 
-def told(found: Standing, condition: str) -> tuple[str, str, str]:
+def told(found: StatusDraft, condition: str) -> tuple[str, str, str]:
     each = find_condition(found.owner.status.conditions, condition)
     assert each is not None
     return each.status, each.reason, each.message
@@ -39,7 +39,7 @@ def test_the_first_failure_is_the_reason_and_the_rest_waits() -> None:
     found = standing()
     found.put("Compiled", DONE)
     found.put("Permitted", DONE)
-    assert not found.put("Verified", Step("False", "ObjectsFail", "One fails."))
+    assert not found.put("Verified", StepResult("False", "ObjectsFail", "One fails."))
     found.conclude()
     assert told(found, READY) == ("False", "ObjectsFail", "One fails.")
     assert told(found, "Serving") == ("Unknown", "Waiting", "Waits for Verified.")
@@ -50,7 +50,7 @@ def test_what_serves_goes_on_and_is_said_to() -> None:
     for each in STEPS:
         found.put(each, DONE)
     found.owner.metadata.generation, found.owner.status.served_generation = 2, 1
-    found.put("Compiled", Step("False", "InvalidRules", "No."))
+    found.put("Compiled", StepResult("False", "InvalidRules", "No."))
     found.conclude()
     assert told(found, READY) == (
         "False",
@@ -65,14 +65,14 @@ def test_what_serves_goes_on_and_is_said_to() -> None:
     [
         ([], "InProgress"),
         ([DONE] * 6, "Current"),
-        ([Step("False", "InvalidRules", "No.")], "Failed"),
-        ([DONE, Step("False", "NotPermitted", "Grant it.")], "Failed"),
-        ([DONE, DONE, Step("Unknown", "Verifying", "Wait.")], "InProgress"),
-        ([DONE, DONE, DONE, Step("False", "NoCertificate", "It is made.")], "InProgress"),
-        ([DONE, DONE, DONE, DONE, Step("False", "OtherWebhook", "Decide.")], "Failed"),
+        ([StepResult("False", "InvalidRules", "No.")], "Failed"),
+        ([DONE, StepResult("False", "NotPermitted", "Grant it.")], "Failed"),
+        ([DONE, DONE, StepResult("Unknown", "Verifying", "Wait.")], "InProgress"),
+        ([DONE, DONE, DONE, StepResult("False", "NoCertificate", "It is made.")], "InProgress"),
+        ([DONE, DONE, DONE, DONE, StepResult("False", "OtherWebhook", "Decide.")], "Failed"),
     ],
 )
-def test_kstatus_judges_it_as_its_users_do(steps: list[Step], status: str) -> None:
+def test_kstatus_judges_it_as_its_users_do(steps: list[StepResult], status: str) -> None:
     found = standing()
     for condition, step in zip(STEPS, steps, strict=False):
         found.put(condition, step)
@@ -84,6 +84,6 @@ def test_kstatus_judges_it_as_its_users_do(steps: list[Step], status: str) -> No
 def test_only_what_changed_is_news() -> None:
     found = standing()
     found.put("Compiled", DONE)
-    again = Standing(found.owner, NOW)
-    again.put("Compiled", Step("True", "Done", "Other words."))
+    again = StatusDraft(found.owner, NOW)
+    again.put("Compiled", StepResult("True", "Done", "Other words."))
     assert again.changed == []

@@ -6,7 +6,7 @@ import pytest
 
 from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.core.conversion.notes import PREFIX
-from crdkeeper.core.conversion.objects import Conversion, Tally
+from crdkeeper.core.conversion.objects import Conversion, ConversionTally
 from tests.unit.core.conversion.samples import (
     BOOLEAN,
     INTEGER,
@@ -61,7 +61,7 @@ REQUIRED: dict[str, tuple[Any, Any, str, Any]] = {
 
 
 def there_and_back(conversion: Conversion, value: Any) -> Any:
-    tally = Tally()
+    tally = ConversionTally()
     before = at("v1", value)
     there = conversion.convert(before, "v2", tally)
     assert tally.stand_ins > 0

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from crdkeeper.core.conversion.target import (
-    Holder,
+    ConversionOwner,
     WebhookAddress,
     describe,
     holder,
     trusts,
     wanted_conversion,
 )
-from crdkeeper.core.diagnosis.conversionfacts import Webhook
+from crdkeeper.core.diagnosis.conversionfacts import WebhookFacts
 
 NAME = "things.stable.example.com"
 SERVICE = WebhookAddress("crdkeeper-system", "crdkeeper-webhook")
@@ -46,7 +46,7 @@ def with_config(**config: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("address", [SERVICE, URL], ids=str)
 def test_what_we_set_is_ours(address: WebhookAddress) -> None:
     found = crd(wanted_conversion(address, NAME, "PEM\n"))
-    assert holder(found, address) is Holder.OURS
+    assert holder(found, address) is ConversionOwner.OURS
     assert trusts(found, "PEM")
     assert not trusts(found, "PEM\nMORE")
 
@@ -54,9 +54,9 @@ def test_what_we_set_is_ours(address: WebhookAddress) -> None:
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (crd(None), Holder.NOBODY),
-        (crd({"strategy": "None"}), Holder.NOBODY),
-        (with_config(url="https://127.0.0.1:9443/convert/" + NAME), Holder.OTHER),
+        (crd(None), ConversionOwner.NOBODY),
+        (crd({"strategy": "None"}), ConversionOwner.NOBODY),
+        (with_config(url="https://127.0.0.1:9443/convert/" + NAME), ConversionOwner.OTHER),
         (
             with_config(
                 service={
@@ -65,7 +65,7 @@ def test_what_we_set_is_ours(address: WebhookAddress) -> None:
                     "path": f"/convert/{NAME}",
                 }
             ),
-            Holder.OURS,
+            ConversionOwner.OURS,
         ),
         (
             with_config(
@@ -75,12 +75,12 @@ def test_what_we_set_is_ours(address: WebhookAddress) -> None:
                     "path": "/convert/other",
                 }
             ),
-            Holder.OTHER,
+            ConversionOwner.OTHER,
         ),
-        (with_config(service={"namespace": "other", "name": "other"}), Holder.OTHER),
+        (with_config(service={"namespace": "other", "name": "other"}), ConversionOwner.OTHER),
     ],
 )
-def test_whose_it_is(found: dict[str, Any], expected: Holder) -> None:
+def test_whose_it_is(found: dict[str, Any], expected: ConversionOwner) -> None:
     assert holder(found, SERVICE) is expected
 
 
@@ -91,11 +91,11 @@ def test_a_bundle_that_is_no_base64_is_not_trusted() -> None:
 
 
 def test_which_webhook_is_ours_whatever_the_path() -> None:
-    assert SERVICE.serves(Webhook("", "crdkeeper-system", "crdkeeper-webhook", 443, b""))
-    assert not SERVICE.serves(Webhook("", "other", "crdkeeper-webhook", 443, b""))
-    assert not SERVICE.serves(Webhook("https://127.0.0.1:9443/convert/a", "", "", 443, b""))
-    assert URL.serves(Webhook("https://127.0.0.1:9443/convert/a", "", "", 443, b""))
-    assert not URL.serves(Webhook("https://127.0.0.1:94430/convert/a", "", "", 443, b""))
+    assert SERVICE.serves(WebhookFacts("", "crdkeeper-system", "crdkeeper-webhook", 443, b""))
+    assert not SERVICE.serves(WebhookFacts("", "other", "crdkeeper-webhook", 443, b""))
+    assert not SERVICE.serves(WebhookFacts("https://127.0.0.1:9443/convert/a", "", "", 443, b""))
+    assert URL.serves(WebhookFacts("https://127.0.0.1:9443/convert/a", "", "", 443, b""))
+    assert not URL.serves(WebhookFacts("https://127.0.0.1:94430/convert/a", "", "", 443, b""))
 
 
 def test_the_names_that_the_certificate_is_for() -> None:

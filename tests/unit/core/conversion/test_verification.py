@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
-from crdkeeper.core.conversion.objects import Conversion, Tally
+from crdkeeper.core.conversion.objects import Conversion, ConversionTally
 from crdkeeper.core.conversion.scope import RuleError
 from crdkeeper.core.conversion.verification import Trial, compile_trial, generated
 
@@ -92,7 +92,7 @@ def test_a_conversion_that_loses_something_is_found_out() -> None:
     made = trial(aside=True)
 
     class Forgetful(Conversion):
-        def convert(self, value: Any, version: str, tally: Tally | None = None) -> dict[str, Any]:
+        def convert(self, value: Any, version: str, tally: ConversionTally | None = None) -> dict[str, Any]:
             found = made.conversion.convert(value, version)
             return {**found, "spec": {key: each for key, each in found["spec"].items() if key != "name"}}
 

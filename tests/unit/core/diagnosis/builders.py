@@ -3,7 +3,7 @@
 from typing import Any
 
 from crdkeeper.core.diagnosis.assessment import Assessment
-from crdkeeper.core.diagnosis.facts import Facts, LiveFacts, SeenDefinition, seen_definition
+from crdkeeper.core.diagnosis.facts import LiveFacts, ReportFacts, SeenDefinition, seen_definition
 from tests.unit.builders import NAME, NOW, crd
 
 OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -46,11 +46,11 @@ def seen(**changes: Any) -> SeenDefinition:
     return seen_definition(live_crd(**changes))
 
 
-def facts(assessment: Assessment | None = None, **changes: Any) -> Facts:
+def facts(assessment: Assessment | None = None, **changes: Any) -> ReportFacts:
     """All that a report is made from; the CRD stores one version only unless told otherwise."""
     known = {key: changes.pop(key) for key in ("conflicts", "migrations", "live", "now") if key in changes}
     known = {"now": NOW, "live": LiveFacts(), **known}
-    return Facts(seen(**{"stored": ("v2",), **changes}), assessment or Assessment(), **known)
+    return ReportFacts(seen(**{"stored": ("v2",), **changes}), assessment or Assessment(), **known)
 
 
 __all__ = ["GOOD", "NAME", "NOW", "condition", "facts", "live_crd", "seen"]

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from crdkeeper.core.diagnosis.certificates import Certificate, Serving, next_expiry
+from crdkeeper.core.diagnosis.certificates import Certificate, Handshake, next_expiry
 from tests.unit.builders import NOW
 
 DAY = timedelta(days=1)
@@ -18,8 +18,8 @@ def certificate(
     return Certificate(subject, issuer, end - lives * DAY, end)
 
 
-def serving(own: Certificate) -> Serving:
-    return Serving("webhook:443", own)
+def serving(own: Certificate) -> Handshake:
+    return Handshake("webhook:443", own)
 
 
 @pytest.mark.parametrize(

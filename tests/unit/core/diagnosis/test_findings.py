@@ -3,7 +3,7 @@
 from typing import Any
 
 from crdkeeper.api.definitionreport import FINDINGS_SHOWN, Severity
-from crdkeeper.core.diagnosis.findings import Findings, Row, collect, rows
+from crdkeeper.core.diagnosis.findings import FindingSummary, Row, collect, rows
 from crdkeeper.core.lint.annotation import ANNOTATION
 from crdkeeper.core.lint.linter import lint
 from tests.unit.core.diagnosis.builders import live_crd
@@ -21,9 +21,9 @@ def found_in(crd: dict[str, Any]) -> list[Row]:
 
 
 def test_nothing_found_takes_no_room() -> None:
-    assert collect([]) == Findings()
-    assert Findings().shown() == []
-    assert Findings().counts().total == 0
+    assert collect([]) == FindingSummary()
+    assert FindingSummary().shown() == []
+    assert FindingSummary().counts().total == 0
 
 
 def test_the_worst_are_kept_in_order_and_all_are_counted() -> None:

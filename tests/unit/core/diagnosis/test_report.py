@@ -9,8 +9,15 @@ from crdkeeper.api.meta import ObjectMeta, OwnerReference, find_condition
 from crdkeeper.core.diagnosis import registry
 from crdkeeper.core.diagnosis.assessment import Assessment, assess
 from crdkeeper.core.diagnosis.conditions import established, namesaccepted
-from crdkeeper.core.diagnosis.findings import Findings, collect
-from crdkeeper.core.diagnosis.report import OnRecord, Told, Wanted, on_record, report_metadata, wanted_report
+from crdkeeper.core.diagnosis.findings import FindingSummary, collect
+from crdkeeper.core.diagnosis.report import (
+    StoredReport,
+    Told,
+    Wanted,
+    on_record,
+    report_metadata,
+    wanted_report,
+)
 from tests.kstatus import status_of
 from tests.unit.builders import later
 from tests.unit.core.diagnosis.builders import NAME, NOW, condition, facts, live_crd
@@ -228,8 +235,8 @@ def test_conditions_that_others_add_are_left_alone() -> None:
     ("one", "other", "newer"), [("10", "9", True), ("9", "10", False), ("9", "9", False)]
 )
 def test_newer_is_told_by_the_resource_version(one: str, other: str, newer: bool) -> None:
-    def record(version: str) -> OnRecord:
-        return OnRecord("r1", version, (), b"", Findings(), b"", "", {})
+    def record(version: str) -> StoredReport:
+        return StoredReport("r1", version, (), b"", FindingSummary(), b"", "", {})
 
     assert record(one).is_newer_than(record(other)) is newer
 

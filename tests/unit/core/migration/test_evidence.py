@@ -12,7 +12,7 @@ from crdkeeper.core.migration.evidence import (
     Outcome,
     denied_by,
     is_webhook_outage,
-    judge,
+    outcome_of,
     refusal,
 )
 
@@ -190,24 +190,24 @@ ANSWERS: dict[str, tuple[tuple[int, dict[str, Any]], Outcome]] = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_judge(name: str) -> None:
     (code, body), outcome = ANSWERS[name]
-    assert judge(REF, code, body) is outcome
+    assert outcome_of(REF, code, body) is outcome
 
 
 @pytest.mark.parametrize("name", ["etcd without leader", "shutting down", "timeout"])
 def test_a_failure_with_retry_after_asks_to_wait(name: str) -> None:
     (code, body), _ = ANSWERS[name]
-    assert judge(REF, code, body, retry_after=5.0) is Outcome.THROTTLED
+    assert outcome_of(REF, code, body, retry_after=5.0) is Outcome.THROTTLED
 
 
 @pytest.mark.parametrize("name", ["gone", "invalid", "right is missing", "rewritten"])
 def test_retry_after_changes_no_other_answer(name: str) -> None:
     (code, body), outcome = ANSWERS[name]
-    assert judge(REF, code, body, retry_after=5.0) is outcome
+    assert outcome_of(REF, code, body, retry_after=5.0) is outcome
 
 
 def test_a_namespace_that_is_itself_migrated_can_be_gone() -> None:
     code, body = status(404, "NotFound", 'namespaces "w1" not found', name="w1", kind="namespaces")
-    assert judge(ObjectRef("", "w1", "100"), code, body) is Outcome.GONE
+    assert outcome_of(ObjectRef("", "w1", "100"), code, body) is Outcome.GONE
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from crdkeeper.api.storagemigration import GroupResource, MigrationSweep, StorageMigrationStatus
 from crdkeeper.core.migration.observation import Observation
 from crdkeeper.core.migration.othermigrator import LEFTOVER_SECONDS, OtherMigrator, at_work_on
-from crdkeeper.core.migration.protocol import Action, Finish, Hold, Sweep, decide
+from crdkeeper.core.migration.protocol import Action, Finish, Hold, SweepAll, decide
 from tests.unit.builders import NOW, at_work, later, lease, refused, seen, spec
 
 WIDGETS = GroupResource(group="example.com", resource="widgets")
@@ -141,5 +141,5 @@ def test_ours_holds_before_it_writes(status: StorageMigrationStatus, condition: 
 
 def test_what_writes_nothing_goes_on() -> None:
     plan = pinned()
-    assert decided(plan, mode="Plan") == Sweep("Plan", fresh=True)
+    assert decided(plan, mode="Plan") == SweepAll("Plan", fresh=True)
     assert isinstance(decided(done("Verify"), trim=False), Finish)

@@ -18,7 +18,7 @@ from crdkeeper.core.migration.protocol import (
     Pin,
     RetryQuarantined,
     Separate,
-    Sweep,
+    SweepAll,
     Trim,
     decide,
     step_at_work,
@@ -104,7 +104,7 @@ def test_whatever_changes_in_mid_run_is_pinned_anew(
 
 
 def test_a_trim_by_somebody_else_is_no_change() -> None:
-    assert isinstance(decided(swept("Rewrite", done=False), seen(lease(), **TRIMMED)), Sweep)
+    assert isinstance(decided(swept("Rewrite", done=False), seen(lease(), **TRIMMED)), SweepAll)
 
 
 def test_nothing_to_do() -> None:
@@ -196,12 +196,12 @@ def test_once_settled_the_separator_is_taken() -> None:
 @pytest.mark.parametrize(
     ("now", "wanted", "action"),
     [
-        (status(settled_resource_version="500"), {}, Sweep("Rewrite", fresh=True)),
-        (swept("Rewrite", done=False), {}, Sweep("Rewrite", fresh=False)),
-        (swept("Rewrite", done=False, refusing=3), {}, Sweep("Rewrite", fresh=False)),
-        (swept("Rewrite"), {}, Sweep("Verify", fresh=True)),
-        (swept("Verify", done=False), {}, Sweep("Verify", fresh=False)),
-        (swept("Verify", unexpected=1), {}, Sweep("Verify", fresh=True)),
+        (status(settled_resource_version="500"), {}, SweepAll("Rewrite", fresh=True)),
+        (swept("Rewrite", done=False), {}, SweepAll("Rewrite", fresh=False)),
+        (swept("Rewrite", done=False, refusing=3), {}, SweepAll("Rewrite", fresh=False)),
+        (swept("Rewrite"), {}, SweepAll("Verify", fresh=True)),
+        (swept("Verify", done=False), {}, SweepAll("Verify", fresh=False)),
+        (swept("Verify", unexpected=1), {}, SweepAll("Verify", fresh=True)),
         (swept("Verify", unexpected=1), {"verify": "Full"}, Trim()),
         (swept("Verify"), {}, Trim()),
     ],
@@ -251,7 +251,7 @@ def test_a_distant_retry_is_looked_forward_to_in_small_steps() -> None:
 @pytest.mark.parametrize("due", [None, 0, -5])
 @pytest.mark.parametrize(
     ("all_named", "action"),
-    [(True, RetryQuarantined()), (False, Sweep("Rewrite", fresh=True))],
+    [(True, RetryQuarantined()), (False, SweepAll("Rewrite", fresh=True))],
     ids=["by name", "by a pass"],
 )
 def test_a_retry_that_is_due(due: float | None, all_named: bool, action: Action) -> None:
@@ -272,8 +272,8 @@ def test_the_limit_of_retries(rounds: int, limit: int | None, ends: bool) -> Non
 @pytest.mark.parametrize(
     ("now", "expected"),
     [
-        (status(), Sweep("Plan", fresh=True)),
-        (status(sweep=MigrationSweep(type="Plan")), Sweep("Plan", fresh=False)),
+        (status(), SweepAll("Plan", fresh=True)),
+        (status(sweep=MigrationSweep(type="Plan")), SweepAll("Plan", fresh=False)),
     ],
     ids=["begin", "go on"],
 )

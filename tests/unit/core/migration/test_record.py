@@ -4,7 +4,7 @@ import pytest
 
 from crdkeeper.api.meta import find_condition
 from crdkeeper.api.storagemigration import MigrationProgress, MigrationSweep
-from crdkeeper.core.migration.counts import Baseline, Tally
+from crdkeeper.core.migration.counts import Baseline, SweepTally
 from crdkeeper.core.migration.occurrences import (
     ListExpired,
     Occurrence,
@@ -204,7 +204,7 @@ class TestSweeps:
 
     def test_checkpoint_and_expired_list(self) -> None:
         made = at_work()
-        happen(made, SweepCounted(Tally(), Baseline.of(made.status), "token", 500, 0.0, 1))
+        happen(made, SweepCounted(SweepTally(), Baseline.of(made.status), "token", 500, 0.0, 1))
         assert made.status.sweep == MigrationSweep(type="Rewrite", continue_token="token", scanned=500)
         happen(made, ListExpired())
         assert made.status.sweep == MigrationSweep(type="Rewrite")
@@ -245,14 +245,14 @@ class TestSweeps:
     def test_after_the_last_one_was_written_all_is_to_be_verified(self) -> None:
         made = at_work("Verify", named=[refused()], quarantined=1, total=9)
         made.status.quarantine.rounds = 2
-        happen(made, RetryEnded([], Tally(rewritten=1)))
+        happen(made, RetryEnded([], SweepTally(rewritten=1)))
         assert made.status.sweep == MigrationSweep(type="Rewrite", scanned=9, done=True)
         assert made.status.progress.quarantined == 0
         assert (made.status.quarantine.rounds, made.status.quarantine.objects) == (2, [])
         assert condition_of(made, "Rewritten") == ("True", "AllWritten")
 
     @pytest.mark.parametrize(
-        "end", [RetryEnded([refused("b")], Tally(rewritten=1)), RetryBroken()], ids=["refused", "broken"]
+        "end", [RetryEnded([refused("b")], SweepTally(rewritten=1)), RetryBroken()], ids=["refused", "broken"]
     )
     def test_a_round_of_retries_that_leaves_some(self, end: Occurrence) -> None:
         made = at_work(named=[refused("a"), refused("b")], quarantined=2)
@@ -266,7 +266,7 @@ class TestSweeps:
         [
             SweepEnded(),
             ListExpired(),
-            SweepCounted(Tally(scanned=1), Baseline.of(migration().status), "token", 1, 1, 1),
+            SweepCounted(SweepTally(scanned=1), Baseline.of(migration().status), "token", 1, 1, 1),
         ],
     )
     def test_without_a_pass_there_is_nothing_to_record(self, occurrence: Occurrence) -> None:

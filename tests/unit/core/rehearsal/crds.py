@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from crdkeeper.core.rehearsal.definition import Definition, compile_definition
-from crdkeeper.core.rehearsal.effect import Effect, Kind
+from crdkeeper.core.rehearsal.definition import CompiledDefinition, compile_definition
+from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
 
 Json = Any
@@ -48,7 +48,7 @@ def crd(*versions: Json, **spec: Json) -> Json:
     }
 
 
-def definition(*versions: Json, **spec: Json) -> Definition:
+def definition(*versions: Json, **spec: Json) -> CompiledDefinition:
     """The same, compiled."""
     return compile_definition(crd(*versions, **spec))
 
@@ -64,11 +64,11 @@ def widget(spec: Json, version: str = "v1", **fields: Json) -> Json:
     }
 
 
-def effects(old: Definition | None, new: Definition, obj: Json) -> list[Effect]:
+def effects(old: CompiledDefinition | None, new: CompiledDefinition, obj: Json) -> list[Effect]:
     """All that is predicted of an object."""
     return Judge(old, new).predict(obj).effects
 
 
-def told(found: list[Effect]) -> set[tuple[Kind, str, str]]:
+def told(found: list[Effect]) -> set[tuple[EffectKind, str, str]]:
     """The kinds, fields and versions."""
     return {(each.kind, each.field, each.version) for each in found}

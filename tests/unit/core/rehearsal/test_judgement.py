@@ -9,7 +9,7 @@ from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.rehearsal.definition import compile_definition
-from crdkeeper.core.rehearsal.effect import Kind
+from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge, between_views
 from tests.unit.core.rehearsal.crds import INTEGER, TEXT, crd, definition, effects, told, version, widget
 
@@ -22,24 +22,25 @@ RULE = [{"rule": "has(self.b)", "message": "b is needed"}]
     ("old", "new", "spec", "expected"),
     [
         ({"a": TEXT}, {"a": TEXT}, {"a": "x"}, set()),
-        ({"a": TEXT, "b": TEXT}, {"a": TEXT}, {"a": "x", "b": "y"}, {(Kind.PRUNED, "spec.b", "v1")}),
+        ({"a": TEXT, "b": TEXT}, {"a": TEXT}, {"a": "x", "b": "y"}, {(EffectKind.PRUNED, "spec.b", "v1")}),
         ({"a": TEXT}, {"a": TEXT, "b": INTEGER | {"default": 1}}, {"a": "x"},
-            {(Kind.DEFAULTED, "spec.b", "v1")}),
+            {(EffectKind.DEFAULTED, "spec.b", "v1")}),
         # What does not change is forgiven at a write, not at a creation.
-        ({"a": TEXT}, {"a": SHORT}, {"a": "long"}, {(Kind.REFUSED, "spec.a", "v1")}),
+        ({"a": TEXT}, {"a": SHORT}, {"a": "long"}, {(EffectKind.REFUSED, "spec.a", "v1")}),
         ({"a": TEXT}, {"a": SHORT}, {"a": "s"}, set()),
         ({"a": TEXT}, {"a": TEXT, "b": TEXT, "required": ["b"]}, {"a": "x"},
-            {(Kind.REFUSED, "spec.b", "v1")}),
-        ({"a": TEXT}, {"a": TEXT, "b": TEXT, "rules": RULE}, {"a": "x"}, {(Kind.REFUSED, "spec", "v1")}),
+            {(EffectKind.REFUSED, "spec.b", "v1")}),
+        ({"a": TEXT}, {"a": TEXT, "b": TEXT, "rules": RULE}, {"a": "x"},
+            {(EffectKind.REFUSED, "spec", "v1")}),
         # A rule under a change that a default makes is not forgiven.
         (
             {"a": TEXT},
             {"a": TEXT, "b": TEXT, "c": TEXT | {"default": "d"}, "rules": RULE},
             {"a": "x"},
-            {(Kind.REFUSED, "spec", "v1"), (Kind.DEFAULTED, "spec.c", "v1")},
+            {(EffectKind.REFUSED, "spec", "v1"), (EffectKind.DEFAULTED, "spec.c", "v1")},
         ),
         ({"a": TEXT | {"nullable": True}}, {"a": TEXT | {"default": "d"}}, {"a": None},
-            {(Kind.CHANGED, "spec.a", "v1")}),
+            {(EffectKind.CHANGED, "spec.a", "v1")}),
     ],
 )  # fmt: skip
 def test_effects(old: Json, new: Json, spec: Json, expected: set[Any]) -> None:
@@ -51,7 +52,9 @@ def test_a_list_type_is_checked_at_a_creation_only_where_it_was_violated_before(
     tags = {"type": "array", "items": TEXT}
     old = definition(version(tags=tags))
     new = definition(version(tags=tags | {"x-kubernetes-list-type": "set"}))
-    assert told(effects(old, new, widget({"tags": ["a", "a"]}))) == {(Kind.REFUSED, "spec.tags[*]", "v1")}
+    assert told(effects(old, new, widget({"tags": ["a", "a"]}))) == {
+        (EffectKind.REFUSED, "spec.tags[*]", "v1")
+    }
 
 
 def test_scale_is_not_forgiven() -> None:
@@ -59,8 +62,8 @@ def test_scale_is_not_forgiven() -> None:
     old = definition(version(a=INTEGER))
     new = definition(version(a=INTEGER, subresources=scale))
     assert told(effects(old, new, widget({"a": -1}))) == {
-        (Kind.REFUSED, ".spec.a", "v1"),
-        (Kind.WRITE_REFUSED, ".spec.a", "v1"),
+        (EffectKind.REFUSED, ".spec.a", "v1"),
+        (EffectKind.WRITE_REFUSED, ".spec.a", "v1"),
     }
 
 
@@ -72,7 +75,7 @@ def test_metadata_that_cannot_be_decoded_is_unreadable() -> None:
         "x-kubernetes-preserve-unknown-fields": True,
     }
     found = effects(old, definition(version(a=embedded)), widget({"a": {"metadata": "text"}}))
-    assert (Kind.UNREADABLE, "spec.a.metadata", "v1") in told(found)
+    assert (EffectKind.UNREADABLE, "spec.a.metadata", "v1") in told(found)
 
 
 def test_a_status_that_a_creation_does_not_take() -> None:
@@ -81,9 +84,9 @@ def test_a_status_that_a_creation_does_not_take() -> None:
     old = definition(version(a=TEXT, status=status, subresources={"status": {}}))
     new = definition(version(a=TEXT, status=stricter, subresources={"status": {}}))
     obj = widget({"a": "x"}, status={"phase": "Ready"})
-    assert told(effects(old, new, obj)) == {(Kind.STATUS_REFUSED, "status.phase", "v1")}
+    assert told(effects(old, new, obj)) == {(EffectKind.STATUS_REFUSED, "status.phase", "v1")}
     without = definition(version(a=TEXT, status=stricter))
-    assert (Kind.REFUSED, "status.phase", "v1") in told(effects(old, without, obj))
+    assert (EffectKind.REFUSED, "status.phase", "v1") in told(effects(old, without, obj))
 
 
 def test_a_version_that_lacks_a_field_shows_and_loses_it() -> None:
@@ -91,11 +94,11 @@ def test_a_version_that_lacks_a_field_shows_and_loses_it() -> None:
     # It is no change where the version was there before.
     assert effects(definition(one, both), definition(one, both), widget({"a": "x", "b": "y"})) == []
     found = effects(definition(one), definition(one, both), widget({"a": "x", "b": "y"}))
-    assert told(found) == {(Kind.PRUNED, "spec.b", "v2")}
+    assert told(found) == {(EffectKind.PRUNED, "spec.b", "v2")}
 
     flipped = definition(version(storage=False, a=TEXT, b=TEXT), version("v2", a=TEXT))
     found = effects(definition(one, both), flipped, widget({"a": "x", "b": "y"}))
-    assert told(found) == {(Kind.LOST_ON_WRITE, "spec.b", "v1")}
+    assert told(found) == {(EffectKind.LOST_ON_WRITE, "spec.b", "v1")}
     assert effects(flipped, flipped, widget({"a": "x", "b": "y"})) == []
 
 
@@ -135,7 +138,7 @@ def _owned(fields: Json) -> Json:
 def test_defaults_that_are_perhaps_not_stored(owned: Json, new: Json, uncertain: bool) -> None:
     obj = {**widget({"a": 1}), **_owned(owned)}
     found = effects(definition(version(a=DEFAULTED)), definition(version(**new)), obj)
-    assert told(found) == ({(Kind.INDETERMINATE, "spec.a", "v1")} if uncertain else set())
+    assert told(found) == ({(EffectKind.INDETERMINATE, "spec.a", "v1")} if uncertain else set())
     # Another value than the default is stored in any case.
     other = {**widget({"a": 3}), **_owned(owned)}
     assert effects(definition(version(a=DEFAULTED)), definition(version(**new)), other) == []
@@ -153,26 +156,26 @@ def test_who_owns_a_list_as_a_whole_says_nothing_of_its_items() -> None:
     new = definition(version(c={"type": "array", "items": {"type": "object", "properties": {"name": TEXT}}}))
     obj = {**widget({"c": [{"name": "n", "a": 1}]}), **_owned({"f:spec": {"f:c": {}}})}
     found = told(effects(definition(version(c=atomic)), new, obj))
-    assert found == {(Kind.PRUNED, "spec.c[*].a", "v1")}
+    assert found == {(EffectKind.PRUNED, "spec.c[*].a", "v1")}
     obj = {**obj, **_owned({"f:spec": {"f:c": {'k:{"name":"n"}': {"f:a": {}}}}})}
     kept = copy.deepcopy(by_name)
     del kept["items"]["properties"]["a"]["default"]
     assert effects(definition(version(c=by_name)), definition(version(c=kept)), obj) == []
     obj = {**obj, **_owned({"f:spec": {"f:c": {'k:{"name":"other"}': {"f:a": {}}}}})}
     found = told(effects(definition(version(c=by_name)), definition(version(c=kept)), obj))
-    assert found == {(Kind.INDETERMINATE, "spec.c[*].a", "v1")}
+    assert found == {(EffectKind.INDETERMINATE, "spec.c[*].a", "v1")}
     loose = copy.deepcopy(atomic)
     del loose["items"]["properties"]["a"]["default"]
     obj = {**obj, **_owned({"f:spec": {"f:c": {}}})}
     found = told(effects(definition(version(c=atomic)), definition(version(c=loose)), obj))
-    assert found == {(Kind.INDETERMINATE, "spec.c[*].a", "v1")}
+    assert found == {(EffectKind.INDETERMINATE, "spec.c[*].a", "v1")}
 
 
 def test_several_stored_versions_that_make_a_difference() -> None:
     old = definition(version(a=TEXT, b=TEXT), version("v2", storage=False, a=TEXT))
     judge = Judge(old, definition(version(a=TEXT), version("v2", storage=False, a=TEXT)))
     first, second = judge.predict(widget({"a": "x", "b": "y"})), judge.predict(widget({"a": "x"}, "v2"))
-    assert told(between_views(first, second, "v2")) == {(Kind.INDETERMINATE, "", "v2")}
+    assert told(between_views(first, second, "v2")) == {(EffectKind.INDETERMINATE, "", "v2")}
     assert between_views(first, first, "v2") == []
 
 
@@ -193,7 +196,7 @@ def test_an_object_that_nests_too_deep_is_left_open() -> None:
     for _ in range(5000):
         deep = {"a": deep}
     found = effects(definition(version(a=anything)), definition(version(a=anything)), widget({"a": deep}))
-    assert {each.kind for each in found} == {Kind.INDETERMINATE}
+    assert {each.kind for each in found} == {EffectKind.INDETERMINATE}
 
 
 def test_conversion_by_rules() -> None:
@@ -204,8 +207,8 @@ def test_conversion_by_rules() -> None:
 
     assert effects(old, old, widget({"a": "x", "b": "y"})) == []
     assert told(effects(old, new, widget({"a": "x", "b": "y"}))) == {
-        (Kind.CONVERTED_DIFFERENTLY, "spec.c", "v2"),
-        (Kind.CONVERTED_DIFFERENTLY, "spec.d", "v2"),
+        (EffectKind.CONVERTED_DIFFERENTLY, "spec.c", "v2"),
+        (EffectKind.CONVERTED_DIFFERENTLY, "spec.d", "v2"),
     }
     assert effects(old, new, widget({"a": "x", "b": "x"})) == []
 
@@ -215,7 +218,7 @@ def test_objects_that_the_rules_refuse_are_named_by_their_field() -> None:
     cast = _rules(document, {"hub": "spec.a", "spoke": "spec.a", "cast": True, "refuse": True})
     found = effects(None, compile_definition(document, cast), widget({"a": "x"}))
     (refused,) = found
-    assert (refused.kind, refused.version) == (Kind.UNCONVERTIBLE, "v2")
+    assert (refused.kind, refused.version) == (EffectKind.UNCONVERTIBLE, "v2")
     assert "spec.a" in refused.message
 
 

@@ -1,6 +1,6 @@
 """Rehearsals without a cluster."""
 
-from crdkeeper.core.rehearsal.effect import Kind
+from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.offline import rehearse_offline
 from tests.unit.core.rehearsal.crds import TEXT, crd, version, widget
 
@@ -17,4 +17,4 @@ def test_the_version_that_the_old_crd_stores_cannot_go() -> None:
 def test_objects_of_a_version_that_the_new_crd_lacks() -> None:
     for old, new, stored_in in ((None, V2, "v1"), (OLD, V1, "v2")):
         report = rehearse_offline(new, old, [widget({"a": "x"}, stored_in)])
-        assert report.tally.affected[Kind.UNREADABLE] == 1
+        assert report.tally.affected[EffectKind.UNREADABLE] == 1

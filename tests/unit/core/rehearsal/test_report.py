@@ -2,19 +2,23 @@
 
 import pytest
 
-from crdkeeper.core.rehearsal.effect import Effect, Kind
-from crdkeeper.core.rehearsal.report import Report, Verdict, doubts, note_unserved
-from crdkeeper.core.rehearsal.tally import EXAMPLES, MOST_FINDINGS, Tally
+from crdkeeper.core.rehearsal.effect import Effect, EffectKind
+from crdkeeper.core.rehearsal.report import RehearsalReport, RehearsalVerdict, doubts, note_unserved
+from crdkeeper.core.rehearsal.tally import EXAMPLES, MOST_FINDINGS, EffectTally
 from tests.unit.core.rehearsal.crds import TEXT, definition, version
 
-LOST = Effect(Kind.PRUNED, "spec.a", "v1", exact="spec.a")
+LOST = Effect(EffectKind.PRUNED, "spec.a", "v1", exact="spec.a")
 
 
 def test_an_object_counts_once_for_each_finding_and_kind() -> None:
-    tally = Tally()
-    tally.add("ns", "x", [LOST, Effect(Kind.PRUNED, "spec.a", "v2"), Effect(Kind.PRUNED, "spec.b", "v1")])
+    tally = EffectTally()
+    tally.add(
+        "ns",
+        "x",
+        [LOST, Effect(EffectKind.PRUNED, "spec.a", "v2"), Effect(EffectKind.PRUNED, "spec.b", "v1")],
+    )
     tally.add("ns", "y", [])
-    assert (tally.objects, tally.affected) == (2, {Kind.PRUNED: 1})
+    assert (tally.objects, tally.affected) == (2, {EffectKind.PRUNED: 1})
     assert [(each.field, each.count, each.versions) for each in tally.findings()] == [
         ("spec.a", 1, {"v1", "v2"}),
         ("spec.b", 1, {"v1"}),
@@ -22,44 +26,46 @@ def test_an_object_counts_once_for_each_finding_and_kind() -> None:
 
 
 def test_the_tally_stays_small_whatever_the_objects_are() -> None:
-    tally = Tally()
+    tally = EffectTally()
     for i in range(2 * MOST_FINDINGS):
-        tally.add("", f"o{i}", [LOST, Effect(Kind.REFUSED, "x" * 10_000, "v1", "m" * 10_000, f"cause {i}")])
+        tally.add(
+            "", f"o{i}", [LOST, Effect(EffectKind.REFUSED, "x" * 10_000, "v1", "m" * 10_000, f"cause {i}")]
+        )
     found = tally.findings()
     assert len(found) == MOST_FINDINGS
     assert tally.beyond == MOST_FINDINGS + 1
-    assert tally.affected[Kind.REFUSED] == found[0].count == 2 * MOST_FINDINGS
+    assert tally.affected[EffectKind.REFUSED] == found[0].count == 2 * MOST_FINDINGS
     assert all(len(each.examples) <= EXAMPLES and len(each.field + each.message) < 2000 for each in found)
 
 
 @pytest.mark.parametrize(
     ("effects", "said", "verdict"),
     [
-        ([], [], Verdict.SAFE),
-        ([Kind.DEFAULTED], [], Verdict.SAFE),
-        ([Kind.INDETERMINATE], [], Verdict.UNCERTAIN),
-        ([], ["a doubt"], Verdict.UNCERTAIN),
-        ([Kind.PRUNED, Kind.INDETERMINATE], ["a doubt"], Verdict.HARMFUL),
-        *(([kind], [], Verdict.HARMFUL) for kind in Kind if kind.is_harm),
+        ([], [], RehearsalVerdict.SAFE),
+        ([EffectKind.DEFAULTED], [], RehearsalVerdict.SAFE),
+        ([EffectKind.INDETERMINATE], [], RehearsalVerdict.UNCERTAIN),
+        ([], ["a doubt"], RehearsalVerdict.UNCERTAIN),
+        ([EffectKind.PRUNED, EffectKind.INDETERMINATE], ["a doubt"], RehearsalVerdict.HARMFUL),
+        *(([kind], [], RehearsalVerdict.HARMFUL) for kind in EffectKind if kind.is_harm),
     ],
 )
-def test_verdict(effects: list[Kind], said: list[str], verdict: Verdict) -> None:
-    report = Report("x", by_server=True, doubts=said)
+def test_verdict(effects: list[EffectKind], said: list[str], verdict: RehearsalVerdict) -> None:
+    report = RehearsalReport("x", by_server=True, doubts=said)
     report.tally.add("", "o", [Effect(each, "", "") for each in effects])
     assert report.verdict is verdict
     report.rejections = ["no"]
-    assert report.verdict is Verdict.REJECTED
+    assert report.verdict is RehearsalVerdict.REJECTED
 
 
 def test_a_version_that_will_not_be_served_concerns_all_objects() -> None:
     old = definition(version(a=TEXT), version("v2", storage=False, a=TEXT))
     new = definition(version(a=TEXT), version("v2", storage=False, served=False, a=TEXT))
-    report = Report("x", by_server=True)
+    report = RehearsalReport("x", by_server=True)
     note_unserved(report, old, new)
-    assert report.verdict is Verdict.SAFE  # there is no object
+    assert report.verdict is RehearsalVerdict.SAFE  # there is no object
     report.tally.add("", "o", [])
     note_unserved(report, old, new)
-    assert report.tally.affected == {Kind.NOT_SERVED: 1}
+    assert report.tally.affected == {EffectKind.NOT_SERVED: 1}
     assert [each.versions for each in report.tally.findings()] == [{"v2"}]
 
 

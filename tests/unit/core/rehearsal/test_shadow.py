@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from crdkeeper.apiserver.definitions.create import check_creation
-from crdkeeper.core.rehearsal.effect import Kind
+from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
-from crdkeeper.core.rehearsal.shadow import GROUP, STALE, Answer, confirm, is_stale, shadow_definition
+from crdkeeper.core.rehearsal.shadow import GROUP, STALE, DryRun, confirm, is_stale, shadow_definition
 from crdkeeper.core.rehearsal.update import applied
 from tests.unit.core.rehearsal.crds import INTEGER, TEXT, crd, definition, told, version, widget
 
@@ -49,33 +49,45 @@ TOO_LONG = ("spec.a", "Too long: may not be more than 2 bytes")
 @pytest.mark.parametrize(
     ("obj", "answer", "expected"),
     [
-        (GOOD, Answer(201, "", (), GOOD), set()),
-        (BAD, Answer(422, "", [TOO_LONG]), set()),
-        (BAD, Answer(422, "", [("spec.a", "in other words")]), set()),
+        (GOOD, DryRun(201, "", (), GOOD), set()),
+        (BAD, DryRun(422, "", [TOO_LONG]), set()),
+        (BAD, DryRun(422, "", [("spec.a", "in other words")]), set()),
         # The server's word counts, and where ours is another one the rest is in doubt.
         (
             BAD,
-            Answer(422, "", [TOO_LONG, ("spec.b", "Required value")]),
-            {(Kind.REFUSED, "spec.a", "v1"), (Kind.REFUSED, "spec.b", "v1"), (Kind.INDETERMINATE, "", "v1")},
-        ),
-        (GOOD, Answer(422, "", [TOO_LONG]), {(Kind.REFUSED, "spec.a", "v1"), (Kind.INDETERMINATE, "", "v1")}),
-        (GOOD, Answer(400, "cannot", ()), {(Kind.REFUSED, "", "v1"), (Kind.INDETERMINATE, "", "v1")}),
-        (
-            GOOD,
-            Answer(201, "", (), widget({"b": 1})),
+            DryRun(422, "", [TOO_LONG, ("spec.b", "Required value")]),
             {
-                (Kind.PRUNED, "spec.a", "v1"),
-                (Kind.DEFAULTED, "spec.b", "v1"),
-                (Kind.INDETERMINATE, "", "v1"),
+                (EffectKind.REFUSED, "spec.a", "v1"),
+                (EffectKind.REFUSED, "spec.b", "v1"),
+                (EffectKind.INDETERMINATE, "", "v1"),
             },
         ),
-        (BAD, Answer(201, "", (), BAD), {(Kind.INDETERMINATE, "", "v1")}),
+        (
+            GOOD,
+            DryRun(422, "", [TOO_LONG]),
+            {(EffectKind.REFUSED, "spec.a", "v1"), (EffectKind.INDETERMINATE, "", "v1")},
+        ),
+        (
+            GOOD,
+            DryRun(400, "cannot", ()),
+            {(EffectKind.REFUSED, "", "v1"), (EffectKind.INDETERMINATE, "", "v1")},
+        ),
+        (
+            GOOD,
+            DryRun(201, "", (), widget({"b": 1})),
+            {
+                (EffectKind.PRUNED, "spec.a", "v1"),
+                (EffectKind.DEFAULTED, "spec.b", "v1"),
+                (EffectKind.INDETERMINATE, "", "v1"),
+            },
+        ),
+        (BAD, DryRun(201, "", (), BAD), {(EffectKind.INDETERMINATE, "", "v1")}),
         # An admission webhook for all resources, a namespace that is being deleted.
-        (GOOD, Answer(403, "denied", ()), {(Kind.INDETERMINATE, "", "v1")}),
-        (GOOD, Answer(500, "broken", ()), {(Kind.INDETERMINATE, "", "v1")}),
+        (GOOD, DryRun(403, "denied", ()), {(EffectKind.INDETERMINATE, "", "v1")}),
+        (GOOD, DryRun(500, "broken", ()), {(EffectKind.INDETERMINATE, "", "v1")}),
     ],
 )
-def test_the_servers_answer(obj: Any, answer: Answer, expected: set[Any]) -> None:
+def test_the_servers_answer(obj: Any, answer: DryRun, expected: set[Any]) -> None:
     prediction = Judge(DEFINITION, DEFINITION).predict(obj)
     assert told(confirm(prediction, answer, obj, DEFINITION)) == expected
 

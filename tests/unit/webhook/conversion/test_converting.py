@@ -20,8 +20,8 @@ from crdkeeper.webhook.conversion.converting import Converting
 from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
 from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed
 from crdkeeper.webhook.conversion.workerprocess import _Worker
-from crdkeeper.webhook.http.types import Answer
-from crdkeeper.webhook.metrics import Metrics
+from crdkeeper.webhook.http.types import Response
+from crdkeeper.webhook.metrics import WebhookMetrics
 from crdkeeper.webhook.rules.rulebook import RuleBook, Served
 from tests.unit.webhook.conversion.working import working
 
@@ -79,12 +79,12 @@ def review(count: int) -> bytes:
 async def converting() -> Any:
     rules = RuleBook(())
     rules.conversions[NAME] = SERVED
-    made = Converting(rules, Metrics())
+    made = Converting(rules, WebhookMetrics())
     async with working(made.run()):
         yield made
 
 
-def pairs(answer: Answer) -> int:
+def pairs(answer: Response) -> int:
     (made,) = orjson.loads(answer.body)["response"]["convertedObjects"]
     found: int = made["spec"]["pairs9"]
     return found
@@ -92,9 +92,9 @@ def pairs(answer: Answer) -> int:
 
 async def test_what_takes_long_is_broken_off_and_done_by_the_worker(converting: Converting) -> None:
     coming = converting.answer(NAME, review(MANY), HERE)
-    assert not isinstance(coming, Answer)
+    assert not isinstance(coming, Response)
     small = converting.answer(NAME, review(FEW), HERE)
-    assert isinstance(small, Answer)
+    assert isinstance(small, Response)
     assert (pairs(small), pairs(await coming)) == (0, 0)
 
 
@@ -106,14 +106,14 @@ async def test_what_is_as_large_as_something_slow_goes_to_the_worker(
     await until_answered(converting.answer(NAME, review(MANY), HERE))
 
 
-async def until_answered(coming: Answer | Awaitable[Answer]) -> None:
-    assert not isinstance(coming, Answer)
+async def until_answered(coming: Response | Awaitable[Response]) -> None:
+    assert not isinstance(coming, Response)
     assert (await coming).status == 200
 
 
 async def test_the_worker_refuses_what_is_no_review(converting: Converting) -> None:
     coming = converting.answer(NAME, b" " * 100_000, HERE)
-    assert not isinstance(coming, Answer)
+    assert not isinstance(coming, Response)
     answer = await coming
     assert (answer.status, b"not a ConversionReview" in answer.body) == (400, True)
 

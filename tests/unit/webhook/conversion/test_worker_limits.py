@@ -12,8 +12,8 @@ from crdkeeper.core.conversion.notes import PREFIX, with_note
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.webhook.conversion.converting import Converting
 from crdkeeper.webhook.conversion.worker import Worker
-from crdkeeper.webhook.http.types import Answer
-from crdkeeper.webhook.metrics import Metrics
+from crdkeeper.webhook.http.types import Response
+from crdkeeper.webhook.metrics import WebhookMetrics
 from crdkeeper.webhook.rules.rulebook import RuleBook, Served
 from tests.unit.webhook.conversion.working import working
 
@@ -120,10 +120,10 @@ async def test_what_somebody_has_put_aside_by_hand(worker: Worker, text: str) ->
 async def test_packed_notes_are_read_by_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = RuleBook(())
     rules.conversions[f"crontabs.{GROUP}"] = SERVED
-    converting = Converting(rules, Metrics())
+    converting = Converting(rules, WebhookMetrics())
     monkeypatch.setattr(converting._limit, "run", pytest.fail)
     value = at("v2", {}, labels={f"v1.{PREFIX}0": "xAAAAx"})
     async with working(converting.run()):
         coming = converting.answer(f"crontabs.{GROUP}", review(value, "v1"), "10.0.0.1")
-        assert not isinstance(coming, Answer)
+        assert not isinstance(coming, Response)
         assert (await coming).status == 200

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from crdkeeper.apiserver.cel.cost.costpaths import Path
+from crdkeeper.apiserver.cel.cost.costpaths import CostPath
 from crdkeeper.apiserver.cel.cost.estimates import (
     ONE,
     REGEX_FACTOR,
@@ -29,7 +29,7 @@ class Argument(NamedTuple):
 
     type: Type
     size: Range | None
-    path: Path | None
+    path: CostPath | None
     literal: Literal | None
 
     @property

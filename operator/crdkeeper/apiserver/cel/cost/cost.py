@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from crdkeeper.apiserver.cel.cost import estimates
 from crdkeeper.apiserver.cel.cost.callcosts import Argument, CallCost
-from crdkeeper.apiserver.cel.cost.costpaths import Path, declared_size
+from crdkeeper.apiserver.cel.cost.costpaths import CostPath, declared_size
 from crdkeeper.apiserver.cel.cost.estimates import MAX, NOTHING, ONE, UNKNOWN, Range, add, union
 from crdkeeper.apiserver.cel.cost.functioncosts import function_cost
 from crdkeeper.apiserver.cel.syntax.nodes import (
@@ -56,7 +56,7 @@ class _Entry(NamedTuple):
 class _Local(NamedTuple):
     """What is known of a variable of a fold."""
 
-    path: Path | None
+    path: CostPath | None
     size: Range | None
     entry: _Entry | None
 
@@ -65,7 +65,7 @@ class _Estimate:
     def __init__(self, checked: Checked, declared: Declared) -> None:
         self.checked = checked
         self.declared = declared
-        self.paths: dict[Expr, Path] = {}
+        self.paths: dict[Expr, CostPath] = {}
         self.sizes: dict[Expr, Range] = {}
         self.entries: dict[Expr, _Entry] = {}
         self.locals: dict[str, list[_Local]] = {}
@@ -96,7 +96,7 @@ class _Estimate:
         if name[0] == "." and name[1:] not in self.locals:
             name = name[1:]
         known = self.locals.get(name)
-        path = known[-1].path if known else Path.of(name)
+        path = known[-1].path if known else CostPath.of(name)
         if path is not None:
             self.paths[node] = path
         return ONE
@@ -114,7 +114,7 @@ class _Estimate:
         return cost
 
     def extend(self, node: Expr, base: Expr, step: str) -> None:
-        self.paths[node] = Path.append(self.path(base), step)
+        self.paths[node] = CostPath.append(self.path(base), step)
 
     def call(self, node: Call) -> Range:
         function = node.function
@@ -264,12 +264,12 @@ class _Estimate:
             size = entry.key if keys else entry.value
         is_list = self.container(ranged) == "list"
         step = ("@indices" if is_list else "@keys") if keys else ("@items" if is_list else "@values")
-        self.push(name, _Local(Path.append(self.path(ranged), step), size, None))
+        self.push(name, _Local(CostPath.append(self.path(ranged), step), size, None))
 
     def type(self, node: Expr) -> Type:
         return self.checked.types.get(node, types.DYN)
 
-    def path(self, node: Expr) -> Path | None:
+    def path(self, node: Expr) -> CostPath | None:
         if isinstance(node, Macro):
             node = node.expansion
         if isinstance(node, Identifier):

@@ -10,7 +10,7 @@ from crdkeeper.apiserver.cel.cost.estimates import Range
 from crdkeeper.apiserver.cel.types.declared import KEY, Declared
 
 
-class Path:
+class CostPath:
     """A path with a Go slice's memory: steps that other paths can see, and overwrite."""
 
     __slots__ = ("_capacity", "_length", "_steps")
@@ -21,12 +21,12 @@ class Path:
         self._capacity = capacity
 
     @classmethod
-    def of(cls, name: str) -> "Path":
+    def of(cls, name: str) -> "CostPath":
         """The path of a variable."""
         return cls([name], 1, 1)
 
     @classmethod
-    def append(cls, base: "Path | None", step: str) -> "Path":
+    def append(cls, base: "CostPath | None", step: str) -> "CostPath":
         """A path with one more step; from the step alone if there is no base."""
         if base is None:
             return cls.of(step)
@@ -49,7 +49,7 @@ class Path:
         return self._steps[: self._length]
 
 
-def declared_size(root: Declared, path: Path | None, *more: str) -> Range | None:
+def declared_size(root: Declared, path: CostPath | None, *more: str) -> Range | None:
     """The size that the schema allows at a path with some more steps; None if nothing is declared there."""
     if path is None:
         return None

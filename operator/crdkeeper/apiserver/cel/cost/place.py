@@ -15,12 +15,12 @@ class CannotDeclare(Exception):
     """CEL has no type for a node that has rules; in the server's words."""
 
 
-class Place:
+class RulePlace:
     """A node, with the nodes above it."""
 
     __slots__ = ("_declared", "_name", "_parent", "_step", "_with_rules", "cardinality", "schema")
 
-    def __init__(self, schema: Schema, parent: "Place | None", step: str, name: str) -> None:
+    def __init__(self, schema: Schema, parent: "RulePlace | None", step: str, name: str) -> None:
         self.schema = schema
         self._parent = parent
         self._step = step
@@ -37,20 +37,20 @@ class Place:
                 self.cardinality = min(parent.cardinality * factor, MAX)
 
     @classmethod
-    def root(cls, schema: Schema) -> "Place":
+    def root(cls, schema: Schema) -> "RulePlace":
         """The root of a version's schema."""
         return cls(schema, None, "", "")
 
-    def field(self, name: str, schema: Schema) -> "Place":
-        return Place(schema, self, "field", name)
+    def field(self, name: str, schema: Schema) -> "RulePlace":
+        return RulePlace(schema, self, "field", name)
 
-    def items(self, schema: Schema) -> "Place":
+    def items(self, schema: Schema) -> "RulePlace":
         """The items of a list."""
-        return Place(schema, self, "element", "")
+        return RulePlace(schema, self, "element", "")
 
-    def values(self, schema: Schema) -> "Place":
+    def values(self, schema: Schema) -> "RulePlace":
         """The values of a map (additionalProperties)."""
-        return Place(schema, self, "element", "")
+        return RulePlace(schema, self, "element", "")
 
     @property
     def declared(self) -> Declared:

@@ -9,7 +9,7 @@ from crdkeeper.apiserver.cel.library.urls import request_problem
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.overloads import Overload, Table
 from crdkeeper.apiserver.cel.values.values import Indeterminate, Opaque, Value, no_overload
-from crdkeeper.apiserver.schema.finding import Undecided
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.apiserver.schema.formats import check_of
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -149,7 +149,7 @@ def _checked(format: str, message: str) -> _Validate:
     def validate(text: str) -> list[str]:
         try:
             return [] if check(text) else [message]
-        except Undecided as undecided:
+        except UndecidedValue as undecided:
             raise Indeterminate(str(undecided)) from None
 
     return validate

@@ -19,7 +19,7 @@ from crdkeeper.apiserver.cel.syntax.nodes import (
     MapLiteral,
     Op,
 )
-from crdkeeper.apiserver.cel.types.checker import Checked, Undecided
+from crdkeeper.apiserver.cel.types.checker import Checked, UndecidedExpression
 from crdkeeper.apiserver.cel.types.declarations import TYPE_NAMES
 from crdkeeper.apiserver.cel.values.times import Duration, Timestamp
 from crdkeeper.apiserver.cel.values.values import CelType, EvaluationError, Indeterminate, Uint, Value
@@ -57,7 +57,7 @@ def problem_of_program(tree: Expr, checked: Checked) -> str | None:
     except EvaluationError as error:
         return error.message
     except Indeterminate as indeterminate:
-        raise Undecided(indeterminate.why) from None
+        raise UndecidedExpression(indeterminate.why) from None
     return None
 
 

@@ -21,7 +21,7 @@ from crdkeeper.apiserver.cel.syntax.nodes import (
     Select,
     StructLiteral,
 )
-from crdkeeper.apiserver.cel.types.checker import Checked, Undecided
+from crdkeeper.apiserver.cel.types.checker import Checked, UndecidedExpression
 from crdkeeper.apiserver.cel.types.types import Type, unwrap_optional
 from crdkeeper.apiserver.cel.values.values import EvaluationError
 from crdkeeper.apiserver.golang import regexsyntax
@@ -125,8 +125,8 @@ def pattern_error(pattern: str) -> str | None:
     """Go's words for what is wrong with a pattern; raises Undecided."""
     try:
         return regexsyntax.error(pattern)
-    except regexsyntax.Undecided as undecided:
-        raise Undecided(str(undecided)) from None
+    except regexsyntax.UndecidedPattern as undecided:
+        raise UndecidedExpression(str(undecided)) from None
 
 
 def _mixed(nodes: _Nodes, checked: Checked) -> Iterator[Problem]:
@@ -160,7 +160,9 @@ def _element(type_: Type, *, optional: bool) -> Type:
         return type_
     inner, wrapped = unwrap_optional(type_)
     if not wrapped:
-        raise Undecided("the API server crashes on an element with a question mark whose type is dynamic")
+        raise UndecidedExpression(
+            "the API server crashes on an element with a question mark whose type is dynamic"
+        )
     return inner
 
 

@@ -43,7 +43,7 @@ _LITERALS = {
 _DOTTED_TYPES = frozenset(name.rpartition(".")[2] for name in declarations.TYPE_NAMES if "." in name)
 
 
-class Undecided(Exception):
+class UndecidedExpression(Exception):
     """Only the API server can tell whether it takes the expression."""
 
 
@@ -78,7 +78,7 @@ def check(tree: Expr, variables: Mapping[str, Type], *, stored: bool) -> Checked
             for node, type_ in checker.types.items()
         }
     except types.TypeTooBig:
-        raise Undecided("the types in the expression are too big to be checked here") from None
+        raise UndecidedExpression("the types in the expression are too big to be checked here") from None
     return Checked(
         checker.problems,
         known,
@@ -137,7 +137,7 @@ class _Checker:
     def check(self, node: Expr) -> Type:
         self.steps += 1
         if self.steps > MAX_STEPS:
-            raise Undecided("the expression expands to too much to be checked here")
+            raise UndecidedExpression("the expression expands to too much to be checked here")
         if isinstance(node, Select):
             type_ = self.check_select(node)
         elif isinstance(node, Identifier):
@@ -183,7 +183,7 @@ class _Checker:
         if named is not None:
             return types.type_of(named)
         if name.startswith(_PROTOBUF + "."):
-            raise Undecided("messages of google.protobuf are not known here")
+            raise UndecidedExpression("messages of google.protobuf are not known here")
         return None
 
     def undeclared(self, node: Expr, name: str) -> Type:
@@ -333,7 +333,7 @@ class _Checker:
         name = node.type_name.removeprefix(".")
         named = declarations.TYPE_NAMES.get(name)
         if name.startswith(_PROTOBUF) or (named is not None and named.kind not in _SCALARS):
-            raise Undecided("messages of google.protobuf are not known here")
+            raise UndecidedExpression("messages of google.protobuf are not known here")
         if named is None:
             return self.undeclared(node, node.type_name)
         self.report(node, f"'{name}' is not a message type")

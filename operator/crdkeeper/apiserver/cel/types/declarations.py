@@ -9,7 +9,7 @@ from crdkeeper.apiserver.cel.types.types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class Overload:
+class OverloadDeclaration:
     """One signature; `arguments` start with the target if `member`."""
 
     id: str
@@ -43,7 +43,7 @@ NAMES = frozenset(SIGNATURES) | frozenset(STORED_ONLY)
 
 
 @cache
-def overloads(function: str, *, stored: bool) -> tuple[Overload, ...] | None:
+def overloads(function: str, *, stored: bool) -> tuple[OverloadDeclaration, ...] | None:
     """All overloads of a function; None if there is none. `stored` is of rules that are kept."""
     lines = SIGNATURES.get(function)
     if lines is None and stored:
@@ -53,7 +53,7 @@ def overloads(function: str, *, stored: bool) -> tuple[Overload, ...] | None:
     return tuple(_overload(line.strip()) for line in lines.strip().splitlines())
 
 
-def _overload(line: str) -> Overload:
+def _overload(line: str) -> OverloadDeclaration:
     name, signature = line.split(" ", 1)
     left, result = signature.split(" -> ")
     opening = left.rindex("(", 0, _matching(left))
@@ -65,7 +65,7 @@ def _overload(line: str) -> Overload:
     names: list[str] = []
     for each in parsed:
         _collect(each, names)
-    return Overload(name, bool(target), tuple(arguments), parsed[-1], tuple(names))
+    return OverloadDeclaration(name, bool(target), tuple(arguments), parsed[-1], tuple(names))
 
 
 def _matching(text: str) -> int:

@@ -25,7 +25,7 @@ def compiled(pattern: str) -> Any:
     """
     try:
         problem = regexsyntax.error(pattern)
-    except regexsyntax.Undecided as undecided:
+    except regexsyntax.UndecidedPattern as undecided:
         raise Indeterminate(str(undecided)) from None
     if problem is not None:
         raise EvaluationError(problem)

@@ -12,7 +12,7 @@ from crdkeeper.apiserver.objects.godecode import metadata_error
 from crdkeeper.apiserver.objects.jsonvalue import received, same
 from crdkeeper.apiserver.objects.objectmeta import coerce
 from crdkeeper.apiserver.objects.objectmetarules import check_embedded
-from crdkeeper.apiserver.objects.objectnode import META_FIELDS, Node, copied
+from crdkeeper.apiserver.objects.objectnode import META_FIELDS, ObjectNode, copied
 from crdkeeper.apiserver.objects.objectrules import RuleWalk
 from crdkeeper.apiserver.objects.prune import pruned
 from crdkeeper.apiserver.objects.surrounding import Surrounding
@@ -20,9 +20,9 @@ from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.apiserver.schema.finding import (
-    Findings,
+    FieldErrors,
     Step,
-    Undecided,
+    UndecidedValue,
     openapi_violations,
     structural_violations,
 )
@@ -85,7 +85,7 @@ class _Checks:
             if not fine:
                 return
             findings = Validator.of_default(schema).check(value)
-        except Undecided as undecided:
+        except UndecidedValue as undecided:
             self._report.leave(rules.DEFAULT_VALUE, path, str(undecided))
             return
         if findings:
@@ -95,7 +95,7 @@ class _Checks:
 
     def _check_rules(self, value: Any, schema: Schema, path: Path) -> None:
         """The rules are asked twice: as if the value were there already, and as if it came from nothing."""
-        walk = RuleWalk(Node(schema), root=False)
+        walk = RuleWalk(ObjectNode(schema), root=False)
         before, without = Account(self._left), Account(self._left)
         found, left = walk.check(value, value, None, path, before)
         if not found:
@@ -112,10 +112,10 @@ class _Checks:
         The server decodes the embedded resources in place: so it prints them, even where it says that the
         value had unknown fields before.
         """
-        node = Node(schema)
+        node = ObjectNode(schema)
         kept, _ = pruned(value, node, nulls=False)
         is_pruned = not self._must_be_pruned or same(kept, copied(value))
-        findings: Findings = []
+        findings: FieldErrors = []
         if node.has_embedded:
             before, value = value, copied(value)
             findings = _malformed(value, node)
@@ -140,18 +140,18 @@ class _Checks:
         self._report.violations += [replace(each, rule=rules.DEFAULT_VALUE) for each in found]
 
 
-def _malformed(value: Any, node: Node) -> Findings:
+def _malformed(value: Any, node: ObjectNode) -> FieldErrors:
     """Normalizes metadata in a value, in place; says what cannot be decoded. Raises Undecided."""
     findings = coerce(value, node)
     if len(findings) > 1:
-        raise Undecided("of several fields that cannot be decoded, the API server names any")
+        raise UndecidedValue("of several fields that cannot be decoded, the API server names any")
     for each in findings:
         if each.steps[0] == (Step.FIELD, "metadata"):
             each.detail = metadata_error(each.value)
     return findings
 
 
-def _aggregate(findings: Findings) -> str:
+def _aggregate(findings: FieldErrors) -> str:
     """Errors as one text."""
     found = structural_violations(findings)
     texts = list(dict.fromkeys(f"{each.path}: {each.message}" for each in found))

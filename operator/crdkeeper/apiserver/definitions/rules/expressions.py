@@ -10,8 +10,8 @@ from crdkeeper.apiserver.cel.compilation import (
     EXPRESSION_COST_LIMIT,
     CannotDeclare,
     Compilation,
-    Place,
-    Verdict,
+    RulePlace,
+    RuleVerdict,
     compile_rules,
     cost_problem,
 )
@@ -35,7 +35,7 @@ class ExpressionChecks:
         self._any_cost = any_cost
         self._costs: list[tuple[int, Path]] = []
 
-    def check(self, place: Place, path: Path, uncorrelatable: Path | None) -> None:
+    def check(self, place: RulePlace, path: Path, uncorrelatable: Path | None) -> None:
         """Reports on the rules of a node. `uncorrelatable` is the node above that forbids oldSelf, if any."""
         at = path.child(VALIDATIONS)
         try:
@@ -82,7 +82,7 @@ class ExpressionChecks:
             self._report.forbidden(rules.CEL_COST, path, problem)
         self._costs.append((cost, path))
 
-    def _report_problem(self, path: Path, verdict: Verdict) -> None:
+    def _report_problem(self, path: Path, verdict: RuleVerdict) -> None:
         if verdict.left is not None:
             self._report.leave(rules.CEL, path, verdict.left)
         elif verdict.problem is not None:

@@ -6,7 +6,7 @@ Nodes inside of allOf, anyOf, oneOf, not and definitions are held to the same ru
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crdkeeper.apiserver.cel.compilation import Place
+from crdkeeper.apiserver.cel.compilation import RulePlace
 from crdkeeper.apiserver.definitions.rules.defaults import has_rules
 from crdkeeper.apiserver.definitions.rules.expressions import ExpressionChecks
 from crdkeeper.apiserver.definitions.rules.lists import check_key_nulls, check_list, check_map_type
@@ -30,11 +30,11 @@ _JUNCTORS = frozenset(("not", "allOf", "oneOf", "anyOf", "definitions", "depende
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class CheckContext:
     """Where a node stands, as far as rules depend on it."""
 
     root: bool = False
-    place: Place | None = None
+    place: RulePlace | None = None
     """The node for the compiler of expressions; None where the server does not compile them."""
     uncorrelatable: Path | None = None
     """The topmost node around whose parts have no old value to be compared with."""
@@ -62,22 +62,22 @@ class NodeChecks:
     def check_all(self, schema: Schema, path: Path, *, expressions: bool) -> None:
         """Reports on a whole schema; `expressions` says whether they are compiled."""
         # Most schemas have no expression: then it is not followed what each node is to the compiler.
-        place = Place.root(schema) if expressions and has_rules(schema) else None
-        self._check(schema, path, Context(root=True, place=place))
+        place = RulePlace.root(schema) if expressions and has_rules(schema) else None
+        self._check(schema, path, CheckContext(root=True, place=place))
         self._report.violations += self._about_expressions.violations
         self._report.unchecked += self._about_expressions.unchecked
 
     def check_expressions(self, schema: Schema, path: Path) -> list[Violation]:
         """What is wrong with the expressions alone."""
         if has_rules(schema):
-            self._check(schema, path, Context(root=True, place=Place.root(schema)))
+            self._check(schema, path, CheckContext(root=True, place=RulePlace.root(schema)))
         return self._about_expressions.violations
 
     def check_total_cost(self, path: Path) -> None:
         """Reports on the cost of all expressions together; `path` is that of the schema."""
         self._expressions.check_total(path, self._report)
 
-    def _check(self, schema: Schema, path: Path, context: Context) -> None:
+    def _check(self, schema: Schema, path: Path, context: CheckContext) -> None:
         report = self._report
         before = len(report.violations)
         _check_type(schema, path, report, known=self._requirements.types)
@@ -101,7 +101,7 @@ class NodeChecks:
             if context.place is not None and not hidden:
                 self._expressions.check(context.place, path, context.uncorrelatable)
 
-    def _properties(self, schema: Schema, path: Path, context: Context, *, at_root: bool) -> None:
+    def _properties(self, schema: Schema, path: Path, context: CheckContext, *, at_root: bool) -> None:
         below, place = path.child("properties"), context.place
         meta = at_root or schema.get(EMBEDDED)
         if schema.get(MAP_TYPE, "atomic") not in ("atomic", "granular"):
@@ -114,7 +114,7 @@ class NodeChecks:
                     here = replace(here, no_default=f"in top-level {name}")
             self._check(each, below.key(name), here)
 
-    def _additional(self, schema: Schema, path: Path, context: Context) -> None:
+    def _additional(self, schema: Schema, path: Path, context: CheckContext) -> None:
         values = schema["additionalProperties"]
         at = path.child("additionalProperties")
         if schema.get("properties") and values is not True:
@@ -127,7 +127,7 @@ class NodeChecks:
                 context = replace(context, place=context.place.values(values))
             self._check(values, at, context)
 
-    def _junctors(self, schema: Schema, path: Path, context: Context) -> None:
+    def _junctors(self, schema: Schema, path: Path, context: CheckContext) -> None:
         if _JUNCTORS.isdisjoint(schema):
             return
         if context.place is not None:
@@ -142,7 +142,7 @@ class NodeChecks:
                 if isinstance(each, dict):
                     self._check(each, path.child(key).key(name), context)
 
-    def _items(self, schema: Schema, path: Path, context: Context) -> None:
+    def _items(self, schema: Schema, path: Path, context: CheckContext) -> None:
         items: Any = schema.get("items")
         if not items and not isinstance(items, dict):
             return
@@ -158,7 +158,7 @@ class NodeChecks:
                 self._check(each, at.index(i), context)
 
 
-def _uncorrelatable(context: Context, path: Path) -> Context:
+def _uncorrelatable(context: CheckContext, path: Path) -> CheckContext:
     return context if context.uncorrelatable is not None else replace(context, uncorrelatable=path)
 
 
@@ -171,7 +171,7 @@ def _check_type(schema: Schema, path: Path, report: Report, *, known: bool) -> N
         report.forbidden(rules.TYPE, path.child("type"), detail)
 
 
-def _check_keywords(schema: Schema, path: Path, context: Context, report: Report) -> None:
+def _check_keywords(schema: Schema, path: Path, context: CheckContext, report: Report) -> None:
     if context.no_default is not None and "default" in schema:
         report.forbidden(rules.DEFAULT_PLACE, path.child("default"), f"must not be set {context.no_default}")
     if context.in_meta and schema.get(EMBEDDED):

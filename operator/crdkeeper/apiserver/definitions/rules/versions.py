@@ -189,7 +189,7 @@ def _schema_steps(part: Part) -> tuple[str | int, ...]:
     return below if part.own else ("versions", 0, *below)
 
 
-def _check_target(target: fieldreference.Target, json_path: str, path: Path, report: Report) -> None:
+def _check_target(target: fieldreference.ReferenceTarget, json_path: str, path: Path, report: Report) -> None:
     if target.first == "metadata":
         report.invalid(rules.SELECTABLE_FIELD, path, json_path, "must not point to fields in metadata")
     if target.schema is None or target.schema.get("type") not in ("string", "boolean", "integer"):

@@ -10,9 +10,9 @@ from datetime import datetime
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.certificates import next_expiry
 from crdkeeper.core.diagnosis.conditiontype import ConditionType
-from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, Webhook
+from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, WebhookFacts
 from crdkeeper.core.diagnosis.conversionfailures import Cause, blames_webhook, classify, essence
-from crdkeeper.core.diagnosis.probes import PERMIT, Failure, Trouble, not_permitted
+from crdkeeper.core.diagnosis.probes import PERMIT, Failure, ProbeTrouble, not_permitted
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 
@@ -21,7 +21,7 @@ class ConversionFacts:
     """All that ConversionReady depends on."""
 
     definition: DefinitionFacts
-    webhook: Webhook | None
+    webhook: WebhookFacts | None
     """None with the strategy None."""
     probe: ConversionProbe | None
     """None before the first probe."""
@@ -184,7 +184,7 @@ def _unusable_bundle(probe: ConversionProbe) -> _Found | None:
     return CA_BUNDLE_INVALID, f"The caBundle cannot be parsed: {probe.bundle_error}."
 
 
-def _failed_read(webhook: Webhook, probe: ConversionProbe) -> _Found | None:
+def _failed_read(webhook: WebhookFacts, probe: ConversionProbe) -> _Found | None:
     failed = [(each.version, each.failure) for each in probe.reads if each.failure is not None]
     blamed = [(version, failure) for version, failure in failed if _is_conversions(failure)]
     if blamed:
@@ -198,20 +198,20 @@ def _failed_read(webhook: Webhook, probe: ConversionProbe) -> _Found | None:
     else:
         return None
     # The list before it was answered: so it is the webhook that takes its time.
-    silent = failure.trouble is Trouble.SILENT
+    silent = failure.trouble is ProbeTrouble.SILENT
     reason = TIMEOUT if silent else _BY_CAUSE[classify(failure.message)]
     return reason, f"{what}: {essence(failure.message)}.{more}"
 
 
 def _is_conversions(failure: Failure) -> bool:
     """Whether a failure to read one object is one to convert it."""
-    if failure.trouble is Trouble.SILENT:
+    if failure.trouble is ProbeTrouble.SILENT:
         return True
     # Of a version that spec.versions does not have any more: the API server does not even ask the webhook.
     return blames_webhook(failure.message) or "request to convert CR" in failure.message
 
 
-def _bad_certificate(webhook: Webhook, probe: ConversionProbe, now: datetime) -> _Found | None:
+def _bad_certificate(webhook: WebhookFacts, probe: ConversionProbe, now: datetime) -> _Found | None:
     expiry, serving = next_expiry(probe.bundle, probe.serving, now), probe.serving
     if expiry is not None and expiry.expired:
         return CERTIFICATE_EXPIRED, expiry.sentence
@@ -228,12 +228,12 @@ def _no_answer(definition: DefinitionFacts, probe: ConversionProbe) -> _Found | 
     failure = next((each for each in failures if each is not None), None)
     if failure is None:
         return None
-    if failure.trouble is Trouble.FORBIDDEN:
+    if failure.trouble is ProbeTrouble.FORBIDDEN:
         return NOT_PERMITTED, not_permitted(definition, failure)
     return NOT_ASKED, f"{definition.name} could not be read: {failure.message.rstrip('.')}."
 
 
-def _unproven(definition: DefinitionFacts, webhook: Webhook, probe: ConversionProbe) -> _Found | None:
+def _unproven(definition: DefinitionFacts, webhook: WebhookFacts, probe: ConversionProbe) -> _Found | None:
     if len(definition.served_versions) == 1 and definition.stored_versions == definition.served_versions:
         only = definition.storage_version
         said = f"{only} is the only version that is served and stored: the {webhook} is not called."
@@ -254,7 +254,7 @@ def _unproven(definition: DefinitionFacts, webhook: Webhook, probe: ConversionPr
     return NOT_PROVEN, said
 
 
-def _proven(webhook: Webhook, probe: ConversionProbe, now: datetime) -> _Found:
+def _proven(webhook: WebhookFacts, probe: ConversionProbe, now: datetime) -> _Found:
     uncertain = [each.version for each in probe.reads if each.outcome is Read.UNCERTAIN]
     versions = ", ".join(each.version for each in probe.reads)
     said = f"{probe.example} was read at {versions} through the {webhook}."

@@ -6,7 +6,7 @@ chain that is to blame: what is known to be wrong comes before what is not known
 
 from collections.abc import Sequence
 
-from crdkeeper.core.diagnosis.findings import Findings
+from crdkeeper.core.diagnosis.findings import FindingSummary
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.text import count
 
@@ -25,7 +25,7 @@ REASONS = (HEALTHY, WOULD_BE_REFUSED)
 """Its own; the others it takes over."""
 
 
-def summarize(verdicts: Sequence[Verdict], findings: Findings) -> Verdict:
+def summarize(verdicts: Sequence[Verdict], findings: FindingSummary) -> Verdict:
     """The verdict on the whole."""
     wrong = [each for each in verdicts if not each.reason.healthy and each.reason.status != "Unknown"]
     unknown = [each for each in verdicts if not each.reason.healthy and each.reason.status == "Unknown"]
@@ -45,7 +45,7 @@ def summarize(verdicts: Sequence[Verdict], findings: Findings) -> Verdict:
     return Verdict(reason, f"{worst.reason.condition}: {worst.message}{also if others else ''}")
 
 
-def _all_well(findings: Findings) -> Verdict:
+def _all_well(findings: FindingSummary) -> Verdict:
     told = [
         count(number, noun)
         for number, noun in ((findings.refused + findings.errors, "error"), (findings.warnings, "warning"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.conversionfailures import essence
-from crdkeeper.core.diagnosis.probes import PERMIT, Trouble, not_permitted
+from crdkeeper.core.diagnosis.probes import PERMIT, ProbeTrouble, not_permitted
 from crdkeeper.core.diagnosis.subresourcefacts import (
     DeclaredSubresources,
     Flaw,
@@ -119,13 +119,13 @@ def judge(facts: SubresourceFacts) -> Verdict:
         return _verdict(PENDING, "The paths of /scale are declared; no object's /scale has been read yet.")
     failed = [(each, each.failure) for each in probe.reads if each.failure is not None]
     for read, failure in failed:
-        if failure.trouble is Trouble.FAILED:
+        if failure.trouble is ProbeTrouble.FAILED:
             said = essence(failure.message)
             return _verdict(
                 SCALE_FAILS, f"/scale of {read.example} cannot be read at {read.version}: {said}."
             )
     failure_ = probe.failure or (failed[0][1] if failed else None)
-    if failure_ is not None and failure_.trouble is Trouble.FORBIDDEN:
+    if failure_ is not None and failure_.trouble is ProbeTrouble.FORBIDDEN:
         return _verdict(NOT_PERMITTED, not_permitted(facts.definition, failure_))
     if failure_ is not None:
         return _verdict(NOT_ASKED, f"{facts.definition.name} could not be read: {essence(failure_.message)}.")

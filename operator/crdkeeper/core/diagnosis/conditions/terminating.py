@@ -12,7 +12,7 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.conversionfailures import essence
 from crdkeeper.core.diagnosis.deletion import CLEANUP, Blockers, Deletion, FinalizerUse
-from crdkeeper.core.diagnosis.probes import PERMIT, Failure, Trouble, not_permitted
+from crdkeeper.core.diagnosis.probes import PERMIT, Failure, ProbeTrouble, not_permitted
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.text import count
 
@@ -143,10 +143,10 @@ def _judge_blockers(
 def _unseen(
     definition: DefinitionFacts, deletion: Deletion, failure: Failure, also: str
 ) -> tuple[Reason, str]:
-    if failure.trouble is Trouble.FORBIDDEN:
+    if failure.trouble is ProbeTrouble.FORBIDDEN:
         return NOT_PERMITTED, not_permitted(definition, failure) + also
     said = f"Its objects cannot be listed: {essence(failure.message)}.{also}"
-    return (OBJECTS_UNREADABLE if failure.trouble is Trouble.FAILED else NOT_ASKED), said
+    return (OBJECTS_UNREADABLE if failure.trouble is ProbeTrouble.FAILED else NOT_ASKED), said
 
 
 def _held(use: FinalizerUse) -> str:

@@ -14,7 +14,7 @@ from crdkeeper.core.diagnosis.census import Census, ManagerUse
 from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.conversionfailures import essence
 from crdkeeper.core.diagnosis.deprecation import DeprecatedVersion, needs_census
-from crdkeeper.core.diagnosis.probes import PERMIT, Trouble, not_permitted
+from crdkeeper.core.diagnosis.probes import PERMIT, ProbeTrouble, not_permitted
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.text import count
 
@@ -131,7 +131,7 @@ def _judge_deprecated(facts: VersionsFacts, served: list[DeprecatedVersion]) -> 
 def _no_census(definition: DefinitionFacts, census: Census) -> Verdict:
     failure = census.failure
     assert failure is not None
-    if failure.trouble is Trouble.FORBIDDEN:
+    if failure.trouble is ProbeTrouble.FORBIDDEN:
         return _verdict(NOT_PERMITTED, not_permitted(definition, failure))
     said = f"The list ended after {count(census.objects, 'object')}: {essence(failure.message)}."
     return _verdict(NOT_COUNTED, said)

@@ -6,23 +6,23 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.diagnosis.certificates import Certificate, Serving
+from crdkeeper.core.diagnosis.certificates import Certificate, Handshake
 from crdkeeper.core.diagnosis.conditions import conversion
 from crdkeeper.core.diagnosis.conditions.conversion import ConversionFacts, judge
 from crdkeeper.core.diagnosis.conversionfacts import (
     ConversionProbe,
     Read,
     VersionRead,
-    Webhook,
+    WebhookFacts,
     conversion_webhook,
 )
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.unit.builders import NOW, definition
 from tests.unit.builders import crd as crd_object
 
-URL = Webhook("https://webhook.example.com/convert", "", "", 443, b"pem")
-SERVICE = Webhook("", "ns", "converter", 443, b"")
+URL = WebhookFacts("https://webhook.example.com/convert", "", "", 443, b"pem")
+SERVICE = WebhookFacts("", "ns", "converter", 443, b"")
 STORED = VersionRead("v2", Read.STORED)
 CONVERTED = VersionRead("v1", Read.CONVERTED)
 BLAME = (
@@ -33,13 +33,13 @@ BLAME = (
 POST = 'failed: Post "https://webhook.example.com/convert?timeout=30s": '
 
 
-def failed(message: str = "", trouble: Trouble = Trouble.FAILED, code: int = 500) -> VersionRead:
+def failed(message: str = "", trouble: ProbeTrouble = ProbeTrouble.FAILED, code: int = 500) -> VersionRead:
     return VersionRead("v1", Read.FAILED, Failure(trouble, code, message))
 
 
 def verdict(
     *reads: VersionRead,
-    webhook: Webhook = URL,
+    webhook: WebhookFacts = URL,
     served: tuple[str, ...] = ("v1", "v2"),
     stored: tuple[str, ...] = ("v2",),
     **probe: Any,
@@ -118,14 +118,14 @@ def test_a_stored_version_that_is_gone() -> None:
 
 
 def test_a_list_that_fails_by_the_webhook() -> None:
-    refused = Failure(Trouble.FAILED, 500, BLAME + POST + "connection refused")
+    refused = Failure(ProbeTrouble.FAILED, 500, BLAME + POST + "connection refused")
     found = verdict(failure=refused)
     assert found.reason is conversion.UNREACHABLE
     assert found.message.startswith("Objects cannot be listed, through the webhook")
 
 
 def test_more_versions_than_one_fail() -> None:
-    second = VersionRead("v3", Read.FAILED, Failure(Trouble.SILENT, 0, "no response within 10 seconds"))
+    second = VersionRead("v3", Read.FAILED, Failure(ProbeTrouble.SILENT, 0, "no response within 10 seconds"))
     found = verdict(failed(BLAME + "failed: no"), second)
     assert "It cannot be read at v3 either." in found.message
 
@@ -133,18 +133,18 @@ def test_more_versions_than_one_fail() -> None:
 @pytest.mark.parametrize(
     ("failure", "reason"),
     [
-        (Failure(Trouble.SILENT, 0, "no response within 10 seconds"), "WebhookTimeout"),
-        (Failure(Trouble.BUSY, 429, "storage is (re)initializing"), "APIServerUnavailable"),
-        (Failure(Trouble.FAILED, 500, "etcdserver: leader changed"), "APIServerUnavailable"),
-        (Failure(Trouble.FORBIDDEN, 403, "cannot get resource"), "NotPermitted"),
+        (Failure(ProbeTrouble.SILENT, 0, "no response within 10 seconds"), "WebhookTimeout"),
+        (Failure(ProbeTrouble.BUSY, 429, "storage is (re)initializing"), "APIServerUnavailable"),
+        (Failure(ProbeTrouble.FAILED, 500, "etcdserver: leader changed"), "APIServerUnavailable"),
+        (Failure(ProbeTrouble.FORBIDDEN, 403, "cannot get resource"), "NotPermitted"),
     ],
 )
 def test_a_read_that_fails_otherwise(failure: Failure, reason: str) -> None:
     assert verdict(STORED, VersionRead("v1", Read.FAILED, failure)).reason.name == reason
 
 
-@pytest.mark.parametrize("trouble", [each for each in Trouble if each is not Trouble.FORBIDDEN])
-def test_a_list_without_an_answer_says_nothing(trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", [each for each in ProbeTrouble if each is not ProbeTrouble.FORBIDDEN])
+def test_a_list_without_an_answer_says_nothing(trouble: ProbeTrouble) -> None:
     found = verdict(failure=Failure(trouble, 500, "it is not today"))
     assert (found.reason, found.reason.status) == (conversion.NOT_ASKED, "Unknown")
     assert "widgets.example.com could not be read: it is not today." in found.message
@@ -152,7 +152,7 @@ def test_a_list_without_an_answer_says_nothing(trouble: Trouble) -> None:
 
 def test_a_missing_right_is_named_with_what_grants_it() -> None:
     words = 'User "u" cannot list resource "widgets" in API group "example.com" at the cluster scope'
-    found = verdict(failure=Failure(Trouble.FORBIDDEN, 403, words))
+    found = verdict(failure=Failure(ProbeTrouble.FORBIDDEN, 403, words))
     assert found.reason is conversion.NOT_PERMITTED
     assert words in found.message
     assert 'rbac.crdkeeper.dev/aggregate-to-reader: "true"' in found.message
@@ -182,7 +182,7 @@ def test_a_service_without_a_bundle() -> None:
     assert verdict(webhook=SERVICE).reason is conversion.CA_BUNDLE_MISSING
     # What works, works.
     assert verdict(CONVERTED, webhook=SERVICE).reason is conversion.CONVERTED
-    assert verdict(webhook=Webhook("https://x", "", "", 443, b"")).reason is conversion.NOT_PROVEN
+    assert verdict(webhook=WebhookFacts("https://x", "", "", 443, b"")).reason is conversion.NOT_PROVEN
 
 
 def test_a_bundle_that_cannot_be_read() -> None:
@@ -205,7 +205,7 @@ def test_certificates_that_end(days: float, reason: str, status: str) -> None:
     ends = certificate(days)
     for found in (
         verdict(CONVERTED, bundle=(ends,)),
-        verdict(CONVERTED, serving=Serving("webhook.example.com:443", ends)),
+        verdict(CONVERTED, serving=Handshake("webhook.example.com:443", ends)),
     ):
         assert (found.reason.name, found.reason.status) == (reason, status)
 
@@ -223,19 +223,21 @@ def test_the_rest_of_a_rotation_is_only_mentioned() -> None:
 
 
 def test_a_certificate_that_the_bundle_refuses() -> None:
-    serving = Serving("webhook.example.com:443", certificate(300), "self-signed certificate", untrusted=True)
+    serving = Handshake(
+        "webhook.example.com:443", certificate(300), "self-signed certificate", untrusted=True
+    )
     found = verdict(serving=serving)
     assert found.reason is conversion.CERTIFICATE_REFUSED
     assert "webhook.example.com:443 serves: self-signed certificate." in found.message
     # Without a bundle the API server's host decides, not ours.
     assert (
-        verdict(webhook=Webhook("https://x", "", "", 443, b""), serving=serving).reason
+        verdict(webhook=WebhookFacts("https://x", "", "", 443, b""), serving=serving).reason
         is conversion.NOT_PROVEN
     )
 
 
 def test_out_of_our_reach_is_not_out_of_reach() -> None:
-    found = verdict(CONVERTED, serving=Serving("converter.ns.svc:443", None, "Name or service not known"))
+    found = verdict(CONVERTED, serving=Handshake("converter.ns.svc:443", None, "Name or service not known"))
     assert found.reason is conversion.CONVERTED
     assert "From here converter.ns.svc:443 is not to be reached (Name or service not known)" in found.message
 
@@ -247,25 +249,25 @@ def test_out_of_our_reach_is_not_out_of_reach() -> None:
         ({"strategy": "None"}, None),
         (
             {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://x/y", "caBundle": "Cg=="}}},
-            Webhook("https://x/y", "", "", 443, b""),
+            WebhookFacts("https://x/y", "", "", 443, b""),
         ),
         (
             {
                 "strategy": "Webhook",
                 "webhook": {"clientConfig": {"service": {"namespace": "n", "name": "s"}, "caBundle": "cGVt"}},
             },
-            Webhook("", "n", "s", 443, b"pem"),
+            WebhookFacts("", "n", "s", 443, b"pem"),
         ),
         (
             {
                 "strategy": "Webhook",
                 "webhook": {"clientConfig": {"service": {"namespace": "n", "name": "s", "port": 8443}}},
             },
-            Webhook("", "n", "s", 8443, b""),
+            WebhookFacts("", "n", "s", 8443, b""),
         ),
     ],
 )
-def test_the_webhook_of_a_definition(stanza: dict[str, Any], expected: Webhook | None) -> None:
+def test_the_webhook_of_a_definition(stanza: dict[str, Any], expected: WebhookFacts | None) -> None:
     crd = crd_object()
     crd["spec"]["conversion"] = stanza
     assert conversion_webhook(crd) == expected

@@ -6,7 +6,7 @@ import pytest
 
 from crdkeeper.core.diagnosis.conditions import subresources
 from crdkeeper.core.diagnosis.conditions.subresources import SubresourceFacts, judge
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.subresourcefacts import (
     DeclaredSubresources,
     ScaleProbe,
@@ -196,13 +196,13 @@ def test_what_is_in_order(found: DeclaredSubresources, probe: ScaleProbe | None,
 @pytest.mark.parametrize(
     ("trouble", "reason"),
     [
-        (Trouble.FAILED, "ScaleFails"),
-        (Trouble.FORBIDDEN, "NotPermitted"),
-        (Trouble.BUSY, "APIServerUnavailable"),
-        (Trouble.SILENT, "APIServerUnavailable"),
+        (ProbeTrouble.FAILED, "ScaleFails"),
+        (ProbeTrouble.FORBIDDEN, "NotPermitted"),
+        (ProbeTrouble.BUSY, "APIServerUnavailable"),
+        (ProbeTrouble.SILENT, "APIServerUnavailable"),
     ],
 )
-def test_a_scale_that_cannot_be_read(trouble: Trouble, reason: str) -> None:
+def test_a_scale_that_cannot_be_read(trouble: ProbeTrouble, reason: str) -> None:
     failure = Failure(trouble, 500, 'the spec replicas field ".spec.replicas" does not exist')
     said = verdict(declared(scale=SCALE), ScaleProbe((ScaleRead("v1", "ns/w1", failure),)))
     assert said.reason.name == reason
@@ -210,9 +210,9 @@ def test_a_scale_that_cannot_be_read(trouble: Trouble, reason: str) -> None:
 
 
 def test_a_list_that_cannot_be_read() -> None:
-    failure = Failure(Trouble.FORBIDDEN, 403, "cannot list")
+    failure = Failure(ProbeTrouble.FORBIDDEN, 403, "cannot list")
     assert verdict(declared(scale=SCALE), ScaleProbe(failure=failure)).reason is subresources.NOT_PERMITTED
-    failure = Failure(Trouble.FAILED, 500, "conversion webhook failed")
+    failure = Failure(ProbeTrouble.FAILED, 500, "conversion webhook failed")
     assert verdict(declared(scale=SCALE), ScaleProbe(failure=failure)).reason is subresources.NOT_ASKED
 
 

@@ -15,7 +15,7 @@ from crdkeeper.core.diagnosis.deletion import (
     FinalizerUse,
     deletion,
 )
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.unit.builders import crd, definition
 
@@ -64,20 +64,24 @@ def test_more_than_was_looked_at() -> None:
         (blockers(), (CLEANUP,), "CleaningUp"),
         (blockers(), (CLEANUP, "mine/f"), "DefinitionHasFinalizers"),
         (None, ("mine/f",), "DefinitionHasFinalizers"),
-        (blockers(failure=Failure(Trouble.FORBIDDEN, 403, "no"), complete=False), (CLEANUP,), "NotPermitted"),
         (
-            blockers(failure=Failure(Trouble.FAILED, 500, "no webhook"), complete=False),
+            blockers(failure=Failure(ProbeTrouble.FORBIDDEN, 403, "no"), complete=False),
+            (CLEANUP,),
+            "NotPermitted",
+        ),
+        (
+            blockers(failure=Failure(ProbeTrouble.FAILED, 500, "no webhook"), complete=False),
             (CLEANUP,),
             "ObjectsUnreadable",
         ),
         (
-            blockers(failure=Failure(Trouble.BUSY, 429, "busy"), complete=False),
+            blockers(failure=Failure(ProbeTrouble.BUSY, 429, "busy"), complete=False),
             (CLEANUP,),
             "APIServerUnavailable",
         ),
         # What was seen before the failure counts.
         (
-            blockers(("a/x",), failure=Failure(Trouble.SILENT, 0, "?"), complete=False),
+            blockers(("a/x",), failure=Failure(ProbeTrouble.SILENT, 0, "?"), complete=False),
             (CLEANUP,),
             "ObjectsHaveFinalizers",
         ),

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.diagnosis.census import TOP, Census, Tally
+from crdkeeper.core.diagnosis.census import TOP, Census, CensusTally
 from crdkeeper.core.diagnosis.conditions import versions
 from crdkeeper.core.diagnosis.conditions.versions import VersionsFacts, judge
 from crdkeeper.core.diagnosis.deprecation import DeprecatedVersion, deprecated_versions, needs_census
-from crdkeeper.core.diagnosis.probes import Failure, Trouble
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.unit.builders import NOW, crd, definition
 
@@ -36,7 +36,7 @@ def item(name: str, *entries: Mapping[str, Any], namespace: str = "ns") -> dict[
 
 
 def census(*items: Mapping[str, Any], complete: bool = True, failure: Failure | None = None) -> Census:
-    tally = Tally(definition(), ("v1",))
+    tally = CensusTally(definition(), ("v1",))
     tally.add(items)
     return tally.census(NOW, complete=complete, resource_version="7", failure=failure)
 
@@ -79,7 +79,7 @@ def test_what_matters_most_is_kept() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    tally = Tally(definition())
+    tally = CensusTally(definition())
     tally.add(item(f"o{i}", entry(f"v{i}", f"m{i}")) for i in range(5000))
     found = tally.census(NOW, complete=False, resource_version="")
     assert (found.objects, found.uses_total, len(found.versions)) == (5000, 1000, 100)
@@ -129,7 +129,7 @@ def test_a_deprecated_version_and_its_writers() -> None:
         (census(item("a", entry("v2"))), "None of 1 object names it in managedFields."),
         (census(item("a", entry("v2")), complete=False), "None of the first 1 object names it"),
         (
-            census(failure=Failure(Trouble.FORBIDDEN, 403, "cannot list"), complete=False),
+            census(failure=Failure(ProbeTrouble.FORBIDDEN, 403, "cannot list"), complete=False),
             "It is not known who writes it: cannot list. The missing rule: apiGroups",
         ),
     ],
@@ -152,9 +152,15 @@ def test_a_deprecated_version_that_is_not_served_is_no_matter() -> None:
         (census(item("a", entry("v2")), complete=False), "Pending"),
         (census(item("a", entry("v2")), item("b", entry("v1"))), "Current"),
         (census(), "Current"),
-        (census(complete=False, failure=Failure(Trouble.FORBIDDEN, 403, "no")), "NotPermitted"),
-        (census(complete=False, failure=Failure(Trouble.SILENT, 0, "no answer")), "APIServerUnavailable"),
-        (census(complete=False, failure=Failure(Trouble.EXPIRED, 410, "too old")), "APIServerUnavailable"),
+        (census(complete=False, failure=Failure(ProbeTrouble.FORBIDDEN, 403, "no")), "NotPermitted"),
+        (
+            census(complete=False, failure=Failure(ProbeTrouble.SILENT, 0, "no answer")),
+            "APIServerUnavailable",
+        ),
+        (
+            census(complete=False, failure=Failure(ProbeTrouble.EXPIRED, 410, "too old")),
+            "APIServerUnavailable",
+        ),
     ],
 )
 def test_without_deprecated_versions(found: Census | None, reason: str) -> None:
