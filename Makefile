@@ -61,11 +61,12 @@ test-long: controlplane ## Run all tests, with the long versions of the random o
 		CRDKEEPER_UPGRADES=1000 CRDKEEPER_CONVERSIONS=20 CRDKEEPER_ANSWERS=4000 CRDKEEPER_LISTED=5000 CRDKEEPER_REHEARSALS=107 CRDKEEPER_FAULT_SECONDS=120 $(BIN)/pytest --timeout 1800
 
 .PHONY: lint
-lint: $(READY) ## Check style, types and the direction of imports
+lint: $(READY) ## Check style, types, the direction of imports, and that readers find their way
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m checks.tree
 
 .PHONY: format
 format: $(READY) ## Format the code

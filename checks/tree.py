@@ -1,4 +1,4 @@
-"""Checks that a reader finds the way: what packages say of themselves, and that no file is too long."""
+"""Checks that a reader finds the way: packages that say what they hold, short files, clear names."""
 
 import ast
 import sys
@@ -36,9 +36,24 @@ def long_files(root: Path) -> Iterator[str]:
                 yield f"{file.relative_to(root).as_posix()}: {len(lines)} lines, and no reason for it"
 
 
+def ambiguous_names(root: Path) -> Iterator[str]:
+    """Public classes of one name in two places. For scripts our kinds have the names of the API."""
+    places: dict[str, list[str]] = {}
+    for file in sorted((root / PACKAGES).rglob("*.py")):
+        name = file.relative_to(root / PACKAGES).as_posix()
+        if name.startswith("scripting/"):
+            continue
+        for each in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(each, ast.ClassDef) and not each.name.startswith("_"):
+                places.setdefault(each.name, []).append(name)
+    for name, found in places.items():
+        if len(found) > 1:
+            yield f"{name}: means one thing in each of {', '.join(found)}"
+
+
 def main() -> int:
     """Print what is wrong, if anything; 1 if so."""
-    found = [*silent_packages(ROOT), *long_files(ROOT)]
+    found = [*silent_packages(ROOT), *long_files(ROOT), *ambiguous_names(ROOT)]
     for each in found:
         print(each)
     return 1 if found else 0
