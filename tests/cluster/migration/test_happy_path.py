@@ -16,6 +16,8 @@ from tests.cluster.harness import (
 )
 from tests.cluster.harness.admin import MIGRATIONS
 
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
 
 @pytest.mark.parametrize("namespaced", [True, False], ids=["namespaced", "cluster-scoped"])
 async def test_all_objects_are_rewritten_and_the_old_version_is_trimmed(
@@ -184,9 +186,23 @@ async def test_a_migration_is_deleted_when_its_ttl_is_over(
     assert any(reason == "Migrated" for _, reason, _ in await admin.events(group))
 
 
+async def renewed(admin: Admin) -> str:
+    """When the API server renewed its Lease last."""
+    leases = await admin.get(f"{LEASES}?labelSelector=apiserver.kubernetes.io/identity=kube-apiserver")
+    (lease,) = leases["items"]
+    return str(lease["spec"]["renewTime"])
+
+
+async def renewed_since(admin: Admin, before: str) -> bool:
+    return await renewed(admin) != before
+
+
 async def test_api_servers_are_seen_alive_before_anything_counts(
     admin: Admin, operator: Operator, group: str
 ) -> None:
+    before = await renewed(admin)
+    await eventually(lambda: renewed_since(admin, before))
+    # The next renewal is ten seconds away, so that the migration must wait for it.
     kind = await outdated(admin, CustomKind(group), 3)
     migration = await admin.migrate(group, kind, apiServerLeases="Require")
     settled = condition(migration, "Settled")
