@@ -29,7 +29,7 @@ from tests.controlplane.cluster import Cluster
 
 COUNT = int(os.environ.get("CRDKEEPER_EXPRESSIONS", "900")) // 3
 SEED = int(os.environ.get("CRDKEEPER_SEED", "0"))
-PER_CRD = 60
+PER_CRD = 200
 OBJECT: dict[str, Any] = {"s": "a", "i": 1, "n": 1.5, "b": True, "o": {}, "ls": ["a"], "ms": {"a": "b"}}
 SHOWN = 10
 
