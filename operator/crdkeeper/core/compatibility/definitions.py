@@ -1,8 +1,10 @@
 """Two decoded CRDs side by side, and what is compared of them as a whole: identity, names, conversion."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from crdkeeper.apiserver.definitions.rules.internalform import internal
@@ -93,15 +95,37 @@ class DecodedDefinition:
         """The version that clients get who name none."""
         return preferred(self.served, lambda each: each.name)
 
-    def fields_beside(self, version: DecodedVersion) -> frozenset[str]:
+    @cached_property
+    def _names(self) -> Mapping[str, frozenset[str]]:
+        """By version, the names of all fields that its schema knows, at any place."""
+        schemas = {name: each.schema for name, each in self.versions.items()}
+        return {name: frozenset(_names(each)) for name, each in schemas.items() if each is not None}
+
+    @cached_property
+    def _known(self) -> Counter[str]:
+        """How many versions know a name."""
+        return Counter(chain.from_iterable(self._names.values()))
+
+    def fields_beside(self, version: DecodedVersion) -> "FieldsBeside":
         """The names of all fields that the other versions know, at any place."""
-        others = [each.schema for each in self.versions.values() if each is not version]
-        return frozenset().union(*(_names(each) for each in others if each is not None))
+        return FieldsBeside(self._known, self._names.get(version.name, frozenset()))
 
     @property
     def converts(self) -> bool:
         """Whether a webhook converts."""
         return self.converted or (self.spec.get("conversion") or {}).get("strategy") == "Webhook"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldsBeside:
+    """The names that versions other than one know. No set is made for each: a CRD may have hundreds."""
+
+    known: Mapping[str, int]
+    """How many versions know a name."""
+    own: frozenset[str]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.known.get(name, 0) > (name in self.own)
 
 
 def _names(schema: Schema) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """One field in two schemas: where it is, and what is said of it."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -115,7 +115,7 @@ class Teller:
         version: str,
         findings: Changes,
         concerned: Filter = lambda _: True,
-        elsewhere: Collection[str] = (),
+        elsewhere: Container[str] = (),
     ) -> None:
         self.findings = findings
         self.elsewhere = elsewhere

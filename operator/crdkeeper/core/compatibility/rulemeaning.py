@@ -10,7 +10,7 @@ default), present (required, or with a default, or tested before in the rule), o
 what they absorb in CEL. An unknown part or an error that nothing absorbs leaves the whole unknown.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Final
 
@@ -53,7 +53,7 @@ def meaning(text: str) -> Any:
     return text if tree is None else _plain(tree)
 
 
-def always_holds(text: str, old: Schema, new: Schema, elsewhere: Collection[str]) -> bool:
+def always_holds(text: str, old: Schema, new: Schema, elsewhere: Container[str]) -> bool:
     """Whether a rule of a node with the schema `new` certainly holds for all values that `old` took.
 
     `elsewhere` are names of fields that objects may have though `old` does not know them: those of other
@@ -125,7 +125,7 @@ _Tested = frozenset[tuple[str, ...]]
 
 
 class _Evaluation:
-    def __init__(self, elsewhere: Collection[str]) -> None:
+    def __init__(self, elsewhere: Container[str]) -> None:
         self._elsewhere = elsewhere
         self._steps = _MOST_STEPS
 

@@ -10,7 +10,7 @@ from crdkeeper.apiserver.schema.props import equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility import schemakinds
 from crdkeeper.core.compatibility.change import Audience, ChangeKind
-from crdkeeper.core.compatibility.definitions import DecodedVersion, DefinitionPair, may_have
+from crdkeeper.core.compatibility.definitions import DecodedVersion, DefinitionPair, FieldsBeside, may_have
 from crdkeeper.core.compatibility.node import Teller, from_to
 from crdkeeper.core.compatibility.schemas import compare_schemas
 
@@ -60,14 +60,16 @@ def _compare_version(old: DecodedVersion, new: DecodedVersion, pair: DefinitionP
         pair.say(kinds.VERSION_SERVED, "served: false → true", "served", *at, version=new.name)
     beside = pair.old.fields_beside(old)
     if old.served and new.served:
-        _compare_used(old, new, pair)
+        _compare_used(old, new, pair, beside)
         _compare_schemas(old, new, Teller(new.name, pair.findings, elsewhere=beside), pair)
     elif old.storage or new.storage:
         teller = Teller(new.name, pair.findings, _OF_THE_STORED.__contains__, beside)
         _compare_schemas(old, new, teller, pair)
 
 
-def _compare_used(old: DecodedVersion, new: DecodedVersion, pair: DefinitionPair) -> None:
+def _compare_used(
+    old: DecodedVersion, new: DecodedVersion, pair: DefinitionPair, beside: FieldsBeside
+) -> None:
     """What matters to the clients of a version beside its schema."""
 
     def say(kind: ChangeKind, message: str, *steps: str) -> None:
@@ -82,9 +84,7 @@ def _compare_used(old: DecodedVersion, new: DecodedVersion, pair: DefinitionPair
         say(kinds.DEPRECATION, ", ".join(messages), "deprecated")
     before, after = (each.value.get("subresources") or {} for each in (old, new))
     if "status" in after and "status" not in before:
-        known = (
-            old.schema is None or may_have(old.schema, "status") or "status" in pair.old.fields_beside(old)
-        )
+        known = old.schema is None or may_have(old.schema, "status") or "status" in beside
         kind = kinds.STATUS_ENABLED if known else kinds.STATUS_ADDED
         say(kind, "the status subresource is there now", "subresources", "status")
     elif "status" in before and "status" not in after:
