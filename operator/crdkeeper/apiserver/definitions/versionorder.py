@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
+from crdkeeper.apiserver.golang.numbers import MAX_INT
+
 _T = TypeVar("_T")
 _KUBERNETES: Final = re.compile(r"v0*(\d{1,19})(?:(alpha|beta)0*(\d{1,19}))?", re.ASCII)
 _STAGES: Final = {"alpha": 0, "beta": 1, None: 2}
-_LARGEST: Final = (1 << 63) - 1
-"""The greatest number that Go's Atoi reads."""
 
 Priority = tuple[int, int, int]
 """The stage, and the two numbers of a name such as v1beta2."""
@@ -23,7 +23,7 @@ def priority(name: str) -> Priority | None:
     if match is None:
         return None
     major, minor = int(match[1]), int(match[3] or 0)
-    return (_STAGES[match[2]], major, minor) if max(major, minor) <= _LARGEST else None
+    return (_STAGES[match[2]], major, minor) if max(major, minor) <= MAX_INT else None
 
 
 def preferred(versions: Iterable[_T], name: Callable[[_T], str]) -> _T | None:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from typing import Final
 
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
 from crdkeeper.apiserver.jsonpath.nodes import (
     Block,
     Constant,
@@ -30,7 +31,6 @@ _COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+?)")
 _ENDS: Final = frozenset(" \t\r\n.,[]$@{}")
 _INT: Final = re.compile(r"[+-]?[0-9]+")
 _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
-_MAX_INT: Final = 2**63 - 1
 _SIMPLE_ESCAPES: Final = {
     "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\",
 }  # fmt: skip
@@ -218,7 +218,7 @@ def _int(text: str) -> int | None:
     if not _INT.fullmatch(text) or len(digits) > 19:
         return None
     value = -int(digits) if text[0] == "-" else int(digits)
-    return value if -_MAX_INT - 1 <= value <= _MAX_INT else None
+    return value if MIN_INT <= value <= MAX_INT else None
 
 
 def _number(text: str) -> int | float:

@@ -3,13 +3,13 @@
 from typing import Final
 
 from crdkeeper.apiserver.cel.values.times import MIN_SECONDS, SECOND, parse_timestamp
+from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
 
 INVALID: Final = "<invalid>"
 """What a column shows of a text that is no time, and of a time in the future."""
 UNKNOWN: Final = "<unknown>"
 """What a column shows of the zero time."""
 
-_MAX: Final = 2**63 - 1
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _DAY: Final = 86400
@@ -25,7 +25,7 @@ def age_text(time: str, now: int) -> str:
         return INVALID
     if timestamp.order == MIN_SECONDS * SECOND:
         return UNKNOWN
-    return duration_text(max(min(now - timestamp.order, _MAX), -_MAX - 1))
+    return duration_text(max(min(now - timestamp.order, MAX_INT), MIN_INT))
 
 
 def duration_text(nanoseconds: int) -> str:
