@@ -39,6 +39,17 @@ operator is not allowed to write reports, its log says so, and they stay unchang
 True if no other condition needs attention. Otherwise it is False, or Unknown if the only problem is a state
 not known yet. Its reason is that of the first condition below that has a problem; the message names the
 others. A reason with a ✓ leaves Ready True.
+
+Ready is for whoever runs the cluster. A reason has no ✓ if both of these hold:
+
+1. Something does not work in this cluster, or will stop working: objects cannot be read, written or deleted,
+   a version cannot be removed, unknown fields are not pruned. Or the API server is about to decide that.
+2. Whoever runs the cluster can end it, even if the CRD belongs to another project: by a migration, a
+   certificate, a running webhook, a permission, a fix to one object, or the CRD of a current release.
+
+All else has a ✓, also where the condition is False: what only the author of the CRD can mend, such as the
+schema of `status.conditions`, a scale path that leads nowhere, or a missing approval; what would fail only in
+another cluster; and what crdkeeper cannot find out.
 """
 
 

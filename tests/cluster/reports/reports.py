@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import Condition, find_condition
@@ -51,3 +52,8 @@ def condition_of(report: DefinitionReport, type_: str) -> Condition:
     found = find_condition(report.status.conditions, type_)
     assert found is not None
     return found
+
+
+def found(admin: Admin, kind: str, name: str) -> Any:
+    """An object as kubectl gets it, for kstatus to judge."""
+    return json.loads(admin.cluster.kubectl("get", kind, name, "-o", "json"))

@@ -1,14 +1,8 @@
 """Flux, Argo CD and Helm wait for our kinds as for their own: judged by kstatus' rules on the API server."""
 
-import json
-from typing import Any
-
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually, outdated
+from tests.cluster.reports.reports import found
 from tests.kstatus import status_of
-
-
-def found(admin: Admin, kind: str, name: str) -> Any:
-    return json.loads(admin.cluster.kubectl("get", kind, name, "-o", "json"))
 
 
 async def test_what_no_controller_has_seen_is_in_progress(

@@ -9,7 +9,8 @@ from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually
 from tests.cluster.harness.customkind import SPEC, STATUS
 from tests.cluster.reports.live.scene import change_versions, let_read
-from tests.cluster.reports.reports import condition_of, report_with
+from tests.cluster.reports.reports import condition_of, found, report_with
+from tests.kstatus import status_of
 
 CONDITION = {"type": "object", "properties": {"type": {"type": "string"}, "status": {"type": "string"}}}
 
@@ -45,8 +46,9 @@ async def test_paths_and_conditions(admin: Admin, operator: Operator, group: str
         admin,
         kind.name,
         SubresourcesReady="False/ScalePathNotDeclared",
-        Ready="False/ScalePathNotDeclared",
+        Ready="True/Healthy",
     )
+    assert status_of(found(admin, "defrep", kind.name)) == "Current"
     message = condition_of(report, "SubresourcesReady").message
     assert (
         "spec.versions[0].subresources.scale.statusReplicasPath: the schema has no .status.replicas"
@@ -55,13 +57,16 @@ async def test_paths_and_conditions(admin: Admin, operator: Operator, group: str
 
     wrong = {**GOOD, "selector": {"type": "object"}}
     await change_versions(admin, kind, schema=schema(wrong))
-    report = await report_with(admin, kind.name, SubresourcesReady="False/ScalePathWrongType")
+    report = await report_with(
+        admin, kind.name, SubresourcesReady="False/ScalePathWrongType", Ready="True/Healthy"
+    )
     message = condition_of(report, "SubresourcesReady").message
     assert ".status.selector must be of type string, but is of type object" in message
 
     malformed = {"conditions": {"type": "array", "items": {"type": "string"}}}
     await change_versions(admin, kind, schema=schema({**GOOD, **malformed}))
-    await report_with(admin, kind.name, SubresourcesReady="False/ConditionsMalformed")
+    await report_with(admin, kind.name, SubresourcesReady="True/ConditionsMalformed", Ready="True/Healthy")
+    assert status_of(found(admin, "defrep", kind.name)) == "Current"
 
     good = {"conditions": {"type": "array", "items": CONDITION}}
     await change_versions(admin, kind, schema=schema({**GOOD, **good}))
@@ -83,10 +88,13 @@ async def test_the_scale_of_an_object(admin: Admin, operator: Operator, group: s
 
     # Without a default, replicas is missing in the object, which nobody notices before it is to be scaled.
     await change_versions(admin, kind, additionalPrinterColumns=[])
-    report = await report_with(admin, kind.name, SubresourcesReady="False/ScaleFails")
+    report = await report_with(
+        admin, kind.name, SubresourcesReady="True/ReplicasNotSet", Ready="True/Healthy"
+    )
     message = condition_of(report, "SubresourcesReady").message
     assert "/scale of default/db-00000 cannot be read at v1" in message
     assert 'the spec replicas field ".spec.replicas" does not exist' in message
+    assert status_of(found(admin, "defrep", kind.name)) == "Current"
 
     await change_versions(admin, kind, schema=schema(GOOD))
     await report_with(admin, kind.name, SubresourcesReady="True/ScaleRead", Ready="True/Healthy")

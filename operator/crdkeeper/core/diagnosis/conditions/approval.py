@@ -1,6 +1,8 @@
 """KubernetesAPIApprovalPolicyConformant: the annotation that groups of the Kubernetes project need.
 
 The server's condition and reasons (apiapproval_controller.go); it sets it on *.k8s.io and *.kubernetes.io.
+The CRD works without, and only the author of the API can have it approved, so Ready is True all the same.
+That the CRD could not be created again is a finding of severity Refused.
 """
 
 from crdkeeper.core.diagnosis.conditiontype import ConditionType
@@ -31,7 +33,6 @@ MISSING = Reason(
     "The group belongs to the Kubernetes project, and the CRD has no approval annotation: the API "
     "server would refuse to create it again.",
     _REMEDY,
-    healthy=False,
 )
 INVALID = Reason(
     TYPE,
@@ -40,7 +41,6 @@ INVALID = Reason(
     'The annotation is neither a URL nor a text that begins with "unapproved": the API server would refuse '
     "to create the CRD again.",
     _REMEDY,
-    healthy=False,
 )
 NOT_YET_PROCESSED = Reason(
     TYPE,
@@ -48,7 +48,6 @@ NOT_YET_PROCESSED = Reason(
     "NotYetProcessed",
     "The API server's controllers have not processed the annotation yet.",
     "Wait a moment. If it persists, check the kube-apiserver log.",
-    healthy=False,
 )
 
 _BY_SERVER_REASON = {each.name: each for each in (APPROVED, UNAPPROVED, MISSING, INVALID)}

@@ -143,7 +143,7 @@ CA_BUNDLE_MISSING = Reason(
     _TYPE,
     "False",
     "CABundleMissing",
-    "The webhook is a Service, but there is no caBundle: the API server trusts only the authorities of its "
+    "The webhook is a Service, but there is no caBundle: the API server trusts the authorities of its "
     "host only, and these do not sign names of Services.",
     "Set clientConfig.caBundle, or see why whoever injects it (cert-manager's cainjector, for one) has not.",
     healthy=False,

@@ -1,7 +1,10 @@
 """Ready: the summary of all conditions, with the reason of the worst.
 
-True means that nothing needs a person. False and Unknown take over the reason of the first condition in the
-chain that is to blame: what is known to be wrong comes before what is not known.
+True means that nothing needs whoever runs the cluster. What only the author of the CRD can mend is said in
+its own condition and stays out of Ready, as does what cannot be found out: else Ready would be False or
+Unknown for ever, and nobody who waits for it could do anything about it. False and Unknown take over the
+reason of the first condition in the chain that is to blame: what is known to be wrong comes before what is
+not known.
 """
 
 from collections.abc import Sequence

@@ -20,7 +20,8 @@ VIOLATIONS = Reason(
     "Violations",
     "Schemas are not structural, or unknown fields are preserved: objects of the kind are neither pruned nor "
     "defaulted, and the API server would refuse to create the CRD again.",
-    "Fix each field that the message names, and set spec.preserveUnknownFields: false; "
+    "Apply the CRD of a current release: since Kubernetes 1.22 only structural schemas can be created. For "
+    "a CRD of your own, fix each field that the message names, and set spec.preserveUnknownFields: false; "
     "`crdkeeper lint` and `crdkeeper upgrade-manifest` help.",
     healthy=False,
 )
@@ -29,7 +30,7 @@ STRUCTURAL_ERROR = Reason(
     "True",
     "StructuralError",
     "A schema uses a keyword that a structural schema cannot have, such as $ref or definitions.",
-    "Rewrite the schema without the keyword that the message names.",
+    "Apply the CRD of a current release, or rewrite the schema without the keyword that the message names.",
     healthy=False,
 )
 NOT_DECIDED = Reason(
@@ -37,8 +38,7 @@ NOT_DECIDED = Reason(
     "Unknown",
     "NotDecided",
     "The schemas are nested too deeply to be checked.",
-    "Reduce the nesting. The condition of this type in the CRD's own status is authoritative.",
-    healthy=False,
+    "See the condition of this type in the CRD's own status, which is authoritative.",
 )
 
 

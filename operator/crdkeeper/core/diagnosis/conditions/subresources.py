@@ -1,11 +1,15 @@
-"""SubresourcesReady: do scale and status work as kubectl, autoscalers and controllers expect?"""
+"""SubresourcesReady: do scale and status work as kubectl, autoscalers and controllers expect?
 
+What is wrong with the schema is for the author of the CRD to mend, so it leaves Ready True.
+"""
+
+import re
 from dataclasses import dataclass
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.conversionfailures import essence
-from crdkeeper.core.diagnosis.probes import PERMIT, ProbeTrouble, not_permitted
+from crdkeeper.core.diagnosis.probes import PERMIT, Failure, ProbeTrouble, not_permitted
 from crdkeeper.core.diagnosis.subresourcefacts import (
     DeclaredSubresources,
     Flaw,
@@ -15,6 +19,8 @@ from crdkeeper.core.diagnosis.subresourcefacts import (
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 _TYPE = "SubresourcesReady"
+_ABSENT = re.compile('the spec replicas field ".*" does not exist')
+"""What the API server says (ScaleREST.Get in registry/customresource/etcd.go)."""
 NONE_DECLARED = Reason(_TYPE, "True", "NoneDeclared", "No served version has a status or scale subresource.")
 DECLARED = Reason(
     _TYPE,
@@ -41,6 +47,22 @@ STATUS_NOT_DECLARED = Reason(
     "pruned.",
     "Declare status in the schema, or remove the subresource if nothing writes to it.",
 )
+REPLICAS_NOT_SET = Reason(
+    _TYPE,
+    "True",
+    "ReplicasNotSet",
+    "The fields are declared, but an object does not have the replicas field, which the schema allows: its "
+    "/scale cannot be read until the field is set.",
+    "To scale that object, set the field in it. The author of the CRD can give the field a default.",
+)
+CONDITIONS_MALFORMED = Reason(
+    _TYPE,
+    "True",
+    "ConditionsMalformed",
+    "The subresources work, but the schema's status.conditions is not a list of objects with the strings "
+    "`type` and `status`: kubectl wait and other tools cannot read it.",
+    "Report it to the author of the CRD, who can declare status.conditions as metav1.Condition does.",
+)
 PENDING = Reason(_TYPE, "Unknown", "Pending", "No object's /scale has been read yet.")
 NOT_PERMITTED = Reason(
     _TYPE,
@@ -61,8 +83,7 @@ PATH_NOT_DECLARED = Reason(
     "False",
     "ScalePathNotDeclared",
     "A path of the scale subresource names a field that the schema does not declare, so it is always pruned.",
-    "Add the field to the schema, or correct the path.",
-    healthy=False,
+    "Report it to the author of the CRD, who can add the field to the schema or correct the path.",
 )
 PATH_WRONG_TYPE = Reason(
     _TYPE,
@@ -70,32 +91,22 @@ PATH_WRONG_TYPE = Reason(
     "ScalePathWrongType",
     "A path of the scale subresource points to a field of the wrong type, so objects with a value "
     "there are refused.",
-    "Make the replicas an integer and the selector a string (a serialized label selector, no object).",
-    healthy=False,
+    "Report it to the author of the CRD, who can make the replicas an integer and the selector a string (a "
+    "serialized label selector, no object).",
 )
 SCALE_FAILS = Reason(
     _TYPE,
     "False",
     "ScaleFails",
-    "The /scale of an object cannot be read.",
-    "Give the replicas field a default where it may be missing, and fix objects with a value of a wrong "
-    "type.",
-    healthy=False,
-)
-CONDITIONS_MALFORMED = Reason(
-    _TYPE,
-    "False",
-    "ConditionsMalformed",
-    "status.conditions is not a list of objects with the strings `type` and `status`: kubectl wait and other "
-    "tools cannot read it.",
-    "Declare status.conditions as metav1.Condition does.",
+    "The /scale of an object cannot be read, though the schema has the fields.",
+    "Fix the object: the message names it, and what is wrong with its value.",
     healthy=False,
 )
 _BY_FLAW = {
     Flaw.PATH_NOT_DECLARED: PATH_NOT_DECLARED,
     Flaw.PATH_WRONG_TYPE: PATH_WRONG_TYPE,
-    Flaw.CONDITIONS_MALFORMED: CONDITIONS_MALFORMED,
 }
+"""Those that keep a subresource from working."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,25 +122,35 @@ class SubresourceFacts:
 def judge(facts: SubresourceFacts) -> Verdict:
     """The condition. What the schema lacks comes before what one object shows."""
     declared, probe = facts.declared, facts.probe
-    if declared.problems:
-        return _verdict(_BY_FLAW[declared.problems[0].flaw], _listed(declared.problems))
+    broken = next((_BY_FLAW[each.flaw] for each in declared.problems if each.flaw in _BY_FLAW), None)
+    if broken is not None:
+        return _verdict(broken, _listed(declared.problems))
     if not declared.scaled:
         return _judge_sound(declared, None)
     if probe is None:
         return _verdict(PENDING, "The paths of /scale are declared; no object's /scale has been read yet.")
     failed = [(each, each.failure) for each in probe.reads if each.failure is not None]
-    for read, failure in failed:
-        if failure.trouble is ProbeTrouble.FAILED:
-            said = essence(failure.message)
-            return _verdict(
-                SCALE_FAILS, f"/scale of {read.example} cannot be read at {read.version}: {said}."
-            )
+    answered = [(_failed_as(failure), read, failure) for read, failure in failed if _is_answer(failure)]
+    for reason in (SCALE_FAILS, REPLICAS_NOT_SET):
+        for each, read, failure in answered:
+            if each is reason:
+                said = essence(failure.message)
+                return _verdict(reason, f"/scale of {read.example} cannot be read at {read.version}: {said}.")
     failure_ = probe.failure or (failed[0][1] if failed else None)
     if failure_ is not None and failure_.trouble is ProbeTrouble.FORBIDDEN:
         return _verdict(NOT_PERMITTED, not_permitted(facts.definition, failure_))
     if failure_ is not None:
         return _verdict(NOT_ASKED, f"{facts.definition.name} could not be read: {essence(failure_.message)}.")
     return _judge_sound(declared, probe)
+
+
+def _is_answer(failure: Failure) -> bool:
+    return failure.trouble is ProbeTrouble.FAILED
+
+
+def _failed_as(failure: Failure) -> Reason:
+    """A field that is only absent is no defect of the object, where the schema does not require it."""
+    return REPLICAS_NOT_SET if _ABSENT.search(failure.message) else SCALE_FAILS
 
 
 def _judge_sound(declared: DeclaredSubresources, probe: ScaleProbe | None) -> Verdict:
@@ -147,6 +168,9 @@ def _judge_sound(declared: DeclaredSubresources, probe: ScaleProbe | None) -> Ve
     if declared.unselected:
         reason = SELECTOR_MISSING
         said += f" There is no labelSelectorPath at {', '.join(declared.unselected)}."
+    if declared.problems:
+        reason = CONDITIONS_MALFORMED
+        said += f" {_listed(declared.problems)}"
     return _verdict(reason, said)
 
 
@@ -171,13 +195,14 @@ CONDITION = ConditionType(
         READ,
         SELECTOR_MISSING,
         STATUS_NOT_DECLARED,
+        REPLICAS_NOT_SET,
+        CONDITIONS_MALFORMED,
         PENDING,
         NOT_PERMITTED,
         NOT_ASKED,
         PATH_NOT_DECLARED,
         PATH_WRONG_TYPE,
         SCALE_FAILS,
-        CONDITIONS_MALFORMED,
     ),
     assessed=True,
     fact="scale",

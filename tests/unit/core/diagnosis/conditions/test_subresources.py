@@ -105,7 +105,8 @@ def test_scale_paths(schema: dict[str, Any], path: str, detail: str) -> None:
     (problem,) = found.problems
     assert (problem.path, problem.detail) == (f"spec.versions[1].subresources.scale.{path}", detail)
     said = verdict(found)
-    assert (said.reason.status, said.reason.healthy) == ("False", False)
+    # Only the author of the CRD can mend it, so Ready does not wait for it.
+    assert (said.reason.status, said.reason.healthy) == ("False", True)
     assert said.message == f"{problem.path}: {detail}. {said.reason.remedy}"
 
 
@@ -168,7 +169,24 @@ def test_conditions(conditions: dict[str, Any], detail: str | None) -> None:
     else:
         first = found.problems[0]
         assert (first.path, first.detail) == (where, detail)
-        assert verdict(found, None).reason is subresources.CONDITIONS_MALFORMED
+        said = verdict(found, None)
+        assert said.reason is subresources.CONDITIONS_MALFORMED
+        assert (said.reason.status, said.reason.healthy) == ("True", True)
+        assert f"{where}: {detail}" in said.message
+
+
+def test_malformed_conditions_do_not_hide_what_keeps_scale_from_working() -> None:
+    conditions = object_of(conditions={"type": "array", "items": STRING})
+    found = declared(object_of(spec=GOOD_SPEC, status=conditions), SCALE)
+    said = verdict(found)
+    assert said.reason is subresources.PATH_NOT_DECLARED
+    assert "its items have no field type" in said.message
+
+    both = {**GOOD_STATUS, "properties": {**GOOD_STATUS["properties"], **conditions["properties"]}}
+    found = declared(object_of(spec=GOOD_SPEC, status=both), SCALE)
+    failure = Failure(ProbeTrouble.FAILED, 500, "accessor error: 1 is of the type int64, expected string")
+    said = verdict(found, ScaleProbe((ScaleRead("v1", "ns/w1", failure),)))
+    assert said.reason is subresources.SCALE_FAILS
 
 
 def test_an_array_of_schemas_is_no_condition_list_of_ours() -> None:
@@ -203,10 +221,23 @@ def test_what_is_in_order(found: DeclaredSubresources, probe: ScaleProbe | None,
     ],
 )
 def test_a_scale_that_cannot_be_read(trouble: ProbeTrouble, reason: str) -> None:
-    failure = Failure(trouble, 500, 'the spec replicas field ".spec.replicas" does not exist')
+    failure = Failure(trouble, 500, "accessor error: <nil> is of the type string, expected int64")
     said = verdict(declared(scale=SCALE), ScaleProbe((ScaleRead("v1", "ns/w1", failure),)))
     assert said.reason.name == reason
-    assert 'the spec replicas field ".spec.replicas" does not exist' in said.message
+    assert "accessor error: <nil> is of the type string, expected int64" in said.message
+
+
+def test_an_object_without_the_optional_replicas_is_in_order() -> None:
+    text = 'Internal error occurred: the spec replicas field ".spec.replicas" does not exist'
+    failure = Failure(ProbeTrouble.FAILED, 500, text)
+    said = verdict(declared(scale=SCALE), ScaleProbe((ScaleRead("v1", "ns/w1", failure),)))
+    assert said.reason is subresources.REPLICAS_NOT_SET
+    assert (said.reason.status, said.reason.healthy) == ("True", True)
+    assert "ns/w1" in said.message
+
+    broken = Failure(ProbeTrouble.FAILED, 500, "accessor error: <nil> is of the type string, expected int64")
+    reads = (ScaleRead("v1", "ns/w1", failure), ScaleRead("v2", "ns/w1", broken))
+    assert verdict(declared(scale=SCALE), ScaleProbe(reads)).reason is subresources.SCALE_FAILS
 
 
 def test_a_list_that_cannot_be_read() -> None:
