@@ -2,6 +2,7 @@
 
 from crdkeeper.core.compatibility.change import Audience
 from crdkeeper.core.compatibility.registry import NOBODY, breaks, kind, risks
+from crdkeeper.core.removedversions import APPLY_FAILS, APPLY_REMEDY
 
 _WRITERS, _READERS = Audience.WRITERS, Audience.READERS
 _STORED, _OPERATORS = Audience.STORED, Audience.OPERATORS
@@ -95,6 +96,12 @@ VERSION_MAYBE_STORED = kind(
     "until status.storedVersions no longer lists it. A file does not show whether it was.",
     remedy="Tell users to run `crdkeeper migrate PLURAL.GROUP` before they upgrade, or compare with the "
     "live CRD.",
+)
+APPLY_OF_REMOVED_VERSION = kind(
+    "apply-of-removed-version",
+    risks(_WRITERS),
+    why=APPLY_FAILS,
+    remedy=APPLY_REMEDY,
 )
 VERSION_DROPPED = kind(
     "version-dropped",

@@ -44,11 +44,15 @@ def _tell_removed(old: DecodedVersion, pair: DefinitionPair) -> None:
     if old.served:
         say(kinds.VERSION_REMOVED, "a served version is gone")
     if old.name in pair.old.stored or old.storage:
-        say(kinds.STORED_VERSION_REMOVED, f"status.storedVersions holds {old.name}")
+        say(
+            kinds.STORED_VERSION_REMOVED,
+            f"missing from spec.versions; {old.name} was previously a storage version",
+        )
     elif not pair.old.stored:
         say(kinds.VERSION_MAYBE_STORED, f"status.storedVersions may hold {old.name}")
     elif not old.served:
         say(kinds.VERSION_DROPPED, "a version that was neither served nor stored is gone")
+    say(kinds.APPLY_OF_REMOVED_VERSION, f"managedFields of objects may name {old.name}")
 
 
 def _compare_version(old: DecodedVersion, new: DecodedVersion, pair: DefinitionPair) -> None:

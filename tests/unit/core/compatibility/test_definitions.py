@@ -89,7 +89,11 @@ CASES: list[tuple[Json, Do, Told]] = [
     (
         TWO,
         drop(1),
-        [("version-removed", "spec.versions", "W!R!"), ("version-maybe-stored", "spec.versions", "O?")],
+        [
+            ("version-removed", "spec.versions", "W!R!"),
+            ("version-maybe-stored", "spec.versions", "O?"),
+            ("apply-of-removed-version", "spec.versions", "W?"),
+        ],
     ),
     (
         crd(version("v1"), version("v2")),
@@ -97,19 +101,28 @@ CASES: list[tuple[Json, Do, Told]] = [
         [
             ("stored-version-removed", "spec.versions", "S!O!"),
             ("version-removed", "spec.versions", "W!R!"),
+            ("apply-of-removed-version", "spec.versions", "W?"),
             ("storage-version", "storage", "O?"),
         ],
     ),
-    ({**TWO, "status": {"storedVersions": ["v1"]}}, drop(1), [("version-removed", "spec.versions", "W!R!")]),
+    (
+        {**TWO, "status": {"storedVersions": ["v1"]}},
+        drop(1),
+        [("version-removed", "spec.versions", "W!R!"), ("apply-of-removed-version", "spec.versions", "W?")],
+    ),
     (
         {**TWO, "status": {"storedVersions": ["v1", "v2"]}},
         drop(1),
-        [("stored-version-removed", "spec.versions", "S!O!"), ("version-removed", "spec.versions", "W!R!")],
+        [
+            ("stored-version-removed", "spec.versions", "S!O!"),
+            ("version-removed", "spec.versions", "W!R!"),
+            ("apply-of-removed-version", "spec.versions", "W?"),
+        ],
     ),
     (
         crd(version("v1"), version("v2", served=False), stored=["v1"]),
         drop(1),
-        [("version-dropped", "spec.versions", "")],
+        [("version-dropped", "spec.versions", ""), ("apply-of-removed-version", "spec.versions", "W?")],
     ),
     (TWO, second(served=False), [("version-not-served", "served", "W!R!")]),
     (
