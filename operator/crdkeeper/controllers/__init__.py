@@ -1,1 +1,1 @@
-"""One subject each: gather what is so, decide by `core`, apply. Kopf is not known here."""
+"""Controllers, each for one subject: gather the facts, let `core` decide, apply. Independent of Kopf."""

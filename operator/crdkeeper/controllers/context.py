@@ -1,4 +1,4 @@
-"""What the process gives to each controller when it begins."""
+"""What the process passes to each controller at startup."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,16 @@ from crdkeeper.core.conversion.target import WebhookAddress
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The cluster, what is known of it, and how this operator is to work."""
+    """The cluster, the operator's knowledge of it, and the operator's settings."""
 
     client: Client
     state: ClusterState
     metrics: OperatorMetrics
     identity: str
-    """Of this process, for Events."""
+    """Identifies this process in Events."""
     namespace: str
-    """The operator's."""
+    """The operator's own namespace."""
     webhook: WebhookAddress
     """Where API servers reach `crdkeeper webhook`."""
     at_once: int
-    """How many migrations run at the same time."""
+    """How many migrations may run concurrently."""

@@ -18,7 +18,7 @@ _BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0
 
 
 class OperatorMetrics:
-    """All metrics of one process, in a registry of their own."""
+    """All metrics of one process, in their own registry."""
 
     content_type = CONTENT_TYPE_LATEST
 
@@ -76,7 +76,7 @@ class OperatorMetrics:
         )
 
     def observer(self, resource: str) -> Observer:
-        """What a sweep over `resource` calls for each write."""
+        """The callback with which a sweep over `resource` reports each write."""
         seconds = self.seconds.labels(resource)
         outcomes = {each: self.objects.labels(resource, each.value) for each in _COUNTED}
 
@@ -93,5 +93,5 @@ class OperatorMetrics:
         return observe
 
     def exposition(self) -> bytes:
-        """The text that a scrape gets."""
+        """The response to a scrape."""
         return generate_latest(self.registry)

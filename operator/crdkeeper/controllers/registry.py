@@ -1,4 +1,4 @@
-"""The controllers: one entry for each kind, from which its watch and its work follow."""
+"""All controllers: one entry for each kind, from which its watch and its task follow."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from crdkeeper.controllers.versionconversion.beginning import run_conversions
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What becomes of each object of a kind that Kopf shows."""
+    """How the objects of a kind that Kopf watches get into the operator's state."""
 
     keep: Callable[[Mapping[str, Any]], Any]
-    """Reduces it to what the state keeps. Raises ValueError or KeyError if it cannot be read."""
+    """Reduces an object to what the state keeps. Raises ValueError or KeyError if it cannot be read."""
     saw: Callable[[ClusterState, str, Any], None]
-    """Tells the state, with the name; None once the object is gone."""
+    """Passes it to the state, with its name; None once the object is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,19 @@ class Controller:
 
     kind: type[Kind]
     name: str
-    """Of its task, in logs and in /readyz."""
+    """The name of its task, in logs and in /readyz."""
     begin: Callable[[Context], Coroutine[Any, Any, None]]
-    """Starts to listen, and returns its work, which goes on until it is cancelled.
+    """Subscribes to the state and returns the controller's task, which runs until it is cancelled.
 
-    What few clusters use is imported only when it is needed: each MiB counts at the start.
+    Imports what few clusters use only when needed, because each MiB counts at startup.
     """
     watch: Watch | None = None
-    """None where the controller watches the kind itself."""
+    """None if the controller watches the kind itself."""
 
 
 def _generation(found: Mapping[str, Any]) -> int:
-    # One whose rules cannot be understood must be told so: the controller reads it whole.
+    # Rules that cannot be parsed are reported in the object's status, so the controller reads the whole
+    # object.
     return int(found["metadata"]["generation"])
 
 

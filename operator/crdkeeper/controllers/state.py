@@ -1,4 +1,4 @@
-"""What the operator knows of the cluster from its watches, and who is told when it changes."""
+"""What the operator knows of the cluster from its watches, and the listeners that it notifies of changes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class ClusterState:
-    """The latest of each object by name. Decisions that must be right read the API server again."""
+    """The latest state of each object by name. Decisions that must be right read the API server instead."""
 
     definitions: dict[str, DefinitionFacts] = field(default_factory=dict)
     seen: dict[str, SeenDefinition] = field(default_factory=dict)
@@ -25,14 +25,14 @@ class ClusterState:
     migrations: dict[str, StorageMigration] = field(default_factory=dict)
     policies: dict[str, DefinitionPolicy] = field(default_factory=dict)
     conversions: dict[str, int] = field(default_factory=dict)
-    """VersionConversions, with the generation that was seen last."""
+    """VersionConversions, with the generation last seen."""
     _listeners: list[Callable[[str, str], None]] = field(default_factory=list)
 
     def listen(self, listener: Callable[[str, str], None]) -> None:
-        """Have `listener(kind, name)` called on each change.
+        """Call `listener(kind, name)` on each change.
 
-        `kind` is the name of a dictionary here, or "migrated" for a migration that was seen or is gone: then
-        `name` is the `plural.group` of its resource.
+        `kind` is the name of a dictionary of this class, or "migrated" when a migration was seen or is gone:
+        then `name` is the `plural.group` of its resource.
         """
         self._listeners.append(listener)
 
@@ -60,7 +60,7 @@ class ClusterState:
         self._saw("conversions", self.conversions, name, generation)
 
     def saw_report(self, name: str, record: StoredReport | None) -> None:
-        """A DefinitionReport was seen, or is gone (None). What is older than what is known is passed over."""
+        """A DefinitionReport was seen, or is gone (None). Ignores states older than the known one."""
         known = self.reports.get(name)
         if record is None or known is None or record.is_newer_than(known):
             self._saw("reports", self.reports, name, record)

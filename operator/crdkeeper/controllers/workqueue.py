@@ -1,7 +1,7 @@
 """A queue of keys: each key once, one worker per key at a time, retried with backoff.
 
-As client-go's workqueue. Kopf retries handlers by touching the watched object, which crdkeeper never does to
-objects that are not its own.
+Modelled on client-go's workqueue. Kopf retries handlers by patching the watched object, which crdkeeper never
+does to objects that it does not own.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class WorkQueue:
-    """Calls `reconcile(key)` for each key that was added, until cancelled."""
+    """Calls `reconcile(key)` for each added key, until cancelled."""
 
     def __init__(self, reconcile: Callable[[str], Awaitable[None]], workers: int = 4) -> None:
         self._reconcile = reconcile
@@ -27,7 +27,7 @@ class WorkQueue:
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def add(self, key: str) -> None:
-        """Have the key reconciled soon; if it is at work just now, once more after that."""
+        """Queue the key; if it is being reconciled right now, once more after that."""
         if timer := self._timers.pop(key, None):
             timer.cancel()
         if key in self._running:
@@ -37,20 +37,20 @@ class WorkQueue:
             self._ready.put_nowait(key)
 
     def add_after(self, key: str, seconds: float) -> None:
-        """Have the key reconciled in `seconds`, or sooner if it is added before."""
+        """Queue the key in `seconds`, or earlier if it is added before."""
         if timer := self._timers.pop(key, None):
             timer.cancel()
         self._timers[key] = asyncio.get_running_loop().call_later(seconds, self.add, key)
 
     def add_within(self, key: str, seconds: float) -> None:
-        """Have the key reconciled in `seconds` at the latest: many changes in a row make one."""
+        """Queue the key in `seconds` at the latest: many changes in a row lead to one call."""
         due = asyncio.get_running_loop().time() + seconds
         timer = self._timers.get(key)
         if key not in self._waiting and (timer is None or timer.when() > due):
             self.add_after(key, seconds)
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._workers):
                 group.create_task(self._work())

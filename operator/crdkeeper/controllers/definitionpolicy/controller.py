@@ -1,4 +1,4 @@
-"""DefinitionPolicies: creates the migrations that selected CRDs need, and reports how each policy stands."""
+"""DefinitionPolicies: creates the migrations that selected CRDs need, and reports each policy's status."""
 
 import asyncio
 import logging
@@ -20,11 +20,11 @@ from crdkeeper.core.policy.selection import governing
 
 _log = logging.getLogger(__name__)
 _STATUS_DELAY = 0.5
-"""Seconds in which changes of many CRDs are gathered to one status."""
+"""Seconds during which changes of many CRDs are combined into one status update."""
 
 
 class DefinitionPolicies:
-    """Reconciles CRDs against the policies, and the policies' own status."""
+    """Reconciles CRDs against the policies, and updates the policies' status."""
 
     def __init__(
         self, client: Client, state: ClusterState, metrics: OperatorMetrics, *, identity: str
@@ -38,7 +38,7 @@ class DefinitionPolicies:
         state.listen(self._saw)
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             for queue in (self.definitions, self.policies):
                 group.create_task(queue.run())
@@ -69,7 +69,7 @@ class DefinitionPolicies:
         existing = self._state.migrations_by_definition().get(name, [])
         if wanted_migration(policy, known, existing) is None:
             return
-        # The watches may lag; what is created is decided on what is stored.
+        # The watches may lag; decide on what is stored.
         definition = await get_definition(self._client, name)
         stored = await list_migrations(self._client)
         if definition is None or stored is None:
@@ -118,6 +118,6 @@ class DefinitionPolicies:
 
 
 def begin_policies(context: Context) -> Coroutine[Any, Any, None]:
-    """The work of the operator's DefinitionPolicies."""
+    """The task of the DefinitionPolicy controller."""
     policies = DefinitionPolicies(context.client, context.state, context.metrics, identity=context.identity)
     return policies.run()

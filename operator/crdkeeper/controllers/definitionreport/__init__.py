@@ -1,1 +1,1 @@
-"""The controller of DefinitionReports, and the probes of live CRDs that reports rest on."""
+"""The controller of DefinitionReports, and the probes of live CRDs that reports depend on."""

@@ -1,7 +1,7 @@
-"""Assesses CRDs in a thread, one at a time, each revision once.
+"""Assesses CRDs in a thread, one at a time, and each revision only once.
 
-A check takes from a millisecond to a second, and the decoded CRD twenty times the memory of its JSON. So the
-watch keeps neither: the CRD is read again when its turn comes, and only the result is kept.
+A check takes between a millisecond and a second, and a decoded CRD takes twenty times the memory of its JSON.
+So the watch keeps neither: the CRD is read again when its turn comes, and only the result is kept.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from crdkeeper.core.diagnosis.facts import SeenDefinition, seen_definition
 
 _log = logging.getLogger(__name__)
 _READ_AHEAD = 2
-"""CRDs that are read at a time, so that the thread need not wait."""
+"""CRDs to read ahead, so that the thread need not wait."""
 
 
 class Assessor:
-    """The assessments of all CRDs; `on_assessed` is told the name of each that has a new one."""
+    """The assessments of all CRDs. Calls `on_assessed` with the name of each CRD that has a new one."""
 
     def __init__(self, client: Client, on_assessed: Callable[[str], None]) -> None:
         self._client = client
@@ -33,20 +33,20 @@ class Assessor:
         self.queue = WorkQueue(self._assess, workers=_READ_AHEAD)
 
     def known(self, seen: SeenDefinition) -> Assessment | None:
-        """That of this very revision, if it has been made."""
+        """The assessment of exactly this revision, or None."""
         revision, assessment = self._known.get(seen.name, ("", None))
         return assessment if revision == seen.revision else None
 
     def order(self, name: str) -> None:
-        """Have a CRD assessed."""
+        """Queue a CRD for assessment."""
         self.queue.add(name)
 
     def forget(self, name: str) -> None:
-        """The CRD was deleted."""
+        """Drop everything about a deleted CRD."""
         self._known.pop(name, None)
 
     def close(self) -> None:
-        """End the thread once it is done with the CRD at hand."""
+        """End the thread after the current CRD."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _assess(self, name: str) -> None:
@@ -59,12 +59,12 @@ class Assessor:
 
 
 def _assess_content(content: bytes) -> tuple[str, Assessment]:
-    """The revision of a CRD, and its assessment."""
+    """Return the CRD's revision and its assessment."""
     crd = orjson.loads(content)
     revision = seen_definition(crd).revision
     try:
         return revision, assess(crd)
     except Exception:
-        # A defect of a check must not cost the CRD all of its report.
+        # A bug in one check must not cost the CRD its whole report.
         _log.exception("The CRD %s could not be assessed.", crd["metadata"]["name"])
         return revision, unassessed("an error in crdkeeper prevented the check; see the operator's log")

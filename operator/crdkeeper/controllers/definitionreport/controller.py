@@ -1,7 +1,7 @@
-"""DefinitionReports: one for each CRD, written when something changes, put right when others change it.
+"""DefinitionReports: one for each CRD, written when something changes and restored when others change it.
 
-Gather what is known, have the core plan the report, apply what differs. What takes long is gathered elsewhere
-(`assessor.py`, `probes.py`), and has the CRD's name added to the queue when it is there.
+Gather the facts, let the core plan the report, apply the difference. Slow facts are gathered elsewhere
+(`assessor.py`, `probes.py`), which add the CRD's name to the queue when they are available.
 """
 
 import asyncio
@@ -44,12 +44,12 @@ _GATHERING_SECONDS = 0.1
 """A new CRD's status changes three times in a row."""
 _FORBIDDEN_SECONDS = 5.0
 _COMPLAINT_SECONDS = 60.0
-"""What is forbidden for one report is so for all: once a minute is often enough to say it."""
+"""A right that is missing for one report is missing for all: log it at most once a minute."""
 _VERIFYING_SECONDS = 0.25
 
 
 class DefinitionReports:
-    """Keeps the reports of all CRDs."""
+    """Keeps the reports of all CRDs up to date."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class DefinitionReports:
         self._metrics = metrics
         self._identity = identity
         self._told: dict[str, tuple[str, Mapping[str, Told]]] = {}
-        """By name of the CRD: its uid, and the conditions as this process told them last."""
+        """By CRD name: its uid, and the conditions as this process last announced them."""
         self._counted: dict[str, tuple[Reason, ...]] = {}
         self._complain_after = 0.0
         self._groups: dict[str, set[str]] = {}
@@ -77,7 +77,7 @@ class DefinitionReports:
         state.listen(self._saw)
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Run until cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 for each in (self._follow, self._work, self._verify):
@@ -88,7 +88,7 @@ class DefinitionReports:
             self._assessor.close()
 
     async def _follow(self) -> None:
-        """Know the reports that there are: without them, each would be taken for missing and written."""
+        """Load the existing reports: without them, each would be considered missing and written again."""
 
         async def saw(type_: str, found: Mapping[str, Any]) -> None:
             record = on_record(parse_report(found)) if type_ != "DELETED" else None
@@ -113,7 +113,7 @@ class DefinitionReports:
         await self._loaded.wait()
         await self._queue.run()
 
-    # What was seen, and whom it concerns
+    # What changed, and which CRDs it affects
 
     def _saw(self, kind: str, name: str) -> None:
         if kind == "definitions":
@@ -133,7 +133,7 @@ class DefinitionReports:
         else:
             peers.add(name)
             self._queue.add_within(name, _GATHERING_SECONDS)
-        # Who holds a name that others want may have changed.
+        # The change may have freed a name that other CRDs wait for.
         for each in peers:
             if each != name and _wants_names(self._state.seen.get(each)):
                 self._queue.add_within(each, _GATHERING_SECONDS)
@@ -148,7 +148,7 @@ class DefinitionReports:
     # Gather, plan, apply
 
     def _subject(self, name: str) -> Subject | None:
-        """A CRD with its assessment, or what is on record of it; None while it is being assessed."""
+        """A CRD with its assessment, or what is recorded of it; None while it is being assessed."""
         seen = self._state.seen.get(name)
         if seen is None:
             return None
@@ -164,7 +164,7 @@ class DefinitionReports:
         return None
 
     async def _verify(self) -> None:
-        """Assess by and by what stands on record only."""
+        """Delete or restores reports that do not match what is known."""
         while True:
             await asyncio.sleep(_VERIFYING_SECONDS)
             if self._unverified:
@@ -219,7 +219,7 @@ class DefinitionReports:
         name, uid = definition.name, definition.uid
         if record is None or uid not in record.owners:
             if name in self._told and await get_revision(self._client, name) is None:
-                return  # Its report has gone with it, and the news of the CRD is on its way.
+                return  # its report was deleted with it, and the CRD's event is on its way
             record = on_record(await apply_report(self._client, report_metadata(definition)))
             self._state.reports[name] = record
         changed = not wanted.is_as(record)
@@ -230,15 +230,15 @@ class DefinitionReports:
             except ApiError as error:
                 if error.code not in (404, 409):
                     raise
-                # Deleted, and perhaps made again: begin again.
+                # Deleted, and perhaps re-created: start over.
                 self._state.reports.pop(name, None)
                 self._queue.add_within(name, _GATHERING_SECONDS)
                 return
         self._told[name] = uid, wanted.told
         known = self._state.reports.get(name)
-        # It may have been changed or deleted meanwhile; then the name is in the queue again.
+        # Changed or deleted in the meantime; then the name is in the queue again.
         if known is not None and not known.is_newer_than(record):
-            # One copy of what was told is enough: it is ten conditions for each of thousands of CRDs.
+            # Keep one copy of what was announced: ten conditions for each of thousands of CRDs.
             self._state.reports[name] = replace(record, told=wanted.told)
         if changed:
             await self._announce(report, wanted)
@@ -261,7 +261,7 @@ class DefinitionReports:
             self._complain_after = now + _COMPLAINT_SECONDS
 
     def _count(self, name: str, wanted: Wanted | None) -> None:
-        """Keep the metrics: how many CRDs are in which state of which condition."""
+        """Update the metrics: how many CRDs are in which status of which condition."""
         before = self._counted.pop(name, ())
         now = tuple(wanted.reasons) if wanted is not None else ()
         if now:
@@ -275,7 +275,7 @@ class DefinitionReports:
 
 
 def _wants_names(seen: SeenDefinition | None) -> bool:
-    """Whether the API server refuses it a name."""
+    """Whether the API server refuses one of the CRD's names."""
     if seen is None:
         return False
     condition = seen.condition("NamesAccepted")
@@ -283,7 +283,7 @@ def _wants_names(seen: SeenDefinition | None) -> bool:
 
 
 def begin_reports(context: Context) -> Coroutine[Any, Any, None]:
-    """The work of the operator's DefinitionReports."""
+    """The task of the DefinitionReport controller."""
     reports = DefinitionReports(
         context.client,
         context.state,

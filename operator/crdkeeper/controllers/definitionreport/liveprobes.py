@@ -1,4 +1,4 @@
-"""What reports ask of a cluster, and how often: conversion, /scale, managers, what holds up a deletion."""
+"""What reports ask of a cluster, and how often: conversion, /scale, field managers, blocked deletions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,24 +19,24 @@ from crdkeeper.core.diagnosis.subresourcefacts import ScaleProbe
 _SOON = 1.0
 _AFTER_CHANGE = 5.0
 _RETRY = 30.0
-"""A broken webhook is asked again soon, so that the report clears up soon after it works again."""
+"""A broken webhook is probed again soon, so that the report recovers soon after the webhook does."""
 _FORBIDDEN = 300.0
-"""Rights change seldom, and without them there is nothing to do for hundreds of CRDs."""
+"""Permissions seldom change, and without them there is nothing to do for hundreds of CRDs."""
 _CONVERSION = 300.0
 _DELETION = 5.0
-"""While few objects are left: of many it takes a while in any case."""
+"""While few objects are left; deleting many takes a while anyway."""
 _SCALE = 3600.0
 _CENSUS = 6 * 3600.0
 _CENSUS_OF_SEVERAL = 600.0
 _SMALL = 1000
-"""Objects that may be counted often, where several versions are named and somebody is on the move."""
+"""Up to this many objects are counted often while writers use several versions: they may be migrating."""
 _MOST_WALKS = 100
 _PAGES = 20
-"""Pages of a census before another CRD has its turn."""
+"""Pages of one census before another CRD has its turn."""
 
 
 def live_probes(client: Client, pacer: Pacer | None = None) -> Sequence[Probe]:
-    """The probes of one operator."""
+    """All probes of one operator."""
     censuses = _Censuses(client, pacer or Pacer())
     return (
         Probe(
@@ -69,7 +69,7 @@ def live_probes(client: Client, pacer: Pacer | None = None) -> Sequence[Probe]:
 
 
 def _revision(subject: Subject) -> tuple[str, int, tuple[str, ...], bool]:
-    """What tells one state of a CRD from another: storedVersions changes when a migration ends."""
+    """Identifies the state of a CRD for probes: storedVersions changes when a migration ends."""
     definition = subject.seen.definition
     return definition.uid, definition.generation, definition.stored_versions, definition.established
 
@@ -99,7 +99,7 @@ def _seconds(found: ConversionProbe | ScaleProbe, settled: float) -> float:
 
 def _census_about(subject: Subject) -> Any:
     wanted = needs_census(subject.seen.definition, subject.seen.deprecated)
-    # Nothing to count before there is a place to list, and what was counted last is kept at the end.
+    # There is nothing to count before a place to list exists, and the last count is kept at the end.
     usable = subject.seen.definition.established and subject.seen.deletion is None
     return _revision(subject) if wanted and usable else None
 
@@ -114,7 +114,7 @@ def _census_seconds(found: Census) -> float:
 
 
 class _Censuses:
-    """The walks that are under way. A restart of the operator begins them again: nothing depends on it."""
+    """The censuses in progress. A restarted operator starts them over: nothing depends on them."""
 
     def __init__(self, client: Client, pacer: Pacer) -> None:
         self._client = client
@@ -122,9 +122,9 @@ class _Censuses:
         self._walks: dict[str, tuple[Any, CensusWalk]] = {}
 
     async def go_on(self, subject: Subject, former: Census | None) -> Census:
-        """Count some pages more of the walk that is under way, or of a new one.
+        """Count some more pages of the census in progress, or of a new one.
 
-        Until that is complete, a former census stands, if there is one.
+        Until it is complete, the previous census, if any, remains valid.
         """
         definition, about = subject.seen.definition, _revision(subject)
         suspects = tuple(each.name for each in subject.seen.deprecated)
@@ -133,7 +133,7 @@ class _Censuses:
             walk = CensusWalk(definition, suspects)
             self._walks[definition.name] = about, walk
             if len(self._walks) > _MOST_WALKS:
-                # Of a CRD that is gone, or it starts over.
+                # The CRD is gone, or the census starts over.
                 self._walks.pop(next(iter(self._walks)))
         for _ in range(_PAGES):
             await self._pacer.turn()

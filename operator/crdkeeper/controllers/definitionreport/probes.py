@@ -1,6 +1,6 @@
-"""The slow lane of the diagnosis: what must be asked for, a few CRDs at a time, and kept for a while.
+"""The slow part of the diagnosis: questions to the cluster, a few CRDs at a time, with cached answers.
 
-Reports never wait for it. A probe's answer has the CRD judged again.
+Reports never wait for it. A new answer triggers another diagnosis of the CRD.
 """
 
 import asyncio
@@ -24,20 +24,20 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One kind of question."""
+    """A question to the cluster."""
 
     condition: ConditionType
-    """The condition that it feeds. The answer goes to its `fact`."""
+    """The condition that depends on it. The answer is stored in its `fact`."""
     seconds: Callable[[Any], float]
-    """How long that answer is good for."""
+    """How long the answer remains valid, in seconds."""
     about: Callable[[Subject], Hashable | None]
-    """What the question depends on: another value makes it due at once. None: there is nothing to ask."""
+    """What the question depends on: when it changes, the probe is due at once. None: nothing to ask."""
     ask: Callable[[Subject, Any], Awaitable[Any]]
-    """The answer; is given the former one, None if there is none. That a request fails is an answer, too."""
+    """Returns the answer, given the previous one or None. A failed request is an answer, too."""
 
     @property
     def fact(self) -> str:
-        """The field of LiveFacts that takes the answer."""
+        """The field of LiveFacts for the answer."""
         return self.condition.fact
 
 
@@ -46,7 +46,7 @@ class _Answer:
     about: Hashable
     value: Any
     due: float
-    """By the event loop's clock."""
+    """In the event loop's time."""
 
 
 def _now() -> float:
@@ -54,7 +54,7 @@ def _now() -> float:
 
 
 class Probes:
-    """The answers of all probes for all CRDs; `on_answer` is told the name of a CRD that has a new one."""
+    """The answers of all probes for all CRDs. Calls `on_answer` with the name of a CRD that has a new one."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Probes:
         self.queue = WorkQueue(self.probe, workers=at_once)
 
     def live(self, name: str, subject: Subject) -> LiveFacts:
-        """What is known, but for answers to questions that are put otherwise by now."""
+        """The valid answers: without those to questions that have changed since."""
         known = self._answers.get(name, {})
         return replace(
             LiveFacts(),
@@ -83,7 +83,7 @@ class Probes:
         )
 
     def pending(self, name: str, subject: Subject) -> frozenset[str]:
-        """The conditions that wait for an answer. Has the probes that are due made soon."""
+        """The conditions that wait for an answer. Starts the probes that are due."""
         known = self._answers.get(name, {})
         unanswered, due = set(), False
         now = _now()
@@ -102,11 +102,11 @@ class Probes:
         return frozenset(unanswered)
 
     def forget(self, name: str) -> None:
-        """The CRD was deleted."""
+        """Drop everything about a deleted CRD."""
         self._answers.pop(name, None)
 
     async def probe(self, name: str) -> None:
-        """Make the probes of a CRD that are due, and come back when the next one is."""
+        """Run the due probes of a CRD, and schedule the next ones."""
         for each in self._probes:
             subject = self._subject(name)
             if subject is None:

@@ -1,4 +1,4 @@
-"""The operator's StorageMigrations: starts, informs and ends their runs, and deletes them after their TTL."""
+"""The operator's StorageMigrations: starts, updates and ends their runs, and deletes them after their TTL."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class StorageMigrations:
-    """One run for each migration that the operator manages and that is not finished."""
+    """One run for each unfinished migration that the operator manages."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class StorageMigrations:
         state.listen(self._saw)
 
     async def run(self) -> None:
-        """Work until cancelled; then end all runs."""
+        """Run until cancelled, then end all runs."""
         try:
             await self.queue.run()
         finally:
             await self.stop()
 
     async def stop(self) -> None:
-        """End all runs; each saves how far it is."""
+        """End all runs; each saves its progress."""
         tasks = [task for _, task in self._runs.values()]
         for each in tasks:
             each.cancel()
@@ -87,7 +87,7 @@ class StorageMigrations:
         if running is not None:
             running[0].update(seen)
             return
-        # The watch may lag behind what one of our runs wrote: begin from what is stored.
+        # The watch may lag behind what a previous run wrote: start from what is stored.
         migration = await get_migration(self._client, name)
         if migration is None:
             return
@@ -160,7 +160,7 @@ class StorageMigrations:
 
 
 def begin_migrations(context: Context) -> Coroutine[Any, Any, None]:
-    """The work of the operator's StorageMigrations."""
+    """The task of the StorageMigration controller."""
     migrations = StorageMigrations(
         context.client, context.state, context.metrics, identity=context.identity, at_once=context.at_once
     )
@@ -168,11 +168,11 @@ def begin_migrations(context: Context) -> Coroutine[Any, Any, None]:
 
 
 _SUMMED_UP = frozenset(("PlanOnly", "Allowed", "Resumed"))
-"""Reasons that tell nothing beyond what others tell."""
+"""Reasons that only repeat what other conditions say."""
 
 
 def _is_finished(migration: StorageMigration) -> bool:
-    """Finished for good, or failed and nothing was changed in its spec since."""
+    """Whether it succeeded, or failed and its spec has not changed since."""
     status = migration.status
     if status.completion_time is None:
         return False

@@ -1,1 +1,1 @@
-"""The controller of VersionConversions, and of what they need: the webhook's certificate, its bundles."""
+"""The controller of VersionConversions, and of what they need: the webhook's certificate and bundles."""

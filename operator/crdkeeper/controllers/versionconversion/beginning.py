@@ -1,4 +1,4 @@
-"""Starts what VersionConversions need when there is or was one: 10 MiB that many clusters can do without."""
+"""Starts what VersionConversions need once one exists or existed, which saves other clusters 10 MiB."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 
 async def run_conversions(context: Context) -> None:
-    """Look after VersionConversions and the certificate of the webhook, until cancelled."""
+    """Manage VersionConversions and the webhook's certificate until cancelled."""
     client, state, namespace, address = context.client, context.state, context.namespace, context.webhook
     wanted = asyncio.Event()
 
@@ -52,7 +52,7 @@ async def run_conversions(context: Context) -> None:
 
 
 async def _bundles(client: Client, namespace: str) -> list[str]:
-    """The CRDs of which there are rules: their VersionConversions may have been deleted in the meantime."""
+    """The CRDs that have a bundle of rules, even if their VersionConversion has been deleted meanwhile."""
     try:
         return await bundle_names(client, namespace)
     except (ApiError, Unreachable) as error:

@@ -1,8 +1,8 @@
-"""VersionConversions: from rules to a conversion that serves, a step at a time, and each only after the last.
+"""VersionConversions: from rules to a conversion that serves, step by step, each only after the one before.
 
-Compile, see that it is permitted, verify on objects generated from the schemas and on every live one, hand
-the rules to the webhook, see that it answers by them, point the CRD to it, and read through it. Rules that
-fail a step change nothing: those that serve keep serving, also when the VersionConversion is deleted.
+Compile the rules, check the permission, verify on generated and on all live objects, hand the rules to the
+webhook, check that it converts by them, point the CRD to it, and read through it. Rules that fail a step
+change nothing: those that serve keep serving, even if the VersionConversion is deleted.
 """
 
 import asyncio
@@ -66,21 +66,21 @@ from crdkeeper.operations.verification import try_generated, try_live
 _log = logging.getLogger(__name__)
 
 _SOON = 2.0
-"""For what is under way: a certificate, a webhook that starts, an API server that is behind."""
+"""For what is in progress: a certificate, a webhook that starts, an API server that lags."""
 _SETTLED = 60.0
-"""How often what serves is looked at again."""
+"""How often a conversion that serves is checked again."""
 _WAITING = 30.0
 _GRANTED = 5.0
-"""For an opt-in that is applied together with the rules: the control plane aggregates it in its own time."""
+"""For an opt-in that is applied together with the rules: the control plane aggregates it asynchronously."""
 _EARLY = 0.01
 """Timers are not exact."""
 _MANY = 10_000
-"""From so many objects on a verification that failed is repeated less often."""
+"""From this many objects on, a failed verification is repeated less often."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """A trial that rules have failed, and when they are tried again although nothing has changed."""
+    """Rules that failed verification, and when to try them again although nothing has changed."""
 
     tried: tuple[Any, ...]
     due: float
@@ -100,14 +100,14 @@ class VersionConversions:
         address: WebhookAddress,
         certificate: Callable[[], tuple[str | None, str]],
     ) -> None:
-        """`certificate` gives the PEM bundle to trust the webhook by, and what is wrong with it."""
+        """`certificate` returns the PEM bundle by which to trust the webhook, and its problem, if any."""
         self._client = client
         self._state = state
         self._metrics = metrics
         self._counted: dict[str, tuple[str, str]] = {}
         """The status and reason of Ready, by name."""
         self._failed: dict[str, _Failed] = {}
-        """By name. Each write of a status comes back as an event, which must not make for another trial."""
+        """By name. Each status update returns as an event, which must not cause another trial."""
         self._identity = identity
         self._namespace = namespace
         self._address = address
@@ -116,14 +116,14 @@ class VersionConversions:
             client, namespace, address, identity=identity, bundle=lambda: certificate()[0]
         )
         self.on_trust: Callable[[], None] = lambda: None
-        """Called when a CRD that our webhook converts was seen or is gone: `trusted` may answer otherwise."""
+        """Called when a CRD that our webhook converts was seen or is gone: the result of `trusted` may change."""
         self.queue = WorkQueue(self._reconcile)
         state.listen(self._saw)
 
     def trusted(self, bundle: str) -> bool:
         """Whether every CRD that our webhook converts has this bundle."""
         encoded = bundle.strip().encode()
-        # Nothing is known until the CRDs were listed: ours at least are there.
+        # Unknown until the CRDs have been listed: at least ours exist.
         return bool(self._state.seen) and all(
             seen.webhook.ca_bundle.strip() == encoded
             for seen in self._state.seen.values()
@@ -131,7 +131,7 @@ class VersionConversions:
         )
 
     def renew(self) -> None:
-        """The certificates changed."""
+        """The certificates have changed."""
         for name in self._state.conversions:
             self.queue.add(name)
         for name in self._state.seen:
@@ -191,7 +191,7 @@ class VersionConversions:
     async def _advance(
         self, standing: StatusDraft, problems: Sequence[RuleProblem], before: VersionConversionStatus
     ) -> float | None:
-        """Take the steps until one cannot be taken; the seconds after which to look again."""
+        """Take steps until one cannot be taken yet. Returns the seconds after which to try again."""
         owner = standing.owner
         crd = await get_definition_object(self._client, owner.metadata.name)
         owner.status.definition_generation = 0 if crd is None else crd["metadata"]["generation"]
@@ -274,7 +274,7 @@ class VersionConversions:
     ) -> bool:
         owner, definition = standing.owner, definition_facts(crd)
         known = find_condition(owner.status.conditions, VERIFIED)
-        # Objects that come later are judged by the webhook itself, as they are written at any version.
+        # The webhook itself checks later objects, as they are written at any version.
         if owner.status.verification.digest == wanted and known is not None and known.status == "True":
             return True
         name, clock = owner.metadata.name, asyncio.get_running_loop().time
@@ -317,10 +317,10 @@ class VersionConversions:
             return _unread(definition, found)
         return await read_through(self._client, definition, found, trial.conversion)
 
-    # Once rules serve, whatever becomes of those that shall follow them
+    # Once rules serve, whether or not their successors succeed
 
     async def _put_use(self, standing: StatusDraft) -> None:
-        """Tell whether the conversion is needed; have the CRD trust the webhook's present certificates."""
+        """Report whether the conversion is needed; have the CRD trust the webhook's current certificates."""
         crd = await get_definition_object(self._client, standing.owner.metadata.name)
         held = ConversionOwner.NOBODY if crd is None else holder(crd, self._address)
         definition = None if crd is None else definition_facts(crd)
@@ -360,7 +360,7 @@ class VersionConversions:
 
 
 def _parse(found: Mapping[str, Any]) -> tuple[VersionConversion, list[RuleProblem]]:
-    """The object, without its spec where that is not to be understood, and why it is not."""
+    """The object, without its spec if that is invalid, and why it is."""
     metadata = ObjectMeta.model_validate(found["metadata"])
     try:
         status = VersionConversionStatus.model_validate(found.get("status") or {})
@@ -385,7 +385,7 @@ def _invalid(problems: Sequence[RuleProblem]) -> StepResult:
 
 
 def _pause(step: StepResult, found: ConversionVerification) -> float:
-    """Seconds until rules that failed are tried again: nothing reports when objects are fixed."""
+    """Seconds until failed rules are tried again: nothing signals that objects were fixed."""
     match step.reason:
         case "Verifying":
             return _SOON

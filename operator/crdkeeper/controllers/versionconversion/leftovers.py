@@ -1,8 +1,8 @@
-"""What a VersionConversion leaves when it is deleted: a CRD that our webhook converts, and a bundle of rules.
+"""What remains when a VersionConversion is deleted: a CRD that our webhook converts, and a bundle of rules.
 
-Both stay for as long as anybody needs them to read what is stored, whoever deleted the VersionConversion and
-however. After that the CRD gets its strategy None back, and the bundle goes. What there is to do is seen from
-the CRD and the bundle alone, so that a deletion that nobody watched is dealt with like any other.
+Both remain as long as they are needed to read what is stored, no matter who deleted the VersionConversion or
+how. Then the CRD's strategy becomes None again, and the bundle is deleted. The CRD and the bundle alone
+determine the next step, so a deletion that nobody watched is handled like any other.
 """
 
 import logging
@@ -29,11 +29,11 @@ REASON = "DeletedInUse"
 _SOON = 2.0
 _WAITING = 30.0
 _FOLLOWED = 10.0
-"""For API servers to see that the CRD is released, before a webhook that restarts lacks its rules."""
+"""For API servers to see that the CRD is released, before a restarted webhook lacks its rules."""
 
 
 class Leftovers:
-    """Looks after CRDs whose VersionConversion is gone."""
+    """Manages CRDs whose VersionConversion is gone."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Leftovers:
         identity: str,
         bundle: Callable[[], str | None],
     ) -> None:
-        """`bundle` gives the certificates to trust the webhook by, as PEM."""
+        """`bundle` returns the certificates by which to trust the webhook, as PEM."""
         self._client = client
         self._namespace = namespace
         self._address = address
@@ -54,24 +54,24 @@ class Leftovers:
         self._released: dict[str, float] = {}
 
     def __contains__(self, name: object) -> bool:
-        """Whether that CRD still needs what its VersionConversion has left."""
+        """Whether that CRD still needs what its VersionConversion left."""
         return name in self._told
 
     def forget(self, name: str) -> None:
-        """There is a VersionConversion for that CRD again."""
+        """The CRD has a VersionConversion again."""
         self._told.pop(name, None)
         self._released.pop(name, None)
 
     async def look_after(self, name: str, now: float) -> float | None:
-        """Take the next step with one CRD that has no VersionConversion; the seconds until the one after.
+        """Take the next step for a CRD without VersionConversion. Returns the seconds until the one after.
 
-        `now` is of a clock that never goes back. Raises ApiError or Unreachable.
+        `now` is monotonic time. Raises ApiError or Unreachable.
         """
         crd = await get_definition_object(self._client, name)
         if crd is None or holder(crd, self._address) is not ConversionOwner.OURS:
             return await self._discard(name, now)
         if not configured_by(crd, FIELD_MANAGER):
-            # Somebody else points the CRD here, to rules of their own or to what we left.
+            # Someone else points the CRD here, to their own rules or to what was left.
             self.forget(name)
             return None
         definition = definition_facts(crd)

@@ -1,7 +1,8 @@
-"""Whether somebody opted in to the conversion of a CRD: reading rights alone are no such consent.
+"""Whether someone opted in to the conversion of a CRD: read access alone is no such consent.
 
-The consent is the right to patch that very CRD, which the operator has by no role of its own. Without it
-neither a compromised operator nor whoever may write VersionConversions gets at what others read of a CRD.
+The consent is the permission to patch that one CRD, which none of the operator's own roles grants. Without
+it, neither a compromised operator nor someone who may write VersionConversions can obtain what others read
+from a CRD.
 """
 
 from crdkeeper.api.meta import GROUP

@@ -1,4 +1,4 @@
-"""Proves a conversion by real reads: the same object at each served version, as the rules make it."""
+"""Proves a conversion by real reads: the same object at each served version, as the rules convert it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +18,9 @@ _OWN = ("apiVersion", "kind", "metadata")
 async def read_through(
     client: Client, definition: DefinitionFacts, found: FirstObject, conversion: Conversion
 ) -> StepResult:
-    """Read an object at each served version. Never raises for what the API server answers.
+    """Read an object at each served version. Never raises for an answer of the API server.
 
-    By GET, as a list may be answered from a cache of objects that were converted before.
+    It sends GET requests, because a list may be served from a cache of objects that were converted earlier.
     """
     read: dict[str, Mapping[str, Any]] = {}
     for version in sorted(definition.served_versions, key=lambda each: each != definition.storage_version):
@@ -51,7 +51,7 @@ async def read_through(
 
 
 def _within(wanted: Any, found: Any) -> bool:
-    """Whether all of `wanted` was read: the API server may have added defaults."""
+    """Whether all of `wanted` was read; the API server may have added defaults."""
     if isinstance(wanted, Mapping) and isinstance(found, Mapping):
         return all(key in found and _within(each, found[key]) for key, each in wanted.items())
     if isinstance(wanted, list) and isinstance(found, list):

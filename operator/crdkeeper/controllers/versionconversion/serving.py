@@ -1,4 +1,4 @@
-"""Hands verified rules to the webhook, sees that it answers by them, and has the CRD converted by it."""
+"""Hands verified rules to the webhook, checks that it converts by them, and points the CRD to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from crdkeeper.core.conversion.target import ConversionOwner, WebhookAddress, de
 from crdkeeper.core.conversion.verification import Trial, generated
 
 _TRIED = 3
-"""Objects of each version that are made up, of which the webhook is asked to convert the hub's."""
+"""Generated objects of each version, of which the webhook must convert those of the hub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +24,15 @@ class WebhookService:
 
     client: Client
     namespace: str
-    """Where its rules lie."""
+    """The namespace of its rules."""
     address: WebhookAddress
     bundle: str
-    """The certificates to trust it by, as PEM."""
+    """The certificates by which to trust it, as PEM."""
 
     async def serve(
         self, owner: VersionConversion, trial: Trial, schemas: Mapping[str, Schema], content: bytes
     ) -> StepResult:
-        """Give it the bundle `content` of rules, and have it convert something."""
+        """Store the bundle `content` of rules for it, and have it convert something."""
         name, namespace = owner.metadata.name, self.namespace
         try:
             if await read_bundle(self.client, namespace, name) != content:
@@ -65,7 +65,7 @@ class WebhookService:
         return StepResult("True", "Answering", f"{self.address} converts by these rules.")
 
     async def configure(self, owner: VersionConversion, crd: Mapping[str, Any]) -> StepResult:
-        """Point the CRD to it, unless somebody else's webhook is there."""
+        """Point the CRD to it, unless the CRD has someone else's webhook."""
         held = holder(crd, self.address)
         if held is ConversionOwner.OTHER and not owner.spec.replace_webhook:
             message = (

@@ -1,13 +1,13 @@
-"""Keeps the webhook's serving certificate, and the CA bundle that CRDs have to carry to trust it.
+"""Keeps the webhook's serving certificate, and the CA bundle that CRDs need to trust it.
 
-Use: the operator's leader makes one `ServingCertificate` and runs `run()` as a task. `bundle` is then what
-belongs into `spec.conversion.webhook.clientConfig.caBundle` of each CRD that our webhook converts, as PEM;
-`on_bundle` is called each time that it changed. `trusted(bundle)` is asked whether all of these CRDs carry
-exactly that bundle by now. Call `wake()` whenever the answer to that may have changed: a CRD was written,
-came or went. `problem` is a sentence for a condition, and empty when all is well.
+Use: the operator's leader creates one `ServingCertificate` and runs `run()` as a task. `bundle` then belongs
+in `spec.conversion.webhook.clientConfig.caBundle` of each CRD that our webhook converts, as PEM; `on_bundle`
+is called whenever it has changed. `trusted(bundle)` must return whether all of these CRDs already have
+exactly that bundle. Call `wake()` whenever its result may have changed: a CRD was written, created or
+deleted. `problem` is a sentence for a condition, and empty if there is no problem.
 
-What is done when, core/certificates/decision.py decides; what is on record is in two Secrets. If the one that
-is mounted into the webhook's pods is somebody else's, such as cert-manager's, only its ca.crt is read.
+core/certificates/decision.py decides what to do and when; the state is stored in two Secrets. If another
+tool, such as cert-manager, manages the one that is mounted into the webhook's pods, only its ca.crt is read.
 """
 
 import asyncio
@@ -46,17 +46,17 @@ from crdkeeper.core.migration.pace import backoff
 _log = logging.getLogger(__name__)
 
 _MOST_STEPS = 8
-"""Steps in a row without a wait. We never need as many: somebody else undoes what we write."""
+"""Steps in a row without a wait. We never need this many: someone else keeps reverting what we write."""
 _FIRST_RETRY_SECONDS = 0.5
 _LONGEST_RETRY_SECONDS = 60.0
 _TOGETHER_SECONDS = 0.2
-"""For so long after being woken: a change of many CRDs wakes once."""
+"""Seconds after a wake-up during which more are combined: changing many CRDs wakes once."""
 
 
 class ServingCertificate:
-    """Works on the Secrets of `namespace` for a webhook that is called by `names`.
+    """Manages the Secrets of `namespace` for a webhook that is called by `names`.
 
-    These are DNS names and IP addresses; ValueError for others.
+    These are DNS names and IP addresses; raises ValueError for others.
     """
 
     def __init__(
@@ -70,31 +70,31 @@ class ServingCertificate:
         times: Times = Times(),  # noqa: B008 - frozen
     ) -> None:
         self.bundle: str | None = None
-        """PEM for caBundle; None while none is known or there is none."""
+        """PEM for caBundle; None while there is none or it is unknown."""
         self.problem = ""
-        """Why there is no bundle, or what keeps the certificate from being renewed."""
+        """Why there is no bundle, or what prevents the certificate's renewal."""
         self._client = client
         self._secrets = CertificateSecrets(client, namespace)
         self._namespace = namespace
-        # As a certificate gives them back: addresses can be written in several ways.
+        # In the form that a certificate contains: addresses can be written in several ways.
         self._names = tuple(dict.fromkeys(str(general_name(each).value) for each in names))
         self._on_bundle = on_bundle
         self._trusted = trusted
         self._times = times
         self._woken = asyncio.Event()
         self._trusted_since: float | None = None
-        """By the monotonic clock. A new process counts again: what came in between, nobody saw."""
+        """Monotonic time. A new process starts counting again: it does not know what happened before."""
         self._bundle: tuple[x509.Certificate, ...] = ()
         self._arrived: tuple[str, datetime] | None = None
-        """The certificate seen last, and since when it has been there."""
+        """The certificate last seen, and when it first was."""
 
     def wake(self) -> None:
-        """Look again now: what `trusted` answers may have changed."""
+        """Check again now: the result of `trusted` may have changed."""
         self._look_at_trust()
         self._woken.set()
 
     async def run(self) -> None:
-        """Work until cancelled. What fails is told in `problem` and tried again."""
+        """Run until cancelled. Failures are reported in `problem` and retried."""
         failures = steps = 0
         while True:
             self._woken.clear()
@@ -135,7 +135,7 @@ class ServingCertificate:
         _log.warning("%s; trying again in %.1f s", self.problem, pause, exc_info=not known)
 
     async def _step(self) -> float:
-        """Do the next thing; the seconds until there is something to do again, 0 for at once."""
+        """Take the next step. Returns the seconds until there is something to do again, 0 for at once."""
         seen = await self._secrets.read()
         now = self._client.now()
         if not seen.tls_is_ours:
@@ -143,7 +143,7 @@ class ServingCertificate:
             self.problem = foreign_problem(seen, self._names, now, self._namespace)
             return self._times.look.total_seconds()
         if not seen.bundle and self._bundle:
-            # Deleted, or damaged beyond reading, while clients and replicas go on with it.
+            # Deleted or damaged beyond reading, while clients and replicas keep using it.
             seen = replace(seen, bundle=self._bundle)
         self._offer(seen.bundle)
         if not seen.ca_is_ours:
@@ -192,7 +192,7 @@ class ServingCertificate:
             )
 
     def _offer(self, bundle: tuple[x509.Certificate, ...]) -> None:
-        """Tell what CRDs have to carry, and look whether they do."""
+        """Publish what CRDs need to contain, and check whether they do."""
         self._bundle = bundle
         text = b"".join(map(to_pem, bundle)).decode() or None
         if text != self.bundle:
@@ -212,7 +212,7 @@ class ServingCertificate:
         return timedelta(seconds=asyncio.get_running_loop().time() - self._trusted_since)
 
     def _since(self, seen: StoredSecrets, now: datetime) -> datetime:
-        """When the serving certificate came to its Secret, or later if that is not sure."""
+        """When the serving certificate was stored in its Secret, or later if that is uncertain."""
         serving = seen.serving
         if serving is None:
             return now
