@@ -1,1 +1,1 @@
-"""What the operator and the command line both carry out on a cluster: gather, decide by the core, apply."""
+"""What both the operator and the command line do to a cluster: gather facts, let the core decide, apply."""

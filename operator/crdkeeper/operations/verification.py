@@ -1,4 +1,4 @@
-"""Tries rules on every object that exists, reading only: page by page, so that memory stays flat."""
+"""Tries rules on every existing object, without writing: page by page, so that memory stays constant."""
 
 import asyncio
 from collections import deque
@@ -21,17 +21,17 @@ from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble, not_permitted
 from crdkeeper.core.text import count
 
 GENERATED = 200
-"""Objects made up for each version."""
+"""Objects generated for each version."""
 
 _PAGE = 100
 
 
 class Outdated(Exception):
-    """The rules were changed meanwhile: nobody wants to know any more."""
+    """The rules changed in the meantime, so the result is not needed any more."""
 
 
 class Unlistable(Exception):
-    """The objects could not be listed at any version. `error` is the API server's answer to the first try."""
+    """The objects could not be listed at any version. `error` is the API server's first answer."""
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(str(error))
@@ -57,7 +57,7 @@ async def try_live(
     found: ConversionVerification,
     current: Callable[[], bool],
 ) -> StepResult:
-    """Try the rules on all live objects, for as long as they are the `current` ones."""
+    """Try the rules on all live objects, as long as they are the `current` rules."""
     unseen = ""
     if definition.served_versions:
         try:
@@ -98,9 +98,9 @@ async def try_live(
 def judge_generated(
     trial: Trial, objects: Sequence[Mapping[str, Any]], found: ConversionVerification
 ) -> list[str]:
-    """Try the rules on objects that were made up. Returns what is lost on the way; that must be nothing.
+    """Try the rules on generated objects. Returns what is lost on the way, which must be nothing.
 
-    Values that the schemas allow and the rules cannot convert are noted: live objects may have none.
+    Values that the schemas allow and the rules cannot convert are recorded: live objects may not contain any.
     """
     lost: dict[str, None] = {}
     unconvertible: dict[str, None] = {}
@@ -121,11 +121,11 @@ async def judge_live(
     found: ConversionVerification,
     wanted: Callable[[], bool],
 ) -> str:
-    """Try the rules on all objects, each at all versions that any object is stored at.
+    """Try the rules on all objects, each at all versions at which any object is stored.
 
-    Returns what could not be looked at; empty if all could. An object that the API server cannot convert at
-    present makes the whole list at a version fail: it is seen at the version that it is stored at, as long
-    as the list there works. Raises Unlistable, Outdated, Unreachable or ApiError.
+    Returns what could not be checked; empty if everything was. If the API server currently cannot convert
+    some object, every list at another version fails: the object is then checked at the version that it is
+    stored at, as long as the list there works. Raises Unlistable, Outdated, Unreachable or ApiError.
     """
     served = definition.served_versions
     stored = [each for each in definition.stored_versions if each in served]
@@ -150,14 +150,14 @@ class _List:
     def __init__(self, client: Client, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.refused: ApiError | None = None
-        """Why the rest of the list cannot be had."""
+        """Why the rest of the list cannot be read."""
         self._client = client
         self._items: deque[Mapping[str, Any]] = deque()
         self._token: str | None = None
         self._more = True
 
     async def next(self) -> str | None:
-        """The key of the object that comes next; None at the end. Raises ApiError or Unreachable."""
+        """The key of the next object; None at the end. Raises ApiError or Unreachable."""
         while not self._items and self._more:
             try:
                 page = await self.endpoint.whole_page(self._client, self._token, _PAGE)
@@ -175,15 +175,15 @@ class _List:
         return f"{metadata.get('namespace') or ''}/{metadata['name']}"
 
     def take(self) -> Mapping[str, Any]:
-        """The object that came next."""
+        """Take the next object."""
         return self._items.popleft()
 
 
 async def _views(lists: Sequence[_List]) -> list[list[Mapping[str, Any]]]:
-    """The next objects, each as all lists show it; none at the end.
+    """The next objects, up to a page, each as every list shows it; empty at the end.
 
-    Lists come in the order of etcd's keys at every version, so that they can be merged with a page of each in
-    memory. Were one in another order, some objects would count more than once.
+    Lists are in the order of etcd's keys at every version, so they can be merged with one page of each in
+    memory. If a list had another order, some objects would be counted more than once.
     """
     views: list[list[Mapping[str, Any]]] = []
     while len(views) < _PAGE:

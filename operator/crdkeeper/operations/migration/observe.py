@@ -1,4 +1,4 @@
-"""Gather all that the next decision needs, by consistent reads."""
+"""Gathers all that the next decision needs, by consistent reads."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _EXTENSIONS = "apiextensions.k8s.io"
 
 
 async def observe(client: Client, spec: StorageMigrationSpec, *, rights: bool, leases: bool) -> Observation:
-    """Look at the resource, and if asked for at our rights and the API servers.
+    """Read the state of the resource and, on request, our permissions and the API servers.
 
     Raises ApiError or Unreachable.
     """
@@ -40,7 +40,7 @@ async def observe(client: Client, spec: StorageMigrationSpec, *, rights: bool, l
 
 
 async def other_migrations(client: Client, resource: GroupResource) -> Sequence[str] | None:
-    """The StorageVersionMigrations at work on the resource; None where they may not be read.
+    """The StorageVersionMigrations of the resource that are running; None if we may not read them.
 
     Raises ApiError or Unreachable.
     """

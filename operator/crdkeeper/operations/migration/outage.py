@@ -1,7 +1,7 @@
-"""What to do about objects that fail at a webhook which does not work.
+"""What to do about objects whose writes fail because of a broken webhook.
 
-Whose fault that is shows only later: the webhook's, if all fail or if they succeed when tried again; else the
-object's. Until then they are undecided, and so is the page that they are on.
+The cause shows only later: it is the webhook if all objects fail, or if they succeed when retried; otherwise
+it is the object. Until then the objects are undecided, and so is the page that they are on.
 """
 
 from collections import Counter, deque
@@ -13,14 +13,14 @@ from crdkeeper.core.migration.counts import key
 from crdkeeper.core.migration.evidence import ObjectRef
 
 PAUSES = (0.5, 1.0, 2.0)
-"""Seconds before each further try at the end of a pass."""
+"""Seconds before each further retry at the end of a pass."""
 _KEPT = 1000
-"""Objects at most that wait to be tried again."""
+"""At most this many objects wait for a retry."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """The objects of one page that are not dealt with yet, and the token that lists this page again."""
+    """The pending objects of one page, and the token that lists this page again."""
 
     token: str | None
     size: int
@@ -43,20 +43,20 @@ class Outage:
     in_a_row: list[Undecided] = field(default_factory=list)
     """Those that failed since an object was last written."""
     again: deque[Undecided] = field(default_factory=deque)
-    """Those after which others were written: to be tried again."""
+    """Those after which others were written: to be retried."""
     _tries: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __bool__(self) -> bool:
         return bool(self.in_a_row or self.again)
 
     def failed(self, undecided: Undecided) -> None:
-        """One more; a run that ends now must come by it again."""
+        """Add an object; a run that ends now must come back to it."""
         undecided.batch.open += 1
         self._tries[key(undecided.refused)] += 1
         self.in_a_row.append(undecided)
 
     def over(self) -> Iterator[RefusedObject]:
-        """Others are written: try these again. Those that failed too often, or are too many, are given up."""
+        """Others were written: retry these. Gives up those that failed too often, or exceed the bound."""
         for each in self.in_a_row:
             if self._tries[key(each.refused)] > len(PAUSES) or len(self.again) >= _KEPT:
                 yield self._give_up(each)
@@ -65,7 +65,7 @@ class Outage:
         self.in_a_row.clear()
 
     def try_all(self) -> None:
-        """Try all of them again, although nothing else is left that could show the webhook to work."""
+        """Retry all of them, although no other object is left to show that the webhook works."""
         self.again.extend(self.in_a_row)
         self.in_a_row.clear()
 

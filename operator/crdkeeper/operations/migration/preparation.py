@@ -1,4 +1,4 @@
-"""The pass over all objects that a migration's spec and status ask for."""
+"""Creates the pass over all objects that a migration's spec and status require."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from crdkeeper.operations.migration.sweep import Observer, Sweep
 
 
 def endpoint_of(migration: StorageMigration, target: MigrationTarget) -> Endpoint:
-    """Where the objects are listed and patched."""
+    """Where to list and patch the objects."""
     resource = migration.spec.resource
     return Endpoint(resource.group, target.endpoint_version, resource.resource)
 
@@ -39,5 +39,5 @@ def prepare_sweep(
 
 
 def _going(group: str, target: MigrationTarget) -> Sequence[str]:
-    """The versions in which nothing is stored any more after the migration, as `group/version`."""
+    """The versions, as `group/version`, that the migration will remove from storage."""
     return [f"{group}/{each}" for each in target.stored_versions if each != target.storage_version]

@@ -1,7 +1,7 @@
-"""One migration from where it stands to its end: observe, decide, carry out, put on record, again.
+"""One migration from its current state to its end: observe, decide, act, record, repeat.
 
-Used by the operator and by `crdkeeper migrate`. Everything that must survive is in the status, which is
-saved every few seconds; whoever runs the migration next goes on from there.
+Used by the operator and by `crdkeeper migrate`. Everything that must survive is in the status, which is saved
+every few seconds; whoever runs the migration next continues from there.
 """
 
 import asyncio
@@ -44,37 +44,37 @@ _log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 2.0
 _UNSAVED_SECONDS = 60.0
-"""How long a pass goes on although its checkpoints cannot be saved."""
+"""How long a pass continues although its checkpoints cannot be saved."""
 _RATE_SECONDS = 10.0
 _OTHERS_SECONDS = 10.0
-"""How often a pass looks whether another migrator has begun."""
+"""How often a pass checks whether another migrator has started."""
 _LAST_SAVE_SECONDS = 3.0
 
 Save = Callable[[StorageMigration], Awaitable[bool]]
-"""Stores the status; False if the object is gone or somebody else's to run, which ends the run."""
+"""Stores the status; False, which ends the run, if the object is gone or someone else runs it."""
 Announce = Callable[[StorageMigration, Sequence[Announcement]], Awaitable[None]]
-"""Tells people of changed conditions."""
+"""Reports changed conditions to users."""
 Patience = Callable[[protocol.Hold], bool]
-"""Whether to wait for what holds the work up; False ends the run there, to be resumed later."""
+"""Whether to wait for what holds the run up; False ends the run, to be resumed later."""
 
 
 class _Abandoned(Exception):
-    """The migration object was deleted, or somebody else runs it: nobody wants this work any more."""
+    """The migration object was deleted, or someone else runs it: this run must stop."""
 
 
 class _GaveUp(Exception):
-    """Nobody wants to wait for what holds the work up."""
+    """The caller does not want to wait for what holds the run up."""
 
 
 class _Stale(Exception):
-    """What the pass works for has changed: look again before going on."""
+    """What the pass depends on has changed: observe again before continuing."""
 
 
 class MigrationRun:
     """Runs one migration.
 
     `observer` is called with the outcome of each write. `slots` bounds how many migrations write at the same
-    time; those that wait for something hold none.
+    time; a waiting migration holds none.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class MigrationRun:
         self._slots = slots
         self._patience = patience
         self.migration = migration
-        """The migration with its status as it is by now."""
+        """The migration with its current status."""
         self._unannounced: dict[tuple[str, str, str], Announcement] = {}
         self._saved_at: float | None = None
         self._wake = asyncio.Event()
@@ -107,7 +107,7 @@ class MigrationRun:
 
     @property
     def refused(self) -> Sequence[RefusedObject]:
-        """The refused objects by name: more of them than the status lists."""
+        """The refused objects by name; may contain more than the status lists."""
         return self._named
 
     def update(self, migration: StorageMigration) -> None:
@@ -119,11 +119,11 @@ class MigrationRun:
             self._wake.set()
 
     def wake(self) -> None:
-        """Something about the resource may have changed: look again now."""
+        """Something about the resource may have changed: observe again now."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Work until finished, until the object is deleted, or until patience ends."""
+        """Run until the migration is finished, its object is deleted, or patience ends."""
         self._happened(RunBegan())
         try:
             while not await self._step():
@@ -133,7 +133,7 @@ class MigrationRun:
         except _GaveUp:
             _log.info("The run of StorageMigration %s does not wait.", self.migration.metadata.name)
         except asyncio.CancelledError:
-            # A clean stop: what has been done since the last checkpoint need not be looked at again.
+            # A clean stop: what was done since the last checkpoint need not be repeated.
             with suppress(ApiError, Unreachable, TimeoutError):
                 await asyncio.wait_for(self._save(self.migration), _LAST_SAVE_SECONDS)
             raise
@@ -152,7 +152,7 @@ class MigrationRun:
             await self._announce(self.migration, announcements)
 
     async def _checkpoint(self) -> None:
-        """Save how far a pass is. If that fails it goes on for a while, as a restart costs little."""
+        """Save the progress of a pass. If that fails, the pass continues for a while: restarts are cheap."""
         try:
             await self._saved()
         except (ApiError, Unreachable):
@@ -160,10 +160,10 @@ class MigrationRun:
                 raise
 
     async def _step(self) -> bool:
-        """One decision carried out, whatever goes wrong; True at the end."""
+        """Execute one decision, and handle what goes wrong; True at the end."""
         try:
             if self._saved_at is None:
-                await self._saved()  # before anything else: if it is somebody else's, nothing is done
+                await self._saved()  # first of all: if someone else owns the status, do nothing
             ended = await self._decide_and_act()
             self._troubles = 0
             return ended
@@ -203,7 +203,7 @@ class MigrationRun:
             await asyncio.wait_for(self._wake.wait(), hold.seconds)
 
     async def _decide_and_act(self) -> bool:
-        # Before the look: what happens after it must not be slept through.
+        # Before the observation, so that the wait does not miss what happens after it.
         self._wake.clear()
         seen = await self._look()
         action = self._decide(seen)
@@ -289,12 +289,12 @@ class MigrationRun:
             self._happened(SweepEnded())
         finally:
             if sweep.tally.rewritten:
-                self._troubles = 0  # what interrupts now is another trouble than the one before
-            # Each refused object is known by name as long as status and this pass name all of them.
+                self._troubles = 0  # an interruption from here on is a new problem
+            # Each refused object is known by name only if status and this pass name all of them.
             self._named = before.with_refused(sweep.refused)
 
     async def _watched(self, sweep: Sweep, work: Awaitable[None], before: Baseline) -> None:
-        """Await the pass; meanwhile save how far it is, and stop it if what it works for changed."""
+        """Await the pass; meanwhile save its progress, and stop it if what it depends on has changed."""
         task = asyncio.ensure_future(work)
         samples: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
         look_at = time.monotonic() + _OTHERS_SECONDS
@@ -342,10 +342,10 @@ class MigrationRun:
         try:
             return await get_revision(self._client, str(resource)) != (target.uid, target.generation)
         except (ApiError, Unreachable):
-            return False  # the pass itself meets the same trouble, and the trim looks again
+            return False  # the pass itself runs into the same problem, and the trim checks again
 
     async def _another_began(self) -> bool:
-        """Whether another migrator has begun to work on the resource since the pass began."""
+        """Whether another migrator has started on the resource since the pass began."""
         resource = self.migration.spec.resource
         try:
             others = await other_migrations(self._client, resource)
@@ -354,7 +354,7 @@ class MigrationRun:
             definition = await get_definition(self._client, str(resource))
             return definition is not None and definition.storage_migrating
         except (ApiError, Unreachable):
-            return False  # the next look comes soon, and before anything new begins
+            return False  # the next check comes soon, and before anything new begins
 
     async def _retry(self) -> None:
         named, sweep = self._named, self._new_sweep("Rewrite")
@@ -363,7 +363,7 @@ class MigrationRun:
             async with self._slots:
                 await sweep.retry(named)
         except (Interrupted, ApiError, Unreachable):
-            # What this round has written is found to be current in the next one.
+            # The next round will find current what this one wrote.
             self._happened(RetryBroken())
             raise
         self._named = sweep.refused
@@ -378,5 +378,5 @@ class MigrationRun:
         except ApiError as error:
             if error.code not in (404, 409):
                 raise
-            return  # the CRD changed since it was read: look again and decide again
+            return  # the CRD changed since it was read: observe and decide again
         self._happened(Trimmed(definition.outdated_versions, definition.storage_version))

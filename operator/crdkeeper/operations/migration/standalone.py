@@ -1,7 +1,7 @@
-"""A migration without the operator, on a laptop or in a Job: the same run, on a status object of its own.
+"""A migration without the operator, on a laptop or in a Job: the same run, with its own status object.
 
-What was begun is found again through that object, so that a process that was killed goes on by being
-started again. Where somebody else is at work on the resource, that work is followed instead.
+That object records the progress, so a process that was killed continues when it is started again. If someone
+else already migrates the resource, their migration is followed instead.
 """
 
 import asyncio
@@ -27,18 +27,18 @@ from crdkeeper.operations.migration.run import MigrationRun
 _POLL_SECONDS = 2.0
 _NO_NEWS_SECONDS = 60.0
 _HOPELESS = frozenset((("Permitted", "Forbidden"), ("Resolved", "ResourceNotFound")))
-"""Holds, by condition and reason, that only a person can end: a command says so and ends, too."""
+"""Waits, by condition and reason, that only a person can end; here a command reports that and exits."""
 
 
 class UnknownResource(Exception):
-    """There is no such resource."""
+    """The resource does not exist."""
 
 
 @dataclass(slots=True)
 class Standalone:
-    """One request carried out. `watch` sees the migration whenever it has moved, `say` tells of the rest.
+    """One request. `watch` gets the migration whenever it has progressed, `say` gets other messages.
 
-    The fields below tell how it stands, also after an interruption.
+    The fields below show the state, also after an interruption.
     """
 
     client: Client
@@ -48,16 +48,16 @@ class Standalone:
     migration: StorageMigration | None = field(default=None, init=False)
     """The latest state."""
     refused: Sequence[RefusedObject] = field(default=(), init=False)
-    """The refused objects by name: where the run is ours, more of them than the status lists."""
+    """The refused objects by name; if the run is ours, possibly more than the status lists."""
     stored: bool = field(default=False, init=False)
-    """Whether the migration is an object in the cluster."""
+    """Whether the migration is stored as an object in the cluster."""
     followed: bool = field(default=False, init=False)
-    """Whether somebody else runs it."""
+    """Whether someone else runs it."""
     gone: bool = field(default=False, init=False)
     """Whether the object was deleted in the meantime."""
 
     async def run(self) -> None:
-        """Work, or follow, to the end, which may be without success.
+        """Run or follow the migration to its end, successful or not.
 
         Raises UnknownResource, ApiError or Unreachable.
         """
@@ -92,7 +92,7 @@ class Standalone:
                 case Create(name):
                     created = await self._create(name)
                     if created is None:
-                        continue  # the name was taken since we looked
+                        continue  # the name was taken in the meantime
                     self.say(f"Created StorageMigration {name}.")
                     theirs = await self._go_on(created)
             if theirs is None or not self._wants_more(await self._follow(theirs)):
@@ -103,12 +103,12 @@ class Standalone:
         return await self._carry_out(self.request.resumed(migration), record)
 
     async def _resolve(self) -> DefinitionFacts | None:
-        """The CRD, or None if the resource is no CRD's."""
+        """The CRD, or None if the resource does not come from a CRD."""
         resource, definition, forbidden = self.request.resource, None, None
         try:
             definition = await get_definition(self.client, str(resource)) if resource.group else None
         except ApiError as error:
-            # An account with rights to one CRD gets this answer for any other name, also for a wrong one.
+            # An account with access to a single CRD gets this answer for any other name, even a wrong one.
             if error.code != 403:
                 raise
             forbidden = error
@@ -138,7 +138,7 @@ class Standalone:
     async def _carry_out(
         self, migration: StorageMigration, record: StatusRecord | None = None
     ) -> StorageMigration | None:
-        """Run it, with a record in the cluster if it has one; returns it if somebody else took it over."""
+        """Run it, recorded in the cluster if possible. Returns it if someone else took it over."""
         self.migration, self.stored, self.followed = migration, record is not None, False
         waits = True
 
@@ -175,7 +175,7 @@ class Standalone:
         return None if self.gone else found
 
     async def _heed(self, run: MigrationRun) -> None:
-        """Let the run know of changes that people make to the object's spec, such as `suspend`."""
+        """Pass the changes that people make to the object's spec, such as `suspend`, to the run."""
         name, uid = run.migration.metadata.name, run.migration.metadata.uid
         limit = run.migration.spec.retry.limit
         while True:
@@ -183,7 +183,7 @@ class Standalone:
             try:
                 seen = await get_migration(self.client, name)
             except (ApiError, Unreachable):
-                continue  # the run meets the same trouble, and tells of it
+                continue  # the run meets the same problem, and reports it
             if seen is not None and seen.metadata.uid == uid:
                 seen.spec = self.request.applied_to(seen.spec)
                 seen.spec.retry.limit = limit
@@ -221,7 +221,7 @@ class Standalone:
             self.migration = migration = seen
 
     def _given_up(self, migration: StorageMigration) -> bool:
-        """Whether not to wait for what somebody else's run waits for."""
+        """Whether not to wait for what holds up someone else's run."""
         status, limit = migration.status, self.request.spec().retry.limit
         waiting = status.progress.quarantined and status.quarantine.next_retry_time is not None
         if waiting and limit is not None and status.quarantine.rounds >= limit:
@@ -231,15 +231,15 @@ class Standalone:
         )
 
     def _wants_more(self, followed: StorageMigration) -> bool:
-        """Whether somebody else's migration has succeeded, but was not asked to trim as this one is."""
+        """Whether someone else's migration has succeeded without a trim, which this request asks for."""
         return succeeded(followed) and self.request.spec().trim and not followed.spec.trim
 
 
 def succeeded(migration: StorageMigration) -> bool:
-    """Whether a migration reached its end, with success."""
+    """Whether a migration has completed successfully."""
     found = find_condition(migration.status.conditions, "Succeeded")
     return migration.status.completion_time is not None and found is not None and found.status == "True"
 
 
 async def _announce(migration: StorageMigration, changes: Sequence[Announcement]) -> None:
-    """No Events: whoever runs a command sees it, and a Job's account needs no right to create them."""
+    """Send no Events: users of a command see its output, and a Job's account need not create Events."""

@@ -1,7 +1,7 @@
-"""One pass over all objects of a resource: page by page, many writes at a time.
+"""One pass over all objects of a resource: page by page, with many concurrent writes.
 
-A producer lists pages ahead of a pool of workers whose size follows `Pace`. What each answer means is
-decided by `evidence.judge`; here it is only carried out.
+A producer lists pages ahead of a pool of workers whose size follows `Pace`. `evidence.judge` decides what
+each answer means; this module only acts on it.
 """
 
 import asyncio
@@ -23,21 +23,21 @@ from crdkeeper.core.servermessages import message_of
 from crdkeeper.operations.migration.outage import PAUSES, Batch, Outage, Undecided
 
 REFUSED_KEPT = 1000
-"""Refused objects that are kept by name, so that a retry need not go through all objects."""
+"""Names of refused objects to keep, so that a retry need not list all objects."""
 _ATTEMPTS = 6
-"""Tries of one object while the server fails before something is decided about it."""
+"""Attempts for one object while server errors prevent a decision."""
 _OUTAGE = 25
 """Objects in a row that fail at the same broken webhook before the pass stops to wait."""
 
 RESOURCE_VERSIONS_RESET = "ResourceVersionsReset"
-"""Reason of an interruption after which the separator is worth nothing."""
+"""Reason of an interruption that invalidates the separator."""
 
 Observer = Callable[[Outcome, int, float], None]
-"""Called with outcome, HTTP status (0: no answer) and seconds of each write."""
+"""Called with the outcome, HTTP status (0: no answer) and seconds of each write."""
 
 
 class Interrupted(Exception):
-    """The pass cannot go on now, for a cause that is no single object's."""
+    """The pass cannot continue now, for a cause that concerns no single object."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
@@ -49,8 +49,8 @@ class Interrupted(Exception):
 class Sweep:
     """One pass. `separator` is the resourceVersion S above which objects are current; None: patch all.
 
-    `retarget_to` is the (group, version) for managedFields, or None to keep them. Of those that are kept, the
-    first entry that names one of `going` (`group/version`) is put into the tally.
+    `retarget_to` is the (group, version) for managedFields, or None to keep them. If they are kept, the first
+    entry found that names one of `going` (`group/version`) is recorded in the tally.
     """
 
     client: Client
@@ -87,21 +87,21 @@ class Sweep:
             self._budgets.append((Budget(self.limits.max_bytes_per_second), lambda: self._object_bytes))
 
     def checkpoint(self) -> tuple[str | None, int]:
-        """Where to go on after an interruption.
+        """Where to resume after an interruption.
 
-        The token of the first page that is not wholly dealt with, and the number of objects before it.
+        The token of the first page that is not complete, and the number of objects before it.
         """
         while self._batches and not self._batches[0].open:
             self._dealt_with += self._batches.popleft().size
         return (self._batches[0].token if self._batches else self._next_token), self._dealt_with
 
     async def run(self, token: str | None) -> None:
-        """Go through all objects from `token` on. Raises Interrupted, ApiError or Unreachable."""
+        """Process all objects from `token` on. Raises Interrupted, ApiError or Unreachable."""
         self._next_token = token
         await self._drive(self._list(token))
 
     async def retry(self, objects: Sequence[RefusedObject]) -> None:
-        """Go through these objects only, whatever they look like by now."""
+        """Process only these objects, regardless of their current state."""
         refs = [ObjectRef(each.namespace, each.name, "") for each in objects]
         await self._drive(self._feed(refs, Batch(None, len(refs), len(refs))))
 
@@ -151,7 +151,7 @@ class Sweep:
         self._object_bytes = 0.7 * self._object_bytes + 0.3 * size if self._object_bytes else float(size)
 
     def _select(self, items: Iterable[Mapping[str, Any]]) -> list[ObjectRef]:
-        """The objects of a page that must be written; the rest is current and counted."""
+        """The objects of a page that must be written; the others are current and are counted."""
         chosen = []
         look = bool(self.going)
         for item in items:
@@ -165,7 +165,7 @@ class Sweep:
         return chosen
 
     def _found_old_entry(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether one is known by now: one is enough to say so, and the look at each object has its price."""
+        """Whether an old entry is known by now: one suffices for the report, and looking costs time."""
         if self.tally.old_entry is None:
             entry = entry_of(metadata.get("managedFields") or (), self.going)
             if entry is None:
@@ -200,7 +200,7 @@ class Sweep:
             await self._queue.put((undecided.ref, undecided.batch))
 
     async def _finish(self) -> None:
-        """Wait until all is dealt with. What failed at a broken webhook gets some more time."""
+        """Wait until all objects are processed. Those that failed at a broken webhook get some more time."""
         await self._queue.join()
         for pause in PAUSES:
             if not self._outage:
@@ -231,7 +231,7 @@ class Sweep:
                 self._failure.set_exception(error)
 
     def _superfluous(self) -> bool:
-        """Whether this worker is to leave. It leaves at once, so that of several one stays."""
+        """Whether this worker should stop. It is deregistered at once, so that one of several remains."""
         task = asyncio.current_task()
         if task is None or len(self._workers) <= self.pace.concurrency:
             return False
@@ -250,7 +250,7 @@ class Sweep:
             tally.gone += 1
 
     async def _settle(self, ref: ObjectRef, batch: Batch) -> None:
-        """Deal with one object, however many requests that takes."""
+        """Process one object, with as many requests as that takes."""
         successes, conflicts, failures = 0, 0, 0
         look = not ref.resource_version
         while True:
@@ -290,7 +290,7 @@ class Sweep:
                 return
 
     async def _look(self, ref: ObjectRef) -> ObjectRef | None:
-        """The object as it is now, if it still needs a write; counted if not."""
+        """The current object, if it still needs a write; counted if not."""
         metadata = await self.endpoint.metadata(self.client, ref.namespace, ref.name)
         found = self._needs_write(metadata) if metadata is not None else None
         if found is not None and found.managed_fields is None and self._rewritten_since(ref, found):
@@ -300,10 +300,10 @@ class Sweep:
         return found
 
     def _rewritten_since(self, before: ObjectRef, now: ObjectRef) -> bool:
-        """Whether a write since this pass began proves the object current, whoever wrote it.
+        """Whether a write since this pass began, by anyone, proves that the object is current.
 
-        Holds also where no separator can tell; an object that others write all the time would else never
-        be shown to be current.
+        This works even where no separator can decide; otherwise an object that others write all the time
+        would never be found current.
         """
         known = bool(before.resource_version) and self.type != "Plan"
         return known and now.resource_version != before.resource_version
@@ -325,7 +325,7 @@ class Sweep:
         return answer, outcome
 
     async def _turn(self) -> None:
-        """Wait until the limits allow one more write."""
+        """Wait until the limits allow another write."""
         now = time.monotonic()
         wait = max(
             [self._not_before - now, *(budget.reserve(units(), now) for budget, units in self._budgets)]
