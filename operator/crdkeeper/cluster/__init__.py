@@ -1,1 +1,1 @@
-"""The only code that talks to the API server: each module one subject, no decisions."""
+"""The only code that talks to the API server: one subject per module, no decisions."""

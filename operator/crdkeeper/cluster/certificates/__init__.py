@@ -1,1 +1,1 @@
-"""The webhook's certificates: made, read back, kept in Secrets."""
+"""The webhook's certificates: created, parsed, kept in Secrets."""

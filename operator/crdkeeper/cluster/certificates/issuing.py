@@ -1,6 +1,6 @@
-"""Makes certificates and reads them back: keys are random, so that this is no part of the core.
+"""Creates and parses certificates. Keys are random, so this cannot be in the core.
 
-ECDSA on P-256, which Go and OpenSSL verify fastest; extensions as RFC 5280 wants them.
+ECDSA on P-256, which Go and OpenSSL verify fastest; extensions as RFC 5280 requires.
 """
 
 import re
@@ -20,7 +20,7 @@ _BEGIN = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----")
 _MOST_BLOCKS = 64
 _LONGEST_CHAIN = 8
 _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion)
-"""What cryptography raises for what it cannot make sense of."""
+"""What cryptography raises for what it cannot parse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class KeyPair:
 
 
 def make_authority(not_before: datetime, not_after: datetime) -> KeyPair:
-    """A CA that signs for servers and for no other CA."""
+    """Create a CA that may sign for servers, but for no other CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     serial = x509.random_serial_number()
-    # A name of its own for each: clients find the issuer by its name while two are trusted.
+    # A unique name: clients find the issuer by its name while they trust two CAs.
     name = _named(f"crdkeeper-webhook-ca-{serial % 2**32:08x}")
     builder = (
         _builder(name, name, key, serial, not_before, not_after)
@@ -58,9 +58,9 @@ def make_authority(not_before: datetime, not_after: datetime) -> KeyPair:
 
 
 def issue(authority: KeyPair, names: Sequence[str], not_before: datetime, not_after: datetime) -> KeyPair:
-    """A server's certificate for these DNS names and IP addresses, good for no longer than its CA.
+    """Issue a server certificate for these DNS names and IP addresses, which expires no later than its CA.
 
-    Raises ValueError for what is no DNS name in ASCII.
+    Raises ValueError for what is not a DNS name in ASCII.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = authority.certificate
@@ -119,7 +119,7 @@ def _named(common_name: str) -> x509.Name:
 
 
 def general_name(name: str) -> x509.GeneralName:
-    """An IP address or a DNS name as certificates have it. Raises ValueError."""
+    """An IP address or a DNS name in the form that certificates use. Raises ValueError."""
     try:
         return x509.IPAddress(ip_address(name))
     except ValueError:
@@ -127,24 +127,24 @@ def general_name(name: str) -> x509.GeneralName:
 
 
 def to_pem(certificate: x509.Certificate) -> bytes:
-    """The form in which we write certificates."""
+    """Encode certificates in the form that we write."""
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def fingerprint(certificate: x509.Certificate) -> str:
-    """What a certificate is known by: its SHA-256 in hexadecimal."""
+    """Identifies a certificate: its SHA-256 in hexadecimal."""
     return certificate.fingerprint(hashes.SHA256()).hex()
 
 
 def certificates_in(pem: bytes) -> list[x509.Certificate]:
-    """All that can be read; what cannot is passed over, and what comes twice is there once."""
+    """All certificates that can be parsed, without duplicates; the others are skipped."""
     found: dict[bytes, x509.Certificate] = {}
     for kind, block in _blocks(pem):
         if kind != b"CERTIFICATE":
             continue
         try:
             certificate = x509.load_pem_x509_certificate(block)
-            # Parts are decoded when they are asked for.
+            # Their parts are decoded on access.
             _ = certificate.public_key(), certificate.extensions, certificate.subject, certificate.issuer
         except _UNREADABLE:
             continue
@@ -153,7 +153,7 @@ def certificates_in(pem: bytes) -> list[x509.Certificate]:
 
 
 def pairs_in(certificates: bytes, keys: bytes) -> list[KeyPair]:
-    """The certificates of which there is a key; in their order."""
+    """The certificates whose key is present; in their order."""
     by_public: dict[bytes, ec.EllipticCurvePrivateKey] = {}
     for kind, block in _blocks(keys):
         if not kind.endswith(b"PRIVATE KEY"):
@@ -169,7 +169,7 @@ def pairs_in(certificates: bytes, keys: bytes) -> list[KeyPair]:
 
 
 def key_fits(certificate: x509.Certificate, key: bytes) -> bool:
-    """Whether that PEM is the certificate's key, of whatever type."""
+    """Whether that PEM is the certificate's key, of any type."""
     try:
         loaded = serialization.load_pem_private_key(key, None)
     except _UNREADABLE:
@@ -180,11 +180,11 @@ def key_fits(certificate: x509.Certificate, key: bytes) -> bool:
 def anchor_of(
     certificate: x509.Certificate, chain: Sequence[x509.Certificate], trusted: Sequence[x509.Certificate]
 ) -> x509.Certificate | None:
-    """The trusted one that a chain ends in, which goes over the certificates served beside; None if none."""
+    """The trusted certificate in which the chain, with the other served certificates, ends; None if none."""
     current = certificate
     for _ in range(_LONGEST_CHAIN):
         for each in trusted:
-            # As Go does it: any certificate in the pool is an anchor, be it that very one.
+            # As Go does it: any certificate in the pool is an anchor, even the served one itself.
             if each == current or _issued(current, each):
                 return each
         above = next((each for each in chain if each != current and _issued(current, each)), None)
@@ -195,7 +195,7 @@ def anchor_of(
 
 
 def names_of(certificate: x509.Certificate) -> frozenset[str]:
-    """The DNS names and IP addresses that it is for."""
+    """The DNS names and IP addresses that it is valid for."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -217,7 +217,7 @@ def _public(key: PublicKeyTypes) -> bytes:
 
 
 def _blocks(pem: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Kind and text of each block, one by one: a parser of the whole gives up at the first bad one."""
+    """Type and text of each block, one by one: a parser of the whole text stops at the first bad one."""
     place = 0
     for _ in range(_MOST_BLOCKS):
         begin = _BEGIN.search(pem, place)
@@ -226,7 +226,7 @@ def _blocks(pem: bytes) -> Iterator[tuple[bytes, bytes]]:
         end = b"-----END " + begin[1] + b"-----"
         stop = pem.find(end, begin.end())
         if stop < 0 or _BEGIN.search(pem, begin.end(), stop):
-            place = begin.end()  # cut off
+            place = begin.end()  # truncated
             continue
         place = stop + len(end)
         yield begin[1], pem[begin.start() : place]

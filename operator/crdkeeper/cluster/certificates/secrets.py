@@ -1,10 +1,10 @@
-"""The two Secrets of the webhook's certificates: read them as facts, and write them without a fight.
+"""The two Secrets of the webhook's certificates: reads them as facts, and writes them without conflicts.
 
-One holds the CAs with their keys and is read by the operator alone; the other holds what the webhook serves
-and what its clients trust, and is mounted into its pods. Each write is bound to the resourceVersion that was
-read: of two operators at work at once, one is refused and looks again.
+One holds the CAs with their keys; only the operator reads it. The other holds what the webhook serves and
+what its clients trust, and is mounted into its pods. Each write names the resourceVersion that was read: of
+two concurrent operators, one is refused and reads again.
 
-If the second one is not labelled as ours, or cert-manager manages it, it is never written.
+If the second one is not labelled as ours, or if cert-manager manages it, it is never written.
 """
 
 import base64
@@ -42,41 +42,41 @@ _Secret = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class StoredSecrets:
-    """Both Secrets as they were read."""
+    """Both Secrets as read."""
 
     authorities: tuple[KeyPair, ...] = ()
-    """The CAs that we can sign by, newest first."""
+    """The CAs whose key we have, newest first."""
     bundle: tuple[x509.Certificate, ...] = ()
     bundle_pem: bytes = b""
-    """The text that the bundle was read from."""
+    """The text from which the bundle was read."""
     chain: tuple[x509.Certificate, ...] = ()
-    """What is served: the certificate itself, and others beside it."""
+    """What is served: the certificate itself, and the others sent with it."""
     key_pem: bytes = b""
     since: datetime | None = None
-    """When the certificate was written, if that is on record."""
+    """When the certificate was written, if that is recorded."""
     ca_secret: _Secret | None = None
     tls_secret: _Secret | None = None
     ca_is_ours: bool = True
     tls_is_ours: bool = True
-    """True as well where there is none."""
+    """Also true if there is none."""
 
     @property
     def serving(self) -> x509.Certificate | None:
-        """The certificate that can be served: its key is there."""
+        """The certificate that can be served: its key is present."""
         if self.chain and key_fits(self.chain[0], self.key_pem):
             return self.chain[0]
         return None
 
 
 class CertificateSecrets:
-    """Both Secrets of one namespace. All methods raise ApiError (409: look again) or Unreachable."""
+    """Both Secrets of one namespace. All methods raise ApiError (409: read again) or Unreachable."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
         self._path = f"/api/v1/namespaces/{namespace}/secrets"
 
     async def read(self) -> StoredSecrets:
-        """What is there."""
+        """Read both Secrets."""
         tls = await self._get(TLS_SECRET)
         ca = await self._get(CA_SECRET)
         bundle = _data(tls, "ca.crt")
@@ -94,7 +94,7 @@ class CertificateSecrets:
         )
 
     async def write_authorities(self, seen: StoredSecrets, authorities: Sequence[KeyPair]) -> None:
-        """Have exactly these CAs on record."""
+        """Store exactly these CAs."""
         data = {
             "ca.crt": b"".join(each.certificate_pem for each in authorities),
             "ca.key": b"".join(each.key_pem for each in authorities),
@@ -104,7 +104,7 @@ class CertificateSecrets:
     async def write_serving(
         self, seen: StoredSecrets, bundle: Iterable[x509.Certificate], serving: KeyPair | None, now: datetime
     ) -> None:
-        """Have this bundle on record, and that certificate if there is one."""
+        """Store this bundle, and that certificate if there is one."""
         data = {"ca.crt": b"".join(map(to_pem, bundle))}
         annotations = {}
         if serving is not None:
@@ -136,14 +136,14 @@ class CertificateSecrets:
             }
             await self._client.request("POST", self._path + query, body)
             return
-        # All that others put there stays.
+        # Keep everything that others added.
         metadata = {**seen["metadata"], "annotations": {**_annotations(seen), **annotations}}
         body = {**seen, "metadata": metadata, "data": {**(seen.get("data") or {}), **encoded}}
         await self._client.request("PUT", f"{self._path}/{name}{query}", body)
 
 
 def facts_of(seen: StoredSecrets, since: datetime) -> CertificateFacts:
-    """What a decision needs of it. `since` is when the serving certificate came there."""
+    """The facts that a decision needs. `since` is when the serving certificate was stored."""
     own = [each.certificate for each in seen.authorities]
     serving = seen.serving
     return CertificateFacts(
@@ -186,7 +186,7 @@ def _is_ours(secret: _Secret | None) -> bool:
 def _data(secret: _Secret | None, key: str) -> bytes:
     try:
         return base64.b64decode(((secret or {}).get("data") or {}).get(key) or "")
-    except binascii.Error:  # the API server takes none, a proxy may
+    except binascii.Error:  # the API server rejects it, a proxy may not
         return b""
 
 

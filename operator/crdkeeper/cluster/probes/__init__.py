@@ -1,1 +1,1 @@
-"""What we ask of a live CRD: its conversion, its subresources, the census of its objects."""
+"""What we ask about a live CRD: its conversion, its subresources, the census of its objects."""

@@ -1,6 +1,7 @@
-"""Walks over all objects of a resource, a page of metadata at a time, as slowly as wanted, and counts.
+"""Counts all objects of a resource, a page of metadata at a time, as slowly as the caller wants.
 
-A walk keeps its place (the continue token) and its counts, never the objects: memory is that of one page.
+A walk keeps its position (the continue token) and its counts, never the objects: it needs the memory of one
+page.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from crdkeeper.core.diagnosis.deletion import Blockers, BlockerTally
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 
 PAGE = 100
-"""Objects with many managers have some 10 KB of managedFields each."""
+"""Objects with many field managers have some 10 KB of managedFields each."""
 PAGE_SECONDS = 30.0
 PAGES_PER_SECOND = 10.0
 _MOST_RESTARTS = 3
@@ -25,14 +26,14 @@ _BLOCKER_PAGES = 20
 
 
 class Pacer:
-    """Spreads pages evenly over time; one for all walks of a process."""
+    """Spreads pages evenly over time; shared by all walks of a process."""
 
     def __init__(self, pages_per_second: float = PAGES_PER_SECOND) -> None:
         self._interval = 1 / pages_per_second
         self._next = 0.0
 
     async def turn(self) -> None:
-        """Return when it is the caller's turn to ask for a page; callers are served in order."""
+        """Return when the caller may request a page; callers are served in order."""
         now = asyncio.get_running_loop().time()
         turn = max(now, self._next)
         self._next = turn + self._interval
@@ -62,10 +63,10 @@ class Walk(Generic[_C]):
         self._restarts = 0
 
     async def step(self, client: Client) -> bool:
-        """Count one more page; whether that was the end, or `failure` says why it cannot go on now.
+        """Count one more page. Returns whether that was the end; `failure` says why it cannot continue now.
 
-        After a failure the next step tries the same page again. A list that has expired starts over, at
-        most three times.
+        After a failure, the next step tries the same page again. A list that has expired starts over, at most
+        three times.
         """
         version = self._definition.endpoint_version
         if self.complete:
@@ -100,13 +101,13 @@ class Walk(Generic[_C]):
 
 
 class CensusWalk(Walk[CensusTally]):
-    """Counts who wrote which version; `suspects` are the versions whose writers matter most."""
+    """Counts which managers wrote which version; `suspects` are the versions whose writers matter most."""
 
     def __init__(self, definition: DefinitionFacts, suspects: tuple[str, ...] = (), page: int = PAGE) -> None:
         super().__init__(definition, lambda: CensusTally(definition, suspects), page)
 
     def census(self, now: datetime) -> Census:
-        """The counts so far, or all of them."""
+        """The counts so far, or of all objects."""
         return self.tally.census(
             now, complete=self.complete, resource_version=self.resource_version, failure=self.failure
         )
@@ -115,8 +116,7 @@ class CensusWalk(Walk[CensusTally]):
 async def probe_blockers(
     client: Client, definition: DefinitionFacts, pages: int = _BLOCKER_PAGES
 ) -> Blockers:
-    """The objects that are left of a CRD in deletion, as far as so many pages show. A refusal is a fact,
-    too."""
+    """The remaining objects of a CRD in deletion, as far as so few pages show. A refusal is a fact, too."""
     walk = Walk(definition, BlockerTally)
     for _ in range(pages):
         if await walk.step(client):

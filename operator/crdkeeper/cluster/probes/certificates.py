@@ -13,11 +13,11 @@ from crdkeeper.core.diagnosis.conversionfacts import WebhookFacts
 SECONDS = 5.0
 """For both handshakes together."""
 _UNREADABLE = (ValueError, x509.InvalidVersion)
-"""What cryptography raises for a certificate that it cannot make sense of."""
+"""What cryptography raises for a certificate that it cannot parse."""
 
 
 def parse_bundle(pem: bytes) -> tuple[tuple[Certificate, ...], str]:
-    """The certificates of a PEM bundle, and why there are none; none and no reason for no bundle."""
+    """The certificates of a PEM bundle, or the reason why there are none; neither if there is no bundle."""
     if not pem:
         return (), ""
     try:
@@ -36,9 +36,9 @@ def _certificate(found: x509.Certificate) -> Certificate:
 
 
 async def served_certificate(webhook: WebhookFacts) -> Handshake:
-    """Shake hands as the API server would and hang up; no HTTP request is sent.
+    """Shake hands as the API server would, then hang up; no HTTP request is sent.
 
-    A Service is dialled by its name in the cluster's DNS, which only resolves inside of the cluster.
+    A Service is dialled by its name in the cluster's DNS, which resolves only inside the cluster.
     """
     try:
         host, port = _address(webhook)
@@ -58,7 +58,7 @@ async def served_certificate(webhook: WebhookFacts) -> Handshake:
 
 
 def _address(webhook: WebhookFacts) -> tuple[str, int]:
-    """Raises ValueError: the API server takes URLs with impossible ports, for one."""
+    """Raises ValueError: the API server accepts URLs with impossible ports, for example."""
     if not webhook.url:
         return f"{webhook.service}.{webhook.namespace}.svc", webhook.port
     parts = urlsplit(webhook.url)
@@ -77,7 +77,7 @@ async def _served(address: str, host: str, port: int, bundle: bytes) -> Handshak
 
 
 async def _handshake(host: str, port: int, context: ssl.SSLContext) -> Certificate:
-    """The certificate of the other side. Raises OSError (ssl.SSLError is one), ValueError for a bad one."""
+    """The peer's certificate. Raises OSError (which includes ssl.SSLError), or ValueError for a bad one."""
     _, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=host)
     try:
         encoded = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)

@@ -1,4 +1,4 @@
-"""Whether a conversion webhook does its work: by reads through the API server, and by its certificates."""
+"""Whether a conversion webhook works: by reads through the API server, and by its certificates."""
 
 import asyncio
 
@@ -13,8 +13,8 @@ from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 async def probe_conversion(
     client: Client, definition: DefinitionFacts, webhook: WebhookFacts
 ) -> ConversionProbe:
-    """Read an object at each served version, and look at the certificates. Never raises for what it finds."""
-    # Loaded with the first conversion webhook: it takes 8 MiB, and most clusters have none.
+    """Read an object at each served version, and check the certificates. Never raises for what it finds."""
+    # Loaded with the first conversion webhook: it takes 8 MiB, and most clusters have no webhook.
     from crdkeeper.cluster.probes.certificates import parse_bundle, served_certificate
 
     early = just_changed(client, definition)
@@ -41,7 +41,7 @@ async def _read(
         return "", None, ()
     if isinstance(found, Failure):
         return "", found, ()
-    # Each on its own: of a webhook that hangs each read waits for the whole of its time.
+    # Separately: each read from a webhook that hangs takes the whole time limit.
     reads = await asyncio.gather(
         *(_read_at(client, definition, version, found) for version in definition.served_versions)
     )
@@ -52,10 +52,10 @@ async def _read(
 async def _read_at(
     client: Client, definition: DefinitionFacts, version: str, found: FirstObject
 ) -> VersionRead | None:
-    """A GET: the API server answers a LIST from its cache, where a webhook that died does not show.
+    """A GET: the API server answers a LIST from its cache, which hides a dead webhook.
 
-    (CacheDelegator.Get in apiserver: without a resourceVersion it reads etcd, and converts.)
-    None if the object is gone meanwhile.
+    (CacheDelegator.Get in apiserver: without a resourceVersion it reads etcd, and converts.) None if the
+    object has been deleted meanwhile.
     """
     path = Endpoint(definition.group, version, definition.plural).path(found.namespace, found.name)
     answer = await look(client, path, accept=METADATA_ONLY)

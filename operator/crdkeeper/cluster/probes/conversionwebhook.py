@@ -1,4 +1,4 @@
-"""Asks our conversion webhook as an API server would: by TLS with the CRD's bundle, and with a review."""
+"""Calls our conversion webhook as an API server would: over TLS with the CRD's bundle, and with a review."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ _SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class WebhookReply:
-    """What the webhook made of some objects."""
+    """What the webhook returned for some objects."""
 
     digest: str
     objects: Sequence[Any]
     error: str = ""
-    """Why there is no answer, or what it said of an object that it could not convert."""
+    """Why there is no answer, or what it said about an object that it could not convert."""
 
 
 async def ask_webhook(

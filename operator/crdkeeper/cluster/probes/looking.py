@@ -14,7 +14,7 @@ from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.servermessages import without_values
 
 SECONDS = 10.0
-"""Shorter than the 30 seconds that the API server gives a conversion webhook: slower is not ready."""
+"""Less than the 30 seconds that the API server gives a conversion webhook: a slower one is not ready."""
 
 _FOLLOWED = timedelta(seconds=10)
 _RETRY_SECONDS = 0.5
@@ -32,7 +32,7 @@ _AGAIN = frozenset((429, 503))
 
 
 def failure_of(code: int, message: str) -> Failure:
-    """What an HTTP error of the API server means to a diagnosis."""
+    """What an HTTP error of the API server means for a diagnosis."""
     return Failure(
         _TROUBLES.get(code, ProbeTrouble.FAILED), code, bounded(without_values(message), LINE_BYTES)
     )
@@ -41,7 +41,7 @@ def failure_of(code: int, message: str) -> Failure:
 async def look(
     client: Client, path: str, *, accept: str = "application/json", seconds: float | None = None
 ) -> Answer | Failure:
-    """GET once; a server that is busy is asked again until the time (by default `SECONDS`) is over."""
+    """GET once; retry while the server is busy, until the time (by default `SECONDS`) is over."""
     seconds = SECONDS if seconds is None else seconds
     last: Failure | None = None
     try:
@@ -63,20 +63,20 @@ async def look(
 def just_changed(client: Client, definition: DefinitionFacts) -> bool:
     """Whether the API server may still serve the CRD as it was before its last change.
 
-    It replaces the handler of a CRD when its watch tells it to, some milliseconds after the write.
+    It replaces a CRD's handler when its watch reports the change, some milliseconds after the write.
     """
     changed = definition.changed_at
     return changed is not None and client.now() - changed < _FOLLOWED
 
 
 def silence(seconds: float) -> Failure:
-    """No answer in time."""
+    """There was no answer in time."""
     return Failure(ProbeTrouble.SILENT, 0, f"no response within {seconds:g} seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class FirstObject:
-    """An object to try things on."""
+    """An object for probes."""
 
     namespace: str
     name: str
@@ -88,7 +88,7 @@ class FirstObject:
 async def first_object(client: Client, definition: DefinitionFacts) -> FirstObject | Failure | None:
     """Any object of a CRD, None if there is none; listed at the first served version at which that works.
 
-    The storage version comes first: to list at it needs no conversion, as a rule.
+    The storage version comes first: listing at it usually needs no conversion.
     """
     failure: Failure | None = None
     served = sorted(definition.served_versions, key=lambda each: each != definition.storage_version)
@@ -105,7 +105,7 @@ async def first_object(client: Client, definition: DefinitionFacts) -> FirstObje
 
 
 async def has_objects(client: Client, definition: DefinitionFacts) -> bool | None:
-    """Whether a CRD has any object; None if nobody could find out."""
+    """Whether a CRD has any object; None if that is unknown."""
     found = await first_object(client, definition)
     return None if isinstance(found, Failure) else found is not None
 

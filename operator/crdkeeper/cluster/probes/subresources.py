@@ -1,4 +1,4 @@
-"""Reads /scale of an object, which is where a wrong path or a missing default shows."""
+"""Reads /scale of an object, which reveals a wrong path or a missing default."""
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.probes.looking import first_object, just_changed, look
@@ -23,7 +23,7 @@ async def probe_scale(
         path = Endpoint(definition.group, version, definition.plural).path(found.namespace, found.name)
         answer = await look(client, f"{path}/scale")
         failure = answer if isinstance(answer, Failure) else None
-        # An object that is gone meanwhile says nothing.
+        # An object that was deleted meanwhile proves nothing.
         if failure is None or failure.trouble is not ProbeTrouble.NOT_FOUND:
             reads.append(ScaleRead(version, str(found), failure))
     return ScaleProbe(tuple(reads), early=early)

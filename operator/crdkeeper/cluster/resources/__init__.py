@@ -1,1 +1,1 @@
-"""The resources of the API server that we read and write, a file for each."""
+"""The resources of the API server that we read and write, one file each."""

@@ -1,4 +1,4 @@
-"""What our account may do, asked of the API server before it says no in the middle of the work."""
+"""What our account may do: ask the API server before it refuses in the middle of the work."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from crdkeeper.cluster.transport.client import Client
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """A verb on a resource in all namespaces, or on the one object called `name`."""
+    """A verb on a resource in all namespaces, or on the single object called `name`."""
 
     verb: str
     group: str
@@ -23,7 +23,7 @@ class Right:
 
 
 async def missing_rights(client: Client, rights: Iterable[Right]) -> list[str]:
-    """Those that a SelfSubjectAccessReview does not allow, in words."""
+    """Describe those that a SelfSubjectAccessReview does not allow."""
     return [str(right) for right in rights if not await _allowed(client, right)]
 
 

@@ -12,7 +12,7 @@ _PATH = (
 
 
 async def list_leases(client: Client) -> list[ApiServerLease] | None:
-    """The Leases; None where our account may not read them."""
+    """List the Leases; None if our account may not read them."""
     try:
         body = await client.request("GET", _PATH)
     except ApiError as error:

@@ -33,12 +33,12 @@ async def read_definition(client: Client, name: str) -> bytes | None:
 
 
 async def list_definitions(client: Client, selector: str = "", page: int = 100) -> list[DefinitionFacts]:
-    """All CRDs that a label selector selects, a page at a time: with their schemas they are large."""
+    """List all CRDs that match a label selector, a page at a time: with their schemas they are large."""
     return [definition_facts(each) async for each in _definitions(client, selector, page)]
 
 
 async def list_definition_objects(client: Client, selector: str = "") -> list[dict[str, Any]]:
-    """All whole CRDs that a label selector selects."""
+    """List all CRDs that match a label selector, with their schemas."""
     return [each async for each in _definitions(client, selector, 100)]
 
 
@@ -55,9 +55,9 @@ async def _definitions(client: Client, selector: str, page: int) -> AsyncIterato
 
 
 async def get_revision(client: Client, name: str) -> tuple[str, int] | None:
-    """uid and generation of a CRD without its schemas, to look often whether it changed.
+    """uid and generation of a CRD without its schemas, cheap enough to check often for changes.
 
-    None if it is gone or about to be: a deletion does not change the generation.
+    None if it is gone or being deleted: a deletion does not change the generation.
     """
     body = await find(client, f"{_PATH}/{name}", accept=METADATA_ONLY)
     if body is None:

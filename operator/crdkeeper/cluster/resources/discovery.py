@@ -1,4 +1,4 @@
-"""What discovery says: of one resource that is no CRD's, and of the names of all."""
+"""Discovery: one resource that does not come from a CRD, and the names of all resources."""
 
 from crdkeeper.api.storagemigration import GroupResource, MigrationTarget
 from crdkeeper.cluster.transport.client import ApiError, Client, find
@@ -8,7 +8,7 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 
 
 async def discover(client: Client, wanted: GroupResource) -> MigrationTarget | None:
-    """The resource at its group's preferred version that serves it; None if there is none."""
+    """The resource at the preferred version of its group that serves it; None if there is none."""
     for version in await _versions(client, wanted.group):
         base = f"/apis/{wanted.group}/{version}" if wanted.group else f"/api/{version}"
         try:
@@ -41,7 +41,7 @@ async def _versions(client: Client, group: str) -> list[str]:
 
 
 async def list_resources(client: Client) -> list[ServedResource]:
-    """All resources by all their names; none from a server that is older than aggregated discovery."""
+    """All resources by each of their names; empty for a server older than aggregated discovery."""
     found: list[ServedResource] = []
     for path in ("/api", "/apis"):
         body = await client.request("GET", path, accept=_AGGREGATED)

@@ -1,4 +1,4 @@
-"""Events (events.k8s.io/v1) about our own objects and about CRDs, sent on change only."""
+"""Events (events.k8s.io/v1) about our own objects and about CRDs, sent only on changes."""
 
 import logging
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 async def send_event(
     client: Client, about: Kind, type_: Literal["Normal", "Warning"], reason: str, note: str, *, instance: str
 ) -> None:
-    """Tell users of a change. An Event that can't be sent is logged: it must not stop the work."""
+    """Send an Event about a change. A failure is logged: it must not stop the work."""
     regarding = {
         "apiVersion": API_VERSION,
         "kind": about.kind,
@@ -35,7 +35,7 @@ async def send_definition_event(
     *,
     instance: str,
 ) -> None:
-    """As `send_event`, about a CRD."""
+    """Like `send_event`, about a CRD."""
     regarding = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

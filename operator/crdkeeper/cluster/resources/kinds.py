@@ -1,4 +1,4 @@
-"""crdkeeper's own kinds: read, create, delete, and apply their status under our field manager."""
+"""crdkeeper's own kinds: read, create and delete them, and apply their status with our field manager."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,24 +22,24 @@ REPORTS = _path(DefinitionReport.plural)
 
 
 async def list_migrations(client: Client) -> list[StorageMigration] | None:
-    """All StorageMigrations; None where the kind is not installed."""
+    """List all StorageMigrations; None if the kind is not installed."""
     body = await find(client, _path(StorageMigration.plural))
     return [StorageMigration.model_validate(each) for each in body["items"]] if body is not None else None
 
 
 async def list_policies(client: Client) -> list[DefinitionPolicy] | None:
-    """All DefinitionPolicies; None where the kind is not installed."""
+    """List all DefinitionPolicies; None if the kind is not installed."""
     body = await find(client, _path(DefinitionPolicy.plural))
     return [DefinitionPolicy.model_validate(each) for each in body["items"]] if body is not None else None
 
 
 async def installed(client: Client, plural: str) -> bool:
-    """Whether the API server serves one of our kinds. Raises ApiError, 403 too."""
+    """Whether the API server serves one of our kinds. Raises ApiError, also for 403."""
     return await find(client, f"{_path(plural)}?limit=1") is not None
 
 
 def parse_report(found: Mapping[str, Any]) -> DefinitionReport:
-    """A DefinitionReport; without its status where another version of crdkeeper wrote what is not known."""
+    """Parse a DefinitionReport; without its status if another version of crdkeeper wrote unknown values."""
     try:
         return DefinitionReport.model_validate(found)
     except ValidationError:
@@ -47,7 +47,7 @@ def parse_report(found: Mapping[str, Any]) -> DefinitionReport:
 
 
 async def list_reports(client: Client, take: Callable[[DefinitionReport], None], page: int = 100) -> str:
-    """Read all DefinitionReports, a page at a time; the resourceVersion from which to watch."""
+    """Read all DefinitionReports, a page at a time. Returns the resourceVersion from which to watch."""
     token = version = ""
     while True:
         body = await client.request("GET", f"{REPORTS}?limit={page}{token}")
@@ -60,7 +60,7 @@ async def list_reports(client: Client, take: Callable[[DefinitionReport], None],
 
 
 async def apply_report(client: Client, metadata: Mapping[str, Any]) -> DefinitionReport:
-    """Create a DefinitionReport, or see that it has these labels and owners; as it is by then."""
+    """Create a DefinitionReport, or ensure that it has these labels and owners. Returns its new state."""
     path = f"{_path(DefinitionReport.plural, metadata['name'])}?fieldManager={FIELD_MANAGER}&force=true"
     body = {
         "apiVersion": API_VERSION,
@@ -72,7 +72,7 @@ async def apply_report(client: Client, metadata: Mapping[str, Any]) -> Definitio
 
 
 async def get_migration(client: Client, name: str) -> StorageMigration | None:
-    """One StorageMigration; None if there is none."""
+    """The StorageMigration; None if there is none."""
     found = await find(client, _path(StorageMigration.plural, name))
     return StorageMigration.model_validate(found) if found is not None else None
 
@@ -84,14 +84,14 @@ async def create_migration(client: Client, migration: dict[str, Any]) -> Storage
 
 
 async def patch_migration_spec(client: Client, name: str, spec: dict[str, Any]) -> StorageMigration:
-    """Merge into the spec of a StorageMigration."""
+    """Merge changes into the spec of a StorageMigration."""
     path = f"{_path(StorageMigration.plural, name)}?fieldManager={FIELD_MANAGER}"
     body = await client.request("PATCH", path, {"spec": spec}, content_type=MERGE_PATCH)
     return StorageMigration.model_validate(body)
 
 
 async def delete_migration(client: Client, migration: StorageMigration) -> None:
-    """Delete exactly this StorageMigration; one that is gone, or was re-created, is left."""
+    """Delete exactly this StorageMigration; does nothing if it is gone or was re-created."""
     body = {"preconditions": {"uid": migration.metadata.uid}}
     try:
         await client.request("DELETE", _path(StorageMigration.plural, migration.metadata.name), body)
@@ -101,7 +101,7 @@ async def delete_migration(client: Client, migration: StorageMigration) -> None:
 
 
 async def apply_status(client: Client, owner: Kind) -> bool:
-    """Apply the whole status. Returns False if that very object is gone."""
+    """Apply the whole status. Returns False if exactly this object is gone."""
     try:
         await put_status(client, owner)
     except ApiError as error:
@@ -112,9 +112,9 @@ async def apply_status(client: Client, owner: Kind) -> bool:
 
 
 async def put_status(client: Client, owner: Kind, *, resource_version: str | None = None) -> dict[str, Any]:
-    """Apply the whole status, and only to that version of the object if one is given; the object by then.
+    """Apply the whole status, to the given version of the object if any. Returns the updated object.
 
-    Raises ApiError; 404 or 409 if that very object or version is not there any more.
+    Raises ApiError; 404 or 409 if exactly this object or version no longer exists.
     """
     metadata = {"name": owner.metadata.name, "uid": owner.metadata.uid}
     if resource_version:

@@ -1,4 +1,4 @@
-"""The objects of one resource: metadata-only pages, and the patch that rewrites one."""
+"""The objects of one resource: metadata-only pages, and the patch that rewrites an object."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,21 +51,21 @@ class Endpoint:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def path(self, namespace: str, name: str) -> str:
-        """The path of one object, encoded."""
+        """The path of one object, percent-encoded."""
         space = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
         return f"{self.base}{space}/{self.resource}/{quote(name, safe='')}"
 
     async def page(self, client: Client, token: str | None, limit: int = PAGE) -> Page:
         """A page of metadata, by a consistent read (never resourceVersion=0).
 
-        A continue token that has expired (410) is replaced by the one that the server offers for it, which
-        goes on at the same key as of now: no object that existed all the time is passed over.
-        Raises ApiError; 410 only where the server offers none.
+        If a continue token has expired (410), the one that the server offers instead is used, which continues
+        at the same key with current data: no object that existed all the time is skipped. Raises ApiError;
+        410 only if the server offers no token.
         """
         return await self._page(client, token, limit, METADATA_ONLY_LIST)
 
     async def whole_page(self, client: Client, token: str | None, limit: int) -> Page:
-        """A page of whole objects; otherwise as `page`."""
+        """A page of whole objects; otherwise like `page`."""
         return await self._page(client, token, limit, "application/json")
 
     async def _page(self, client: Client, token: str | None, limit: int, accept: str) -> Page:
@@ -89,7 +89,7 @@ class Endpoint:
         )
 
     async def rewrite(self, client: Client, ref: ObjectRef, *, dry_run: bool = False) -> Answer:
-        """The merge patch that changes nothing but makes the server encode the object again.
+        """Send the merge patch that changes nothing but makes the server encode the object again.
 
         Raises Unreachable; also if a success is not about the object.
         """
@@ -111,12 +111,12 @@ class Endpoint:
         return answer
 
     async def metadata(self, client: Client, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """An object's metadata as it is now; None if it is gone. Raises ApiError or Unreachable."""
+        """An object's current metadata; None if it is gone. Raises ApiError or Unreachable."""
         path = self.path(namespace, name)
         try:
             body = await client.request("GET", path, accept=METADATA_ONLY)
         except ApiError as error:
-            # Without its name in the answer it is the resource that is not there, or not there yet.
+            # Without its name in the answer, it is the resource that does not exist, or not yet.
             if error.code == 404 and (error.body.get("details") or {}).get("name") == name:
                 return None
             raise
@@ -127,6 +127,6 @@ class Endpoint:
         return found
 
     async def size(self, client: Client, namespace: str, name: str) -> int:
-        """Bytes of an object as JSON; 0 if it is gone."""
+        """Size of an object as JSON in bytes; 0 if it is gone."""
         answer = await client.send("GET", self.path(namespace, name))
         return len(answer.content) if answer.code == 200 else 0

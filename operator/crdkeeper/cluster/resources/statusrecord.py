@@ -1,7 +1,7 @@
-"""A StorageMigration's status as its run alone writes it.
+"""A StorageMigration's status, written only by its run.
 
-Leadership is no fence: a replica that was paused, or whose request was held up on its way, may write after
-another one took over. So each write is bound to the resourceVersion that the one before has left.
+Leadership is no fence: a replica that was paused, or whose request was delayed on its way, may write after
+another one took over. So each write requires the resourceVersion that the previous write returned.
 """
 
 from collections import deque
@@ -12,21 +12,21 @@ from crdkeeper.cluster.transport.client import ApiError, Client
 
 _ATTEMPTS = 5
 _KEPT = 32
-"""Statuses that were sent and may have been stored although no answer said so."""
+"""Statuses to remember that were sent and may have been stored although no answer confirmed it."""
 
 
 class StatusRecord:
-    """The status of one migration on record. Make it from the object as it was read, before any change."""
+    """The stored status of one migration. Create it from the object as read, before any change."""
 
     def __init__(self, client: Client, migration: StorageMigration) -> None:
         self._client = client
         self._resource_version = migration.metadata.resource_version
         self._on_record = migration.status.model_copy(deep=True)
         self._sent: deque[StorageMigrationStatus] = deque(maxlen=_KEPT)
-        """What was sent since then: an answer can be lost."""
+        """What was sent since then: an answer can get lost."""
 
     async def save(self, migration: StorageMigration) -> bool:
-        """Apply the whole status. False if the object is gone or somebody else has put a status on record.
+        """Apply the whole status. False if the object is gone or someone else has written a status.
 
         Raises ApiError, also if others write to the object all the time, or Unreachable.
         """
@@ -47,7 +47,7 @@ class StatusRecord:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _catch_up(self, migration: StorageMigration) -> bool:
-        """Take the object's new version; False if more than the rest of it has changed."""
+        """Take over the object's new version; False if anyone else has changed its status."""
         now = await get_migration(self._client, migration.metadata.name)
         if now is None or now.metadata.uid != migration.metadata.uid:
             return False

@@ -1,4 +1,4 @@
-"""StorageVersionMigrations (storagemigration.k8s.io): what the control plane's own migrator works on."""
+"""StorageVersionMigrations (storagemigration.k8s.io): the work of the control plane's own migrator."""
 
 from typing import Any
 from urllib.parse import quote
@@ -9,9 +9,9 @@ _GROUP = "/apis/storagemigration.k8s.io"
 
 
 async def list_storage_version_migrations(client: Client, page: int = 500) -> list[dict[str, Any]] | None:
-    """All of them, at the version that the server prefers; none where it does not know the kind.
+    """List all at the version that the server prefers; empty if it does not know the kind.
 
-    None where our account may not read them. Raises ApiError or Unreachable.
+    None if our account may not read them. Raises ApiError or Unreachable.
     """
     try:
         group = await find(client, _GROUP)

@@ -19,9 +19,9 @@ from crdkeeper.core.conversion.bundle import digest
 from crdkeeper.core.conversion.target import WebhookAddress, wanted_conversion
 
 FIELD_MANAGER = "crdkeeper-conversion"
-"""Of its own, as server-side apply takes away what a manager does not name any more."""
+"""A separate one, because server-side apply removes fields that a manager no longer names."""
 FINALIZER = f"{GROUP}/conversion"
-"""Of a former release. An admission policy has taken its place: see docs/decisions.md."""
+"""Of an earlier release. An admission policy has replaced it: see docs/decisions.md."""
 BUNDLE_LABEL = f"{GROUP}/bundle"
 BUNDLE_SELECTOR = f"{BUNDLE_LABEL}=conversion"
 BUNDLE_KEY = "conversion.json.gz"
@@ -32,18 +32,18 @@ _APPLY = f"?fieldManager={FIELD_MANAGER}&force=true"
 
 
 async def read_conversion(client: Client, name: str) -> dict[str, Any] | None:
-    """The VersionConversion as it is stored; None if there is none."""
+    """The VersionConversion as stored; None if there is none."""
     return await find(client, f"{_OURS}/{name}")
 
 
 async def list_conversions(client: Client) -> list[dict[str, Any]]:
-    """All VersionConversions; none where the kind is not installed."""
+    """List all VersionConversions; empty if the kind is not installed."""
     found = await find(client, _OURS)
     return list(found["items"]) if found is not None else []
 
 
 async def drop_finalizer(client: Client, metadata: ObjectMeta) -> None:
-    """Take our finalizer off a VersionConversion. Does nothing if that very object is gone."""
+    """Remove our finalizer from a VersionConversion. Does nothing if exactly this object is gone."""
     body = {
         "apiVersion": API_VERSION,
         "kind": VersionConversion.__name__,
@@ -57,13 +57,13 @@ async def drop_finalizer(client: Client, metadata: ObjectMeta) -> None:
 
 
 def bundles_path(namespace: str, name: str = "") -> str:
-    """The ConfigMaps that hold bundles, or the one of a CRD."""
+    """The path of the ConfigMaps that hold bundles, or of the one for a CRD."""
     base = f"/api/v1/namespaces/{namespace}/configmaps"
     return f"{base}/{name}" if name else base
 
 
 def bundle_of(config_map: Mapping[str, Any]) -> bytes | None:
-    """The bundle in a ConfigMap; None if it is there no more, or no Base64."""
+    """The bundle in a ConfigMap; None if it is missing or not Base64."""
     try:
         return base64.b64decode((config_map.get("binaryData") or {})[BUNDLE_KEY], validate=True)
     except (KeyError, ValueError):
@@ -71,20 +71,20 @@ def bundle_of(config_map: Mapping[str, Any]) -> bytes | None:
 
 
 async def read_bundle(client: Client, namespace: str, name: str) -> bytes | None:
-    """The bundle that the webhook is given for a CRD; None if there is none."""
+    """The bundle that the webhook gets for a CRD; None if there is none."""
     found = await find(client, bundles_path(namespace, name))
     return bundle_of(found) if found is not None else None
 
 
 async def bundle_names(client: Client, namespace: str) -> list[str]:
-    """The CRDs that there are bundles for. Raises ApiError or Unreachable."""
+    """The CRDs that have bundles. Raises ApiError or Unreachable."""
     path = f"{bundles_path(namespace)}?labelSelector={BUNDLE_SELECTOR}"
     found = await client.request("GET", path, accept=METADATA_ONLY_LIST)
     return [each["metadata"]["name"] for each in found["items"] or ()]
 
 
 async def keep_bundle(client: Client, namespace: str, name: str) -> None:
-    """Have a CRD's bundle stay when its VersionConversion goes; a former release had made it go, too."""
+    """Keep a CRD's bundle when its VersionConversion is deleted; an earlier release had set an owner."""
     body = {"metadata": {"ownerReferences": None}}
     path = f"{bundles_path(namespace, name)}?fieldManager={FIELD_MANAGER}"
     try:
@@ -95,7 +95,7 @@ async def keep_bundle(client: Client, namespace: str, name: str) -> None:
 
 
 async def delete_bundle(client: Client, namespace: str, name: str) -> bool:
-    """Delete a CRD's bundle; whether there was one. A ConfigMap that is no bundle is left."""
+    """Delete a CRD's bundle. Returns whether there was one; leaves a ConfigMap that is not a bundle."""
     path = bundles_path(namespace, name)
     found = await find(client, path, accept=METADATA_ONLY)
     if found is None or BUNDLE_LABEL not in (found["metadata"].get("labels") or {}):
@@ -109,7 +109,7 @@ async def delete_bundle(client: Client, namespace: str, name: str) -> bool:
 
 
 async def apply_bundle(client: Client, namespace: str, owner: ObjectMeta, content: bytes) -> None:
-    """Give the webhook this bundle. It stays until `delete_bundle`, whatever becomes of its owner."""
+    """Store this bundle for the webhook. It stays until `delete_bundle`, even if its owner is deleted."""
     body = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -130,10 +130,10 @@ async def apply_bundle(client: Client, namespace: str, owner: ObjectMeta, conten
 async def set_conversion(
     client: Client, crd: Mapping[str, Any], address: WebhookAddress, bundle: str, *, replace: bool
 ) -> None:
-    """Have our webhook convert a CRD, if that is still the very CRD and version that was looked at.
+    """Point the CRD to our webhook, if it is still exactly the CRD and version that was read.
 
-    `replace`: another webhook's fields are taken away in the same request. Raises ApiError; 409 means that
-    the CRD has changed.
+    `replace` also removes another webhook's fields in the same request. Raises ApiError; 409 means that the
+    CRD has changed.
     """
     metadata = crd["metadata"]
     pinned = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
@@ -151,7 +151,7 @@ async def set_conversion(
 
 
 async def release_conversion(client: Client, crd: Mapping[str, Any]) -> None:
-    """Give up spec.conversion of a CRD: without another owner it becomes strategy None."""
+    """Give up spec.conversion of a CRD: unless another manager owns it, it becomes strategy None."""
     metadata = crd["metadata"]
     pinned = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
     await _apply_definition(client, metadata["name"], pinned, {})

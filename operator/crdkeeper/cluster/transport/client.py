@@ -1,8 +1,8 @@
 """Requests to the API server: one thin layer over aiohttp.
 
-`kubernetes.aio` builds model objects and checks them on both ways, several times the cost of the request
-itself. `request` is the comfortable way, `send` the bare one, and `send_lean` the one for the writes of a
-migration, which are sent by the million.
+`kubernetes.aio` builds and checks model objects in both directions, at several times the cost of the request
+itself. `request` is the convenient way, `send` the low-level one, and `send_lean` the one for the writes of a
+migration, of which there are millions.
 """
 
 import asyncio
@@ -41,17 +41,17 @@ METADATA_ONLY_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 _READ_ATTEMPTS = 4
 _TOKEN_SECONDS = 30.0
 _ANSWER_BYTES = 256 << 20
-"""Of one answer, unpacked. A page of 500 objects' metadata or of 100 CRDs has some MiB."""
+"""Of one answer, uncompressed. A page of 500 objects' metadata or of 100 CRDs has some MiB."""
 _EVENT_BYTES = 16 << 20
-"""Of one event of a watch: one object."""
+"""Of one watch event, which is one object."""
 _LONGEST_WAIT = 300.0
-"""Seconds: more than this is no throttling, and nobody shall stop us for ever."""
+"""Seconds: more is not throttling, and no server may stop us for ever."""
 
 
 class ApiError(Exception):
     """The API server answered with an error (metav1.Status).
 
-    `message` shows no values of objects and is cut to a bound: it goes into status, Events and logs.
+    `message` contains no values of objects and has a limited length: it is copied to status, Events and logs.
     """
 
     def __init__(self, code: int, body: Mapping[str, Any]) -> None:
@@ -63,7 +63,7 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """No answer from the API server: refused, reset, timed out, or nothing that can be its answer."""
+    """No answer from the API server: refused, reset, timed out, or something that cannot be its answer."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,14 @@ class Answer:
     date: str = ""
 
     def json(self) -> dict[str, Any]:
-        """The body; what is no JSON object, such as a proxy's error page, becomes a message."""
+        """The body; what is not a JSON object, such as a proxy's error page, becomes a message."""
         if self.object is not None:
             return self.object
         return {"message": self.content[:512].decode(errors="replace").strip()}
 
     @cached_property
     def object(self) -> dict[str, Any] | None:
-        """The body, `Deep` where an object in it is nested very deep; None if it is no JSON object."""
+        """The body, with `Deep` in place of deeply nested objects; None if it is not a JSON object."""
         try:
             loaded = loads(self.content)
         except ValueError:
@@ -106,7 +106,7 @@ class Client:
         """The API server's clock minus ours, by the Date header of its answers (rounded down to seconds)."""
 
     def now(self) -> datetime:
-        """The time by the API server's clock, as far as we know it."""
+        """The API server's time, as far as we know it."""
         return datetime.now(UTC) + self._clock_offset
 
     async def __aenter__(self) -> Self:
@@ -146,9 +146,10 @@ class Client:
         return Answer(response.status, body, after, response.headers.get("Date", ""))
 
     async def lines(self, path: str, *, silence: float = 90.0) -> AsyncIterator[bytes]:
-        """The lines of an answer that goes on, as of a watch, until the server ends it.
+        """The lines of a streaming answer, such as a watch, until the server ends it.
 
-        Raises ApiError, and Unreachable if nothing comes for `silence` seconds: a bookmark comes each minute.
+        Raises ApiError, and Unreachable if nothing arrives for `silence` seconds: bookmarks arrive each
+        minute.
         """
         try:
             async with await self._stream(path, silence) as response:
@@ -178,7 +179,7 @@ class Client:
         return self._session
 
     async def _opening(self, accept: str) -> tuple[str, dict[str, str]]:
-        """A request's id and headers."""
+        """The id and the headers of a request."""
         if time.monotonic() > self._headers_until:
             await self._renew_headers()
         id = self._ids.next()
@@ -194,7 +195,7 @@ class Client:
             raise aiohttp.ClientPayloadError("the server sent the response to another request")
 
     def distrust(self) -> None:
-        """Use no connection again that there is now: on one of them answers do not fit their requests."""
+        """Stop using all current connections: on one of them, answers do not match their requests."""
         connector = self._open.connector
         if isinstance(connector, InStepConnector):
             connector.distrust()
@@ -204,7 +205,7 @@ class Client:
     async def send_lean(
         self, method: str, path: str, *, content: bytes, content_type: str, accept: str
     ) -> Answer:
-        """As `send`, at less than half of its CPU time. Raises Unreachable."""
+        """Like `send`, with less than half of its CPU time. Raises Unreachable."""
         if self._pool is None:
             return await self.send(method, path, content=content, content_type=content_type, accept=accept)
         if time.monotonic() > self._headers_until:
@@ -233,7 +234,7 @@ class Client:
         try:
             self._clock_offset = parsedate_to_datetime(date) - datetime.now(UTC)
         except (ValueError, TypeError):
-            return  # none, or of no timezone
+            return  # none, or without a time zone
 
     async def request(
         self,
@@ -246,8 +247,8 @@ class Client:
     ) -> dict[str, Any]:
         """Send and return the JSON body.
 
-        429 and 5xx are tried again a few times (reads also when there was no answer), 401 once with
-        credentials read again. Raises ApiError or Unreachable.
+        Retries 429 and 5xx a few times (for reads also a missing answer), and 401 once with reloaded
+        credentials. Raises ApiError or Unreachable.
         """
         content = None if body is None else orjson.dumps(body)
         for attempt in range(_READ_ATTEMPTS):
@@ -277,7 +278,7 @@ class Client:
 
 
 async def find(client: Client, path: str, *, accept: str = "application/json") -> dict[str, Any] | None:
-    """What a GET answers; None where nothing is (404). Otherwise as `Client.request`."""
+    """The result of a GET; None if there is nothing (404). Otherwise like `Client.request`."""
     try:
         return await client.request("GET", path, accept=accept)
     except ApiError as error:
@@ -287,7 +288,7 @@ async def find(client: Client, path: str, *, accept: str = "application/json") -
 
 
 def _seconds(retry_after: str) -> float | None:
-    """Retry-After in seconds; None if there is none, or a date, which no API server sends."""
+    """Retry-After in seconds; None if there is none, or if it is a date, which no API server sends."""
     if not (retry_after.isascii() and retry_after.isdigit()):
         return None
     return min(float(retry_after[:10]), _LONGEST_WAIT)

@@ -1,6 +1,6 @@
-"""Where the cluster is and who we are: kubeconfig, exec plugins or a pod's ServiceAccount.
+"""The cluster's address and our identity: kubeconfig, exec plugins or a pod's ServiceAccount.
 
-`kubernetes.aio.config` reads them all; this turns its result into one aiohttp session, and into what Kopf
+`kubernetes.aio.config` reads them all; this turns its result into an aiohttp session, and into what Kopf
 needs for its own.
 """
 
@@ -24,7 +24,7 @@ from crdkeeper.cluster.transport.tls import verifying
 
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 75.0
-"""Longer than the API server's own --request-timeout, so that its answer and not ours ends a request."""
+"""Longer than the API server's own --request-timeout, so that its answer, not our limit, ends a request."""
 
 
 _DEFAULT_KUBECONFIG = Path("~/.kube/config").expanduser()
@@ -36,16 +36,16 @@ class ConfigurationError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class _Login(kopf.AiohttpSession):
-    """Lets Kopf trust whom we trust, and go where we go, instead of whom and where it would by itself."""
+    """Makes Kopf use our trust settings and proxy instead of its own."""
 
-    # Kopf compares logins to know which were refused before.
+    # Kopf compares logins to know which ones were refused.
     aiohttp_session: aiohttp.ClientSession = field(compare=False)
     credentials: tuple[str | None, ...] = field(repr=False)
 
 
 @dataclass(slots=True)
 class Connection:
-    """One cluster and one identity. `context` and `kubeconfig` are as kubectl's flags."""
+    """One cluster and one identity. `context` and `kubeconfig` are like kubectl's flags."""
 
     kubeconfig: Path | None = None
     context: str | None = None
@@ -83,7 +83,7 @@ class Connection:
             self._configuration = loaded
 
     def _files(self) -> str:
-        """The kubeconfig; in the environment several, as a list of paths, of which one must exist."""
+        """The kubeconfig; the environment variable may list several paths, of which one must exist."""
         files = str(self.kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT_KUBECONFIG)
         if not any(Path(each).exists() for each in files.split(os.pathsep)):
             raise FileNotFoundError(f"there is no {files}")
@@ -99,16 +99,16 @@ class Connection:
         return str(self._configuration.host).rstrip("/")
 
     async def authorization(self) -> str | None:
-        """The Authorization header, from a token that is read again as the file is rotated."""
+        """The Authorization header, from a token that is read again when its file is rotated."""
         token = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         if not token:
             return None
         return f"Bearer {token.split(' ', 1)[-1].strip()}"
 
     def session(self, maximum: int = 0, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
-        """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: any).
+        """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: no limit).
 
-        Its requests have these headers, and raise ClientConnectionError where they are redirected.
+        Its requests have these headers, and raise ClientConnectionError on redirects.
         """
         connector = InStepConnector(limit=maximum, ssl=self._tls(), ttl_dns_cache=60, keepalive_timeout=60)
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
@@ -123,7 +123,7 @@ class Connection:
         )
 
     def http1_pool(self) -> Http1Pool | None:
-        """The lean way to the same server; None where a proxy stands between."""
+        """The lean client for the same server; None behind a proxy."""
         url, loaded = URL(self.host), self._configuration
         if loaded.proxy or url.host is None or url.port is None or url.path.strip("/"):
             return None
@@ -163,7 +163,7 @@ class Connection:
 
 
 def refuse_redirect(code: int, location: str) -> None:
-    """The API server has no reason to send us elsewhere, and what we send is for nobody else.
+    """The API server has no reason to redirect us, and what we send is for nobody else.
 
     Raises ClientConnectionError.
     """

@@ -1,6 +1,7 @@
-"""Connections of the general client that are known to be in step: one answer for each request.
+"""Connections of the general client that are known to be in sync: one answer for each request.
 
-aiohttp takes a whole answer that a server sends on an idle connection for the one to the next request on it.
+If a server sends a whole answer on an idle connection, aiohttp would take it for the answer to the next
+request.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ from aiohttp.tracing import Trace
 
 
 class InStepConnector(aiohttp.TCPConnector):
-    """Gives up connections on which the server spoke unasked, instead of using them again."""
+    """Closes connections on which the server spoke unasked, instead of using them again."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -23,7 +24,7 @@ class InStepConnector(aiohttp.TCPConnector):
         self._distrusted: WeakSet[ResponseHandler] = WeakSet()
 
     def distrust(self) -> None:
-        """Use no connection again that there is now: one of them gave the answer to another request."""
+        """Stop using all current connections: one of them returned the answer to another request."""
         self._distrusted.update(self._used)
 
     async def connect(
@@ -34,7 +35,8 @@ class InStepConnector(aiohttp.TCPConnector):
     ) -> Connection:
         """A connection for one request: an idle one or a new one.
 
-        Raises as aiohttp's connector; ClientConnectionError too if the server speaks first on a new one.
+        Raises what aiohttp's connector raises; ClientConnectionError also if the server speaks first on a new
+        one.
         """
         while True:
             connection = await super().connect(req, traces, timeout)

@@ -1,11 +1,11 @@
 """Keep-alive HTTP/1.1 for the one request that is sent a million times.
 
 A general client spends more CPU on each rewriting patch than all the rest of crdkeeper: headers, cookies,
-redirects, proxies, timers. This one writes a request in one piece and hands the answer to httptools'
-parser (Node.js' llhttp). Measured in docs/performance.md.
+redirects, proxies, timers. This one writes a request in one piece and passes the answer to httptools' parser
+(Node.js' llhttp). docs/performance.md has the measurements.
 
-An answer decides whether an object counts as rewritten, so a connection on which answers could shift against
-their requests is given up: when the server speaks unasked, says more than one answer, or leaves HTTP.
+An answer decides whether an object counts as rewritten. So a connection on which answers and requests could
+get out of step is closed: when the server speaks unasked, sends more than one answer, or violates HTTP.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ import httptools
 from crdkeeper.cluster.transport.requestids import AUDIT_ID, RequestIds
 
 HEAD_BYTES: Final = 64 << 10
-"""All that may come before an answer's body: interim answers, status line and headers."""
+"""All that may precede an answer's body: interim answers, status line and headers."""
 BODY_BYTES: Final = 16 << 20
-"""Of an answer. An object fits into a request of 3 MiB, and only its metadata is asked for."""
+"""Of an answer. An object fits into a request of 3 MiB, and we request only its metadata."""
 
 _AUDIT_ID = AUDIT_ID.lower().encode()
 
@@ -33,7 +33,7 @@ class Disconnected(Exception):
 
 
 class RawAnswer(NamedTuple):
-    """Status code, body, and the headers that matter here (empty strings where they are absent)."""
+    """Status code, body, and the headers that matter here (empty strings if absent)."""
 
     code: int
     body: bytes
@@ -42,7 +42,7 @@ class RawAnswer(NamedTuple):
 
 
 class _Connection(asyncio.Protocol):
-    """One connection; one request at a time. The `on_` methods are called by the parser."""
+    """One connection; one request at a time. The parser calls the `on_` methods."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -71,7 +71,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._asked is None:
-            self.close()  # What comes unasked would be taken for the answer to the next request.
+            self.close()  # Unasked data would be taken for the answer to the next request.
             return
         self._received += len(data)
         try:
@@ -81,7 +81,7 @@ class _Connection(asyncio.Protocol):
             cause = error.__context__ if isinstance(error.__context__, Disconnected) else None
             self._give_up(cause or Disconnected(f"not HTTP: {error or 'another protocol'}"))
             return
-        # Chunks and trailers count too: the parser keeps the header that is not over yet.
+        # Chunks and trailers count too: the parser keeps an unfinished header.
         if self._received - self._body_bytes > HEAD_BYTES + self._body_bytes:
             self._give_up(Disconnected("the response headers are too large"))
         elif self._answer is not None:
@@ -113,14 +113,14 @@ class _Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         code = self._parser.get_status_code()
         if code < 200:
-            return  # An interim answer, such as 103: the one to the request is still to come.
+            return  # An interim answer, such as 103: the final one is still to come.
         self._keep = self._parser.should_keep_alive()
         self._answer = RawAnswer(
             code, b"".join(self._body), self._retry_after.decode("latin-1"), self._audit_id.decode("latin-1")
         )
 
     def _deliver(self, answer: RawAnswer) -> None:
-        """Hand over the answer, now that nothing has come with it that it does not account for."""
+        """Deliver the answer, now that no unexpected data has followed it."""
         asked, self._asked, self._answer = self._asked, None, None
         self._answered_any = True
         if not self._keep:
@@ -154,12 +154,12 @@ class _Connection(asyncio.Protocol):
         return self._asked
 
     def expire(self) -> None:
-        """No answer in time: nothing that still comes may be taken for the answer to another request."""
+        """No answer in time: later data must not be taken for the answer to another request."""
         self._give_up(Disconnected("no response in time"))
 
 
 class Http1Pool:
-    """As many connections to one server as there are requests at the same time."""
+    """Opens as many connections to one server as there are concurrent requests."""
 
     def __init__(
         self,
@@ -182,9 +182,9 @@ class Http1Pool:
         self._ids = RequestIds()
 
     async def send(self, method: str, path: str, headers: str, content: bytes) -> RawAnswer:
-        """The answer to one request.
+        """Return the answer to one request.
 
-        `headers` are lines that each end in CRLF, made once for many requests.
+        `headers` are lines that each end in CRLF, created once for many requests.
 
         Raises Disconnected, OSError or TimeoutError. A connection that the server had closed while it was
         idle is replaced once: the request was never read.
@@ -233,7 +233,7 @@ class Http1Pool:
         return connection
 
     def close(self) -> None:
-        """Close what is idle; what is in use closes with its request."""
+        """Close idle connections; the others close after their request."""
         for each in self._idle:
             each.close()
         self._idle.clear()

@@ -1,7 +1,7 @@
-"""Leadership by a Lease (coordination.k8s.io/v1), as client-go's leaderelection does it.
+"""Leader election with a Lease (coordination.k8s.io/v1), as in client-go's leaderelection.
 
-Own code, since what `kubernetes.aio` has waits without limit for an answer, ends on a refused connection and
-compares wall clocks; a leader that hangs in a request would go on for ever.
+Own code, because that of `kubernetes.aio` waits without limit for an answer, ends when a connection is
+refused and compares wall clocks; a leader that hangs in a request would lead for ever.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class LeaseLost(Exception):
-    """Somebody else leads, or may lead by now."""
+    """Another candidate leads, or may lead by now."""
 
 
 class Lease:
@@ -44,10 +44,10 @@ class Lease:
         self._holding = False
         self._renewed_at = 0.0
         self.contacted_at = time.monotonic()
-        """When the API server last answered about the Lease, by the monotonic clock."""
+        """When the API server last answered about the Lease, in monotonic time."""
 
     async def acquire(self) -> None:
-        """Return once the Lease is ours."""
+        """Return once we hold the Lease."""
         # The API server has no event to wait for here.
         while not await self._try(self._renew_deadline / 2):  # noqa: ASYNC110
             await asyncio.sleep(self._retry)
@@ -55,7 +55,7 @@ class Lease:
         _log.info("Leading as %s.", self.identity)
 
     async def hold(self) -> None:
-        """Renew for as long as that works. Raises LeaseLost."""
+        """Renew as long as possible. Raises LeaseLost."""
         while True:
             deadline = self._renewed_at + self._renew_deadline
             await asyncio.sleep(min(self._retry, max(0.0, deadline - time.monotonic())))
@@ -65,7 +65,7 @@ class Lease:
             await self._try(min(left, self._renew_deadline / 2))
 
     async def release(self) -> None:
-        """Give the Lease up, so that the next one need not wait for it to expire."""
+        """Release the Lease, so that the next holder need not wait for it to expire."""
         try:
             lease = await self._read()
             if lease is not None and lease["spec"].get("holderIdentity") == self.identity:
@@ -75,7 +75,7 @@ class Lease:
             _log.warning("The Lease was not released and will expire: %s", error)
 
     async def _try(self, seconds: float) -> bool:
-        """Take or renew; False if not possible now. Raises LeaseLost if another one took it from us."""
+        """Acquire or renew; False if not possible now. Raises LeaseLost if another candidate took it."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
@@ -85,7 +85,7 @@ class Lease:
                 _log.warning("The Lease could not be written: %s", str(error) or "no response in time")
             return False
         if taken:
-            self._renewed_at = began  # others count from when it was written, which was not before this
+            self._renewed_at = began  # others count from when it was written, which was not earlier
         return taken
 
     async def _take(self) -> bool:
@@ -119,7 +119,7 @@ class Lease:
         return True
 
     def _expired(self, lease: dict[str, Any]) -> bool:
-        """Whether the Lease stayed as it is for its whole duration, by our own clock."""
+        """Whether the Lease has not changed for its whole duration, by our own clock."""
         version = lease["metadata"]["resourceVersion"]
         if version != self._seen[0]:
             self._seen = (version, time.monotonic())

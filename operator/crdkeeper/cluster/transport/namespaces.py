@@ -1,4 +1,4 @@
-"""Our own namespace: whether it goes, and the whole installation with it."""
+"""Our own namespace: whether it is being deleted, and the whole installation with it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,14 +15,14 @@ class Home(Enum):
 
     STANDS = "Stands"
     GOES = "Goes"
-    """It is in deletion, or gone."""
+    """It is being deleted, or gone."""
     CLOSED = "Closed"
-    """We may not look at it: our account, or its right, is not there."""
+    """We may not read it: our account, or its permission, does not exist."""
     UNKNOWN = "Unknown"
 
 
 async def look_home(client: Client, namespace: str) -> Home:
-    """Ask for our namespace. Raises Unreachable."""
+    """Read our namespace. Raises Unreachable."""
     answer = await client.send("GET", f"/api/v1/namespaces/{namespace}")
     match answer.code:
         case 200:
@@ -35,10 +35,10 @@ async def look_home(client: Client, namespace: str) -> Home:
 
 
 async def until_uninstalled(look: Callable[[], Awaitable[Home]], *, permitted: bool) -> None:
-    """Return only when our namespace goes, or with the right to look at it where that was `permitted`.
+    """Return only when our namespace is deleted, or the right to read it, if that was `permitted`.
 
-    An uninstall removes rights and accounts within milliseconds of the namespace. That the API server is
-    silent says nothing.
+    An uninstall removes permissions and accounts within milliseconds of the namespace. An API server that
+    does not answer proves nothing.
     """
     while True:
         try:

@@ -1,8 +1,8 @@
 """Which answer belongs to which request.
 
-HTTP/1.1 pairs them by order alone, so one stray answer on a connection shifts all that follow: what was said
-of one object would be believed of the next. The API server returns a request's Audit-ID header with its
-answer (k8s.io/apiserver pkg/endpoints/filters/audit_init.go), which makes such a shift visible.
+HTTP/1.1 matches them only by order, so one stray answer on a connection shifts all later ones: an answer
+about one object would be attributed to the next. The API server returns a request's Audit-ID header with its
+answer (k8s.io/apiserver pkg/endpoints/filters/audit_init.go), which reveals such a shift.
 """
 
 import itertools
@@ -13,7 +13,7 @@ AUDIT_ID: Final = "Audit-ID"
 
 
 class RequestIds:
-    """Unique ids for the requests to one server, and what came back of them."""
+    """Unique ids for the requests to one server, and whether they are returned."""
 
     def __init__(self) -> None:
         self._prefix = str(uuid.uuid4())[:-12]
@@ -21,14 +21,14 @@ class RequestIds:
         self._returned: bool | None = None
 
     def next(self) -> str:
-        """An id that no other request has; of a UUID's form, since audit logs expect one."""
+        """An id that no other request has, in the form of a UUID, which audit logs expect."""
         return f"{self._prefix}{next(self._numbers):012x}"
 
     def answered(self, id: str, code: int, returned: str) -> bool:
         """Whether an answer with this status and Audit-ID header (empty: none) may be the one to `id`.
 
-        A proxy may keep our ids from the server, which then makes ids of its own: the first answer with an id
-        shows whether ids come back. Where they do, only a failure may come without, as from a proxy.
+        A proxy may drop our ids, and the server then creates its own: the first answer with an id shows
+        whether ours are returned. If they are, only an error, which a proxy may have sent, may lack one.
         """
         if not returned:
             return code >= 400 or not self._returned

@@ -1,9 +1,9 @@
-"""Trusts whom Go's programs trust: what kubectl and the API server accept is accepted, and nothing else.
+"""Trusts what Go's programs trust: what kubectl and the API server accept is accepted, and nothing else.
 
-Python's own choice differs in both directions: since 3.13 it refuses authorities without key identifiers, as
-many clusters have them; before 3.13 it refuses a CA file that names an intermediate authority only; and
-without a subjectAltName it takes the common name for the host's. One difference is left: of two authorities
-of one name and without key identifiers, OpenSSL tries only the first, Go both.
+Python's defaults differ in both directions: since 3.13 it rejects CAs without key identifiers, which many
+clusters have; before 3.13 it rejects a CA file with only an intermediate CA; and without a subjectAltName it
+uses the common name as host name. One difference remains: of two CAs with the same name and without key
+identifiers, OpenSSL tries only the first, Go both.
 """
 
 import ssl
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class _Context(ssl.SSLContext):
-    """Expects a name of its own in certificates, whatever host is connected to."""
+    """Expects its own name in certificates, whatever the host of the connection."""
 
     server_name: str | None = None
 
@@ -33,13 +33,13 @@ def verifying(
     """A client's context that verifies chain and host as crypto/x509 does (https://pkg.go.dev/crypto/x509).
 
     Args:
-        ca_file: the authorities to trust, in PEM; any certificate in it is an anchor.
-        ca_data: the same as text (or as DER, in bytes). Without both, those of the system are trusted.
-        server_name: whom the certificate must be for, if not for the host of the URL: `tls-server-name` in
+        ca_file: the CAs to trust, in PEM; any certificate in it is an anchor.
+        ca_data: the same as text (or as DER, in bytes). Without both, the system's CAs are trusted.
+        server_name: the name that the certificate must have, if not the host of the URL: `tls-server-name` in
             https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/.
 
     Raises:
-        OSError: the file cannot be read, or what is in it (then ssl.SSLError).
+        OSError: the file, or its content (then ssl.SSLError), cannot be read.
         ValueError: `ca_data` is empty.
     """
     context = _Context(ssl.PROTOCOL_TLS_CLIENT)

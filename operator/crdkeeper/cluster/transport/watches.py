@@ -1,7 +1,7 @@
-"""A watch on the objects of one resource, for what must be followed cheaply and by the thousand.
+"""A watch on the objects of one resource, where cheap watches of thousands of objects are needed.
 
 Kopf watches CRDs and the kinds that users write. It takes two milliseconds of CPU for each object, and does
-not tell when its list is complete.
+not report when its list is complete.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ _QUERY = "watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 REFUSED_SECONDS = 600.0
-"""Of credentials that are refused: an API server that cannot look up accounts refuses good ones, too."""
+"""For refused credentials: an API server that cannot look up accounts also refuses good ones."""
 
 Heard = Callable[[str], None]
-"""Called with an empty text when the API server was heard, else with what keeps it from being heard."""
+"""Called with an empty text when the API server answered, else with the reason why it did not."""
 
 
 def _nobody(_: str) -> None:
-    """For who does not want to know."""
+    """For callers that do not need this."""
 
 
 async def follow(
@@ -41,10 +41,10 @@ async def follow(
     selector: str = "",
     heard: Heard = _nobody,
 ) -> None:
-    """Keep a copy of a collection: `load` lists it and returns the resourceVersion, `saw` takes each change.
+    """Keep a copy of a collection: `load` lists it and returns the resourceVersion, `saw` gets each change.
 
-    Without end: what the API server refuses is tried again, beginning with a list, as changes may have been
-    missed. `selector` is a label selector.
+    Runs for ever: a refused request is retried, beginning with a list, as changes may have been missed.
+    `selector` is a label selector.
 
     Raises what `load` and `saw` raise besides ApiError and Unreachable; and the API server's 401 or the
     ConfigurationError if no credentials have been accepted for `REFUSED_SECONDS`.
@@ -75,7 +75,7 @@ async def follow(
                     raise
             elif 0 < code < 500:
                 refused_since = None
-            # A list that is too old at once is the price of a long pause; one that always is, is trouble.
+            # A list that expires at once is the price of a long pause; one that always does is a problem.
             wait = 0.0 if code == 410 and not failures else backoff(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
             failures += 1
             _log.log(
@@ -91,12 +91,12 @@ async def follow(
 async def watch(
     client: Client, collection: str, since: str, *, selector: str = "", heard: Heard = _nobody
 ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-    """The changes after a resourceVersion, each as ADDED, MODIFIED or DELETED with the object, without end.
+    """Yield the changes after a resourceVersion as ADDED, MODIFIED or DELETED with the object, without end.
 
-    An API server that does not answer, or answers with 429 or 5xx, is waited out, and the watch goes on after
+    While the API server does not answer, or answers with 429 or 5xx, the watch waits, then continues after
     the last change that it saw: no new list is needed. `selector` is a label selector.
 
-    Raises ApiError for any other answer; with 410 if so much has changed that a new list is needed.
+    Raises ApiError for any other answer; 410 if so much has changed that a new list is needed.
     """
     version = since
     query = f"{_QUERY}&labelSelector={quote(selector)}" if selector else _QUERY
@@ -129,7 +129,7 @@ async def watch(
 
 
 def _event(line: bytes) -> tuple[str, dict[str, Any], str]:
-    """An event's type, object and resourceVersion. Raises ApiError for an ERROR, Unreachable for no event."""
+    """An event's type, object and resourceVersion. Raises ApiError for ERROR, Unreachable for no event."""
     try:
         event = orjson.loads(line)
         type_, found = event["type"], event["object"]
