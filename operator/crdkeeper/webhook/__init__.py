@@ -1,1 +1,1 @@
-"""The conversion webhook: a stateless server, without which the API server could not read an object."""
+"""The conversion webhook: a stateless server that the API server needs to read an object."""

@@ -16,7 +16,7 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 1
 
 
 class WebhookMetrics:
-    """All metrics of one process, in a registry of their own."""
+    """All metrics of one process, in their own registry."""
 
     content_type = CONTENT_TYPE_LATEST
 
@@ -58,7 +58,7 @@ class WebhookMetrics:
         )
         self._accepted = 0
         self._meters: dict[str, tuple[Histogram, Counter, Counter, Counter, Counter]] = {}
-        """What `labels` would look up for each request."""
+        """Avoids a lookup by `labels` for each request."""
         self.problems = Gauge(
             "crdkeeper_conversion_rule_problems",
             "Files and rules whose current content is not served. The log says why.",
@@ -97,14 +97,14 @@ class WebhookMetrics:
         unbelieved.inc(tally.ignored)
 
     def connections_are(self, accepted: int) -> None:
-        """So many connections were accepted until now."""
+        """Set how many connections have been accepted so far."""
         self.connections.inc(accepted - self._accepted)
         self._accepted = accepted
 
     def refused(self, resource: str) -> None:
-        """A request was no ConversionReview, or one of a resource without rules (an empty name)."""
+        """A request was not a ConversionReview, or its resource has no rules (an empty name)."""
         self.requests.labels(resource, "refused").inc()
 
     def exposition(self) -> bytes:
-        """The text for a scrape."""
+        """The response to a scrape."""
         return generate_latest(self.registry)

@@ -1,7 +1,7 @@
 """Serves conversions over TLS: POST /convert/<plural.group>, and nothing else on that port.
 
-Probes and metrics are on a port of their own without TLS. The process keeps no state, so that any number of
-replicas can serve, also while everything else is down.
+Probes and metrics have a separate port without TLS. The process keeps no state, so that any number of
+replicas can serve, even while everything else is down.
 """
 
 import asyncio
@@ -31,29 +31,28 @@ _log = logging.getLogger(__name__)
 
 _REFRESH_SECONDS = 2.0
 _SWITCH_SECONDS = 0.0005
-"""How long a thread that compiles rules may keep requests waiting at a time. By Python's 5 ms some
-waited for 150 ms."""
+"""How long a thread that compiles rules may block requests at a time. With 5 ms, some waited 150 ms."""
 _TLS_BUFFER_BYTES = 32 << 10
-"""What asyncio keeps for each connection to read into. Its 256 KiB for 1,000 connections would be 256 MiB."""
+"""asyncio's read buffer per connection. With its default of 256 KiB, 1,000 connections take 256 MiB."""
 _SHUTDOWN_SECONDS = 25.0
 _NOTICE_SECONDS = 5.0
-"""For a Service to send no more connections here once the process is told to stop."""
+"""For a Service to stop sending connections here once the process is told to stop."""
 DRAIN_SECONDS = 95.0
-"""API servers close what was idle for 90 s. Were we first, a request could be on its way just then."""
+"""API servers close what was idle for 90 s. If we closed first, a request could be on its way just then."""
 _OTHER_DESCRIPTORS = 250
-"""Beside conversions: probes, the API server, files."""
+"""Besides conversions: probes, the API server, files."""
 _PATH = "/convert/"
 _ALLOW_GET, _ALLOW_POST = TEXT + b"Allow: GET\r\n", TEXT + b"Allow: POST\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookOptions:
-    """Where to listen, with what certificate, and how long to go on after being told to stop."""
+    """Where to listen, with which certificate, and how long to continue after being told to stop."""
 
     certificate: Path
     key: Path
     host: str = ""
-    """All addresses, as `listening` has it."""
+    """By default all addresses: see `listening`."""
     port: int = 9443
     probe_port: int = 8081
     max_bytes: int = 16 << 20
@@ -70,11 +69,11 @@ def _context() -> ssl.SSLContext:
 
 @dataclass(slots=True)
 class _Certificate:
-    """The certificate, loaded again when its files change; connections that are open keep the old one."""
+    """The certificate, loaded again when its files change; open connections keep the old one."""
 
     options: WebhookOptions
     context: ssl.SSLContext = field(default_factory=_context)
-    """To listen with: it takes the certificate that is the latest at each handshake."""
+    """Listens with the certificate that is current at each handshake."""
     expires: float = 0.0
     _latest: ssl.SSLContext = field(default_factory=_context)
     _loaded: bytes = b""
@@ -86,7 +85,7 @@ class _Certificate:
         connection.context = self._latest
 
     def found(self) -> bool:
-        """Load the files; False if there are none yet. Raises as `refresh` does."""
+        """Load the files; False if they do not exist yet. Raises what `refresh` raises."""
         try:
             self.refresh()
         except FileNotFoundError:
@@ -94,12 +93,12 @@ class _Certificate:
         return True
 
     def refresh(self) -> None:
-        """Load the files if they changed. Raises OSError, SSLError or ValueError if they cannot be used."""
+        """Load changed files. Raises OSError, SSLError or ValueError if they are unusable."""
         content = self.options.certificate.read_bytes()
         both = content + self.options.key.read_bytes()
         if both == self._loaded:
             return
-        # A context that has been given a certificate and a key that do not fit is left without a key.
+        # A context that was given a mismatched certificate and key ends up without a key.
         latest = _context()
         latest.load_cert_chain(self.options.certificate, self.options.key)
         self.expires = x509.load_pem_x509_certificate(content).not_valid_after_utc.timestamp()
@@ -118,12 +117,12 @@ class WebhookProcess:
         self._metrics = WebhookMetrics()
         self._certificate = _Certificate(options)
         self._loaded = asyncio.Event()
-        """All rules that there were at the start are compiled."""
+        """All rules that existed at startup are compiled."""
         self._mounted = asyncio.Event()
         """There is a certificate."""
         self._listening = False
         self._broken = ""
-        """The task that ended, for which the process ends, too."""
+        """The task that ended, and with it the process."""
         self._converting = Converting(rules, self._metrics)
         limits = HttpLimits(body_bytes=options.max_bytes, held_bytes=2 * options.max_bytes)
         limits = replace(limits, connections=_affordable(limits))
@@ -131,13 +130,13 @@ class WebhookProcess:
         self._probes = Http1Server(self._probe, HttpLimits(body_bytes=1024, connections=100))
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve until told to stop, then for as long as clients need to notice, then finish what is at work.
+        """Serve until told to stop, then as long as clients need to notice, then finish requests in progress.
 
-        Waits for the certificate's files to appear: the operator makes them with the first VersionConversion.
-        If nothing follows the rules or the certificate any more, it ends as if it were told to stop.
+        Waits for the certificate's files: the operator creates them with the first VersionConversion. If the
+        task that follows the rules or the certificate ends, the process ends as if it were told to stop.
 
         Raises OSError, ssl.SSLError or ValueError if the port of the probes or the certificate cannot be used
-        at the start, and TaskEnded if a task ended that must not.
+        at startup, and TaskEnded if a task ended that must not.
         """
         if self._certificate.found():
             self._mounted.set()
@@ -162,7 +161,7 @@ class WebhookProcess:
             await self._rules.close()
 
     async def _serve(self) -> None:
-        """All that answers, until cancelled. Raises TaskEnded."""
+        """Run everything that answers, until cancelled. Raises TaskEnded."""
         tasks = {
             "probes": self._probes.served(),
             "conversions": self._serve_conversions(),
@@ -171,7 +170,7 @@ class WebhookProcess:
         await supervise(tasks, self._broke)
 
     async def _follow(self) -> None:
-        """All that keeps what is served up to date, until cancelled. Raises TaskEnded."""
+        """Run everything that keeps rules and certificate up to date, until cancelled. Raises TaskEnded."""
         tasks = {"rules": self._rules.run(self._have_loaded), "certificate": self._follow_certificate()}
         await supervise(tasks, self._broke)
 
@@ -181,7 +180,7 @@ class WebhookProcess:
     def _have_loaded(self) -> None:
         if not self._loaded.is_set():
             self._loaded.set()
-            # What is here by now stays: to look through it for garbage again and again delays answers.
+            # What exists by now stays: scanning it for garbage again and again delays answers.
             gc.freeze()
 
     async def _serve_conversions(self) -> None:
@@ -210,14 +209,14 @@ class WebhookProcess:
                 _log.error("The new certificate cannot be used; still serving with the old one: %s", error)
 
     async def _drain(self, serving: asyncio.Task[Any]) -> None:
-        """Return once all clients have left, or nobody needs this webhook any more, or it serves no more."""
+        """Return once all clients have left, or nobody needs this webhook any more, or it stops serving."""
         self._conversions.draining = True
         seconds = self._options.drain_seconds
         why = f"Ending by {self._broken}" if self._broken else "Told to stop"
         _log.info("%s: serving until all clients have disconnected, for at most %.0f s.", why, seconds)
         ends = [asyncio.create_task(self._leave(seconds))]
         if not self._broken:
-            # Credentials that are refused for good would pass for an account that is gone.
+            # Permanently refused credentials would look like a deleted account.
             ends.append(asyncio.create_task(self._rules.uninstalled()))
         try:
             await asyncio.wait([serving, *ends], return_when=asyncio.FIRST_COMPLETED)
@@ -273,9 +272,9 @@ class WebhookProcess:
 
 
 def _affordable(limits: HttpLimits) -> int:
-    """How many connections the system lets this process have: without a descriptor none could be accepted.
+    """How many connections this process may have: one without a file descriptor cannot be accepted.
 
-    Containers often begin with a soft limit of 1,024, which may be raised up to the hard one.
+    Containers often start with a soft limit of 1,024, which may be raised up to the hard limit.
     """
     others = limits.handshakes + _OTHER_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -296,7 +295,7 @@ def _gate(method: str, path: str) -> Response | None:
 
 
 async def run_webhook(options: WebhookOptions, rules: RuleSource) -> int:
-    """Run until SIGTERM or SIGINT (0), or a task ends that must not (1). Raises as `Webhook.run`."""
+    """Run until SIGTERM or SIGINT (0), or a task ends that must not (1). Raises as `WebhookProcess.run`."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     sslproto.SSLProtocol.max_size = _TLS_BUFFER_BYTES
     stop = asyncio.Event()

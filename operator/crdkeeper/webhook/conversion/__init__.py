@@ -1,1 +1,1 @@
-"""Answers to ConversionReviews: at once, or by a worker process under a time limit."""
+"""Answers to ConversionReviews: immediately, or by a worker process with a time limit."""

@@ -1,7 +1,7 @@
-"""What becomes of a ConversionReview: the event loop converts small ones at once, a worker all others.
+"""Answers a ConversionReview: the event loop converts small ones immediately, a worker all others.
 
-The time that a conversion takes depends on what users write, so it is limited: what takes long is broken off
-and given to the worker, and what is as large as that goes there at once for a while.
+What users write determines how long a conversion takes, so there is a limit: a slow conversion is aborted and
+passed to the worker, and for a while, requests of that size go there directly.
 """
 
 import logging
@@ -21,13 +21,13 @@ from crdkeeper.webhook.rules.rulebook import RuleSource, Served
 _log = logging.getLogger(__name__)
 
 _SMALL_BYTES: Final = 64 << 10
-"""What is usually converted within 5 ms."""
+"""Usually converted within 5 ms."""
 _AT_ONCE_SECONDS: Final = 0.025
-"""For how long a request may keep others waiting."""
+"""For how long a request may delay others."""
 _SLOW_SECONDS: Final = 10.0
-"""For how long requests go to the worker that are as large as one that took longer."""
+"""For how long requests at least as large as a slow one go to the worker."""
 _PACKED: Final = f".{PREFIX}".encode()
-"""Of the names of labels that hold notes: these are packed, and may be far larger than they look."""
+"""In the names of labels that hold notes: these are compressed, and may be far larger than they look."""
 _RULES_HEADER: Final = RULES_HEADER.encode()
 
 
@@ -40,14 +40,14 @@ class Converting:
         self._limit = TimeLimit()
         self._worker = Worker()
         self._slow: dict[str, tuple[int, float]] = {}
-        """By CRD the size of the smallest request that took long, and until when that counts."""
+        """By CRD, the size of the smallest slow request, and until when that counts."""
 
     async def run(self) -> None:
-        """Do what takes long, until cancelled: without this it is refused."""
+        """Run the worker until cancelled: without it, slow requests are refused."""
         await self._worker.run()
 
     def answer(self, name: str, body: Body, source: str) -> Response | Coroutine[Any, Any, Response]:
-        """The answer to a request from that address for the CRD of that name."""
+        """The answer to a request from that address for the CRD with that name."""
         served = self._rules.conversions.get(name)
         if served is None or len(body) > _SMALL_BYTES or _PACKED in body or self._is_slow(name, len(body)):
             return self._answer_later(name, body, source)
@@ -99,6 +99,6 @@ class Converting:
         )
 
     def refused(self, name: str, status: int, message: str, headers: bytes = TEXT) -> Response:
-        """The answer to what is no conversion, or has no rules."""
+        """The answer to a request that is not a conversion, or for which there are no rules."""
         self._metrics.refused(name)
         return Response(f"{message}\n".encode(), status, headers)

@@ -1,4 +1,4 @@
-"""Ends work that takes too long, wherever it is: work on user data is pure Python, and may be broken off."""
+"""Aborts work that takes too long, at any point: work on user data is pure Python, which allows that."""
 
 import signal
 from collections.abc import Callable
@@ -10,13 +10,13 @@ _T = TypeVar("_T")
 
 
 class OutOfTime(BaseException):
-    """Work took too long. No Exception, as those are for what is wrong with an object."""
+    """Work took too long. Not an Exception, because those mean that an object is invalid."""
 
 
 class TimeLimit:
     """A limit for one piece of work at a time, in the main thread of a process.
 
-    It counts the CPU time of the process, so that nothing is broken off because the machine is busy.
+    It counts the CPU time of the process, so that a busy machine does not abort work.
     """
 
     def __init__(self) -> None:
@@ -24,13 +24,13 @@ class TimeLimit:
         signal.signal(signal.SIGPROF, self._ring)
 
     def run(self, seconds: float, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """What the work returns. Raises OutOfTime after so many seconds of CPU, or what the work raises."""
+        """Return the work's result. Raises what it raises, or OutOfTime after that many seconds of CPU."""
         self._armed = True
         signal.setitimer(signal.ITIMER_PROF, seconds)
         try:
             return work(*args, **kwargs)
         finally:
-            # A signal that is on its way finds that it is too late.
+            # A signal that is on its way has no effect any more.
             self._armed = False
             signal.setitimer(signal.ITIMER_PROF, 0.0)
 

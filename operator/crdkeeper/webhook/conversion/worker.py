@@ -1,4 +1,4 @@
-"""Hands requests that may take long to a worker process, one after the other, fairly and in bounded time."""
+"""Passes slow requests to a worker process, one after the other, fairly and in bounded time."""
 
 import asyncio
 import logging
@@ -20,18 +20,17 @@ _MOST_WAITING: Final = 32
 _WAIT_SECONDS: Final = 10.0
 """For its turn."""
 _WORK_SECONDS: Final = 15.0
-"""For the work, by the clock; the worker allows itself 5 s of CPU time. All is less than the 30 s
-that an API server waits."""
+"""In real time; the worker allows itself 5 s of CPU time. With the wait, less than an API server's 30 s."""
 _IDLE_SECONDS: Final = 30.0
 """After which the worker ends: most clusters never need it, and it takes as much memory as the server."""
 
 
 class Busy(Exception):
-    """There is no turn for this request soon."""
+    """This request would have to wait too long for its turn."""
 
 
 class WorkerFailed(Exception):
-    """The worker ended, or had to be ended, while it was at this request."""
+    """The worker ended, or had to be killed, during this request."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,17 +43,17 @@ class _Job:
 
 
 class Worker:
-    """One worker process, which is there when it is needed."""
+    """One worker process, which runs only while it is needed."""
 
     def __init__(self) -> None:
         self._waiting: list[_Job] = []
         self._turns: dict[str, float] = {}
-        """When each source that waits had its last turn."""
+        """When each waiting source had its last turn."""
         self._come = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
 
     async def convert(self, served: Served, body: Body, source: str) -> Reply:
-        """What becomes of a ConversionReview. Raises BadReview, Busy or WorkerFailed."""
+        """The answer to a ConversionReview. Raises BadReview, Busy or WorkerFailed."""
         loop = asyncio.get_running_loop()
         job = _Job(source, loop.time(), served, body, loop.create_future())
         self._waiting.append(job)
@@ -70,7 +69,7 @@ class Worker:
                 self._waiting.remove(job)
 
     async def run(self) -> None:
-        """Work until cancelled; then all that wait get Busy, or WorkerFailed, and the process is ended."""
+        """Run until cancelled; then all waiting requests get Busy or WorkerFailed, and the process ends."""
         try:
             while True:
                 while self._waiting:
@@ -94,7 +93,7 @@ class Worker:
                 job.answer.set_exception(Busy())
 
     def _next(self) -> _Job:
-        """The one of the source whose last turn is longest ago, so that nobody waits for all of another."""
+        """The next job of the source that has waited longest, so that none waits for all jobs of another."""
         job = min(self._waiting, key=lambda each: (self._turns.get(each.source, 0.0), each.since))
         self._waiting.remove(job)
         self._turns[job.source] = asyncio.get_running_loop().time()
@@ -110,7 +109,7 @@ class Worker:
         except BadReview as error:
             failure = error
         except Exception as error:
-            # Whatever one request makes of the worker, the process that serves all others goes on.
+            # Whatever one request does to the worker, the process that serves all others continues.
             _log.error("The worker failed (%s); starting another one.", type(error).__name__)
             await self._end()
         finally:

@@ -1,8 +1,8 @@
-"""A process that converts what may take long, so that the one that serves never waits for it.
+"""A process for slow conversions, so that the serving process never waits for one.
 
-`python -m crdkeeper.webhook.conversion.workerprocess` reads jobs from its standard input, and writes what
-became of them to its standard output: a line of JSON each, with the bytes that it tells of. It ends with its
-input.
+`python -m crdkeeper.webhook.conversion.workerprocess` reads jobs from standard input, and writes their
+results to standard output: a line of JSON each, followed by the bytes that the line announces. It ends with
+its input.
 """
 
 import os
@@ -20,9 +20,9 @@ from crdkeeper.core.conversion.review import BadReview, Reply, answered, given_u
 from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
 
 CPU_SECONDS: Final = 5.0
-"""For one request. The largest object that etcd takes needs a tenth of that."""
+"""For one request. The largest object that etcd stores needs a tenth of that."""
 MEMORY_BYTES: Final = 320 << 20
-"""With what the serving process may hold it stays below the 512 MiB of the manifests."""
+"""Together with the serving process, less than the 512 MiB in the manifests."""
 ANSWER_BYTES: Final = 32 << 20
 _MOST_RULES: Final = 20
 
@@ -53,7 +53,7 @@ class _Worker:
         if known is None:
             made = compile_conversion(*unpacked(bundle))
             if not isinstance(made, Conversion):
-                raise RuntimeError("; ".join(map(str, made)))  # it was compiled by the serving process, too
+                raise RuntimeError("; ".join(map(str, made)))  # the serving process has compiled it, too
             known = made
         self._rules[digest] = known
         if len(self._rules) > _MOST_RULES:
@@ -73,11 +73,11 @@ class _Worker:
 
 
 def main() -> None:
-    """Work until the input ends."""
-    # Ctrl-C in a terminal is for the serving process.
+    """Run until the input ends."""
+    # Ctrl-C in a terminal is meant for the serving process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
-    # Whatever else writes to the standard output must not come between answers.
+    # Nothing else may write to standard output between answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     _Worker(sys.stdin.buffer, answers).run()

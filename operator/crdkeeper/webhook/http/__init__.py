@@ -1,1 +1,1 @@
-"""The lean HTTP server of the webhook, and what it allows its clients."""
+"""The webhook's lean HTTP server, and its limits for clients."""

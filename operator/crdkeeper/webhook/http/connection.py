@@ -1,4 +1,4 @@
-"""One connection of the lean HTTP/1.1 server: a parser, and what a client may and may not do.
+"""One connection of the lean HTTP/1.1 server: a parser, and the limits of a client.
 
 Node.js' llhttp parses; it is strict: a body with two lengths, bare line feeds or folded headers are errors.
 """
@@ -20,9 +20,9 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _CLOSE: Final = b"Connection: close\r\n"
 _VERSIONS: Final = ("1.0", "1.1")
 _MOST_DIGITS: Final = 19
-"""Of a Content-Length: what 64 bits can hold."""
+"""Of a Content-Length that fits into 64 bits."""
 _PIECE_BYTES: Final = 64 << 10
-"""What the transport is given at a time. It keeps what a client does not take, and does not say how much."""
+"""Passed to the transport at a time: it buffers what a client does not read, and does not say how much."""
 _BUSY: Final = Response(b"too many requests at once\n", 503, TEXT + LATER)
 _STATUS_LINES: Final = {
     each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode("latin-1") for each in HTTPStatus
@@ -47,33 +47,33 @@ class Owner(Protocol):
         """There is one more connection."""
 
     def closed(self, connection: "ClientConnection") -> None:
-        """There is one less."""
+        """There is one connection less."""
 
 
 class _Ended(Exception):
-    """Stops the parser: the last answer of the connection is on its way."""
+    """Stops the parser: the connection's last answer has been sent."""
 
 
 class ClientConnection(asyncio.Protocol):
-    """One connection, one request at a time. The `on_` methods are called by the parser."""
+    """One connection, one request at a time. The parser calls the `on_` methods."""
 
     def __init__(self, server: Owner, source: str) -> None:
         self.source = source
         self.since = 0.0
-        """When it became idle, or began with a request, by the loop's clock."""
+        """When it became idle, or received the first byte of a request, in the loop's time."""
         self.deadline: float | None = None
-        """When the client's time is over, by the loop's clock; None while its request is worked on."""
+        """When the client's time is over, in the loop's time; None while its request is processed."""
         self.idle = True
         """Whether it is between two requests."""
         self.proven = False
-        """Whether it has asked for something that is served."""
+        """Whether it has requested something that is served."""
         self._server = server
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport | None = None
         self._work: asyncio.Task[None] | None = None
         self._taking = asyncio.Event()
-        """Whether the client takes what is written."""
+        """Whether the client reads what is written."""
         self._taking.set()
         self._ending = self._complete = self._sending = False
         self._room = server.small
@@ -89,14 +89,14 @@ class ClientConnection(asyncio.Protocol):
         self._body: Body = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is open, and secured if it is to be."""
+        """The connection is open and, if it should be, secured."""
         self._transport = cast(asyncio.Transport, transport)
         self._rest()
         self._server.accepted += 1
         self._server.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone; nobody waits for an answer any more."""
+        """The connection is gone; nobody waits for an answer any more."""
         self._transport = None
         self._taking.set()
         self._release()
@@ -105,14 +105,14 @@ class ClientConnection(asyncio.Protocol):
         self._server.closed(self)
 
     def pause_writing(self) -> None:
-        """The client does not take its answers: it gets no more of them, and is given some time."""
+        """The client does not read its answers: send no more, and give it some time."""
         self._taking.clear()
         if self._transport is not None:
             self._transport.pause_reading()
             self._hurry()
 
     def resume_writing(self) -> None:
-        """The client took what there was."""
+        """The client has caught up."""
         self._taking.set()
         if self._transport is not None:
             self._transport.resume_reading()
@@ -122,12 +122,12 @@ class ClientConnection(asyncio.Protocol):
             self._rest()
 
     def data_received(self, data: bytes) -> None:
-        """Have the parser look at what came."""
+        """Pass data to the parser."""
         if self._work is not None:
-            # API servers wait for the answer. Who does not gets that one, and then no other.
+            # API servers wait for the answer. A client that does not gets this one, and then no other.
             self._ending = True
         if self._ending:
-            return  # forgotten: the client shall come to read its answer
+            return  # dropped: the client must first read its answer
         if self._in_head:
             self._unended_bytes += len(data)
         self._complete = False
@@ -138,14 +138,14 @@ class ClientConnection(asyncio.Protocol):
                 self._end(self._failed())
             if not self._ending:
                 self._refuse(400, f"not HTTP/1.1: {error}")
-        # The parser keeps what it has of a header that is not over.
+        # The parser keeps an unfinished header.
         if self._in_head and self._unended_bytes > self._server.limits.head_bytes and not self._ending:
             self._refuse(431, "the headers are too large")
 
     def on_message_begin(self) -> None:
         """A request begins."""
         if self._ending or self._complete:
-            # It came together with the one before: nor has that client waited for its answer.
+            # It came together with the previous request: this client did not wait for its answer, either.
             self._ending = True
             if self._work is None:
                 self._allow(self._server.limits.linger_seconds)
@@ -155,7 +155,7 @@ class ClientConnection(asyncio.Protocol):
         self._hurry()
 
     def on_url(self, url: bytes) -> None:
-        """A piece of what the request is for."""
+        """A piece of the request's URL."""
         self._url += url
         self._grow_head(len(url))
 
@@ -168,14 +168,14 @@ class ClientConnection(asyncio.Protocol):
         elif name == b"expect":
             self._expects = value.lower() == b"100-continue"
         elif name == b"transfer-encoding":
-            # Chunks, their extensions and the headers after them would be bytes that no length bounds. API
-            # servers know how long their reviews are (client-go's rest.Request has them as bytes).
+            # Chunks, their extensions and the trailers would be bytes that no length bounds. API servers know
+            # how long their reviews are (client-go's rest.Request has them as bytes).
             self._stop(411, "a request requires a Content-Length")
         elif name == b"content-length":
             self._expect_body(value)
 
     def _expect_body(self, length: bytes) -> None:
-        # The parser has seen to it that these are digits; zeros before them would be without bound.
+        # The parser has checked that these are digits; the number of leading zeros has no limit.
         if len(length) > _MOST_DIGITS:
             self._stop(400, "the Content-Length is not a length")
         size, server = int(length), self._server
@@ -189,7 +189,7 @@ class ClientConnection(asyncio.Protocol):
             self._stop(431, "the headers are too large")
 
     def on_headers_complete(self) -> None:
-        """The body begins, if the request is one that shall be read."""
+        """The headers are complete; read the body if the request is acceptable."""
         self._in_head = False
         version = self._parser.get_http_version()
         if version not in _VERSIONS or self._parser.should_upgrade():
@@ -199,7 +199,7 @@ class ClientConnection(asyncio.Protocol):
         self._method = self._parser.get_method().decode("latin-1")
         self._path = self._url.partition(b"?")[0].decode("latin-1")
         if not (self._path.isascii() and self._path.isprintable()):
-            self._stop(400, "the path is not a URL")  # and it goes to logs
+            self._stop(400, "the path is not a URL")  # and it is logged
         refusal = self._server.gate(self._method, self._path)
         if refusal is not None:
             self._end(refusal)
@@ -221,12 +221,12 @@ class ClientConnection(asyncio.Protocol):
             self._body = body
             return
         if isinstance(self._body, bytes):
-            # A list of pieces could cost many times what a client sends, piece by piece.
+            # A list of pieces could need many times the bytes that a client sends piece by piece.
             self._body = bytearray(self._body)
         self._body += body
 
     def on_message_complete(self) -> None:
-        """The request is here as a whole: answer it."""
+        """The request is complete: answer it."""
         self._complete = True
         keep = self._parser.should_keep_alive()
         try:
@@ -256,7 +256,7 @@ class ClientConnection(asyncio.Protocol):
         self._next(answer, keep)
 
     async def _send(self, answer: Response, keep: bool) -> None:
-        """Write a large answer as the client takes it."""
+        """Write a large answer as fast as the client reads it."""
         body, unsent = memoryview(answer.body), self._server.unsent
         self._sending, self.since = True, self._loop.time()
         if not unsent.take(self, len(body)):
@@ -277,7 +277,7 @@ class ClientConnection(asyncio.Protocol):
         return Response(b"internal error\n", 500)
 
     def _stays(self, keep: bool) -> bool:
-        """Whether the connection goes on after this answer, if the client wants it so."""
+        """Whether the connection stays open after this answer, if the client wants that."""
         return keep and not self._ending and not self._server.draining
 
     def _next(self, answer: Response, keep: bool) -> None:
@@ -300,7 +300,7 @@ class ClientConnection(asyncio.Protocol):
         self._allow(self._server.limits.idle_seconds)
 
     def _hurry(self) -> None:
-        """Give the client a while for its next step, but not for all of them together."""
+        """Limit the client's time for its next step, and for all steps together."""
         limits, now = self._server.limits, self._loop.time()
         self.deadline = min(now + limits.progress_seconds, self.since + limits.request_seconds)
 
@@ -312,9 +312,9 @@ class ClientConnection(asyncio.Protocol):
         raise _Ended
 
     def _end(self, refusal: Response) -> None:
-        """Answer a request that is not here as a whole.
+        """Answer a request that is not complete.
 
-        To close with input unread would reset the connection, and the client might not see the answer.
+        Closing with unread input would reset the connection, and the client might not see the answer.
         """
         self._ending = True
         self._release()
@@ -323,7 +323,7 @@ class ClientConnection(asyncio.Protocol):
         self._allow(self._server.limits.linger_seconds)
 
     def _write(self, answer: Response, keep: bool) -> None:
-        """Write an answer, or of a large one the first piece."""
+        """Write an answer or, if it is large, its first piece."""
         if self._transport is not None:
             length = b"Content-Length: %d\r\n\r\n" % len(answer.body)
             close = b"" if keep else _CLOSE
@@ -339,36 +339,36 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def working(self) -> bool:
-        """Whether a request has begun and its answer is not written."""
+        """Whether a request has begun and its answer is not written yet."""
         return not (self.idle or self._ending) or self._work is not None
 
     @property
     def sheddable(self) -> bool:
-        """Whether it waits for the client, and nobody for it."""
+        """Whether it waits for the client, and nobody waits for it."""
         return self._work is None or self._sending
 
     def shed(self) -> None:
-        """Give up on the request, as there is no room for it."""
+        """Abandon the request, because there is no room for it."""
         if self._sending:
             self.abort()
         else:
             self._end(_BUSY)
 
     def expire(self) -> None:
-        """The client's time is over: say so if it is sending a request."""
+        """The client's time is over: say so if it was sending a request."""
         if self.idle or self._ending or self._work is not None:
             self.abort()
         else:
             self._refuse(408, "the request took too long")
 
     def close(self) -> None:
-        """Close once all that was written is sent."""
+        """Close once everything written is sent."""
         if self._transport is not None:
             self._allow(self._server.limits.linger_seconds)
             self._transport.close()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
         self._server.unsent.free(self)
         if self._transport is not None:
             self._transport.abort()

@@ -1,10 +1,10 @@
 """A lean HTTP/1.1 server for small requests in great numbers: whole bodies in, whole answers out.
 
 The API server waits for an answer for each object that it reads, and a general framework spends more on the
-request than the conversion costs (figures in docs/performance.md). HTTP/1.1 is what API servers speak to the
+request than the conversion costs (docs/performance.md has figures). API servers use HTTP/1.1 to call the
 webhook of a Service, so that requests spread over its replicas (client-go's webhook.ClientManager).
 
-Nothing that a client does takes more than bounded memory or time. What is refused ends its connection.
+Nothing that a client does takes unbounded memory or time. A refusal ends its connection.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ _BACKLOG: Final = 1024
 _TICK_SECONDS: Final = 1.0
 _LATE_SECONDS: Final = 1.0
 _UNPROVEN_WEIGHT: Final = 4
-"""Of a connection that has not asked for anything that is served; one that has counts 1."""
+"""Of a connection that has not requested anything that is served; others weigh 1."""
 _RECEIVE_BYTES: Final = 64 << 10
-"""What the kernel keeps of a connection. The loop's TLS keeps as much as comes at once, twice, to its end."""
+"""The kernel's buffer for a connection. The loop's TLS keeps what arrives at once, twice, until closed."""
 
 
 class _Handshake:
-    """A connection that is not there yet."""
+    """A connection whose handshake is not finished."""
 
     def __init__(self, plain: socket.socket, source: str, since: float) -> None:
         self.plain = plain
@@ -42,7 +42,7 @@ class _Handshake:
         self.task: asyncio.Task[None] | None = None
 
     def abort(self) -> None:
-        """Give up on it."""
+        """Give up."""
         if self.task is not None:
             self.task.cancel()
 
@@ -63,7 +63,7 @@ class Http1Server:
         self.handle = handle
         self.gate = gate
         self.refused = refused
-        """Told of each answer to a request that was not read as a whole."""
+        """Called for each answer to a request that was not read completely."""
         self.limits = limits
         self.small = Room(limits.held_bytes // 2)
         self.large = Room(limits.held_bytes)
@@ -71,7 +71,7 @@ class Http1Server:
         self.unsent = Room(limits.unsent_bytes)
         """Bytes of large answers."""
         self.accepted = 0
-        """Connections, until now."""
+        """Number of connections so far."""
         self.date = b""
         self.draining = False
         """Whether each answer ends its connection, so that clients open the next one elsewhere."""
@@ -83,7 +83,7 @@ class Http1Server:
         self._stopping = False
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
-        """Listen. Raises OSError if the port cannot be had."""
+        """Listen. Raises OSError if the port is not available."""
         self._tell_time()
         listener = listening(host, port, backlog=_BACKLOG)
         listener.setblocking(False)
@@ -93,12 +93,12 @@ class Http1Server:
 
     @property
     def port(self) -> int:
-        """The port that `start` has taken: one of the system's choice for 0."""
+        """The port that `start` opened: one of the system's choice for 0."""
         return int(self._started().getsockname()[1])
 
     @property
     def address(self) -> str:
-        """Where it listens, as HOST:PORT."""
+        """The address it listens on, as HOST:PORT."""
         return address_of(self._started())
 
     def _started(self) -> socket.socket:
@@ -107,14 +107,14 @@ class Http1Server:
         return self._listener
 
     async def served(self) -> None:
-        """Return only if it serves no more although nobody has called `stop`. Raises what it ended by."""
+        """Return only if it stops serving although nobody has called `stop`. Raises the cause."""
         done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         if self._stopping:
             await asyncio.Event().wait()
         done.pop().result()
 
     async def stop(self, seconds: float) -> None:
-        """Take no more connections, let those at work finish for so long, and close all."""
+        """Accept no more connections, give requests in progress that much time, and close all connections."""
         self.draining = self._stopping = True
         for task in self._tasks[1:]:
             task.cancel()
@@ -131,7 +131,7 @@ class Http1Server:
             task.cancel()
 
     async def left(self, seconds: float) -> None:
-        """Return once no client is connected, or after so long."""
+        """Return once no client is connected, or after that time."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._connections:
@@ -139,8 +139,8 @@ class Http1Server:
                     await self._one_less.wait()
 
     async def _accept(self, listener: socket.socket, tls: ssl.SSLContext | None) -> None:
-        # Not by the loop's own server: it would hand over connections only after their handshakes, so that
-        # nobody could bound how many there are before.
+        # Not with the loop's own server: it reports connections only after their handshakes, so their number
+        # could not be limited before.
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -154,7 +154,7 @@ class Http1Server:
             handshake.task = loop.create_task(self._welcome(handshake, tls))
             if len(self._handshakes) > self.limits.handshakes:
                 self._lose(self._handshakes, gives_way(self._handshakes))
-            # While more are waiting `sock_accept` returns at once: others shall have their turn.
+            # While more are waiting, `sock_accept` returns at once: let other tasks run.
             await asyncio.sleep(0)
 
     async def _welcome(self, handshake: _Handshake, tls: ssl.SSLContext | None) -> None:
@@ -169,12 +169,12 @@ class Http1Server:
                 ssl_shutdown_timeout=seconds,
             )
         except OSError:
-            return  # it is no TLS, or took too long
+            return  # not TLS, or too slow
         finally:
             self._handshakes.discard(handshake)
 
     def opened(self, connection: ClientConnection) -> None:
-        """There is one more connection. If there is no room for it, another goes, or else this one."""
+        """There is one more connection. Without room for it, another one, or else this one, is closed."""
         self._connections.add(connection)
         if len(self._connections) > self.limits.connections:
             loser = gives_way(
@@ -191,7 +191,7 @@ class Http1Server:
             loser.abort()
 
     def closed(self, connection: ClientConnection) -> None:
-        """There is one less."""
+        """There is one connection less."""
         self._connections.discard(connection)
         self._one_less.set()
 
@@ -203,7 +203,7 @@ class Http1Server:
             self._tell_time()
             now = loop.time()
             if now - began > _TICK_SECONDS + _LATE_SECONDS:
-                continue  # it was us who did not look: what clients have sent may be waiting
+                continue  # the delay was ours: what clients have sent may be waiting
             for each in list(self._connections):
                 if each.deadline is not None and each.deadline < now:
                     each.expire()

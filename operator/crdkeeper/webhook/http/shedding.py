@@ -1,7 +1,7 @@
-"""Who gives way when there is no room: somebody of the source address that takes up most of it.
+"""Who gives way when there is no room: a client of the source address that takes up most of it.
 
-So nobody gets the room of others by coming more often. Of one source they go who came first: whoever is there
-for a moment only, as API servers are, is hardly ever the one.
+So nobody gains the room of others by connecting more often. Of one source, the oldest goes first: short
+connections, like those of API servers, are hardly ever hit.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,12 +9,12 @@ from typing import Any, Protocol, TypeVar
 
 
 class Occupant(Protocol):
-    """Somebody who takes up room."""
+    """Something that takes up room."""
 
     source: str
-    """The address that it comes from."""
+    """Its source address."""
     since: float
-    """When it began with what it does, or does not do."""
+    """When it began its current activity, or became idle."""
 
 
 class ByteHolder(Occupant, Protocol):
@@ -22,10 +22,10 @@ class ByteHolder(Occupant, Protocol):
 
     @property
     def sheddable(self) -> bool:
-        """Whether it can be given up: not while its request is worked on."""
+        """Whether it may be given up: not while its request is processed."""
 
     def shed(self) -> None:
-        """Let go of its bytes, and be refused."""
+        """Release its bytes, and refuse its request."""
 
 
 _Client = TypeVar("_Client", bound=Occupant)
@@ -37,7 +37,7 @@ def gives_way(
     movable: Callable[[_Client], bool] = lambda _: True,
     order: Callable[[_Client], Any] = lambda each: each.since,
 ) -> _Client | None:
-    """The one to go: the first in order that can be moved, of the source whose clients weigh most."""
+    """The one to go: the oldest that may go, of the source whose clients weigh most."""
     totals: dict[str, int] = {}
     candidates = []
     for each in clients:
@@ -48,7 +48,7 @@ def gives_way(
 
 
 class Room:
-    """Bytes that clients hold together."""
+    """Bytes that all clients hold together."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -56,7 +56,7 @@ class Room:
         self._holders: dict[ByteHolder, int] = {}
 
     def take(self, client: ByteHolder, size: int) -> bool:
-        """Let it hold so many more; others give way. Returns whether it can; if not it holds nothing."""
+        """Reserve more bytes for it; others give way. Returns whether it can; if not, it holds nothing."""
         held = self._holders
         held[client] = held.get(client, 0) + size
         self.held += size
@@ -69,5 +69,5 @@ class Room:
         return True
 
     def free(self, client: ByteHolder) -> None:
-        """It holds nothing any more."""
+        """Release its bytes."""
         self.held -= self._holders.pop(client, 0)

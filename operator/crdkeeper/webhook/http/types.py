@@ -1,4 +1,4 @@
-"""What the lean HTTP/1.1 server and its connections agree on: limits, requests and answers."""
+"""Shared by the lean HTTP/1.1 server and its connections: limits, requests and answers."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -7,30 +7,30 @@ from typing import Any, Final, NamedTuple
 TEXT: Final = b"Content-Type: text/plain; charset=utf-8\r\n"
 JSON: Final = b"Content-Type: application/json\r\n"
 LATER: Final = b"Retry-After: 1\r\n"
-"""With it an API server repeats a conversion that got 503, up to ten times (client-go's rest.Request)."""
+"""Makes an API server retry a conversion that got 503, up to ten times (client-go's rest.Request)."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """What clients can have the server spend."""
+    """What clients may use of the server."""
 
     head_bytes: int = 16 << 10
-    """Of a request's line and headers."""
+    """Of the request line and headers."""
     body_bytes: int = 16 << 20
     small_bytes: int = 256 << 10
-    """Bodies up to that have room of their own, which larger ones cannot take."""
+    """Bodies up to this size have reserved room, which larger ones cannot take."""
     held_bytes: int = 32 << 20
-    """Of all large bodies together that are not answered yet; small ones may be half of that besides."""
+    """Of all large bodies that are not answered yet; small ones may take half of that in addition."""
     unsent_bytes: int = 32 << 20
-    """Of all large answers together that are not sent."""
+    """Of all large answers that are not sent yet."""
     connections: int = 1000
     handshakes: int = 100
-    """Connections that are not secured yet, besides."""
+    """Connections that are not secured yet, in addition."""
     handshake_seconds: float = 10.0
     request_seconds: float = 30.0
     """From the first byte of a request to its last."""
     progress_bytes: int = 256 << 10
-    """What a client must send of a request, or take of an answer, in each `progress_seconds`, or finish."""
+    """What a client must send of a request, or read of an answer, per `progress_seconds`, or finish."""
     progress_seconds: float = 5.0
     idle_seconds: float = 120.0
     """Go's clients close after 90 s. As they are first, no request meets a connection that we just closed."""
@@ -39,7 +39,7 @@ class HttpLimits:
 
 
 class Response(NamedTuple):
-    """What to answer. `headers` are whole lines that each end in CRLF."""
+    """An answer. `headers` are whole lines that each end in CRLF."""
 
     body: bytes
     status: int = 200
@@ -48,6 +48,6 @@ class Response(NamedTuple):
 
 Body = bytes | bytearray
 Handler = Callable[[str, str, Body, str], Response | Coroutine[Any, Any, Response]]
-"""Method, path, body and the client's address to an answer: at once, or later if it must wait."""
+"""Method, path, body and the client's address to an answer: immediately, or later if it must wait."""
 Gate = Callable[[str, str], Response | None]
 """Method and path to a refusal, if the body need not be read."""

@@ -1,1 +1,1 @@
-"""The rules that the webhook converts by: from bundles in the cluster, or from files."""
+"""The rules by which the webhook converts: from bundles in the cluster, or from files."""

@@ -1,8 +1,8 @@
-"""The conversions that are served: from the bundles that the operator leaves in ConfigMaps.
+"""The conversions that are served: from the bundles that the operator stores in ConfigMaps.
 
-They are self-contained and were verified, so that this process needs one right: to read the ConfigMaps of its
-namespace. What it has compiled goes on serving while API server and operator are down; a bundle that is
-damaged or deleted never takes away one that serves.
+They are self-contained and verified, so this process needs only one right: to read the ConfigMaps of its
+namespace. What it has compiled remains in service while API server and operator are down; a bundle that is
+damaged or deleted never removes one that serves.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ from crdkeeper.webhook.rules.rulebook import Served
 _log = logging.getLogger(__name__)
 
 _LOOK_PAUSE = 1.0
-"""Between two looks for names that are not known, whoever asks for whatever names."""
+"""Between two searches for unknown names, no matter who asks for which names."""
 _LOOK_SECONDS = 2.0
-"""How long a request waits for one."""
+"""How long a request waits for a search."""
 _MOST_WAITING = 100
 
 
@@ -47,12 +47,12 @@ class ClusterRules:
         self._looked = 0.0
         self._waiting = 0
         self._at_home = False
-        """Whether our namespace could be looked at."""
+        """Whether our namespace could be read."""
 
     async def run(self, loaded: Callable[[], None]) -> None:
         """Compile all bundles, call `loaded`, and follow their changes until cancelled.
 
-        Raises ConfigurationError if there are no credentials at the start, and else as `follow`.
+        Raises ConfigurationError if there are no credentials at startup, and otherwise what `follow` raises.
         """
         client = await self._connected()
 
@@ -65,7 +65,7 @@ class ClusterRules:
         await follow(client, collection, load, self._saw, selector=BUNDLE_SELECTOR, heard=self._hear)
 
     def unseen(self) -> tuple[float, str]:
-        """As Rules: changes may have been missed since the API server was last heard."""
+        """As in RuleSource: changes may have been missed since the API server last answered."""
         return (time.monotonic() - self._heard, self._trouble) if self._trouble else (0.0, "")
 
     def _hear(self, trouble: str) -> None:
@@ -74,9 +74,10 @@ class ClusterRules:
             self._heard = time.monotonic()
 
     async def look_again(self, name: str) -> None:
-        """Look for new bundles: the watch may be behind the API server that asks for this one.
+        """Search for new bundles: the watch may lag behind the API server that asks for this one.
 
-        Anybody can ask for any name, so that one look serves all, there is one at a time, and then a pause.
+        Anyone can ask for any name, so one search serves all, only one runs at a time, and then there is a
+        pause.
         """
         if "." not in name or subdomain_errors(name) or self._waiting >= _MOST_WAITING:
             return
@@ -94,12 +95,12 @@ class ClusterRules:
             self._waiting -= 1
 
     async def close(self) -> None:
-        """End the connections to the API server."""
+        """Close the connections to the API server."""
         if self._client is not None:
             await self._client.__aexit__(None, None, None)
 
     async def uninstalled(self) -> None:
-        """Return only when our namespace is being removed."""
+        """Return only when our namespace is being deleted."""
         await until_uninstalled(self._look_home, permitted=self._at_home)
         _log.info("crdkeeper is being uninstalled.")
 
@@ -166,7 +167,7 @@ class ClusterRules:
         except BadBundle as error:
             problem = str(error)
         except Exception as error:
-            # Whatever is in one bundle, the others serve.
+            # Whatever one bundle contains, the others serve.
             _log.exception("%s: its rules cannot be compiled", name)
             problem = f"the rules cannot be compiled ({type(error).__name__})"
         else:

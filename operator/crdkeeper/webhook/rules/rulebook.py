@@ -29,7 +29,7 @@ _REFRESH_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A conversion, a text that tells it from others, and what another process can compile it from."""
+    """A conversion, a text that identifies it, and the source from which another process can compile it."""
 
     conversion: Conversion
     digest: str
@@ -40,29 +40,29 @@ class RuleSource(Protocol):
     """Where the webhook gets its conversions from."""
 
     conversions: dict[str, Served]
-    """By the name of their CRD."""
+    """By CRD name."""
     problems: dict[str, str]
-    """Of rules that do not serve, or not as they are now: by name or file, why."""
+    """By name or file, why rules are not served, or not their latest version."""
 
     async def run(self, loaded: Callable[[], None]) -> None:
-        """Compile all rules that there are, call `loaded`, and follow their changes until cancelled."""
+        """Compile all existing rules, call `loaded`, and follow their changes until cancelled."""
 
     def unseen(self) -> tuple[float, str]:
-        """For how many seconds changes may have been missed, and why; 0 and nothing while they are seen."""
+        """For how many seconds changes may have been missed, and why; 0 and empty if none were."""
 
     async def look_again(self, name: str) -> None:
-        """An API server asks for a CRD that is not here: it may know of the rules sooner than we do."""
+        """An API server asks for an unknown CRD: it may know of the rules earlier than we do."""
 
     async def uninstalled(self) -> None:
-        """Return only when the whole installation is being removed, rules and all."""
+        """Return only when the whole installation is being removed, with its rules."""
 
     async def close(self) -> None:
-        """Give up what it holds; it is not used any more."""
+        """Release all resources; it is not used any more."""
 
 
 @dataclass(slots=True)
 class RuleBook:
-    """Conversions by the name of their CRD, from all YAML and JSON files in some files and folders."""
+    """Conversions by CRD name, from all YAML and JSON files in some files and directories."""
 
     paths: tuple[Path, ...]
     conversions: dict[str, Served] = field(default_factory=dict)
@@ -78,21 +78,21 @@ class RuleBook:
             await asyncio.to_thread(self.refresh)
 
     def unseen(self) -> tuple[float, str]:
-        """Nothing: the files are there or not."""
+        """Never: the files exist or not."""
         return 0.0, ""
 
     async def look_again(self, name: str) -> None:
-        """The files are looked at often enough."""
+        """Does nothing: the files are checked often enough."""
 
     async def uninstalled(self) -> None:
-        """Never returns: files know of no installation."""
+        """Never returns: files do not belong to an installation."""
         await asyncio.Event().wait()
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing."""
 
     def refresh(self) -> bool:
-        """Read the files if they changed since the last time; returns whether they did."""
+        """Read the files if they have changed since the last time; returns whether they have."""
         contents = dict(_contents(self.paths))
         seen = sha256(repr(sorted(contents.items())).encode()).hexdigest()
         if seen == self._seen:
@@ -118,7 +118,7 @@ class RuleBook:
             if problem:
                 problems[name] = problem
         if not problems:
-            # Only what is known to be gone is dropped: an unreadable file may hold it.
+            # Only what is known to be gone is dropped: an unreadable file may contain it.
             self.conversions = {name: each for name, each in self.conversions.items() if name in rules}
         for name, problem in problems.items():
             kept = " The previous rules are still served." if name in self.conversions else ""
@@ -144,7 +144,7 @@ class RuleBook:
 
 def _contents(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
     for path in paths:
-        # A mounted ConfigMap keeps its files once more in hidden folders.
+        # A mounted ConfigMap contains its files a second time in hidden directories.
         files = (
             [each for each in sorted(path.rglob("*")) if _is_manifest(each, path)]
             if path.is_dir()
