@@ -1,6 +1,6 @@
-"""For people who script: crdkeeper's kinds as typed objects of pykube-ng, with conditions and waiting.
+"""For scripts: crdkeeper's kinds as typed objects of pykube-ng, with conditions and waiting.
 
-It is a client like any other, so nothing of the operator imports it and it imports only the kinds. It is
+It is an ordinary client, so nothing of the operator imports it, and it imports only the kinds. It is
 synchronous, as scripts are. docs/scripting.md shows how to use it.
 """
 

@@ -1,8 +1,8 @@
-"""The way into the cluster: pykube-ng's client, configured as kubectl and the operator are.
+"""Connects to the cluster: pykube-ng's client, configured like kubectl and the operator.
 
 pykube-ng's own reader leaves private keys under predictable names in the shared temporary directory, trusts
-the authorities that it finds there, keeps a pod's first token although the kubelet renews it, and does not
-know the present exec plugins. So `kubernetes.config` reads, and pykube-ng gets an address and a session.
+the CAs that it finds there, keeps a pod's first token although the kubelet renews it, and does not support
+the current exec plugins. So `kubernetes.config` reads, and pykube-ng gets an address and a session.
 """
 
 import os
@@ -24,19 +24,20 @@ from requests.auth import AuthBase
 from crdkeeper.scripting.errors import ConnectError
 
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-"""Where the kubelet says in which namespace a pod runs
-(https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/)."""
+"""Where the kubelet writes the pod's namespace
+(https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/).
+"""
 _DEFAULT_KUBECONFIG: Final = Path("~/.kube/config")
 _REQUEST_SECONDS: Final = 65.0
 """Longer than the API server itself works on a request, by default a minute."""
 
 
 def connect(kubeconfig: str | Path | None = None, *, context: str | None = None) -> HTTPClient:
-    """A client of the cluster that a kubeconfig file names, with the rights of its user.
+    """Return a client for the cluster in a kubeconfig file, with its user's permissions.
 
-    Without one it is that of the environment variable KUBECONFIG, which may be a list as for kubectl, else in
-    a pod its own cluster with its ServiceAccount, else ~/.kube/config. `context` is another one than the
-    file's current one.
+    Without a file it uses the environment variable KUBECONFIG, which may be a list as for kubectl; else, in a
+    pod, its own cluster and ServiceAccount; else ~/.kube/config. `context` replaces the file's current
+    context.
 
     Raises ConnectError.
     """
@@ -45,7 +46,7 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
     files = str(chosen or _DEFAULT_KUBECONFIG.expanduser())
     loaded = Configuration()
     try:
-        with TemporaryDirectory(prefix="crdkeeper-") as directory:  # of certificates and keys given as data
+        with TemporaryDirectory(prefix="crdkeeper-") as directory:  # for certificates and keys given as data
             if in_pod:
                 kubernetes_config.load_incluster_config(client_configuration=loaded)
                 namespace = NAMESPACE_FILE.read_text(encoding="utf-8").strip()
@@ -70,7 +71,7 @@ def connect(kubeconfig: str | Path | None = None, *, context: str | None = None)
 
 
 def _namespace(files: str, context: str | None) -> str:
-    """The namespace that kubectl would look into, for objects that are in one."""
+    """The namespace that kubectl would use for namespaced objects."""
     contexts, current = kubernetes_config.list_kube_config_contexts(config_file=files)
     found: Mapping[str, Any] = next((each for each in contexts if each["name"] == context), current)
     return str(found["context"].get("namespace") or "default")
@@ -87,7 +88,7 @@ def _address(loaded: Configuration, namespace: str) -> KubeConfig:
 
 
 class _Token(AuthBase):
-    """The token that is good at present: it is read again from its file or plugin before it expires."""
+    """The current token: it is read again from its file or plugin before it expires."""
 
     def __init__(self, loaded: Configuration) -> None:
         self._loaded = loaded
@@ -100,7 +101,7 @@ class _Token(AuthBase):
 
 
 class _Adapter(HTTPAdapter):
-    """Uses one TLS context for all connections. The server's certificate is for `server_name` if given."""
+    """Uses one TLS context for all connections; expects `server_name`, if given, in the certificate."""
 
     def __init__(self, tls: ssl.SSLContext, server_name: str | None) -> None:
         self._tls = {"ssl_context": tls, "server_hostname": server_name}
@@ -108,26 +109,26 @@ class _Adapter(HTTPAdapter):
         super().__init__()
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Called by requests when the adapter is made."""
+        """Called by requests when the adapter is created."""
         super().init_poolmanager(*args, **{**kwargs, **self._tls})
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        """Called by requests where a proxy stands between."""
+        """Called by requests when there is a proxy."""
         return super().proxy_manager_for(proxy, **{**kwargs, **self._tls})
 
     def send(self, request: PreparedRequest, *args: Any, **kwargs: Any) -> Any:
-        """Called by requests, with what the environment says of authorities; the kubeconfig alone counts."""
+        """Called by requests with the CAs from the environment; only those of the kubeconfig count."""
         return super().send(request, *args, **{**kwargs, "verify": self._verifies})
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """Nothing to add: requests would have public authorities trusted besides the cluster's own."""
+        """Adds nothing: requests would trust public CAs besides the cluster's own."""
 
 
 def _tls(loaded: Configuration) -> ssl.SSLContext:
-    """Hostname and chain are verified as kubectl does: by the kubeconfig's CA, or by those of the system."""
+    """Verify host name and chain as kubectl does: by the kubeconfig's CA, or by the system's."""
     context = ssl.create_default_context(cafile=loaded.ssl_ca_cert)
-    # Since Python 3.13 this refuses CAs without key identifiers, and before it refuses a CA file that names
-    # an intermediate authority only; Go, and with it kubectl, accepts both. Go ignores common names.
+    # Since Python 3.13 this rejects CAs without key identifiers, and before it rejects a CA file with only an
+    # intermediate CA; Go, and with it kubectl, accepts both. Go ignores common names.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.hostname_checks_common_name = False

@@ -1,22 +1,22 @@
-"""What can go wrong in a script, as types: why a wait ended without what it waited for, or no connection."""
+"""What can go wrong in a script, as types: why a wait ended without its condition, or no connection."""
 
 from crdkeeper.api.meta import Condition
 from crdkeeper.core.text import visible
 
 
 class ConnectError(Exception):
-    """There is no usable kubeconfig, and this is no pod with a ServiceAccount."""
+    """There is no usable kubeconfig, and this is not a pod with a ServiceAccount."""
 
     def __init__(self, text: str) -> None:
         super().__init__(visible(text))
 
 
 class WaitError(Exception):
-    """A wait that ended without what it waited for.
+    """A wait that ended without its condition.
 
-    `condition` is the condition that was decisive, as last seen, or None if the object had none. `reason` and
-    `message` are its own, or empty; like the text of the error they are one line, in which no character of
-    a stranger commands a terminal.
+    `condition` is the decisive condition, as last seen, or None if the object had none. `reason` and
+    `message` are its own, or empty; like the error's text, they are one line, and contain no control
+    characters that another user could direct at a terminal.
     """
 
     def __init__(self, text: str, condition: Condition | None = None) -> None:
@@ -27,12 +27,12 @@ class WaitError(Exception):
 
 
 class ConditionFailed(WaitError):
-    """The condition will not come true unless somebody changes something: `reason` and `message` say what."""
+    """The condition will not become true unless someone acts: `reason` and `message` say what is wrong."""
 
 
 class TimedOut(WaitError, TimeoutError):
-    """The time was over first; `reason` and `message` say what held the condition up."""
+    """The time ran out first; `reason` and `message` say what delayed the condition."""
 
 
 class Deleted(WaitError):
-    """The object was deleted meanwhile, or replaced by another one of its name."""
+    """The object was deleted meanwhile, or replaced by another one with its name."""

@@ -1,7 +1,7 @@
-"""One object of the cluster as it changes: a list, a watch from there, and again where either fails.
+"""Follows one object of the cluster: a list, a watch from there, and both again if either fails.
 
 pykube-ng's own watch ends with the client's timeout for answers, takes an error such as 410 for an object,
-and keeps its connection when nobody reads on. See "Efficient detection of changes" on
+and keeps its connection when the caller stops reading. See "Efficient detection of changes" on
 https://kubernetes.io/docs/reference/using-api/api-concepts/.
 """
 
@@ -23,7 +23,7 @@ from crdkeeper.scripting.errors import ConnectError
 _CONNECT_SECONDS: Final = 5.0
 _ANSWER_SECONDS: Final = 30.0
 _QUIET_SECONDS: Final = 10.0
-"""A watch that is silent for so long is opened again: a connection can be dead without a sign."""
+"""A watch that is silent this long is opened again: a connection can be dead without a sign."""
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 5.0
 _TRANSIENT: Final = frozenset((408, 429, 500, 502, 503, 504))
@@ -31,7 +31,7 @@ _NETWORK: Final = (requests.ConnectionError, requests.Timeout, requests.exceptio
 
 
 class Deadline:
-    """A point in time, by a clock that nobody sets."""
+    """A point in monotonic time."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -44,14 +44,14 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class SeenState:
-    """What was seen: the object as it is, or, if it is `gone`, as it was last where that is known."""
+    """What was seen: the object's current state or, if it is `gone`, its last state if known."""
 
     object: dict[str, Any] | None
     gone: bool = False
 
 
 class _Interrupted(Exception):
-    """The API server did not answer, or the answer broke off: try again, not before `pause` seconds."""
+    """The API server did not answer, or the answer was cut off: retry after `pause` seconds."""
 
     def __init__(self, text: str, pause: float = 0.0) -> None:
         super().__init__(text)
@@ -59,17 +59,17 @@ class _Interrupted(Exception):
 
 
 class _Expired(_Interrupted):
-    """The API server does not know any more what has happened since: list again (410)."""
+    """The API server no longer has the changes since then: list again (410)."""
 
 
 class _Quiet(Exception):
-    """The watch was silent for longer than the client's patience."""
+    """The watch was silent for longer than the client waits."""
 
 
 class Following:
-    """The states of one object, beginning with the present one, until the deadline.
+    """The states of one object, beginning with the current one, until the deadline.
 
-    `trouble` says why the API server cannot be asked at present; it is empty while all is well.
+    `trouble` says why the API server cannot be reached at present; it is empty if it can.
     """
 
     def __init__(self, api: HTTPClient, api_version: str, plural: str, name: str, deadline: Deadline) -> None:
@@ -83,10 +83,10 @@ class Following:
         self._failures = 0
 
     def states(self) -> Generator[SeenState]:
-        """Ends at the deadline. A state may be left out only where a newer one follows.
+        """Ends at the deadline. Skips a state only if a newer one follows.
 
-        Raises HTTPError of pykube for answers that asking again does not change, such as 403, and
-        ConnectError for an API server whose certificate is not trusted.
+        Raises HTTPError of pykube for answers that a retry does not change, such as 403, and ConnectError for
+        an API server whose certificate is not trusted.
         """
         while self._deadline.remaining > 0:
             try:
@@ -130,11 +130,11 @@ class Following:
                 if state is not None:
                     yield state
                 if self._deadline.remaining < patience:
-                    return  # and read on with less patience: no read may outlast the deadline
+                    return  # and continue with less patience: no read may outlast the deadline
         raise _Interrupted("it ended the watch")
 
     def _take(self, event: Mapping[str, Any]) -> SeenState | None:
-        """The state that an event tells of, if it does; remembers how far the watch has come."""
+        """The state in an event, if it has one; remembers the position of the watch."""
         try:
             type_, body = event["type"], event["object"]
             if type_ == "ERROR":
@@ -145,7 +145,7 @@ class Following:
         return None if type_ == "BOOKMARK" else SeenState(body, gone=type_ == "DELETED")
 
     def _get(self, parameters: Mapping[str, object], *, patience: float) -> requests.Response:
-        """An answer with a good status, whose body is still to be read; `patience` is in seconds."""
+        """A successful response, whose body is not read yet; `patience` is in seconds."""
         query = urlencode({"fieldSelector": f"metadata.name={self._name}", **parameters})
         try:
             response: requests.Response = self._api.get(
@@ -179,7 +179,7 @@ def _events(response: requests.Response) -> Iterator[dict[str, Any]]:
 
 
 def _refused(code: int, message: str, retry_after: str | None = None) -> NoReturn:
-    """Raises what an answer other than success means: list again, try again, or give up."""
+    """Raise what an error status means: list again, retry, or give up."""
     if code == requests.codes.gone:
         raise _Expired(f"{code}: {message}")
     if code in _TRANSIENT:
@@ -189,7 +189,7 @@ def _refused(code: int, message: str, retry_after: str | None = None) -> NoRetur
 
 
 def _explanation(response: requests.Response) -> str:
-    """The message of a metav1.Status, or the beginning of what else was sent."""
+    """The message of a metav1.Status, or else the beginning of the body."""
     try:
         return str(response.json()["message"])
     except (*_NETWORK, ValueError, KeyError, TypeError):

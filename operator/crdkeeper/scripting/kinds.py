@@ -1,4 +1,4 @@
-"""The four kinds for scripts: specs and statuses as typed models, and how objects are made and found."""
+"""The four kinds for scripts: specs and statuses as typed models, and how to create and find objects."""
 
 from typing import Literal, Self, TypedDict, Unpack
 
@@ -60,10 +60,10 @@ class StorageMigration(CrdkeeperObject):
         api: HTTPClient | None = None,
         **options: Unpack[MigrationOptions],
     ) -> Self:
-        """A migration of `plural.group`, or of a `plural` of the core group; `create()` has it begin.
+        """A migration of `plural.group`, or of a `plural` of the core group; `create()` starts it.
 
-        It is called like the resource unless `name` says otherwise. Raises ValueError for what the API server
-        would not take, and for options that do not exist.
+        It has the resource's name unless `name` is given. Raises ValueError for what the API server would
+        reject, and for unknown options.
         """
         target = parse_resource(resource)
         spec = StorageMigrationSpec.model_validate(
@@ -75,12 +75,12 @@ class StorageMigration(CrdkeeperObject):
 
     @property
     def spec(self) -> StorageMigrationSpec:
-        """What is wanted, as last read, with defaults."""
+        """The spec as last read, with defaults."""
         return StorageMigrationSpec.model_validate(self.obj["spec"])
 
     @property
     def status(self) -> StorageMigrationStatus:
-        """What has been done, as last read."""
+        """The status as last read."""
         return StorageMigrationStatus.model_validate(self.obj.get("status", {}))
 
     def _ended(self) -> bool:
@@ -92,36 +92,36 @@ class StorageMigration(CrdkeeperObject):
 
 
 class DefinitionPolicy(CrdkeeperObject):
-    """A policy on which CRDs are managed."""
+    """A policy that selects the CRDs to manage."""
 
     endpoint = definitionpolicy.DefinitionPolicy.plural
     kind = "DefinitionPolicy"
 
     @property
     def spec(self) -> DefinitionPolicySpec:
-        """What is wanted, as last read, with defaults."""
+        """The spec as last read, with defaults."""
         return DefinitionPolicySpec.model_validate(self.obj.get("spec", {}))
 
     @property
     def status(self) -> DefinitionPolicyStatus:
-        """What it selects, as last read."""
+        """The status as last read."""
         return DefinitionPolicyStatus.model_validate(self.obj.get("status", {}))
 
 
 class VersionConversion(CrdkeeperObject):
-    """The rules between the versions of a CRD."""
+    """The conversion rules between the versions of a CRD."""
 
     endpoint = versionconversion.VersionConversion.plural
     kind = "VersionConversion"
 
     @property
     def spec(self) -> VersionConversionSpec:
-        """What is wanted, as last read, with defaults."""
+        """The spec as last read, with defaults."""
         return VersionConversionSpec.model_validate(self.obj["spec"])
 
     @property
     def status(self) -> VersionConversionStatus:
-        """What was proved and what serves, as last read."""
+        """The status as last read."""
         return VersionConversionStatus.model_validate(self.obj.get("status", {}))
 
 
@@ -133,18 +133,18 @@ class DefinitionReport(CrdkeeperObject):
 
     @property
     def status(self) -> DefinitionReportStatus:
-        """What is the case, as last read."""
+        """The status as last read."""
         return DefinitionReportStatus.model_validate(self.obj.get("status", {}))
 
     def _stalled(self) -> Condition | None:
-        """Nothing: a report is no work that could stall, and its CRD may be fixed at any time."""
+        """Always None: a report is not work that could stall, and its CRD may be fixed at any time."""
         return None
 
 
 def report_of(
     crd: str, *, api: HTTPClient | None = None, generation: int = 1, timeout: float = WAIT_SECONDS
 ) -> DefinitionReport:
-    """The report on a CRD, as soon as there is one of that `metadata.generation` of the CRD or a later one.
+    """Wait for the report on a CRD for that `metadata.generation` of the CRD or a later one.
 
     `timeout` is in seconds. Raises TimedOut, Deleted, and HTTPError of pykube.
     """

@@ -1,8 +1,4 @@
-"""What the kinds have in common as objects of pykube-ng: typed conditions, and waiting for them.
-
-`obj`, `create()`, `patch()`, `delete()`, `reload()` and `objects(api)` are pykube-ng's own
-(https://pykube.readthedocs.io/); they raise its HTTPError.
-"""
+"""What all kinds have in common as objects of pykube-ng: typed conditions, and waiting for them."""
 
 from collections.abc import Callable, Collection
 from contextlib import closing
@@ -20,7 +16,7 @@ WAIT_SECONDS: Final = 600.0
 
 
 class CrdkeeperObject(APIObject):
-    """What the kinds have in common."""
+    """What all kinds have in common."""
 
     version = API_VERSION
     endpoint: ClassVar[str]
@@ -28,7 +24,7 @@ class CrdkeeperObject(APIObject):
 
     @classmethod
     def named(cls, name: str, *, api: HTTPClient | None = None) -> Self:
-        """The object of that name, which may not exist yet. Asks nothing of the API server."""
+        """The object with that name, which need not exist yet. Sends no request."""
         return cls(
             api or connect(), {"apiVersion": cls.version, "kind": cls.kind, "metadata": {"name": name}}
         )
@@ -39,7 +35,7 @@ class CrdkeeperObject(APIObject):
         return self
 
     def reload(self) -> Self:
-        """Read it again, and return it. Raises HTTPError of pykube, with 404 if there is none."""
+        """Read it again, and return it. Raises HTTPError of pykube, with 404 if it does not exist."""
         APIObject.reload(self)
         return self
 
@@ -50,12 +46,12 @@ class CrdkeeperObject(APIObject):
         return [Condition.model_validate(each) for each in found]
 
     def condition(self, type_: str) -> Condition | None:
-        """One of them; None if the object has none of that type."""
+        """One of them; None if the object has no condition of that type."""
         return find_condition(self.conditions, type_)
 
     @property
     def ready(self) -> bool:
-        """Whether Ready is True of the object as it is now specified, as last read."""
+        """Whether Ready is True for the object's current spec, as last read."""
         found = self._current(READY)
         return found is not None and found.status == "True"
 
@@ -69,13 +65,13 @@ class CrdkeeperObject(APIObject):
     ) -> Self:
         """Wait until a condition has a status; the object is then as it was at that moment. Returns itself.
 
-        `timeout` is in seconds. A condition counts if it was derived from the object's present spec. An
+        `timeout` is in seconds. A condition counts if it was observed for the object's current spec. An
         object that does not exist yet is waited for. By default a wait ends when the object is Stalled;
-        instead `give_up_on` can name reasons, of the condition or of Ready, that are not worth waiting for.
+        instead `give_up_on` can name reasons, of the condition or of Ready, for which waiting is pointless.
 
-        Raises ConditionFailed if that will not come by itself: the object's work has ended, it is Stalled, or
-        there is such a reason. Raises TimedOut, Deleted, and HTTPError of pykube if the API server refuses,
-        as with 403.
+        Raises ConditionFailed if the condition will not come true by itself: the object's work has ended, it
+        is Stalled, or has such a reason. Raises TimedOut, Deleted, and HTTPError of pykube if the API server
+        refuses, as with 403.
         """
 
         def holds(_: Self) -> bool:
@@ -88,9 +84,9 @@ class CrdkeeperObject(APIObject):
         return self._follow(holds, f"{condition} is not {status}", condition, timeout)
 
     def wait_until(self, holds: Callable[[Self], bool], *, timeout: float = WAIT_SECONDS) -> Self:
-        """Wait until `holds` says so of the object, which is asked at each change. Returns the object.
+        """Wait until `holds` returns True for the object; it is called on each change. Returns the object.
 
-        Otherwise like `wait`, but it gives up for no reason of its own.
+        Otherwise like `wait`, but it never gives up by itself.
         """
         return self._follow(holds, "not as wanted", READY, timeout)
 
@@ -118,17 +114,17 @@ class CrdkeeperObject(APIObject):
         return f"{self.kind} {self.name}"
 
     def _ended(self) -> bool:
-        """Whether nothing happens any more by itself."""
+        """Whether nothing will happen any more by itself."""
         return False
 
     def _current(self, type_: str) -> Condition | None:
-        """A condition unless it is about an older spec."""
+        """A condition, unless it was observed for an older spec."""
         found = self.condition(type_)
         least = self.obj["metadata"].get("generation", 0)
         return found if found is not None and found.observed_generation >= least else None
 
     def _stalled(self) -> Condition | None:
-        """The condition that says that somebody must do something first, if it is so."""
+        """The condition that says that someone must act first, if there is one."""
         found = self._current(STALLED)
         return found if found is not None and found.status == "True" else None
 
@@ -138,7 +134,7 @@ class CrdkeeperObject(APIObject):
         status: ConditionStatus,
         reasons: Collection[str] | None,
     ) -> None:
-        """Raises ConditionFailed if there is no point in waiting any longer."""
+        """Raise ConditionFailed if waiting any longer is pointless."""
         found = self._current(wanted)
         stalled = self._stalled()
         if stalled is not None and reasons is None:
