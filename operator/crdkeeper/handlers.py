@@ -1,7 +1,7 @@
 """Kopf's decorators and settings: turns watch events into the operator's state, and nothing else.
 
-Only `on.event` handlers: they leave no annotation and no finalizer, on foreign objects as on our own, so
-that nothing blocks a deletion when crdkeeper is gone.
+Only `on.event` handlers: they leave no annotation and no finalizer, neither on foreign objects nor on our
+own, so nothing blocks a deletion when crdkeeper is gone.
 """
 
 import logging
@@ -24,20 +24,20 @@ _T = TypeVar("_T")
 
 
 def operator_settings() -> kopf.OperatorSettings:
-    """Settings that keep Kopf's hands off other people's objects, and its memory small."""
+    """Settings that keep Kopf from writing to other people's objects, and its memory small."""
     settings = kopf.OperatorSettings()
-    # Kopf strips this finalizer from what it watches: the default name is another Kopf operator's.
+    # Kopf strips this finalizer from what it watches: the default name belongs to other Kopf operators.
     settings.persistence.finalizer = "crdkeeper.dev/kopf"
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP, v1=False)
     settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP, v1=False)
-    # A foreign `default` peering object would pause us; our Lease says who leads.
+    # A foreign `default` peering object would pause us; our Lease decides who leads.
     settings.peering.standalone = True
     settings.posting.enabled = False
-    # All kinds are there before Kopf starts; scanning would watch all CRDs a second time.
+    # All kinds exist before Kopf starts; scanning would watch all CRDs a second time.
     settings.scanning.disabled = True
-    # CRDs are large: 25 at a time cost 4 MiB of memory more than 10.
+    # CRDs are large: 25 at a time take 4 MiB of memory more than 10.
     settings.watching.chunk_size = 10
-    # Kopf keeps a worker alive for this long after each object's last event; 2,000 of them cost 200 MB.
+    # Kopf keeps a worker alive this long after each object's last event; 2,000 of them take 200 MB.
     settings.queueing.idle_timeout = 0.1
     return settings
 
@@ -49,9 +49,9 @@ def register(
     *,
     on_exit: Callable[[], Awaitable[None]],
 ) -> None:
-    """Have Kopf log in by `connection`, keep `state`, and end what else is at work when it ends itself."""
+    """Have Kopf log in by `connection` and update `state`; end the other tasks when Kopf ends itself."""
 
-    # Kopf waits five seconds for tasks that it did not start, and then cancels them: end ours before.
+    # Kopf waits five seconds for tasks that it did not start, then cancels them: end ours first.
     @kopf.on.cleanup(registry=registry)
     async def cleanup(**_: Any) -> None:
         await on_exit()
@@ -63,7 +63,7 @@ def register(
     @kopf.on.event("apiextensions.k8s.io", "v1", "customresourcedefinitions", registry=registry)
     async def definition(event: kopf.RawEvent, name: str, **_: Any) -> None:
         _seen(event, name, seen_definition, state.saw_definition)
-        # Kopf keeps the event a while; the schemas of a page of CRDs are 30 MB.
+        # Kopf keeps the event for a while; the schemas of a page of CRDs take 30 MB.
         event["object"].pop("spec", None)
 
     for each in CONTROLLERS:

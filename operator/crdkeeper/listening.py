@@ -1,19 +1,19 @@
-"""Sockets to listen on, for machines with IPv4, IPv6 or both: pods are called at whichever they have."""
+"""Sockets to listen on, for machines with IPv4, IPv6 or both: pods are called at either."""
 
 import errno
 import socket
 from typing import Final
 
 EVERYWHERE: Final = ("", "::")
-"""Hosts that stand for all addresses of both families, as in Go."""
+"""Hosts that mean all addresses of both families, as in Go."""
 
 _NO_IPV6: Final = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT)
 
 
 def listening(host: str, port: int, *, backlog: int = 128) -> socket.socket:
-    """A socket that listens there; for a host of `EVERYWHERE` also on machines without IPv6.
+    """Return a socket that listens there; for a host of `EVERYWHERE` also on machines without IPv6.
 
-    A name of addresses in both families stands for the one of IPv4. Raises OSError.
+    For a name with addresses in both families, the IPv4 address is used. Raises OSError.
     """
     if host in EVERYWHERE:
         try:
@@ -21,7 +21,7 @@ def listening(host: str, port: int, *, backlog: int = 128) -> socket.socket:
                 ("::", port), family=socket.AF_INET6, backlog=backlog, dualstack_ipv6=True
             )
         except ValueError:
-            host = "0.0.0.0"  # as `create_server` has it: no socket can be of both families
+            host = "0.0.0.0"  # as in `create_server`: no socket can serve both families
         except OSError as error:
             if error.errno not in _NO_IPV6:
                 raise
@@ -32,6 +32,6 @@ def listening(host: str, port: int, *, backlog: int = 128) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Where it listens, as HOST:PORT."""
+    """The address it listens on, as HOST:PORT."""
     host, port = listener.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -35,9 +35,9 @@ _SHUTDOWN_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class OperatorOptions:
-    """How to run: where the Lease is and who we are, where to serve HTTP, how many migrations at once.
+    """How to run: the Lease and our identity, where to serve HTTP, how many migrations at once.
 
-    The Lease's times are client-go's, in seconds: duration above renew deadline above retry period.
+    The Lease's times are client-go's, in seconds: lease duration > renew deadline > retry period.
     """
 
     connection: Connection
@@ -56,28 +56,28 @@ class OperatorOptions:
 
 @dataclass(slots=True)
 class Health:
-    """What the probes tell. `waiting_for` names what keeps a leader from work; empty when it is at work."""
+    """What the probes report. `waiting_for` names what keeps a leader from working; empty if nothing does."""
 
     lease: Lease
     waiting_for: str = "leadership"
     leading: bool = False
     broken: str = ""
-    """The task that ended, for which the process ends, too."""
+    """The task that ended, and with it the process."""
     beat: float = field(default_factory=time.monotonic)
 
     async def beating(self) -> None:
-        """Shows that the event loop turns."""
+        """Record that the event loop turns."""
         while True:
             self.beat = time.monotonic()
             await asyncio.sleep(_BEAT_SECONDS)
 
     def alive(self) -> tuple[bool, str]:
-        """/healthz: False makes the kubelet restart the pod."""
+        """/healthz: False makes the kubelet restart the container."""
         stalled = time.monotonic() - self.beat
         return stalled < _STALLED_SECONDS, f"event loop turned {stalled:.1f} s ago"
 
     def ready(self) -> tuple[bool, str]:
-        """/readyz: a leader at work, or a standby that could take over now."""
+        """/readyz: a leader that works, or a standby that could take over now."""
         if self.broken:
             return False, self.broken
         silent = time.monotonic() - self.lease.contacted_at
@@ -88,12 +88,12 @@ class Health:
         return not self.waiting_for, f"waiting for {self.waiting_for}" if self.waiting_for else "leading"
 
     def broke(self, what: str) -> None:
-        """A task ended that must not."""
+        """Record that a task ended which must not."""
         self.broken = what
 
 
 async def run_operator(options: OperatorOptions) -> int:
-    """Run until a signal (0) or the loss of leadership (1: the pod restarts, as a standby)."""
+    """Run until a signal (0) or the loss of leadership (1: the container restarts, as a standby)."""
     metrics = OperatorMetrics()
     metrics.leader.set(0)
     stop = asyncio.Event()
@@ -160,7 +160,7 @@ async def _lead(
         await lease.release()
         return 1
     except Exception as error:
-        # Kopf has logged where it comes from: a watch was refused for good. A new process looks afresh.
+        # Kopf has logged the cause: a watch was refused permanently. A new process starts from scratch.
         _log.error("The watches ended, exiting for a fresh start: %s", error)
         await lease.release()
         return 1
@@ -191,9 +191,9 @@ async def _work(
     announcing = asyncio.create_task(_announce_ready(ready, health))
 
     async def end() -> None:
-        stop.set()  # Kopf took the signal, but goes on waiting for this
+        stop.set()  # Kopf received the signal, but keeps waiting for this
         for each in (supervised, announcing):
-            # Once: a second time would break into how the controllers end.
+            # Once: a second time would interrupt the controllers' shutdown.
             if not each.cancelling():
                 each.cancel()
         await asyncio.wait({supervised, announcing})
@@ -201,7 +201,7 @@ async def _work(
     register(registry, options.connection, state, on_exit=end)
     watching = asyncio.create_task(
         kopf.operator(
-            # Kopf would look for the name of our user, and containers have none. Its type is not exported.
+            # Kopf would look up the name of our user, and containers have none. Its type is not exported.
             identity=options.identity,  # type: ignore[arg-type]
             registry=registry,
             settings=operator_settings(),
@@ -221,7 +221,7 @@ async def _work(
         if watching.done():
             watching.result()
         elif supervised.cancelled():
-            # A watch that was refused for good ends Kopf, but its other watches wait for a login for ever.
+            # A permanently refused watch ends Kopf, but its other watches wait for a login for ever.
             raise RuntimeError("one of them was refused, and the others did not stop")
     finally:
         watching.cancel()
@@ -230,7 +230,7 @@ async def _work(
 
 
 async def _kinds_installed(client: Client, stop: asyncio.Event) -> bool:
-    """Wait for our CRDs; Kopf looks for them only once. False if told to stop before."""
+    """Wait for our CRDs; Kopf looks for them only once. False if stopped before."""
     told = False
     while not stop.is_set():
         try:

@@ -1,6 +1,6 @@
-"""Tasks that must not end: the first that does ends the process that they are for, and says why.
+"""Tasks that must not end: the first that does ends their process, and says why.
 
-A task that dies in silence leaves a process that looks alive and does half of its work.
+A task that dies silently leaves a process that looks alive and does half of its work.
 """
 
 import asyncio
@@ -9,11 +9,11 @@ from typing import Any
 
 
 class TaskEnded(Exception):
-    """A task that was to work until it is cancelled has ended; its name, and how it ended."""
+    """A task that should run until cancelled has ended; its name, and how it ended."""
 
 
 async def supervise(tasks: Mapping[str, Coroutine[Any, Any, object]], failed: Callable[[str], None]) -> None:
-    """Run all of them until cancelled; when the first ends, tell `failed` what it was and end the others.
+    """Run all of them until cancelled; when the first ends, report it to `failed` and end the others.
 
     Raises TaskEnded, caused by the task's own error.
     """

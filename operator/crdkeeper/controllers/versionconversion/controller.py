@@ -116,7 +116,7 @@ class VersionConversions:
             client, namespace, address, identity=identity, bundle=lambda: certificate()[0]
         )
         self.on_trust: Callable[[], None] = lambda: None
-        """Called when a CRD that our webhook converts was seen or is gone: the result of `trusted` may change."""
+        """Called when a CRD that our webhook converts was seen or is gone: `trusted` may have changed."""
         self.queue = WorkQueue(self._reconcile)
         state.listen(self._saw)
 
