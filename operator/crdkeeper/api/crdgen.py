@@ -1,10 +1,10 @@
-"""Makes the CustomResourceDefinitions in `crds/` from the pydantic kinds, so that the two cannot drift apart.
+"""Generates the CustomResourceDefinitions in `crds/` from the pydantic kinds, so that they always match.
 
-    python -m crdkeeper.api.crdgen crds
+python -m crdkeeper.api.crdgen crds
 
-The schemas are structural, and what controller-gen would make of the same types in Go: inlined, absent
-instead of null, and defaulted under spec. Under status there are neither defaults nor required fields:
-the operator writes all of it, and a status written by another version of it must never be refused.
+The schemas are structural, and equal to what controller-gen would generate from the same types in Go:
+inlined, absent instead of null, and defaulted under spec. Status has neither defaults nor required fields:
+the operator writes all of it, and a status written by another version must never be rejected.
 """
 
 import argparse
@@ -39,7 +39,7 @@ _TYPE_META: dict[str, Any] = {
     "metadata": {"type": "object"},
 }
 
-# Keywords that mean in a CRD what they mean in pydantic's JSON schema.
+# Keywords that mean the same in a CRD and in pydantic's JSON schema.
 _SAME_MEANING = {
     *("type", "format", "description", "enum", "default", "pattern", "minimum", "maximum", "multipleOf"),
     *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
@@ -81,7 +81,7 @@ def definition(kind: type[Kind]) -> dict[str, Any]:
 
 
 def file_name(kind: type[Kind]) -> str:
-    """Where the definition of a kind lies in `crds/`."""
+    """The file of a kind's definition in `crds/`."""
     return f"{GROUP}_{kind.plural}.yaml"
 
 
@@ -91,14 +91,14 @@ def render(kind: type[Kind]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Repeats what is repeated, as readers of a CRD don't expect YAML's anchors."""
+    """Repeats repeated content, because readers of a CRD don't expect YAML anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 class _Dialect(GenerateJsonSchema):
-    """Optional fields are absent, never null; default factories count as the defaults that they make."""
+    """Optional fields are absent, never null; the result of a default factory counts as the default."""
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
@@ -108,7 +108,7 @@ class _Dialect(GenerateJsonSchema):
         if "default_factory" in schema:
             default = cast(Callable[[], Any], schema["default_factory"])()
         if isinstance(default, BaseModel):
-            # Only what differs from the fields' own defaults, which the API server fills in by itself.
+            # Only what differs from the fields' own defaults, which the API server fills in itself.
             return default.model_dump(mode="json", by_alias=True, exclude_unset=True)
         return default if default not in (None, [], {}) else NoDefault
 
@@ -116,7 +116,7 @@ class _Dialect(GenerateJsonSchema):
 def _root(kind: type[Kind]) -> dict[str, Any]:
     schema = kind.model_json_schema(schema_generator=_Dialect)
     fields, definitions = schema["properties"], schema["$defs"]
-    # A kind that only the operator writes has no spec.
+    # Kinds that only the operator writes have no spec.
     spec = {"spec": _structural(fields["spec"], definitions)} if "spec" in fields else {}
     status = {"status": _status(_structural(fields["status"], definitions))}
     root = {
@@ -130,24 +130,24 @@ def _root(kind: type[Kind]) -> dict[str, Any]:
 
 
 def _status(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of the status. Its one default shows that the controller has not seen the object yet."""
+    """The schema of the status. Its one default marks objects that the controller has not seen yet."""
     return _without_obligations(schema) | {"default": {"observedGeneration": UNSEEN}}
 
 
 def _structural(
     schema: Mapping[str, Any], definitions: Mapping[str, Any], around: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The schema in the form that a CRD takes: references inlined, no titles, integers with a format.
+    """The schema in the form that a CRD requires: references inlined, no titles, integers with a format.
 
-    A CRD's schema cannot refer to itself: a type within itself is spelled out `_SPELLED_OUT` times, and
-    deeper than that the API server takes any object.
+    A CRD's schema cannot refer to itself: a recursive type is expanded `_SPELLED_OUT` times, and at deeper
+    levels the API server accepts any object.
     """
     if "$ref" in schema:
         name = schema["$ref"].removeprefix("#/$defs/")
         if around.count(name) >= _SPELLED_OUT:
             return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         around = (*around, name)
-        # What stands beside the reference is the field's own and wins over what its type says.
+        # Keywords next to the reference belong to the field, and override those of its type.
         schema = {**definitions[name], **schema}
     node: dict[str, Any] = {}
     for keyword, value in schema.items():
@@ -155,7 +155,7 @@ def _structural(
             case "title" | "$ref":
                 pass
             case "additionalProperties" if value is False:
-                # What pydantic says of a model that forbids other fields; a CRD prunes them.
+                # pydantic's way to say that a model forbids other fields; a CRD prunes them.
                 pass
             case "const":
                 node["enum"] = [value]
@@ -175,7 +175,7 @@ def _structural(
 
 
 def _without_obligations(node: Mapping[str, Any], *, list_map_item: bool = False) -> dict[str, Any]:
-    """The schema without defaults and required fields, but for those of list maps' items: conditions."""
+    """The schema without defaults and required fields, except in the items of list maps: conditions."""
     dropped = {"default"} if list_map_item else {"default", "required"}
     bare = {keyword: value for keyword, value in node.items() if keyword not in dropped}
     if "properties" in bare:
@@ -207,7 +207,7 @@ def kustomization() -> str:
 
 
 def main() -> None:
-    """Write the definitions of all kinds into a directory, and the kustomization that lists them."""
+    """Write the definitions of all kinds, and the kustomization that lists them, into a directory."""
     parser = argparse.ArgumentParser(prog="python -m crdkeeper.api.crdgen", description=main.__doc__)
     parser.add_argument("directory", type=Path)
     directory: Path = parser.parse_args().directory

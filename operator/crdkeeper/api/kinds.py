@@ -1,4 +1,4 @@
-"""All kinds of `crdkeeper.dev`: what `crds/` holds, and what must be installed before the operator works."""
+"""All kinds of `crdkeeper.dev`: the content of `crds/`, without which the operator cannot work."""
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport

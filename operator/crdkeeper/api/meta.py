@@ -23,7 +23,7 @@ POLICY_LABEL = f"{GROUP}/policy"
 
 
 def format_time(moment: datetime) -> str:
-    """RFC 3339 in UTC with whole seconds, as metav1.Time is written."""
+    """RFC 3339 in UTC with whole seconds, the format of metav1.Time."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -39,12 +39,12 @@ class ApiModel(BaseModel):
     )
 
     def to_object(self) -> dict[str, Any]:
-        """The JSON form, without fields that are unset."""
+        """The JSON form, without unset fields."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def immutable(field: str) -> dict[str, Any]:
-    """Of a field's schema: its value cannot be changed."""
+    """Mark a field's schema: its value cannot be changed."""
     return {
         "x-kubernetes-validations": [
             {"rule": "self == oldSelf", "message": f"{field} is immutable", "reason": "FieldValueForbidden"}
@@ -86,9 +86,9 @@ def set_condition(
     generation: int,
     now: datetime,
 ) -> bool:
-    """Add or update a condition in place; lastTransitionTime moves only when `status` does.
+    """Add or update a condition in place; lastTransitionTime changes only with `status`.
 
-    Returns whether status or reason changed: that is what is worth an Event.
+    Returns whether status or reason changed, which deserves an Event.
     """
     old = find_condition(conditions, type_)
     since = old.last_transition_time if old is not None and old.status == status else now
@@ -110,16 +110,16 @@ def set_condition(
 READY = "Ready"
 RECONCILING = "Reconciling"
 STALLED = "Stalled"
-"""Like Reconciling present only while it is True."""
+"""Like Reconciling, present only while it is True."""
 UNSEEN = -1
-"""The default of status.observedGeneration: an object is in progress until its controller saw it."""
+"""The default of status.observedGeneration: an object is in progress until its controller has seen it."""
 
 
 def summarize(conditions: list[Condition], *, stalled: bool, now: datetime) -> None:
-    """Set beside Ready, in place, what Flux, Argo CD and Helm judge an object by.
+    """Set, next to Ready and in place, the conditions by which Flux, Argo CD and Helm judge an object.
 
-    Reconciling while Ready is not True and work goes on; Stalled instead where only a person can help. As
-    sigs.k8s.io/cli-utils/pkg/kstatus reads them: in progress, failed, or else as Ready says.
+    Reconciling while Ready is not True and work continues; Stalled instead if only a person can help. So
+    sigs.k8s.io/cli-utils/pkg/kstatus reports: in progress, failed, or else as Ready says.
     """
     ready = find_condition(conditions, READY)
     wanted = None if ready is None or ready.status == "True" else STALLED if stalled else RECONCILING
@@ -139,7 +139,7 @@ def summarize(conditions: list[Condition], *, stalled: bool, now: datetime) -> N
 
 
 class OwnerReference(ApiModel):
-    """An object whose deletion takes this one along (metav1.OwnerReference)."""
+    """An object whose deletion also deletes this one (metav1.OwnerReference)."""
 
     api_version: str
     kind: str
@@ -173,13 +173,13 @@ class Column(BaseModel):
 
 
 class Kind(ApiModel):
-    """Base of the kinds; subclasses add `spec` (if users write any) and `status`, and name themselves."""
+    """Base of the kinds; subclasses add `spec` (if users write one) and `status`, and their names."""
 
     plural: ClassVar[str]
     short_names: ClassVar[tuple[str, ...]]
     columns: ClassVar[tuple[Column, ...]]
     validations: ClassVar[tuple[dict[str, str], ...]] = ()
-    """Rules in CEL for whole objects."""
+    """CEL rules for whole objects."""
 
     api_version: str = API_VERSION
     kind: str

@@ -109,7 +109,7 @@ class MigrationTarget(ApiModel):
     namespaced: bool
 
     def same_as(self, other: "MigrationTarget") -> bool:
-        """Whether evidence gathered for one holds for the other: same object, spec and storage version."""
+        """Whether evidence gathered for one applies to the other: same object, spec and storage version."""
 
         def identity(target: MigrationTarget) -> tuple[object, ...]:
             return (target.uid, target.generation, target.storage_version, target.storage_version_hash)

@@ -1,7 +1,7 @@
-"""How long a text in status, in an Event or in a log may be, and how pydantic's errors are put there.
+"""How long a text in status, in an Event or in a log may be, and how pydantic's errors are described there.
 
-Texts hold names, keys and messages from users and from other people's webhooks. A status that is too large
-can never be written, so that the work behind it would be repeated for ever.
+Texts contain names, keys and messages from users and from other people's webhooks. A status that is too large
+can never be written, so the work behind it would be repeated for ever.
 """
 
 from functools import partial
@@ -12,14 +12,14 @@ from pydantic import AfterValidator, ValidationError
 MESSAGE_BYTES: Final = 4096
 """Of a condition's message; the API allows 32,768 characters."""
 LINE_BYTES: Final = 1024
-"""Of one of many texts in status, and of an Event's note, which the API bounds so."""
+"""Of one of several texts in status, and of an Event's note, for which the API has this limit."""
 
 _CUT: Final = "…"
 _ERRORS_SHOWN: Final = 10
 
 
 def bounded(text: str, most: int = MESSAGE_BYTES) -> str:
-    """The text, cut at a character if it takes more than `most` bytes of UTF-8. It is idempotent."""
+    """The text, cut at a character if it takes more than `most` bytes of UTF-8. Idempotent."""
     if 4 * len(text) <= most:
         return text
     content = text.encode(errors="replace")
@@ -29,7 +29,7 @@ def bounded(text: str, most: int = MESSAGE_BYTES) -> str:
 
 
 def described(error: ValidationError) -> str:
-    """Which fields are wrong and why, without their values, which pydantic's own text shows."""
+    """Which fields are wrong and why, without their values, which pydantic's own text would show."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     shown = [f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in problems[:_ERRORS_SHOWN]]
     more = [f"and {len(problems) - _ERRORS_SHOWN} more"] if len(problems) > _ERRORS_SHOWN else []
@@ -39,4 +39,4 @@ def described(error: ValidationError) -> str:
 Message = Annotated[str, AfterValidator(bounded)]
 """A condition's message."""
 Line = Annotated[str, AfterValidator(partial(bounded, most=LINE_BYTES))]
-"""One of many texts."""
+"""One of several texts."""

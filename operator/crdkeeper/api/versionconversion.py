@@ -28,7 +28,7 @@ Units = Annotated[str, Field(max_length=2, pattern="^[A-Za-z]*$")]
 
 
 class _Strict(ApiModel):
-    """Refuses unknown fields: a rule with a misspelled keyword must not count as a rule without it."""
+    """Rejects unknown fields: a rule with a misspelled keyword must not count as a rule without it."""
 
     model_config = ConfigDict(extra="forbid")
 
