@@ -1,1 +1,1 @@
-"""The migration protocol as decisions; docs/migration.md tells what it proves and why."""
+"""The migration protocol as decisions; docs/migration.md explains what it proves and why."""

@@ -1,7 +1,7 @@
-"""What to do where no operator decides: go on with a migration, follow somebody else's, or begin one.
+"""What to do without an operator: resume a migration, follow someone else's, or start one.
 
-Its inputs are the StorageMigrations that exist, so a process that was killed and starts again comes to the
-object that it left behind, by whatever name.
+Its inputs are the existing StorageMigrations, so a process that was killed and starts again finds the object
+that it left behind, whatever its name.
 """
 
 import re
@@ -19,28 +19,28 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Go on with this one: it was interrupted, or it ended without success."""
+    """Resume this one: it was interrupted, or ended without success."""
 
     migration: StorageMigration
 
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """Somebody else is at work on this one."""
+    """Someone else runs this one."""
 
     migration: StorageMigration
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Begin a new one of this name."""
+    """Start a new one with this name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unneeded:
-    """The CRD stores one version only: no object is worth creating."""
+    """The CRD stores only one version: there is no need for an object."""
 
 
 Choice = Resume | Follow | Create | Unneeded
@@ -54,11 +54,11 @@ def choose(
     name: str | None = None,
     full: bool = False,
 ) -> Choice:
-    """Choose for a resource, of which `definition` is the CRD if it is a CRD's.
+    """Choose for a resource; `definition` is its CRD, if it has one.
 
-    `full` asks to write every object, also if nothing is outdated, as after a change of encryption keys.
-    `name` is what a new object is to be called; by default after the resource. One that succeeded is a
-    record of what was proved then, so a new migration gets an object of its own: NAME, NAME-2, NAME-3, …
+    `full` requests that every object be written, even if nothing is outdated, as after a change of encryption
+    keys. `name` is the name for a new object; by default that of the resource. A successful migration is a
+    record of what was proved then, so a new one gets an object of its own: NAME, NAME-2, NAME-3, …
     """
     base = name or default_name(resource)
     mine = sorted(
@@ -85,7 +85,7 @@ def choose(
 
 
 def default_name(resource: GroupResource) -> str:
-    """The name of the first migration of a resource that is run without the operator."""
+    """The name of the first migration of a resource that runs without the operator."""
     return f"{str(resource)[: _NAME_LIMIT - len('-cli-9999')].rstrip('-.')}-cli"
 
 
@@ -96,7 +96,7 @@ def _can_go_on(migration: StorageMigration, definition: DefinitionFacts | None) 
     succeeded = find_condition(status.conditions, "Succeeded")
     if status.target is None or (succeeded is not None and succeeded.status == "True"):
         return False
-    # What a CRD that was deleted left behind is no concern of one created again.
+    # What a deleted CRD left behind does not matter to one created later.
     return status.target.uid == (definition.uid if definition is not None else None)
 
 

@@ -1,6 +1,6 @@
-"""The counts of objects in a migration's status, which several processes may have contributed to.
+"""The counts of objects in a migration's status, to which several processes may have contributed.
 
-A pass counts from zero. What was on record when it began, or went on after a restart, is added to that.
+A pass counts from zero. The counts stored when it started, or resumed after a restart, are added.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from crdkeeper.api.storagemigration import (
 
 @dataclass(frozen=True, slots=True)
 class OldEntry:
-    """An entry of an object's managedFields that names a version which goes."""
+    """An entry of an object's managedFields that names a version about to be removed."""
 
     object: str
     manager: str
@@ -25,10 +25,10 @@ class OldEntry:
 
 @dataclass(slots=True)
 class SweepTally:
-    """What a pass has counted since it began or went on.
+    """What a pass has counted since it started or resumed.
 
-    `refused` names the first ones only, `refused_count` is all; `total` is how many objects there are to
-    deal with, as of the latest page.
+    `refused` names only the first ones, `refused_count` counts all; `total` is how many objects there are to
+    process, as of the latest page.
     """
 
     scanned: int = 0
@@ -40,12 +40,12 @@ class SweepTally:
     refused_count: int = 0
     refused: Sequence[RefusedObject] = ()
     old_entry: OldEntry | None = None
-    """The first that was found, where any were looked for."""
+    """The first that was found, if any were looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What was on record when a pass began or went on."""
+    """What was stored when a pass started or resumed."""
 
     scanned: int
     unexpected: int
@@ -54,7 +54,7 @@ class Baseline:
 
     @classmethod
     def of(cls, status: StorageMigrationStatus) -> "Baseline":
-        """Of the status as it is now."""
+        """Take the baseline from the current status."""
         sweep = status.sweep
         return cls(
             scanned=sweep.scanned if sweep else 0,
@@ -64,19 +64,19 @@ class Baseline:
         )
 
     def with_refused(self, refused: Sequence[RefusedObject]) -> list[RefusedObject]:
-        """The refused objects of before and of the pass, each once."""
+        """The refused objects from before and of the pass, each once."""
         return [*self.refused.values(), *(each for each in refused if key(each) not in self.refused)]
 
 
 def key(refused: RefusedObject) -> tuple[str, str]:
-    """What tells a refused object from others of its resource."""
+    """Identifies a refused object among those of its resource."""
     return (refused.namespace, refused.name)
 
 
 def add_tally(
     status: StorageMigrationStatus, tally: SweepTally, before: Baseline, *, rate: float, concurrency: int
 ) -> None:
-    """Put a pass's counts into the status, in place. Without a pass on record there is nothing to count."""
+    """Put a pass's counts into the status, in place. Does nothing if the status has no pass."""
     sweep, progress = status.sweep, status.progress
     if sweep is None:
         return
@@ -88,10 +88,10 @@ def add_tally(
     progress.quarantined = before.progress.quarantined + tally.refused_count - again
     progress.total = max(scanned, before.scanned + tally.total)
     if sweep.type == "Rewrite":
-        # By difference: what a killed run rewrote after its last checkpoint is found to be current.
+        # By difference: what a killed run rewrote after its last checkpoint is found current.
         progress.current = max(0, scanned - progress.rewritten - progress.gone - progress.quarantined)
     if sweep.type != "Verify":
-        # 100 is for the end, when all is verified and trimmed.
+        # 100 is reserved for the end, when all is verified and trimmed.
         progress.percent = min(99, 100 * scanned // max(1, progress.total))
     left = progress.total - scanned
     progress.objects_per_second, progress.concurrency = round(rate), concurrency
@@ -100,24 +100,24 @@ def add_tally(
 
 
 def add_retry(status: StorageMigrationStatus, still: Sequence[RefusedObject], tally: SweepTally) -> None:
-    """Put the counts of a round of retries over the refused objects alone into the status, in place."""
+    """Put the counts of a retry round, over only the refused objects, into the status, in place."""
     progress = status.progress
     progress.rewritten += tally.rewritten
     progress.gone += tally.gone
     progress.quarantined = len(still)
     progress.current += tally.current
-    # A pass that was interrupted and went on may have written some of these meanwhile, and counted them.
+    # A pass that was interrupted and resumed may have written some of these meanwhile, and counted them.
     progress.current = min(progress.current, max(0, progress.total - progress.rewritten))
     status.quarantine.objects = list(still[:QUARANTINE_SHOWN])
 
 
 def stand_still(progress: MigrationProgress) -> None:
-    """Nothing is being written, in place."""
+    """Nothing is being written; in place."""
     progress.objects_per_second, progress.concurrency, progress.remaining = 0, 0, ""
 
 
 def format_duration(seconds: float) -> str:
-    """Seconds as people read them: 45s, 2m10s, 3h05m."""
+    """Format seconds for people: 45s, 2m10s, 3h05m."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole}s"

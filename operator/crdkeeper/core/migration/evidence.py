@@ -1,8 +1,8 @@
 """What the API server's answer to a rewriting patch proves about one object.
 
-The server skips the write if the re-encoded bytes equal those in etcd, so a changed resourceVersion shows
-a rewrite and an unchanged one shows that the stored bytes were current
-(k8s.io/apiserver pkg/storage/etcd3/store.go, GuaranteedUpdate).
+The server skips the write if the re-encoded bytes equal those in etcd. So a changed resourceVersion proves a
+rewrite, and an unchanged one proves that the stored bytes were current (k8s.io/apiserver
+pkg/storage/etcd3/store.go, GuaranteedUpdate).
 """
 
 import re
@@ -16,45 +16,45 @@ from crdkeeper.core.servermessages import of_a_secret, without_values
 
 
 class Outcome(Enum):
-    """What to make of one answer."""
+    """The meaning of one answer."""
 
     REWRITTEN = "rewritten"
     CURRENT = "current"
     GONE = "gone"
     CONFLICT = "conflict"
-    """Somebody wrote the object since it was listed: look at it again."""
+    """Someone has written the object since it was listed: read it again."""
     THROTTLED = "throttled"
-    """The server asks to wait, or is still setting its storage up after a change of the CRD."""
+    """The server asks us to wait, or is still setting up its storage after a change of the CRD."""
     UNAVAILABLE = "unavailable"
-    """The server or a hop before it failed; says nothing about the object."""
+    """The server or a proxy before it failed; proves nothing about the object."""
     REFUSED = "refused"
-    """This object cannot be written as things are."""
+    """This object cannot be written at present."""
     FORBIDDEN = "forbidden"
-    """Our account lacks a right: true of all objects, so no object is at fault."""
+    """Our account lacks a permission: this affects all objects, so no object is at fault."""
     UNSERVED = "unserved"
-    """The resource itself is not there at this version any more."""
+    """The resource itself is no longer served at this version."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectRef:
-    """An object to rewrite, as a metadata-only list shows it."""
+    """An object to rewrite, as in a metadata-only list."""
 
     namespace: str
     name: str
     resource_version: str
     managed_fields: list[dict[str, Any]] | None = None
-    """The retargeted metadata.managedFields to write along, if any entry needs it."""
+    """The retargeted metadata.managedFields to write as well, if any entry needs it."""
     uid: str = ""
-    """Empty if it is not known."""
+    """Empty if unknown."""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 def concerns(body: Mapping[str, Any], namespace: str, name: str, uid: str = "") -> bool:
-    """Whether a metadata-only body is about this object (of this uid, unless that is empty).
+    """Whether a metadata-only body is about this object (with this uid, unless that is empty).
 
-    An answer about another one proves nothing, however it came here.
+    An answer about another object proves nothing, however it got here.
     """
     metadata = body.get("metadata")
     if body.get("kind") != "PartialObjectMetadata" or not isinstance(metadata, Mapping):
@@ -77,9 +77,9 @@ _TOO_LARGE = re.compile(r"request is too large|trying to send message larger tha
 def outcome_of(
     ref: ObjectRef, code: int, body: Mapping[str, Any], *, retry_after: float | None = None
 ) -> Outcome:
-    """Class an answer with status `code` and JSON `body` to a patch of `ref`.
+    """Classify an answer with status `code` and JSON `body` to a patch of `ref`.
 
-    Retry-After on a 5xx makes it a request to wait, as client-go treats it.
+    With Retry-After, a 5xx is a request to wait, as in client-go.
     """
     if 200 <= code < 300:
         version = (body.get("metadata") or {}).get("resourceVersion")
@@ -87,8 +87,8 @@ def outcome_of(
             return Outcome.UNAVAILABLE  # not the API server's answer
         return Outcome.CURRENT if version == ref.resource_version else Outcome.REWRITTEN
     message = str(body.get("message", ""))
-    # Admission may deny with any code, also with one that means something else when the API server says it,
-    # such as the 404 of another object that a webhook looked for. etcd's limits come as a 500.
+    # Admission may deny with any code, even one that means something else when the API server uses it, such
+    # as the 404 of another object that a webhook looked up. etcd's limits are reported as 500.
     if _DENIED.search(message) or _TOO_LARGE.search(message):
         return Outcome.REFUSED
     if code == 429 or (retry_after is not None and code >= 500):
@@ -99,7 +99,7 @@ def outcome_of(
         return Outcome.CONFLICT
     if code == 401 or (code == 403 and _RBAC.search(message)):
         return Outcome.FORBIDDEN
-    # A webhook that fails makes the API server answer 500, also when it fails on this object only.
+    # For a failing webhook the API server answers 500, even if it fails only for this object.
     if code >= 500 and not _WEBHOOK_FAILED.search(message):
         return Outcome.UNAVAILABLE
     return Outcome.REFUSED
@@ -107,19 +107,19 @@ def outcome_of(
 
 def _not_found(ref: ObjectRef, details: Mapping[str, Any]) -> Outcome:
     if details.get("kind") == "namespaces" and not details.get("group") and ref.namespace:
-        return Outcome.REFUSED  # the object is left over from a namespace that is gone
+        return Outcome.REFUSED  # the object remains from a deleted namespace
     return Outcome.GONE if details.get("name") == ref.name else Outcome.UNSERVED
 
 
 def is_webhook_outage(refused: RefusedObject) -> bool:
-    """Whether a refusal tells of a webhook that does not work, rather than of one that said no."""
+    """Whether a refusal is due to a broken webhook, rather than to one that denied the request."""
     return refused.code >= 500 and bool(refused.denied_by)
 
 
 def refusal(ref: ObjectRef, code: int, body: Mapping[str, Any], *, secret: bool = False) -> RefusedObject:
-    """Put a refusal into words: who denied it, which field, the server's message without values.
+    """Describe a refusal: who denied it, which field, the server's message without values.
 
-    Of a Secret (`secret`) it is also without what a webhook or a policy says.
+    For a Secret (`secret`), also without what a webhook or a policy said.
     """
     message = str(body.get("message") or f"HTTP {code} without a message")
     causes = (body.get("details") or {}).get("causes") or ()

@@ -1,6 +1,6 @@
 """Retarget metadata.managedFields to the storage version.
 
-An entry that names a version the CRD no longer has makes server-side apply fail on that object
+An entry that names a version which the CRD no longer has makes server-side apply fail for that object
 (kubernetes#111937), so a version is only really gone when no entry names it.
 """
 
@@ -13,9 +13,9 @@ Entry = Mapping[str, Any]
 def retarget(entries: Sequence[Entry], group: str, version: str) -> list[dict[str, Any]] | None:
     """The entries with every other version of `group` replaced by `version`; None if nothing changes.
 
-    Entries that become the same manager's (same manager, operation, apiVersion and subresource: the API
-    server keeps one of such entries only, see BuildManagerIdentifier of structured-merge-diff's
-    fieldmanager) are joined to one that owns the union of the fields, at the newest time.
+    Entries that come to belong to the same manager (same manager, operation, apiVersion and subresource: the
+    API server keeps only one of these, see BuildManagerIdentifier of structured-merge-diff's fieldmanager)
+    are merged into one that owns the union of the fields, with the newest time.
     """
     goal = f"{group}/{version}"
     stale = [entry for entry in entries if _is_stale(entry, group, goal)]

@@ -1,4 +1,4 @@
-"""What one look at the cluster shows of a resource that is to be migrated: the input of each decision."""
+"""What one look at the cluster shows of a resource to migrate: the input of each decision."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ class ApiServerLease:
     name: str
     resource_version: str
     expires_at: datetime
-    """When the control plane itself gives the server up for dead."""
+    """When the control plane itself considers the server dead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look. `target` is None where the resource does not exist or is not served."""
+    """`target` is None if the resource does not exist or is not served."""
 
     target: MigrationTarget | None
     definition: DefinitionFacts | None = None
     missing_rights: Sequence[str] = ()
-    """What our account may not do, as `verb resource` in words."""
+    """The permissions that our account lacks, each as `verb resource`."""
     leases: Sequence[ApiServerLease] | None = None
-    """None where they may not be read."""
+    """None if they may not be read."""
     others: Sequence[str] | None = ()
-    """StorageVersionMigrations that are at work on the resource, by name; None where they may not be read."""
+    """The names of the resource's running StorageVersionMigrations; None if they may not be read."""
 
 
 def definition_target(definition: DefinitionFacts) -> MigrationTarget | None:

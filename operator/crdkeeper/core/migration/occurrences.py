@@ -1,6 +1,6 @@
-"""What happens to a migration, as `record` takes it: the only way in which a status changes.
+"""What happens to a migration, as input of `record`: the only way in which a status changes.
 
-The actions `Pin`, `Hold` and `Finish` of the protocol are among them: once decided, they have happened.
+They include the actions `Pin`, `Hold` and `Finish` of the protocol: once decided, they have happened.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from crdkeeper.core.migration.protocol import Finish, Hold, Pin, SweepType
 
 @dataclass(frozen=True, slots=True)
 class RunBegan:
-    """A process takes the migration up, for the first time or again."""
+    """A process starts to run the migration, for the first time or again."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceLost:
-    """What was proved does not hold any more, though the target is the same."""
+    """What was proved is no longer valid, though the target is the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +28,22 @@ class Separated:
     resource_version: str
     message: str
     others_seen: bool = True
-    """Whether another migrator at work would be seen."""
+    """Whether a running migrator of someone else could be seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepBegan:
-    """A pass is at work; `fresh` if it is a new one rather than the recorded one going on."""
+    """A pass runs; `fresh` if it is a new one, not the recorded one resumed."""
 
     type: SweepType
     fresh: bool
     others_seen: bool = True
-    """As of `Separated`."""
+    """As in `Separated`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepCounted:
-    """A pass has come this far: `tally` since `before`, and `scanned` objects lie behind `token`."""
+    """A pass has made progress: `tally` since `before`, with `scanned` objects before `token`."""
 
     tally: SweepTally
     before: Baseline
@@ -57,27 +57,27 @@ class SweepCounted:
 
 @dataclass(frozen=True, slots=True)
 class ListExpired:
-    """The continue token is worth nothing any more."""
+    """The continue token is no longer valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepEnded:
-    """A pass has gone through all objects."""
+    """A pass has processed all objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryBegan:
-    """A round of retries over the refused objects alone."""
+    """A retry round over only the refused objects starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryBroken:
-    """Something that is no object's fault has ended a round of retries."""
+    """A cause that concerns no single object has ended a retry round."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryEnded:
-    """A round of retries is through; `still` are the objects that were refused again."""
+    """A retry round is complete; `still` are the objects that were refused again."""
 
     still: Sequence[RefusedObject]
     tally: SweepTally

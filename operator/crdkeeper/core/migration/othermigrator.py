@@ -1,9 +1,9 @@
-"""Whether somebody else rewrites the same resource: two at once write each object twice, and trim by turns.
+"""Whether someone else rewrites the same resource: two would write each object twice, and trim in turns.
 
-The migrator of kube-controller-manager works on one StorageVersionMigration of a resource at a time. While
-it does, the CRD has the condition StorageMigrating; at the end it sets that to False, and trims
-(k8s.io/kubernetes pkg/controller/storageversionmigrator, migrationrunner.go). A StorageVersionMigration that
-is deleted in mid-run leaves the condition at True for good, so alone it counts for a while only.
+The migrator of kube-controller-manager works on one StorageVersionMigration of a resource at a time.
+Meanwhile the CRD has the condition StorageMigrating; at the end the migrator sets it to False, and trims
+(k8s.io/kubernetes pkg/controller/storageversionmigrator, migrationrunner.go). If a StorageVersionMigration is
+deleted while it runs, the condition remains True permanently, so alone it counts only for a while.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,15 @@ from crdkeeper.api.storagemigration import GroupResource
 from crdkeeper.core.migration.observation import Observation
 
 LEFTOVER_SECONDS = 300.0
-"""How long the condition counts though there is no StorageVersionMigration at work."""
+"""How long the condition counts although no StorageVersionMigration is running."""
 _SHOWN = 3
 _MARKED = "The CRD's condition StorageMigrating is True, so another migrator is running"
 
 
 def at_work_on(resource: GroupResource, migrations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The names of the StorageVersionMigrations (storagemigration.k8s.io) that are at work on a resource.
+    """The names of the StorageVersionMigrations (storagemigration.k8s.io) that are running for a resource.
 
-    One that waits for its turn counts, and one that is done counts until it has put the CRD in order.
+    One that waits for its turn counts, and a finished one counts until it has updated the CRD.
     """
     return sorted(
         each["metadata"]["name"]
@@ -45,13 +45,13 @@ def _is_over(migration: Mapping[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class OtherMigrator:
-    """Sees by one look after the other whether another migrator is at work."""
+    """Determines, from successive observations, whether another migrator is running."""
 
     _alone_since: datetime | None = None
     """Since when the condition is True without a StorageVersionMigration that explains it."""
 
     def look(self, seen: Observation, now: datetime) -> str:
-        """Who is at work and what to do about it, as a message; empty if nobody is."""
+        """A message that says who is running and what to do about it; empty if nobody is."""
         marked = seen.definition is not None and seen.definition.storage_migrating
         if not marked or seen.others:
             self._alone_since = None

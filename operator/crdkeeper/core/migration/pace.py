@@ -1,27 +1,27 @@
 """How fast to write: requests in flight by latency and throttling, and budgets per second.
 
-The API server's capacity is not known and changes. Like TCP Vegas and Netflix's concurrency-limits, `Pace`
-compares recent latency to that of a server which has nothing to queue: while it stays near, more requests
-may fly; when they queue up, fewer. An idle server is used in full and a busy one is left room.
+The API server's capacity is unknown and changes. Like TCP Vegas and Netflix's concurrency-limits, `Pace`
+compares recent latency to that of a server without a queue: while the two are close, it allows more requests;
+when requests queue up, fewer. So it uses an idle server fully, and leaves room on a busy one.
 """
 
 from dataclasses import dataclass, field
 from math import sqrt
 
 _TOLERANCE = 3.0
-"""Latency may rise to this multiple of the unqueued one before the limit falls.
+"""The limit falls when latency exceeds this multiple of the unqueued latency.
 
-One request at a time leaves the server idle while the client thinks; at about three times that latency the
-write ceiling is reached and any further request only queues.
+A single request at a time leaves the server idle while the client works; at about three times that latency
+the maximum write rate is reached, and any further request only queues.
 """
 _WINDOW = 32
 """Answers per adjustment."""
 _PROBE_EVERY = 64
-"""Windows between two probes of the unqueued latency: some seconds at full speed."""
+"""Windows between two measurements of the unqueued latency: some seconds at full speed."""
 _PROBE_CONCURRENCY = 2
-"""Few enough not to queue. A probe at a fraction of the limit would follow the queue up."""
+"""Few enough not to queue. A measurement at a fraction of the limit would grow with the queue."""
 _WARM_UP = 8
-"""First answers, which include the making of connections."""
+"""First answers, which include the setup of connections."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Pace:
     _count: int = field(default=0, init=False)
     _ignore: int = field(default=_WARM_UP, init=False)
     _peak: float = field(default=0.0, init=False)
-    """Not less than what may be in flight: it was sent at the limits of the last few windows."""
+    """At least the requests in flight: they were sent at the limits of the last few windows."""
     _windows: int = field(default=0, init=False)
     _probing: bool = field(default=False, init=False)
 
@@ -65,11 +65,12 @@ class Pace:
         self.limit = max(1.0, min(float(self.maximum), self.limit * gradient + sqrt(self.limit)))
         self._windows += 1
         if self._windows == _PROBE_EVERY:
-            # What is in flight by now has queued: in the probe it would pass for the latency of the server.
+            # Requests now in flight have queued: the measurement would take their latency for that of the
+            # server.
             self._probing, self._ignore = True, int(max(self._peak, self.limit))
 
     def throttled(self) -> None:
-        """The server said 429, or failed: halve."""
+        """The server answered 429, or failed: halve the limit."""
         self.limit = max(1.0, self.limit / 2)
         self._sum, self._count = 0.0, 0
 
@@ -82,7 +83,7 @@ class Budget:
     _free_at: float = field(default=0.0, init=False)
 
     def reserve(self, units: float, now: float) -> float:
-        """Take `units` and return how many seconds to wait before using them."""
+        """Take `units`. Returns how many seconds to wait before using them."""
         start = max(self._free_at, now - 1.0)
         self._free_at = start + units / self.per_second
         return max(0.0, self._free_at - now)

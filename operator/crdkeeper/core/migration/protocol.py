@@ -1,7 +1,7 @@
-"""The migration protocol: from what the spec asks, what is on record and what is seen, the next action.
+"""The migration protocol: the next action, from the spec, the recorded status and an observation.
 
-All that a run knows is in the status, so this is also how a run resumes: after a kill the same status leads
-to the same action. Each action says why; the shell in `operations.migration` only carries it out.
+All that a run knows is in the status, so this is also how a run resumes: after a kill, the same status leads
+to the same action. Each action says why; `operations.migration` only executes it.
 """
 
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from crdkeeper.core.migration.settle import settling
 from crdkeeper.core.text import count
 
 STEPS = ("Resolved", "Permitted", "Settled", "Rewritten", "Verified", "Trimmed")
-"""The conditions of the steps in order. Succeeded and Ready sum them up, and Suspended stands beside them."""
+"""The conditions of the steps in order. Succeeded and Ready summarize them; Suspended is independent."""
 
 SweepType = Literal["Rewrite", "Verify", "Plan"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Record the target and begin at the beginning; `restart` if evidence for another target is dropped."""
+    """Record the target and start at the first step; `restart` if evidence for another target is dropped."""
 
     target: MigrationTarget
     restart: bool
@@ -35,7 +35,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Nothing can be done now. `condition` names the step that is held up; look again after `seconds`."""
+    """Nothing can be done now. `condition` names the delayed step; observe again after `seconds`."""
 
     condition: str
     reason: str
@@ -47,23 +47,23 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Separate:
-    """Take the resourceVersion that separates before from after."""
+    """Get the resourceVersion that separates before from after."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class SweepAll:
-    """Go through all objects, from the continue token on record if there is one."""
+    """Process all objects, starting at the recorded continue token if there is one."""
 
     type: SweepType
     fresh: bool
-    """Whether to begin a new pass rather than go on with the recorded one."""
+    """Whether to start a new pass instead of resuming the recorded one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryQuarantined:
-    """Try the refused objects again, one by one; status names all of them."""
+    """Retry the refused objects one by one; status names all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Finish:
 Action = Pin | Hold | Separate | SweepAll | RetryQuarantined | Trim | Finish
 
 _POLL_SECONDS = 10.0
-"""How often to look again at what only somebody else can change; events shorten the wait."""
+"""How often to check for what only others can change; events shorten the wait."""
 
 
 def decide(
@@ -99,9 +99,9 @@ def decide(
 ) -> Action:
     """The next action.
 
-    `renewed_at` and `changed_at` are as for `settling`; `all_named` says whether the refused objects are
-    all known by name, so that they can be retried without a pass over the rest. `other` says who else is at
-    work on the resource (empty: nobody); then nothing is written and nothing counts as evidence.
+    `renewed_at` and `changed_at` are as for `settling`; `all_named` says whether all refused objects are
+    known by name, so that they can be retried without a pass over the others. `other` says who else is
+    migrating the resource (empty: nobody); then nothing is written and nothing counts as evidence.
     """
     action = _next(
         spec,
@@ -117,7 +117,7 @@ def decide(
 
 
 def _writing_step(action: Action) -> str:
-    """The condition of the step whose work writes or begins to count; empty for all else."""
+    """The condition of the step that writes or starts to count; empty for all other actions."""
     match action:
         case Separate():
             return "Settled"
@@ -141,7 +141,7 @@ def _next(
     now: datetime,
 ) -> Action:
     if seen.target is None and seen.missing_rights:
-        return _forbidden(spec, seen)  # what may not be looked at is not known to be gone
+        return _forbidden(spec, seen)  # what may not be read is not known to be gone
     if ended := _ended(status, seen):
         return ended
     if spec.suspend:
@@ -181,9 +181,9 @@ def _next(
 
 
 def step_at_work(spec: StorageMigrationSpec, status: StorageMigrationStatus) -> str:
-    """The condition of the step that is at work or comes next: the one that any trouble holds up.
+    """The condition of the step in progress or next, which any problem delays.
 
-    No step that is done: nothing would set its condition right again.
+    Never a completed step: nothing would correct its condition later.
     """
     sweep = status.sweep
     if status.target is None:
@@ -243,7 +243,7 @@ def _pin(old: MigrationTarget | None, new: MigrationTarget) -> Pin:
 
 
 def _already_current(status: StorageMigrationStatus) -> bool:
-    # Only before any work: once begun, a run proves what it set out to prove, whoever trims meanwhile.
+    # Only before any work: once started, a run proves what it set out to prove, whoever trims meanwhile.
     target = status.target
     return (
         target is not None

@@ -1,6 +1,6 @@
-"""The one door to a migration's status: what happened goes in, the new status and what to announce come out.
+"""The only way to change a migration's status: an occurrence in, the new status and announcements out.
 
-The status is what users see and what a restarted run resumes from, so each occurrence keeps both true.
+The status is what users see and what a restarted run resumes from, so each occurrence must update both.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ from crdkeeper.core.text import count
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A condition whose status or reason changed: worth an Event."""
+    """A condition whose status or reason changed, which deserves an Event."""
 
     type: str
     status: ConditionStatus
@@ -51,14 +51,14 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What an occurrence leads to."""
+    """The effect of an occurrence."""
 
     status: StorageMigrationStatus
     announcements: Sequence[Announcement]
 
 
 def record(migration: StorageMigration, occurrence: Occurrence, now: datetime) -> Recorded:
-    """The status after the occurrence, and what to announce of it. `migration` stays as it is."""
+    """The status after the occurrence, and what to announce. Does not change `migration`."""
     page = _Page(migration.spec, migration.metadata.generation, now, migration.status.model_copy(deep=True))
     page.take(occurrence)
     return Recorded(page.status, page.announcements)
@@ -66,7 +66,7 @@ def record(migration: StorageMigration, occurrence: Occurrence, now: datetime) -
 
 @dataclass(slots=True)
 class _Page:
-    """The status while one occurrence is written into it."""
+    """The status while one occurrence is written to it."""
 
     spec: StorageMigrationSpec
     generation: int
@@ -126,7 +126,7 @@ class _Page:
         ):
             self.announcements.append(Announcement(type_, status, reason, message, warning))
         if type_ == "Succeeded":
-            # Ready says the same to tools that know no other summary; one Event tells of both.
+            # Ready repeats this for tools that know no other summary; one Event is enough for both.
             set_condition(
                 conditions, READY, status, reason, message, generation=self.generation, now=self.now
             )
@@ -141,7 +141,7 @@ class _Page:
         self._set("Succeeded", "Unknown", reason, message)
 
     def _run_began(self) -> None:
-        # All conditions exist from the start. That they do not say anything yet is no news.
+        # All conditions exist from the start. Unknown is not news.
         news = len(self.announcements)
         present = {each.type for each in self.status.conditions}
         for step in (*STEPS, "Succeeded"):
@@ -150,7 +150,7 @@ class _Page:
         del self.announcements[news:]
         self.status.completion_time = None
         if self.spec.mode == "Plan":
-            # A plan is worth most when it is fresh, and it has written nothing that could be kept.
+            # A plan should be fresh, and it has written nothing that could be kept.
             self.status.sweep = None
             self.status.progress, self.status.quarantine = MigrationProgress(), MigrationQuarantine()
         self.status.observed_generation = self.generation
@@ -200,7 +200,7 @@ class _Page:
             self._withdraw("ManagedFieldsCurrent")
             status.sweep = MigrationSweep(type=began.type)
             if began.type == "Rewrite" and status.progress.quarantined:
-                # A pass over objects that were refused before is a round of retries.
+                # A pass over objects that were refused before is a retry round.
                 status.quarantine.rounds += 1
                 status.progress.quarantined = status.progress.gone = 0
                 status.quarantine.objects = []
@@ -250,8 +250,8 @@ class _Page:
         if not sweep.unexpected:
             self._set("Verified", "True", "NothingLeft", f"{passed} found none left.")
         elif self.spec.verify == "Full":
-            # Each write of a full pass is the proof for its object. A third pass need not find less: where a
-            # webhook changes each object that is written, none ever comes back unchanged.
+            # In a full pass, the write itself is the proof for its object. A third pass would not find less:
+            # if a webhook changes each object on every write, no object ever remains unchanged.
             self._set("Verified", "True", "AllPatched", f"{passed} patched all of them and rewrote {found}.")
         else:
             message = f"The second pass found and rewrote {found}."
@@ -267,7 +267,7 @@ class _Page:
         if ended.still:
             self._retry_later()
             return
-        # The last refused object was written: what remains is to verify.
+        # The last refused object was written: only verification remains.
         self.status.sweep = MigrationSweep(type="Rewrite", scanned=self.status.progress.total, done=True)
         self._all_written()
 
@@ -295,7 +295,7 @@ class _Page:
         self._set("Succeeded", outcome, finish.reason, finish.message, warning=not finish.succeeded)
 
     def _not_trimmed(self, reason: str) -> None:
-        """Say of a success why there was nothing to trim, unless we have trimmed."""
+        """Explain, for a success, why there was nothing to trim, unless we have trimmed."""
         target = self.status.target
         if reason == "Migrated" and not self.spec.trim:
             self._set(
@@ -316,4 +316,4 @@ _AT_WORK = {
     "Verify": ("Verified", "Verifying", "A second pass looks for objects that are not proved current."),
     "Plan": ("Succeeded", "Planning", "Every write is tried as a server-side dry run."),
 }
-"""Condition, its reason and message while a pass is at work."""
+"""Condition, its reason and message while a pass runs."""

@@ -1,7 +1,7 @@
-"""A migration that a person asks for by a command: its spec at the start, and when it is resumed.
+"""A migration that a person requests by a command: its initial spec, and the spec when it is resumed.
 
-The options of a command hold for its own run. The object's spec keeps what its first run was asked for: an
-account that may run a migration need not be able to change one.
+The options of a command apply to its own run. The object's spec keeps the options of its first run: an
+account that may run a migration need not be allowed to change one.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from crdkeeper.api.storagemigration import (
 from crdkeeper.core.migration.choice import default_name
 
 RETRY_ROUNDS = 3
-"""Rounds of retries unless asked otherwise: whoever runs a command wants to hear of what is refused."""
+"""Default number of retry rounds: the user of a command wants to know what is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for. `options` are the fields of spec that were given, by their names in Python."""
+    """The request. `options` are the given fields of spec, by their Python names."""
 
     resource: GroupResource
     options: Mapping[str, Any]
@@ -31,7 +31,7 @@ class Request:
     dry_run: bool = False
 
     def spec(self) -> StorageMigrationSpec:
-        """Of a migration that begins."""
+        """The spec of a new migration."""
         begun = StorageMigrationSpec(
             resource=self.resource,
             mode="Plan" if self.dry_run else "Execute",
@@ -41,19 +41,19 @@ class Request:
         return self.applied_to(begun)
 
     def applied_to(self, spec: StorageMigrationSpec) -> StorageMigrationSpec:
-        """A spec with the options that were given."""
+        """A spec with the given options."""
         return StorageMigrationSpec.model_validate(_merged(spec.model_dump(), self.options))
 
     def unstored(self) -> StorageMigration:
-        """The migration where it cannot or need not be kept in the cluster."""
+        """The migration if it cannot or need not be stored in the cluster."""
         name = self.name or default_name(self.resource)
         return StorageMigration.model_validate({"metadata": ObjectMeta(name=name), "spec": self.spec()})
 
     def resumed(self, migration: StorageMigration) -> StorageMigration:
-        """One that was interrupted or has failed, ready to be resumed.
+        """An interrupted or failed migration, ready to be resumed.
 
-        What was refused is tried at once, and in as many rounds again if they were used up: whoever runs
-        the command again has fixed something, or hopes so.
+        Refused objects are retried immediately, and with the same number of rounds again if these were used
+        up: whoever repeats the command has fixed something, or hopes so.
         """
         spec, status = self.applied_to(migration.spec), migration.status.model_copy(deep=True)
         status.quarantine.next_retry_time = None

@@ -1,14 +1,14 @@
 """When every API server stores at the new version.
 
-An API server learns of a CRD's change through its watch, and requests that began before go on at the old
-version until they end. Nothing in the API says when that is over, so evidence starts to count only after
+An API server learns of a CRD's change through its watch, and requests that started before continue at the old
+version until they end. No API shows when that is over, so evidence starts to count only after
 
 * each API server was seen alive twice after the change: its identity Lease has a resourceVersion above the
-  CRD's (both count revisions of one etcd, so no clock is compared), and later a higher one. A server that
-  was frozen across the change and would store one more object old when it wakes cannot have renewed its
-  Lease; and
+  CRD's (both count revisions of one etcd, so no clocks are compared), and later a higher one. A server that
+  was frozen during the change, and would store one more object at the old version when it wakes, cannot have
+  renewed its Lease; and
 * `settleSeconds` have passed since the change, and since all were seen alive: a server that wakes serves
-  requests before it has caught up with its watch, and one of these may take as long as any other.
+  requests before its watch has caught up, and each of these may take as long as any other.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from crdkeeper.core.text import count
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """How far it is: `wait` seconds at least until it can be settled; 0 means it is."""
+    """The remaining `wait` in seconds, at least; 0 means settled."""
 
     wait: float
     reason: str
@@ -37,10 +37,10 @@ def settling(
     renewed_at: datetime | None,
     now: datetime,
 ) -> Settling:
-    """Decide whether writes are all at the new version by now.
+    """Decide whether all writes are at the new version by now.
 
-    `changed_at` is a time not before the change of the storage version (None: just now), and `renewed_at`
-    when the `RollCall` was complete (None: it is not).
+    `changed_at` is a time no earlier than the change of the storage version (None: just now), and
+    `renewed_at` when the `RollCall` was complete (None: it is not).
     """
     silent = stale_leases(seen, now) if require_leases else ()
     if silent:
@@ -88,7 +88,7 @@ def _second_renewal(settle_seconds: int) -> Settling:
 
 
 def stale_leases(seen: Observation, now: datetime, above: int = 0) -> Sequence[ApiServerLease]:
-    """The Leases not renewed since the CRD's last change nor `above` a revision, but for those expired."""
+    """The Leases not renewed since the CRD's last change nor `above` a revision, except expired ones."""
     if not seen.leases or seen.definition is None:
         return ()
     floor = max(above, int(seen.definition.resource_version))
@@ -102,15 +102,15 @@ class RollCall:
     """Sees each API server alive twice after a change of the CRD; starts over with the next change.
 
     Once is not enough: a server may renew its Lease right after the change and freeze before it has seen it.
-    Renewals are seconds apart, which is plenty for a server that is awake to catch up.
+    Renewals are seconds apart, which is plenty for a running server to catch up.
     """
 
     complete_at: datetime | None = None
     _first: int = field(default=0, init=False)
-    """The newest Lease when each had been seen renewed once."""
+    """The newest Lease when each had been renewed once."""
 
     def look(self, seen: Observation, now: datetime) -> None:
-        """Take one more observation into account."""
+        """Process another observation."""
         if self.complete_at is not None or not seen.leases or stale_leases(seen, now, self._first):
             return
         if self._first:
