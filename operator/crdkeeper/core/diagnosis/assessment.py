@@ -1,4 +1,4 @@
-"""What a CRD's schemas say about it: computed once for each revision, as it takes up to seconds."""
+"""What a CRD's schemas show: computed once for each revision, because it takes up to seconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,17 +16,17 @@ from crdkeeper.core.lint.linter import lint
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """All that needs the schemas; the schemas themselves are forgotten."""
+    """All results that need the schemas; the schemas themselves are not kept."""
 
     structure: Structure = field(default_factory=Structure)
     subresources: DeclaredSubresources = field(default_factory=DeclaredSubresources)
     findings: FindingSummary = field(default_factory=FindingSummary)
     recorded: bool = False
-    """Whether it stands in for one: only the counts of its findings are known, by the report on record."""
+    """Whether this is a stand-in from the stored report, which has only the counts of the findings."""
 
 
 def assess(crd: Mapping[str, Any]) -> Assessment:
-    """Assess a CRD object as the API server returned it."""
+    """Assess a CRD object as returned by the API server."""
     try:
         decoded = DEFINITION.decode(crd, Path("", ()), Report())
         known = {} if decoded is ABSENT else decoded
@@ -40,6 +40,6 @@ def assess(crd: Mapping[str, Any]) -> Assessment:
 
 
 def unassessed(why: str) -> Assessment:
-    """The assessment of a CRD that could not be assessed: said, and not taken for sound."""
+    """The assessment of a CRD that could not be assessed: reported as such, not as healthy."""
     left = collect([("Unchecked", "assessment", "spec", why)])
     return Assessment(structure=Structure(decided=False), findings=left)

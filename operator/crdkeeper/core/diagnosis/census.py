@@ -1,7 +1,7 @@
 """Who writes which version of a resource: counts over managedFields of all objects, in bounded memory.
 
-Each manager's entry names the version at which it wrote last. Nothing else in a cluster tells who still uses
-a version: the API server's metrics name no client.
+Each manager's entry names the version of its last write. Nothing else in a cluster shows who still uses a
+version: the API server's metrics do not name clients.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,11 +13,11 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.probes import Failure
 
 TOP = 20
-"""Uses that a census lists; the others are counted."""
+"""Uses that a census lists; the others are only counted."""
 EXAMPLES = 3
-"""Objects that it names for each."""
+"""Objects that it names for each use."""
 _MOST_USES = 1000
-"""Uses that are told apart while counting: a client may make up a manager's name for every request."""
+"""Uses that are counted separately: a client may invent a manager's name for every request."""
 _MOST_VERSIONS = 100
 
 
@@ -34,32 +34,32 @@ class ManagerUse:
     objects: int
     """How many objects have such an entry."""
     last: datetime | None
-    """The newest time on one."""
+    """The time of the newest entry."""
     examples: tuple[str, ...]
     """The first few objects, as `namespace/name` or `name`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """A count over all objects, or over those that were reached."""
+    """A count over all objects, or over those reached so far."""
 
     objects: int
-    """How many were looked at."""
+    """Number of objects counted."""
     complete: bool
-    """Whether these are all."""
+    """Whether these are all objects."""
     uses: tuple[ManagerUse, ...]
-    """At most `TOP`: of versions that are gone, then of deprecated ones, then by the number of objects."""
+    """At most `TOP`: first of removed versions, then of deprecated ones, then by number of objects."""
     uses_total: int
-    """How many there are; from 1,000 on there may be more."""
+    """Total number of uses; if this is 1,000 or more, there may be more."""
     versions: Mapping[str, int]
-    """How many objects have an entry of a version, by version."""
+    """How many objects have an entry with a version, by version."""
     resource_version: str
-    """The list's: writes after it are not in the census."""
+    """That of the list: the census does not include later writes."""
     taken_at: datetime
     failure: Failure | None = None
-    """Why it is not complete, where it is not just under way."""
+    """Why it is not complete, if it is not just in progress."""
     renewing: bool = False
-    """Whether a newer one is under way: this one counts until that is complete."""
+    """Whether a newer census is in progress: this one remains valid until that one is complete."""
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class CensusTally:
-    """Counts objects one after the other. `suspects` are versions whose writers matter most."""
+    """Counts objects one by one. `suspects` are versions whose writers matter most."""
 
     definition: DefinitionFacts
     suspects: tuple[str, ...] = ()
@@ -146,6 +146,6 @@ def _use(key: _Key, count: _Count) -> ManagerUse:
 
 
 def object_name(metadata: Mapping[str, Any]) -> str:
-    """`namespace/name`, or `name` of an object without a namespace."""
+    """`namespace/name`, or `name` of an object without namespace."""
     namespace = metadata.get("namespace")
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])

@@ -1,4 +1,4 @@
-"""For how long the certificates of a webhook are good, and when it is time to say that they are not."""
+"""How long the certificates of a webhook remain valid, and when to warn about their end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _SOON = timedelta(days=30)
 _URGENT = timedelta(days=7)
 _SOON_PART = 3
 _URGENT_PART = 10
-"""Certificates may live for hours only: the notice is at most this part of their lifetime."""
+"""Some certificates live for hours only: warn at most for this part of their lifetime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,47 +18,48 @@ class Certificate:
     """One X.509 certificate, reduced to what a report needs. Times are in UTC."""
 
     subject: str
-    """As of RFC 4514, such as `CN=webhook-ca`; empty where it has none."""
+    """In the format of RFC 4514, such as `CN=webhook-ca`; empty if it has none."""
     issuer: str
     not_before: datetime
     not_after: datetime
 
     @property
     def lifetime(self) -> timedelta:
-        """From the first to the last moment at which it is good."""
+        """From the first to the last moment of its validity."""
         return self.not_after - self.not_before
 
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What a TLS handshake with the webhook showed. No HTTP request is made."""
+    """The result of a TLS handshake with the webhook. No HTTP request is sent."""
 
     address: str
-    """`host:port` that was dialled."""
+    """The dialled `host:port`."""
     certificate: Certificate | None = None
-    """The webhook's own; None where there was no handshake at all."""
+    """The webhook's own; None if there was no handshake at all."""
     error: str = ""
-    """What went wrong; empty if the chain and the host name are good by the caBundle."""
+    """What went wrong; empty if the caBundle verifies chain and host name."""
     untrusted: bool = False
-    """Whether the certificate was refused; else an error means that nobody answers at an address like this
-    from here, which says nothing about the API server's way there."""
+    """Whether the certificate was rejected. An error without it means that nothing answers here at such an
+    address, which does not prove that the API server cannot reach it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """The end of the first thing that ends the webhook."""
+    """What expires first, and ends the webhook's trust."""
 
     sentence: str
     expired: bool
     urgent: bool
-    """Within 7 days, or within the last tenth of the lifetime where that is shorter."""
+    """Within 7 days, or within the last tenth of the lifetime if that is shorter."""
 
 
 def next_expiry(bundle: Sequence[Certificate], serving: Handshake | None, now: datetime) -> Expiry | None:
-    """What ends the trust in a webhook, if it is near: its own certificate, or the last one of its caBundle.
+    """What soon ends the trust in a webhook, if anything: its own certificate, or the last of its caBundle.
 
-    A bundle is good as long as one of its certificates is, or one of those that issued the webhook's where
-    that is known. Near is 30 days, or the last third of the lifetime where that is shorter.
+    A bundle is valid as long as one of its certificates is or, if known, one of those that issued the
+    webhook's certificate. Near means 30 days, or the last third of the lifetime if that is shorter.
     """
     own = serving.certificate if serving is not None else None
     candidates: list[tuple[str, Certificate]] = []

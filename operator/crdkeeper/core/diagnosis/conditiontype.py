@@ -1,4 +1,4 @@
-"""What a condition of a report is made of: one value in its file, from which all else follows."""
+"""A condition of a report: one value in the condition's file, from which everything else follows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ class ConditionType:
     """As in status.conditions, such as `ConversionReady`."""
     judge: Callable[[ReportFacts], Verdict]
     reasons: tuple[Reason, ...]
-    """All that `judge` can give, in the order of the documentation."""
+    """All reasons that `judge` can return, in the order of the documentation."""
     assessed: bool = False
     """Whether it depends on the schemas, which take long to check."""
     fact: str = ""
-    """The field of LiveFacts that it depends on, which a probe fills in; empty if it needs none."""
+    """The field of LiveFacts that it depends on, filled by a probe; empty if it needs none."""

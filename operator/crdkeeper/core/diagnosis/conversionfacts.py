@@ -1,4 +1,4 @@
-"""What ConversionReady is judged by: the webhook that a CRD names, and what came of asking it."""
+"""The facts behind ConversionReady: the webhook that a CRD names, and the results of probing it."""
 
 import base64
 import binascii
@@ -13,30 +13,30 @@ from crdkeeper.core.diagnosis.probes import Failure
 
 @dataclass(frozen=True, slots=True)
 class WebhookFacts:
-    """spec.conversion.webhook of a CRD, as far as it decides whether the API server gets through."""
+    """spec.conversion.webhook of a CRD, as far as it decides whether the API server can call it."""
 
     url: str
-    """clientConfig.url; empty where a Service is named."""
+    """clientConfig.url; empty if it names a Service."""
     namespace: str
     service: str
     port: int
     """Of the Service; 443 by default."""
     ca_bundle: bytes
-    """PEM; empty where there is none, or only white space, which the API server takes for none."""
+    """PEM; empty if there is none, or only white space, which the API server treats as none."""
 
     def __str__(self) -> str:
         return f"webhook {self.url}" if self.url else f"webhook Service {self.namespace}/{self.service}"
 
 
 class Read(Enum):
-    """How the read of an object at one version went."""
+    """The result of reading an object at one version."""
 
     CONVERTED = "Converted"
-    """It was read, and is certainly stored at another version: the webhook was called."""
+    """Read, and certainly stored at another version: the webhook was called."""
     UNCERTAIN = "Uncertain"
-    """It was read, but may be stored at this very version: several versions are stored."""
+    """Read, but possibly stored at this version: several versions are stored."""
     STORED = "Stored"
-    """It was read at the only version that is stored: nothing to convert."""
+    """Read at the only version that is stored: nothing to convert."""
     FAILED = "Failed"
 
 
@@ -51,22 +51,22 @@ class VersionRead:
 
 @dataclass(frozen=True, slots=True)
 class ConversionProbe:
-    """What was found by asking. All of it is kept small."""
+    """The results of a probe, all of limited size."""
 
     reads: tuple[VersionRead, ...] = ()
-    """By served version; empty where there is no object to read."""
+    """By served version; empty if there is no object to read."""
     example: str = ""
     """The object that was read, as `namespace/name` or `name`."""
     failure: Failure | None = None
-    """Why no object could be looked for."""
+    """Why no object could be searched for."""
     bundle: tuple[Certificate, ...] = ()
     """The certificates of the caBundle."""
     bundle_error: str = ""
     """Why the caBundle cannot be parsed."""
     serving: Handshake | None = None
-    """None where the webhook was not dialled."""
+    """None if the webhook was not dialled."""
     early: bool = False
-    """Whether the CRD had changed just before, so that the API server may have answered as of the old one."""
+    """Whether the CRD had changed just before, so that the API server may have used its previous state."""
 
 
 def conversion_webhook(crd: Mapping[str, Any]) -> WebhookFacts | None:

@@ -1,8 +1,8 @@
-"""What the API server's words about a failed conversion mean.
+"""What the API server's messages about failed conversions mean.
 
-The texts are those of webhook_converter.go (apiextensions-apiserver), of ResolveEndpoint (apiserver,
-util/proxy), of client-go's rest client, and of Go's net, net/http and crypto/x509. They are no API: what is
-not recognized is shown as it is, under a reason that promises nothing.
+The texts come from webhook_converter.go (apiextensions-apiserver), from ResolveEndpoint (apiserver,
+util/proxy), from client-go's rest client, and from Go's net, net/http and crypto/x509. They are not an API:
+unrecognized messages are shown unchanged, with a reason that makes no promises.
 """
 
 import re
@@ -10,25 +10,25 @@ from enum import Enum
 
 
 class Cause(Enum):
-    """Who should look at what."""
+    """What to look at."""
 
     UNREACHABLE = "Unreachable"
-    """No connection: no Service, no endpoints, no route, nobody listens."""
+    """No connection: no Service, no endpoints, no route, or nothing listens."""
     CERTIFICATE = "Certificate"
-    """The API server does not trust whom it reached."""
+    """The API server does not trust the certificate of what it reached."""
     EXPIRED = "Expired"
-    """Its certificate has expired, or is not valid yet."""
+    """The certificate has expired, or is not valid yet."""
     TIMEOUT = "Timeout"
-    """It was reached and did not answer in time."""
+    """It did not answer in time."""
     ANSWER = "Answer"
-    """Its answer is no ConversionReview that the API server accepts."""
+    """Its answer is not a ConversionReview that the API server accepts."""
     REFUSED = "Refused"
-    """The webhook itself refused the object, or words that we do not know."""
+    """The webhook itself refused the object, or the message is unknown."""
 
 
 _BLAMES_WEBHOOK = re.compile(r"conversion webhook for .*?, Kind=\S+ (?:failed:? |returned ).*", re.DOTALL)
 _TRANSPORT = re.compile(r'Post "[^"]*": ')
-"""So net/http begins the error of a request that got no response; the webhook's own words begin otherwise."""
+"""How net/http begins the error of a request without response; a webhook's own messages differ."""
 
 _CERTIFICATE = re.compile(r"x509: |tls: |server gave HTTP response to HTTPS client")
 _EXPIRED = re.compile(r"certificate has expired")
@@ -51,13 +51,13 @@ def blames_webhook(message: str) -> bool:
 
 
 def essence(message: str) -> str:
-    """The part about the webhook, without what is around it: `StorageError: corrupt object, Code: 7, …`."""
+    """The part about the webhook, without the text around it: `StorageError: corrupt object, Code: 7, …`."""
     found = _BLAMES_WEBHOOK.search(message)
     return (found[0] if found else message).rstrip(".")
 
 
 def classify(message: str) -> Cause:
-    """The cause that the API server's message tells."""
+    """The cause in the API server's message."""
     transport = _TRANSPORT.search(message)
     if transport is None:
         return Cause.ANSWER if _ANSWER.search(message) else Cause.REFUSED

@@ -1,4 +1,4 @@
-"""What Terminating is judged by: how far the deletion of a CRD is, and the objects that are left."""
+"""The facts behind Terminating: the progress of a CRD's deletion, and the objects that are left."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from crdkeeper.core.diagnosis.census import EXAMPLES, object_name
 from crdkeeper.core.diagnosis.probes import Failure
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-"""The API server's own finalizer on a CRD: it comes off when no object is left."""
+"""The API server's own finalizer on a CRD: it is removed when no object is left."""
 
 _SHOWN = 10
 _MOST_FINALIZERS = 100
@@ -17,18 +17,18 @@ _MOST_FINALIZERS = 100
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """How far the deletion of a CRD is, by the CRD itself."""
+    """The progress of a CRD's deletion, according to the CRD."""
 
     since: datetime
     finalizers: tuple[str, ...]
     """Of the CRD."""
     message: str
-    """Of the API server's condition Terminating; empty if it has none yet."""
+    """That of the API server's condition Terminating; empty if it is not set yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinalizerUse:
-    """A finalizer on objects that are left."""
+    """A finalizer on the remaining objects."""
 
     name: str
     objects: int
@@ -38,24 +38,24 @@ class FinalizerUse:
 
 @dataclass(frozen=True, slots=True)
 class Blockers:
-    """The objects that are left."""
+    """The remaining objects."""
 
     objects: int
     """How many were seen."""
     complete: bool
-    """Whether these are all; else there are more."""
+    """Whether these are all; otherwise there are more."""
     finalizers: tuple[FinalizerUse, ...] = ()
     """The most frequent first; at most ten."""
     finalizers_total: int = 0
     examples: tuple[str, ...] = ()
     """The first few objects."""
     failure: Failure | None = None
-    """Why they could not be seen, or not all."""
+    """Why not all of them could be seen."""
 
 
 @dataclass(slots=True)
 class BlockerTally:
-    """Counts objects that are left, in bounded memory."""
+    """Counts the remaining objects, in bounded memory."""
 
     objects: int = 0
     _examples: list[str] = field(default_factory=list)
@@ -90,7 +90,7 @@ class BlockerTally:
 
 
 def deletion(crd: Mapping[str, Any]) -> Deletion | None:
-    """How far the deletion of a CRD object is; None for one that is not being deleted."""
+    """The progress of a CRD's deletion; None if it is not being deleted."""
     metadata = crd["metadata"]
     since = metadata.get("deletionTimestamp")
     if since is None:

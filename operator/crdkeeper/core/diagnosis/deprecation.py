@@ -1,4 +1,4 @@
-"""What VersionsCurrent is judged by, beside a census: which versions a CRD calls deprecated."""
+"""The facts behind VersionsCurrent, besides a census: which versions a CRD marks as deprecated."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class DeprecatedVersion:
     name: str
     served: bool
     warning: str
-    """deprecationWarning; empty for the API server's own."""
+    """deprecationWarning; empty if it uses the API server's default."""
 
 
 def deprecated_versions(crd: Mapping[str, Any]) -> tuple[DeprecatedVersion, ...]:
@@ -27,5 +27,5 @@ def deprecated_versions(crd: Mapping[str, Any]) -> tuple[DeprecatedVersion, ...]
 
 
 def needs_census(definition: DefinitionFacts, deprecated: tuple[DeprecatedVersion, ...]) -> bool:
-    """Whether any answer could depend on who writes what: not for a CRD that only ever had one version."""
+    """Whether the result can depend on who writes what: not for a CRD that has only ever had one version."""
     return len(definition.versions) > 1 or definition.generation > 1 or bool(deprecated)

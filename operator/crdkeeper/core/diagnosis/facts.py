@@ -1,7 +1,7 @@
-"""What the diagnosis of one CRD starts from: facts that others have gathered, and nothing that is large.
+"""The input of a CRD's diagnosis: facts that others have gathered, none of them large.
 
-CRDs with their schemas run to a megabyte each. What needs the schema is computed once for each revision
-(`assessment.py`); what needs requests comes from probes, later or never.
+A CRD with its schemas can have a megabyte. Results that need the schema are computed once for each revision
+(`assessment.py`); those that need requests come from probes, later or never.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,14 +41,14 @@ class ServerCondition:
 
 @dataclass(frozen=True, slots=True)
 class SeenDefinition:
-    """A CRD as the API server returned it, without its schemas."""
+    """A CRD as returned by the API server, without its schemas."""
 
     definition: DefinitionFacts
     claims: NameClaims
     conditions: tuple[ServerCondition, ...]
-    """Those that a diagnosis looks at. NonStructuralSchema is not among them: we judge schemas ourselves."""
+    """Those that a diagnosis reads. NonStructuralSchema is not among them: we check schemas ourselves."""
     revision: str
-    """Changes whenever what an assessment reads may have changed: uid, spec, labels or annotations."""
+    """Changes whenever the input of an assessment may have changed: uid, spec, labels or annotations."""
     webhook: WebhookFacts | None
     deprecated: tuple[DeprecatedVersion, ...]
     deletion: Deletion | None
@@ -56,7 +56,6 @@ class SeenDefinition:
 
     @property
     def name(self) -> str:
-        """metadata.name."""
         return self.definition.name
 
     def condition(self, type_: str) -> ServerCondition | None:
@@ -66,7 +65,7 @@ class SeenDefinition:
 
 @dataclass(frozen=True, slots=True)
 class LiveFacts:
-    """What probes have found by asking; None where they have not asked yet, or need not."""
+    """The results of probes; None if a probe has not run yet, or is not needed."""
 
     conversion: ConversionProbe | None = None
     scale: ScaleProbe | None = None
@@ -76,21 +75,21 @@ class LiveFacts:
 
 @dataclass(frozen=True, slots=True)
 class ReportFacts:
-    """All that a report is made from."""
+    """Everything from which a report is made."""
 
     seen: SeenDefinition
     assessment: Assessment
     now: datetime
-    """By the API server's clock, for certificates that expire."""
+    """The API server's time, for certificates that expire."""
     conflicts: tuple[NameConflict, ...] = ()
-    """The names that other CRDs keep this one from having."""
+    """The wanted names that belong to other CRDs."""
     migrations: tuple[StorageMigration, ...] = ()
     """Those of this CRD's resource."""
     live: LiveFacts = field(default_factory=LiveFacts)
 
 
 def seen_definition(crd: Mapping[str, Any]) -> SeenDefinition:
-    """Reduce a CRD object. Raises KeyError on what is no complete CRD as the API server returns it."""
+    """Reduce a CRD object. Raises KeyError if it is not a complete CRD as returned by the API server."""
     definition = definition_facts(crd)
     status = crd.get("status") or {}
     return SeenDefinition(
@@ -115,6 +114,6 @@ def _revision(definition: DefinitionFacts, metadata: Mapping[str, Any]) -> str:
     annotations = {
         key: value for key, value in (metadata.get("annotations") or {}).items() if key != _LAST_APPLIED
     }
-    # The generation changes with spec only; the checks read labels and annotations, too.
+    # The generation changes only with spec; the checks also read labels and annotations.
     rest = orjson.dumps([annotations, metadata.get("labels")], option=orjson.OPT_SORT_KEYS)
     return f"{definition.uid}/{definition.generation}/{blake2b(rest, digest_size=8).hexdigest()}"

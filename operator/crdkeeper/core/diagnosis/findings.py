@@ -1,7 +1,7 @@
-"""What the linter finds in a CRD, kept small.
+"""The linter's findings for a CRD, in compact form.
 
 A cluster has thousands of CRDs, and some have hundreds of findings. The operator keeps them to write a report
-again when a condition changes. They repeat themselves, so they are kept compressed: 2 KB instead of 20.
+again when a condition changes. They are repetitive, so they are kept compressed: 2 KB instead of 20.
 """
 
 import zlib
@@ -22,7 +22,7 @@ _MESSAGE_LIMIT = 512
 
 @dataclass(frozen=True, slots=True)
 class FindingSummary:
-    """The worst findings, compressed, and how many there are of each severity."""
+    """The worst findings, compressed, and the number of findings of each severity."""
 
     packed: bytes = b""
     refused: int = 0
@@ -32,7 +32,7 @@ class FindingSummary:
     unchecked: int = 0
 
     def shown(self) -> list[Finding]:
-        """The worst findings, in the order of severity and then as they were found."""
+        """The worst findings, sorted by severity, then in the order of the linter."""
         if not self.packed:
             return []
         unpacked: list[Row] = orjson.loads(zlib.decompress(self.packed))
@@ -42,7 +42,7 @@ class FindingSummary:
         ]
 
     def counts(self) -> FindingCounts:
-        """All of them."""
+        """The counts of all findings."""
         return FindingCounts(
             total=self.refused + self.errors + self.warnings,
             refused=self.refused,
@@ -62,7 +62,7 @@ def collect(found: Iterable[Row]) -> FindingSummary:
     everything = list(found)
     counts = Counter(each[0] for each in everything)
     listed = [each for each in everything if each[0] != "Note"]
-    # Sorting is stable: within a severity the order of the checks stays.
+    # Sorting is stable: within a severity, the order of the checks remains.
     worst = sorted(listed, key=lambda each: SEVERITIES.index(each[0]))[:FINDINGS_SHOWN]
     shown = [
         (severity, id, path[:_PATH_LIMIT], message[:_MESSAGE_LIMIT]) for severity, id, path, message in worst
@@ -78,7 +78,7 @@ def collect(found: Iterable[Row]) -> FindingSummary:
 
 
 def rows(found: Iterable[Found]) -> Iterator[Row]:
-    """What a report shows of the linter's findings: those that count today and are not ignored."""
+    """The linter's findings that a report shows: those that count at present and are not ignored."""
     for each in found:
         if not each.ignored and not each.behind:
             refused = each.final and each.severity is Severity.ERROR

@@ -1,9 +1,10 @@
-"""Whose CRD holds a name that another one wants.
+"""Which CRD has a name that another one wants.
 
-The API server's NamesAccepted condition says `"db" is already in use`, but not by whom. Names are claimed per
-API group, in the order of acceptance: what counts is status.acceptedNames of all CRDs in the group, the CRD's
-own included (naming_controller.go, calculateNamesAndConditions). Plurals, singulars and short names share one
-set, kinds and list kinds another. Categories are never in conflict: any number of CRDs may share one.
+The API server's NamesAccepted condition says `"db" is already in use`, but not by which CRD. Names are
+claimed per API group, in the order of acceptance: status.acceptedNames of all CRDs in the group decide,
+including the CRD's own (naming_controller.go, calculateNamesAndConditions). Plurals, singulars and short
+names share one set, kinds and list kinds another. Categories never conflict: any number of CRDs may share
+one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """One set of names, as in spec.names or status.acceptedNames; a name that is not set is empty."""
+    """One set of names, as in spec.names or status.acceptedNames; an unset name is empty."""
 
     plural: str = ""
     singular: str = ""
@@ -24,7 +25,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class NameClaims:
-    """What one CRD wants to be called and what it may be called."""
+    """The names that one CRD wants, and those that it has."""
 
     definition: str
     """metadata.name of the CRD."""
@@ -38,16 +39,16 @@ class NameConflict:
     """A wanted name that is taken."""
 
     field: str
-    """Where it is wanted: plural, singular, shortNames, kind or listKind."""
+    """The wanted kind of name: plural, singular, shortNames, kind or listKind."""
     name: str
     holder: str
     """metadata.name of the CRD that has it."""
     held_as: str
-    """What it is there, in the words of `field`."""
+    """The kind of name that it is there, with the same values as `field`."""
 
 
 def name_claims(crd: Mapping[str, Any]) -> NameClaims:
-    """The claims of a CRD object. Raises KeyError on what is no complete CRD."""
+    """The claims of a CRD object. Raises KeyError if it is not a complete CRD."""
     status = crd.get("status") or {}
     return NameClaims(
         definition=crd["metadata"]["name"],
@@ -58,10 +59,10 @@ def name_claims(crd: Mapping[str, Any]) -> NameClaims:
 
 
 def find_conflicts(claims: NameClaims, others: Iterable[NameClaims]) -> tuple[NameConflict, ...]:
-    """Each wanted name that the API server does not accept, with who holds it.
+    """Find each wanted name that the API server does not accept, and the CRD that has it.
 
-    `others` may be all CRDs of the cluster; those of other groups are passed over. A short name that is
-    the CRD's own accepted plural or singular is refused, too, with the CRD itself as the holder.
+    `others` may be all CRDs of the cluster; those of other groups are ignored. A short name that equals the
+    CRD's own accepted plural or singular is rejected, too, with the CRD itself as the holder.
     """
     holders = [each for each in others if each.group == claims.group and each.definition != claims.definition]
     holders.append(claims)

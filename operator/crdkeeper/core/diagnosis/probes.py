@@ -1,7 +1,7 @@
-"""What came of a request that a diagnosis needed, and what to say where it was not allowed.
+"""The result of a request that a diagnosis needs, and what to say if it is forbidden.
 
-A probe never fails: that the API server refused, was busy or silent is a fact like any other, and each
-condition decides what it means.
+A probe never fails: that the API server refused, was busy or did not answer is a fact like any other, and
+each condition decides what it means.
 """
 
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ PERMIT = (
 
 
 class ProbeTrouble(Enum):
-    """Why a request gave no answer to its question."""
+    """Why a request did not answer its question."""
 
     FORBIDDEN = "Forbidden"
-    """403: our account lacks a right."""
+    """403: our account lacks a permission."""
     NOT_FOUND = "NotFound"
     """404: the version is not served (yet, or any more), or the object is gone."""
     BUSY = "Busy"
-    """429, 503 or 504 of the API server's own: it says nothing about the resource. To be tried again."""
+    """429, 503 or 504 from the API server itself: it says nothing about the resource. To be retried."""
     EXPIRED = "Expired"
     """410 that no new list could fix."""
     FAILED = "Failed"
-    """Any other error, in the server's words."""
+    """Any other error, with the server's message."""
     SILENT = "Silent"
     """No answer in time, or no connection."""
 
@@ -40,13 +40,13 @@ class Failure:
 
     trouble: ProbeTrouble
     code: int
-    """HTTP status; 0 where there was none."""
+    """HTTP status; 0 if there was no response."""
     message: str
-    """In the API server's words where it said any."""
+    """The API server's message, if there was one."""
 
 
 def not_permitted(definition: DefinitionFacts, failure: Failure) -> str:
-    """What is missing, in the server's words, and the rule that grants it."""
+    """Which permission is missing, in the server's words, and the rule that grants it."""
     return (
         f'{failure.message.rstrip(".")}. The missing rule: apiGroups: ["{definition.group}"], '
         f'resources: ["{definition.plural}", "{definition.plural}/scale"], verbs: ["get", "list"].'

@@ -28,9 +28,9 @@ CONDITIONS: tuple[ConditionType, ...] = (
     versions.CONDITION,
     approval.CONDITION,
 )
-"""In the order of a report, where they follow Ready, which sums them up.
+"""In the order of a report, where they follow Ready, which summarizes them.
 
-The first that is not in order gives Ready its reason: causes come before what follows from them.
+Ready gets its reason from the first that is not healthy: causes come before their effects.
 """
 
 REASONS: Mapping[str, tuple[Reason, ...]] = {

@@ -28,20 +28,20 @@ _GENERATION = 1
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One condition as it was told last."""
+    """A condition as it was last reported."""
 
     status: ConditionStatus
     reason: str
     since: datetime
     generation: int
-    """Of the CRD that it was said of."""
+    """Of the CRD that it was reported for."""
     message: str = ""
-    """Of conditions that take long to judge; of the others it is made again in no time."""
+    """Of conditions that take long to determine; the others are quickly computed again."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredReport:
-    """A report as the API server has it, reduced to what tells whether it is still right."""
+    """A report as stored, reduced to what shows whether it is still right."""
 
     uid: str
     resource_version: str
@@ -53,13 +53,13 @@ class StoredReport:
     """Only their counts."""
     findings_digest: bytes
     assessed: str
-    """What they were made from, by its own account."""
+    """What they were computed from, according to the report."""
     told: Mapping[str, Told]
 
     def assessment(self, seen: SeenDefinition) -> Assessment | None:
-        """A stand-in for the assessment of a CRD, as good as the record of it; None if it is of another CRD.
+        """A stand-in for the CRD's assessment, from the stored report; None if that is about another CRD.
 
-        A restarted operator has thousands of CRDs to assess, of which hardly one has changed.
+        A restarted operator has thousands of CRDs to assess, of which hardly any have changed.
         """
         generation = seen.definition.generation
         told = all(
@@ -71,14 +71,14 @@ class StoredReport:
         return Assessment(findings=self.findings, recorded=True)
 
     def is_newer_than(self, other: "StoredReport") -> bool:
-        """Whether it was read from a later state of the API server; if that cannot be told, it was."""
+        """Whether it was read from a later state of the API server; True if that is unknown."""
         one, two = self.resource_version, other.resource_version
         return int(one) > int(two) if one.isdecimal() and two.isdecimal() else one != two
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A condition that is not as it was told last, worth an Event."""
+    """A condition that differs from what was last reported, which deserves an Event."""
 
     reason: Reason
     message: str
@@ -95,10 +95,10 @@ class Wanted:
     changes: Sequence[Transition]
     reasons: Sequence[Reason]
     recorded: bool
-    """Whether the findings are those on record, which are not at hand: fit to compare, not to be written."""
+    """Whether the findings are those of the stored report, which are not loaded: compare, never write."""
 
     def is_as(self, record: StoredReport) -> bool:
-        """Whether that is on record already."""
+        """Whether exactly this is already stored."""
         same_findings = (record.assessed, record.findings_digest) == (
             self.status.assessed,
             self.findings_digest,
@@ -107,10 +107,11 @@ class Wanted:
 
 
 def wanted_report(facts: ReportFacts, told: Mapping[str, Told], pending: Collection[str] = ()) -> Wanted:
-    """The report on a CRD; `told` holds its conditions as they were told last, empty for a new one.
+    """The report on a CRD; `told` has its conditions as last reported, and is empty for a new one.
 
     A condition in `pending` waits for its first probe. After a restart of the operator it stays as it was
-    told, if it was told of the same generation: that the operator has yet to look is no news of the CRD.
+    last reported, if that was for the same generation: that the operator has not probed yet is not news about
+    the CRD.
     """
     definition, findings = facts.seen.definition, facts.assessment.findings
     kept = {
@@ -161,7 +162,7 @@ def wanted_report(facts: ReportFacts, told: Mapping[str, Told], pending: Collect
 
 
 def on_record(report: DefinitionReport) -> StoredReport:
-    """Reduce a report that was read. Conditions that others have added are not ours to judge."""
+    """Reduce a report that was read. Conditions that others have added are ignored."""
     status = report.status
     ours = sorted(
         (each for each in status.conditions if each.type in _ORDER), key=lambda each: _ORDER[each.type]
@@ -210,12 +211,12 @@ def _digest_of(content: Mapping[str, Any]) -> bytes:
 
 
 def _mark(revision: str, findings: bytes) -> str:
-    """Tells whether findings are those of this revision, found by this version of crdkeeper."""
+    """Identifies the findings of this revision, found by this version of crdkeeper."""
     return blake2b(f"{__version__} {revision} {findings.hex()}".encode(), digest_size=16).hexdigest()
 
 
 def report_metadata(definition: DefinitionFacts) -> dict[str, Any]:
-    """The metadata of a CRD's report as it is applied: its name and its owner."""
+    """The metadata to apply to a CRD's report: its name and its owner."""
     return {
         "name": definition.name,
         "ownerReferences": [
@@ -248,9 +249,9 @@ def _tell(verdict: Verdict, told: Mapping[str, Told], generation: int, now: date
 
 
 def _is_news(reason: Reason, before: Told | None) -> bool:
-    """Whether users are told by an Event: of each trouble, and when it is over.
+    """Whether to send an Event: for each problem, and when it is over.
 
-    Ready only sums up what the others have told. What is not known (yet) is no news.
+    Ready only summarizes what the other conditions have reported. Unknown is not news.
     """
     if reason.condition == "Ready" or reason.status == "Unknown":
         return False

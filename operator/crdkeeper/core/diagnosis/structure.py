@@ -1,4 +1,4 @@
-"""What NonStructuralSchema is judged by: the check of all schemas of a CRD, each violation with its path."""
+"""The facts behind NonStructuralSchema: the check of all schemas of a CRD, each violation with its path."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What came of the check of all schemas of a CRD."""
+    """The result of checking all schemas of a CRD."""
 
     violations: int = 0
     shown: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""What SubresourcesReady is judged by: what the schemas have for status and scale, and what /scale answered.
+"""The facts behind SubresourcesReady: the schemas of status and scale, and the answers of /scale.
 
-The API server checks of a scale path only that it starts with .spec or .status, not that there is such a
-field. One that is not in the schema is pruned from every object, and one of the wrong type has every object
-refused that sets it (scaleFromCustomResource in registry/customresource/etcd.go).
+The API server checks of a scale path only that it starts with .spec or .status, not that the field exists. A
+field that is not in the schema is pruned from every object, and one of the wrong type gets every object
+rejected that sets it (scaleFromCustomResource in registry/customresource/etcd.go).
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from crdkeeper.core.diagnosis.probes import Failure
 
 
 class Flaw(Enum):
-    """How a schema fails its subresource."""
+    """How a schema breaks its subresource."""
 
     PATH_NOT_DECLARED = "a scale path leads to nothing"
     PATH_WRONG_TYPE = "a scale path leads to a field of another type"
@@ -24,7 +24,7 @@ class Flaw(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SubresourceProblem:
-    """Something in the schema of a version that is not as its subresource needs it."""
+    """A part of a version's schema that does not meet the needs of its subresource."""
 
     flaw: Flaw
     path: str
@@ -34,7 +34,7 @@ class SubresourceProblem:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredSubresources:
-    """What the served versions of a CRD declare, checked against their own schemas."""
+    """The subresources of a CRD's served versions, checked against the versions' schemas."""
 
     scaled: tuple[str, ...] = ()
     """Versions with a scale subresource."""
@@ -50,7 +50,7 @@ class DeclaredSubresources:
 
 @dataclass(frozen=True, slots=True)
 class ScaleRead:
-    """The read of an object's /scale at one version."""
+    """The result of reading an object's /scale at one version."""
 
     version: str
     example: str
@@ -60,18 +60,18 @@ class ScaleRead:
 
 @dataclass(frozen=True, slots=True)
 class ScaleProbe:
-    """What was found by asking."""
+    """The results of a probe."""
 
     reads: tuple[ScaleRead, ...] = ()
-    """By version; empty where there is no object."""
+    """By version; empty if there is no object."""
     failure: Failure | None = None
-    """Why no object could be looked for."""
+    """Why no object could be searched for."""
     early: bool = False
-    """Whether the CRD had changed just before, so that the API server may have answered as of the old one."""
+    """Whether the CRD had changed just before, so that the API server may have used its previous state."""
 
 
 def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
-    """Check the subresources of a CRD object, as the API server returns it, against its schemas."""
+    """Check the subresources of a CRD object, as returned by the API server, against its schemas."""
     spec = crd["spec"]
     scaled, status, unselected, statusless = [], [], [], []
     problems: list[SubresourceProblem] = []
@@ -81,7 +81,7 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
             continue
         at = f"spec.versions[{i}]"
         schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-        # Without a schema nothing is pruned either: only a CRD of the v1beta1 days has none.
+        # Without a schema nothing is pruned, either: only a CRD from v1beta1 times has none.
         root = SchemaSpot(schema, not schema or bool(spec.get("preserveUnknownFields")))
         scale = subresources.get("scale")
         if scale is not None:

@@ -1,7 +1,7 @@
 """What a diagnosis concludes about one condition: a documented reason, and a message for this CRD.
 
-Each module of this package defines its reasons as constants beside the function that decides between them, so
-that the documentation can be made from the code that raises them.
+Each module of this package defines its reasons as constants next to the function that chooses between them,
+so that the documentation can be generated from the code that uses them.
 """
 
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ class Reason:
     name: str
     """CamelCase, unique within the condition."""
     meaning: str
-    """One sentence: what is the case."""
+    """One sentence that describes the state."""
     remedy: str = ""
-    """What a person should do; empty where all is well."""
+    """What a person should do; empty if all is well."""
     healthy: bool = True
-    """Whether `Ready` may be True beside it: NonStructuralSchema=False is healthy, Established=False not."""
+    """Whether `Ready` may be True with it: NonStructuralSchema=False is healthy, Established=False is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A reason, and what it means for the CRD at hand."""
+    """A reason, and what it means for this CRD."""
 
     reason: Reason
     message: str
-    """One or more full sentences for a person: what is the case, and what to do about it."""
+    """One or more full sentences for a person: what is wrong, and what to do about it."""

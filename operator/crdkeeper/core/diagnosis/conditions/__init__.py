@@ -1,1 +1,1 @@
-"""The conditions of a DefinitionReport, a file for each: its reasons, and what decides between them."""
+"""The conditions of a DefinitionReport, one file each: its reasons, and the function that chooses one."""

@@ -1,8 +1,8 @@
-"""KubernetesAPIApprovalPolicyConformant: the annotation that groups of the Kubernetes project need.
+"""KubernetesAPIApprovalPolicyConformant: the annotation that groups of the Kubernetes project require.
 
 The server's condition and reasons (apiapproval_controller.go); it sets it on *.k8s.io and *.kubernetes.io.
-The CRD works without, and only the author of the API can have it approved, so Ready is True all the same.
-That the CRD could not be created again is a finding of severity Refused.
+The CRD works without it, and only the API's author can have it approved, so Ready remains True. That the CRD
+could not be created again is a finding of severity Refused.
 """
 
 from crdkeeper.core.diagnosis.conditiontype import ConditionType

@@ -1,7 +1,7 @@
-"""ConversionReady: can every object be read at every served version, and for how long yet?
+"""ConversionReady: can every object be read at every served version, and for how much longer?
 
-The proof is a read by the API server itself, of an object that is stored at another version. A certificate
-that is about to expire is told in advance, since from that day no object of the kind can be read at all.
+The proof is a read by the API server itself, of an object that is stored at another version. An expiring
+certificate is reported in advance, because once it expires, no object of the kind can be read at all.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 @dataclass(frozen=True, slots=True)
 class ConversionFacts:
-    """All that ConversionReady depends on."""
+    """All facts that ConversionReady depends on."""
 
     definition: DefinitionFacts
     webhook: WebhookFacts | None
@@ -161,7 +161,7 @@ _Found = tuple[Reason, str]
 
 
 def judge(facts: ConversionFacts) -> Verdict:
-    """The condition. What certainly fails comes before what soon will, and that before what is not known."""
+    """The condition. What certainly fails comes before what soon will, and that before what is unknown."""
     webhook, probe = facts.webhook, facts.probe
     if webhook is None:
         return Verdict(STRATEGY_NONE, "The strategy is None: the API server changes only apiVersion.")
@@ -197,17 +197,17 @@ def _failed_read(webhook: WebhookFacts, probe: ConversionProbe) -> _Found | None
         what = f"Objects cannot be listed, through the {webhook}"
     else:
         return None
-    # The list before it was answered: so it is the webhook that takes its time.
+    # The preceding list succeeded, so the webhook causes the delay.
     silent = failure.trouble is ProbeTrouble.SILENT
     reason = TIMEOUT if silent else _BY_CAUSE[classify(failure.message)]
     return reason, f"{what}: {essence(failure.message)}.{more}"
 
 
 def _is_conversions(failure: Failure) -> bool:
-    """Whether a failure to read one object is one to convert it."""
+    """Whether an object could not be read because it could not be converted."""
     if failure.trouble is ProbeTrouble.SILENT:
         return True
-    # Of a version that spec.versions does not have any more: the API server does not even ask the webhook.
+    # For a version that was removed from spec.versions, the API server does not even call the webhook.
     return blames_webhook(failure.message) or "request to convert CR" in failure.message
 
 
@@ -239,7 +239,7 @@ def _unproven(definition: DefinitionFacts, webhook: WebhookFacts, probe: Convers
         said = f"{only} is the only version that is served and stored: the {webhook} is not called."
         return NOTHING_TO_CONVERT, said
     called = any(each.outcome is Read.CONVERTED for each in probe.reads)
-    # Of two versions at which it may be stored it can be stored at one only.
+    # Objects may be stored at two versions, but each only at one of them.
     if called or sum(each.outcome is Read.UNCERTAIN for each in probe.reads) > 1:
         return None
     if webhook.service and not webhook.ca_bundle:
@@ -267,7 +267,7 @@ def _proven(webhook: WebhookFacts, probe: ConversionProbe, now: datetime) -> _Fo
 
 
 def _notes(probe: ConversionProbe, now: datetime, said: str) -> list[str]:
-    """What else is worth a sentence beside the reason."""
+    """Further notes to append to the message."""
     notes = []
     expiry = next_expiry(probe.bundle, probe.serving, now)
     if expiry is not None and expiry.sentence not in said:

@@ -1,7 +1,7 @@
 """Established: whether the API server serves the resource.
 
-The server's condition and its reasons (establishing_controller.go, naming_controller.go), and one case that
-it does not tell: a CRD that is established with no version served.
+The server's condition and its reasons (establishing_controller.go, naming_controller.go), plus one case that
+it does not report: an established CRD of which no version is served.
 """
 
 from crdkeeper.core.diagnosis.conditiontype import ConditionType

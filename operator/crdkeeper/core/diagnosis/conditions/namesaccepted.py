@@ -1,7 +1,7 @@
-"""NamesAccepted: whether the CRD may be called what it wants to be called, and whose CRD is in the way.
+"""NamesAccepted: whether the CRD's names are available, and if not, which CRD has them.
 
-The server's condition (naming_controller.go) says which name is in use, but not by whom, and of several
-conflicts it tells the last one only.
+The server's condition (naming_controller.go) says which name is in use, but not by which CRD, and it reports
+only the last of several conflicts.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ def judge(seen: SeenDefinition, conflicts: Sequence[NameConflict]) -> Verdict:
         return Verdict(NO_CONFLICTS, NO_CONFLICTS.meaning)
     reason = _BY_SERVER_REASON.get(found.reason, NAMES_REFUSED)
     told = "; ".join(map(describe, conflicts)) or f"{found.reason}: {found.message}"
-    # Until it has been established the CRD is not served at all; later it keeps its former names.
+    # Until it has been established, the CRD is not served at all; later it keeps its former names.
     served = (
         "It is still served under its former names." if seen.definition.established else "It is not served."
     )

@@ -1,10 +1,9 @@
 """Ready: the summary of all conditions, with the reason of the worst.
 
-True means that nothing needs whoever runs the cluster. What only the author of the CRD can mend is said in
-its own condition and stays out of Ready, as does what cannot be found out: else Ready would be False or
-Unknown for ever, and nobody who waits for it could do anything about it. False and Unknown take over the
-reason of the first condition in the chain that is to blame: what is known to be wrong comes before what is
-not known.
+True means that the cluster's operators need not act. What only the CRD's author can fix is reported in its
+own condition and does not affect Ready, nor does what cannot be determined: otherwise Ready would remain
+False or Unknown for ever, and nobody who waits for it could change that. False and Unknown use the reason of
+the first condition in the list that is responsible: known defects come before what is unknown.
 """
 
 from collections.abc import Sequence
@@ -25,11 +24,11 @@ WOULD_BE_REFUSED = Reason(
     "Fix the findings of severity Refused in status.findings.",
 )
 REASONS = (HEALTHY, WOULD_BE_REFUSED)
-"""Its own; the others it takes over."""
+"""Its own reasons; the others come from other conditions."""
 
 
 def summarize(verdicts: Sequence[Verdict], findings: FindingSummary) -> Verdict:
-    """The verdict on the whole."""
+    """The overall verdict."""
     wrong = [each for each in verdicts if not each.reason.healthy and each.reason.status != "Unknown"]
     unknown = [each for each in verdicts if not each.reason.healthy and each.reason.status == "Unknown"]
     blamed = [*wrong, *unknown]

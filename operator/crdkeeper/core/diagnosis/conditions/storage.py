@@ -1,6 +1,6 @@
-"""StorageCurrent: whether all objects are stored in the storage version, as far as the CRD's status tells.
+"""StorageCurrent: whether all objects are stored in the storage version, as far as the CRD's status shows.
 
-A version in status.storedVersions cannot be removed from spec.versions, and what is stored in it needs
+A version in status.storedVersions cannot be removed from spec.versions, and objects stored in it need
 conversion on every read.
 """
 
@@ -79,7 +79,7 @@ def judge(definition: DefinitionFacts, migrations: Sequence[StorageMigration]) -
     if at_work.spec.suspend:
         return Verdict(MIGRATION_SUSPENDED, f"{old} StorageMigration {name} is suspended.")
     if succeeded is not None and succeeded.status == "False":
-        # Its message changes with its progress; a report that repeated it would be written all the time.
+        # Its message changes with its progress; a report that repeated it would be rewritten all the time.
         return Verdict(
             MIGRATION_FAILING,
             f"{old} StorageMigration {name} has not succeeded ({succeeded.reason}): "
@@ -89,7 +89,7 @@ def judge(definition: DefinitionFacts, migrations: Sequence[StorageMigration]) -
 
 
 def _at_work(migrations: Sequence[StorageMigration]) -> StorageMigration | None:
-    """The migration that is to fix it: the youngest that is not over, else the youngest that failed."""
+    """The migration that should fix it: the newest unfinished one, else the newest that failed."""
     executing = [each for each in migrations if each.spec.mode == "Execute"]
     unfinished = [each for each in executing if each.status.completion_time is None]
     failed = [each for each in executing if _failed(each)]

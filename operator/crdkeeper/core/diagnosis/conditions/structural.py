@@ -1,8 +1,8 @@
 """NonStructuralSchema: what keeps a schema from being structural, with the server's own type and polarity.
 
-True is bad. The server's condition (nonstructuralschema_controller.go) is one flat string, and is there only
-while there are violations; here each has its field path and message. CRDs with violations cannot be created
-any more, but those of before Kubernetes 1.22 are still served.
+True is bad. The server's condition (nonstructuralschema_controller.go) is one flat string, present only while
+there are violations; here each has its field path and message. CRDs with violations cannot be created any
+more, but those from before Kubernetes 1.22 are still served.
 """
 
 from crdkeeper.core.diagnosis.conditiontype import ConditionType

@@ -1,6 +1,6 @@
 """SubresourcesReady: do scale and status work as kubectl, autoscalers and controllers expect?
 
-What is wrong with the schema is for the author of the CRD to mend, so it leaves Ready True.
+Only the CRD's author can fix its schema, so errors in it do not affect Ready.
 """
 
 import re
@@ -20,7 +20,7 @@ from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 _TYPE = "SubresourcesReady"
 _ABSENT = re.compile('the spec replicas field ".*" does not exist')
-"""What the API server says (ScaleREST.Get in registry/customresource/etcd.go)."""
+"""The API server's message (ScaleREST.Get in registry/customresource/etcd.go)."""
 NONE_DECLARED = Reason(_TYPE, "True", "NoneDeclared", "No served version has a status or scale subresource.")
 DECLARED = Reason(
     _TYPE,
@@ -106,21 +106,21 @@ _BY_FLAW = {
     Flaw.PATH_NOT_DECLARED: PATH_NOT_DECLARED,
     Flaw.PATH_WRONG_TYPE: PATH_WRONG_TYPE,
 }
-"""Those that keep a subresource from working."""
+"""The reasons for flaws that break a subresource."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubresourceFacts:
-    """All that SubresourcesReady depends on."""
+    """All facts that SubresourcesReady depends on."""
 
     definition: DefinitionFacts
     declared: DeclaredSubresources
     probe: ScaleProbe | None
-    """None before the first probe, and where no version has a scale subresource."""
+    """None before the first probe, and if no version has a scale subresource."""
 
 
 def judge(facts: SubresourceFacts) -> Verdict:
-    """The condition. What the schema lacks comes before what one object shows."""
+    """The condition. Errors in the schema come before the state of one object."""
     declared, probe = facts.declared, facts.probe
     broken = next((_BY_FLAW[each.flaw] for each in declared.problems if each.flaw in _BY_FLAW), None)
     if broken is not None:
@@ -149,7 +149,7 @@ def _is_answer(failure: Failure) -> bool:
 
 
 def _failed_as(failure: Failure) -> Reason:
-    """A field that is only absent is no defect of the object, where the schema does not require it."""
+    """A field that is merely absent is not the object's fault, if the schema does not require it."""
     return REPLICAS_NOT_SET if _ABSENT.search(failure.message) else SCALE_FAILS
 
 

@@ -1,8 +1,8 @@
-"""Terminating: what holds up the deletion of a CRD.
+"""Terminating: what blocks the deletion of a CRD.
 
-The API server deletes a CRD's objects first, each of which waits for its finalizers, and then takes its own
-finalizer off the CRD (crd_finalizer.go). It says `could not confirm zero CustomResources remaining` at most;
-here are the objects and their finalizers.
+The API server first deletes a CRD's objects, each of which waits for its finalizers, and then removes its own
+finalizer from the CRD (crd_finalizer.go). At most it reports `could not confirm zero CustomResources
+remaining`; this condition names the objects and their finalizers.
 """
 
 from dataclasses import dataclass
@@ -92,13 +92,13 @@ NOT_ASKED = Reason(
 
 @dataclass(frozen=True, slots=True)
 class TerminatingFacts:
-    """All that Terminating depends on."""
+    """All facts that Terminating depends on."""
 
     definition: DefinitionFacts
     deletion: Deletion | None
-    """None for a CRD that is not being deleted."""
+    """None if the CRD is not being deleted."""
     blockers: Blockers | None
-    """None before they were looked for."""
+    """None until the first probe."""
 
 
 def judge(facts: TerminatingFacts) -> Verdict:

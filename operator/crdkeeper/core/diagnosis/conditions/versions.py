@@ -1,8 +1,8 @@
-"""VersionsCurrent: is a deprecated version served or written, and does any object name one that is gone?
+"""VersionsCurrent: is a deprecated version served or written, and does any object name a removed one?
 
-A version can be retired when nobody writes it any more. Who does is in metadata.managedFields of the
-objects. An entry with a version that the CRD no longer has makes every server-side apply to that object fail
-with 500 (kubernetes#111937).
+A version can be retired when nobody writes it any more. metadata.managedFields of the objects shows who does.
+An entry with a version that the CRD no longer has makes every server-side apply to that object fail with 500
+(kubernetes#111937).
 """
 
 from collections.abc import Iterable
@@ -69,16 +69,16 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class VersionsFacts:
-    """All that VersionsCurrent depends on."""
+    """All facts that VersionsCurrent depends on."""
 
     definition: DefinitionFacts
     deprecated: tuple[DeprecatedVersion, ...]
     census: Census | None
-    """The last one that was taken; None before the first, and where none is needed."""
+    """The last one taken; None before the first, and if none is needed."""
 
 
 def judge(facts: VersionsFacts) -> Verdict:
-    """The condition. What breaks comes before what is out of date."""
+    """The condition. What is broken comes before what is outdated."""
     definition, census = facts.definition, facts.census
     served = [each for each in facts.deprecated if each.served]
     known = {each.name for each in definition.versions}
