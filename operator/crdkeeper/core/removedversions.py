@@ -1,7 +1,7 @@
-"""What becomes of server-side apply when a version leaves spec.versions: said alike wherever one is removed.
+"""How server-side apply fails after a version leaves spec.versions: one wording for all removals.
 
 An entry of metadata.managedFields names the version that its manager wrote. To merge an apply, the API server
-converts the object to the version of each entry, and no webhook is asked for a version that the CRD does not
+converts the object to the version of each entry, and it calls no webhook for a version that the CRD does not
 have (`crConverter` and `nopConverter` of k8s.io/apiextensions-apiserver, kubernetes#111937).
 """
 

@@ -1,4 +1,4 @@
-"""Names of resources as people type them, and what they may have meant by one that does not exist."""
+"""Names of resources as people type them, and suggestions for names that do not exist."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _SIMILAR = 0.75
 
 @dataclass(frozen=True, slots=True)
 class ServedResource:
-    """A resource by all its names, as discovery gives them."""
+    """A resource with all its names, as in discovery."""
 
     group: str
     plural: str
@@ -26,12 +26,12 @@ class ServedResource:
 
     @property
     def names(self) -> frozenset[str]:
-        """What kubectl takes for it, without the group."""
+        """The names that kubectl accepts for it, without the group."""
         return frozenset((self.plural, self.singular, self.kind.lower(), *self.short_names))
 
 
 def parse_resource(text: str) -> GroupResource:
-    """`PLURAL.GROUP`, or `PLURAL` for the core group. Raises ValueError with what is wrong."""
+    """Parse `PLURAL.GROUP`, or `PLURAL` for the core group. Raises ValueError with the problem."""
     plural, _, group = text.lower().partition(".")
     try:
         return GroupResource(group=group, resource=plural)
@@ -43,7 +43,7 @@ def parse_resource(text: str) -> GroupResource:
 
 
 def suggest(wanted: str, served: Iterable[ServedResource]) -> str | None:
-    """The resource that was probably meant: one called so otherwise, else one of similar spelling."""
+    """The resource probably meant: one with this short, singular or kind name, else one spelled similarly."""
     name, _, group = wanted.lower().partition(".")
     by_name = {str(each): each for each in served}
     called_so = sorted(

@@ -1,9 +1,9 @@
 """The API server's messages without values of users' objects.
 
-A message names the field, then the value, then what is wrong with it: `spec.port: Invalid value: "abc": must
-be …` (field.Error of apimachinery). Whoever may read a status, an Event or a log need not be allowed to read
-the object, so the value goes and the rest stays. What an admission webhook or a policy says is its author's
-words, among which values cannot be told from others; of Secrets such words go altogether.
+A message names the field, then the value, then the problem: `spec.port: Invalid value: "abc": must be …`
+(field.Error of apimachinery). Whoever may read a status, an Event or a log may lack permission to read the
+object, so the value is removed and the rest stays. The message of an admission webhook or a policy is its
+author's own text, in which values cannot be recognized; for Secrets it is removed completely.
 """
 
 import re
@@ -19,18 +19,18 @@ _INTRODUCTION: Final = re.compile(
 _TYPES: Final = frozenset(
     f'"{each}"' for each in ("string", "integer", "number", "boolean", "array", "object")
 )
-"""In place of a value of the wrong type the server shows its type."""
+"""For a value of the wrong type the server shows the type instead."""
 _STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _PLAIN: Final = re.compile(r"(?:[-+]?[0-9][0-9.eE+-]*|true|false|null|<nil>)(?=[:,;.)\]\s]|$)")
 _OPENINGS: Final = ('"', "{", "[", "map[", "&")
-"""How all other values begin. Errors of rules in CEL show none: what is wrong follows at once."""
+"""How all other values begin. Errors of CEL rules show none: the problem follows at once."""
 _TOKEN: Final = re.compile(_STRING.pattern + r"|[{}\[\]]", re.DOTALL)
 _QUOTED_ANSWER: Final = re.compile(r'(?<=an error on the server \()".*"(?=\))', re.DOTALL)
 _FREE_WORDS: Final = re.compile(r"(?<=denied the request: ).*|(?<=denied request: ).*", re.DOTALL)
 
 
 def without_values(message: str) -> str:
-    """The message, each value that the API server shows replaced by `(not shown)`, and cut to a bound."""
+    """The message, with `(not shown)` in place of each value, cut to a limit."""
     parts: list[str] = []
     at = 0
     while found := _INTRODUCTION.search(message, at):
@@ -42,7 +42,7 @@ def without_values(message: str) -> str:
 
 
 def of_a_secret(message: str) -> str:
-    """As `without_values`, and without the words of webhooks and policies."""
+    """Like `without_values`, and without the text of webhooks and policies."""
     shown = _QUOTED_ANSWER.sub(HIDDEN, _FREE_WORDS.sub(HIDDEN, message))
     return without_values(shown)
 
@@ -54,7 +54,7 @@ def message_of(body: Any, otherwise: str) -> str:
 
 
 def _end_of_value(message: str, start: int) -> int:
-    """Where a value ends: at its start if none is shown, at the end of the message if that cannot be told."""
+    """Where a value ends: at its start if none is shown, at the end of the message if that is unknown."""
     if found := _STRING.match(message, start) or _PLAIN.match(message, start):
         return found.end()
     if not message.startswith(_OPENINGS, start):

@@ -1,4 +1,4 @@
-"""Words for people, on terminals and in logs."""
+"""Text for people, on terminals and in logs."""
 
 import re
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 UNSEEN: Final = re.compile(
     "["
     "\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: terminals obey them
-    "\u00ad\u200b\u2060-\u2064\ufeff"  # nothing to see, yet part of a name
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # these change the order in which the rest is shown
-    "\u2028\u2029"  # line and paragraph ends
-    "\ud800-\udfff"  # halves of characters, which no encoding takes
+    "\u00ad\u200b\u2060-\u2064\ufeff"  # invisible, yet part of a name
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # these change the order of the text around them
+    "\u2028\u2029"  # line and paragraph separators
+    "\ud800-\udfff"  # surrogates, which no encoding accepts
     "\ufff9-\ufffb\U000e0000-\U000e007f"
     "]"
 )
-"""Characters that do something instead of being seen."""
+"""Characters that have an effect instead of a visible form."""
 _BUILD_COMMAND: Final = re.compile(r"##(?=\w*\[)")
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -24,13 +24,13 @@ def count(number: int, noun: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text as one line that is seen and not obeyed: `\\n`, `\\x1b` and so on for what is not to be seen.
+    """The text as one visible line without effects: `\n`, `\x1b` and so on replace invisible characters.
 
-    Names, versions, messages and file names come from strangers. As they are, they could command a terminal,
-    forge a line of a log, or show a name as another. Build systems take lines of a log for commands: GitHub
-    `::error …` at the beginning of one, GitHub and Azure Pipelines `##[…]` and `##vso[…]` anywhere.
+    Names, versions, messages and file names come from strangers. Unescaped, they could control a terminal,
+    forge a log line, or show a name as another. Build systems treat log lines as commands: GitHub `::error …`
+    at the beginning of one, GitHub and Azure Pipelines `##[…]` and `##vso[…]` anywhere.
 
-    It is idempotent.
+    Idempotent.
     """
     if not (text.isascii() and text.isprintable()):
         text = UNSEEN.sub(_escape, text)

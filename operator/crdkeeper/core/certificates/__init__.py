@@ -1,1 +1,1 @@
-"""When the webhook's certificates are made, changed over and dropped, so that no request fails meanwhile."""
+"""When the webhook's certificates are created, rotated and dropped, without failing any request."""

@@ -1,13 +1,13 @@
 """What to do next about the webhook's certificates.
 
-A new CA comes in without a failed request in three steps: the bundle gets it beside the old one; once every
-API server trusts that bundle, the serving certificate is signed by it; once every replica serves that, the
-old CA is dropped. Each step is one write, and what comes next follows from what is on record, so that a new
-leader goes on where the last one ended.
+A new CA is introduced without a failed request in three steps: it is added to the bundle next to the old one;
+once every API server trusts that bundle, it signs a new serving certificate; once every replica serves that,
+the old CA is dropped. Each step is one write, and the stored state determines the next step, so a new leader
+continues where the last one stopped.
 
-Two promises hold between the steps. A certificate is signed by a CA only if each API server has it in each
-bundle that it may still use. A CA leaves the bundle only when no replica may still serve what it signed.
-Both are given up only where no certificate on record can be served at all.
+Two promises hold between the steps. A certificate is signed by a CA only if each API server has this CA in
+each bundle that it may still use. A CA leaves the bundle only when no replica can still serve what it signed.
+Both are given up only if no stored certificate can be served at all.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from crdkeeper.core.certificates.times import Times, renewed_at
 
 @dataclass(frozen=True, slots=True)
 class MakeAuthority:
-    """Put a new CA before those that we sign by."""
+    """Put a new CA in front of those that we sign with."""
 
     keep: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Write this bundle, and if there is a signer a new serving certificate with it."""
+    """Write this bundle and, if there is a signer, a new serving certificate with it."""
 
     bundle: tuple[str, ...]
     signer: str = ""
@@ -35,18 +35,18 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Keep only these of the CAs that we sign by: nobody trusts the others any more."""
+    """Keep only these of the CAs that we sign with: nobody trusts the others any more."""
 
     keep: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to do for so long."""
+    """Nothing to do for this long."""
 
     time: timedelta
     problem: str = ""
-    """What keeps a certificate from being renewed that should be."""
+    """What prevents the renewal of a certificate that is due."""
 
 
 Action = MakeAuthority | Write | Forget | Wait
@@ -55,9 +55,9 @@ Action = MakeAuthority | Write | Forget | Wait
 def decide(
     facts: CertificateFacts, names: frozenset[str], trusted_for: timedelta | None, now: datetime, times: Times
 ) -> Action:
-    """The next step.
+    """Decide the next step.
 
-    `trusted_for` is for how long every CRD has carried exactly the bundle on record; None if one does not.
+    `trusted_for` is how long every CRD has carried exactly the stored bundle; None if one does not.
     """
     ours = [each for each in facts.authorities if each.good(now)]
     if not ours or ours[0].due(now):
@@ -78,7 +78,7 @@ def decide(
 def _bundle(
     facts: CertificateFacts, ours: Sequence[Authority], now: datetime, times: Times
 ) -> tuple[str, ...]:
-    """What clients shall trust, newest first."""
+    """The CAs that clients should trust, newest first."""
     serving = facts.serving
     issuer = serving.issuer if serving is not None else ""
     newest = ours[0].id
@@ -95,19 +95,19 @@ def _bundle(
 
 
 def _signer(facts: CertificateFacts, ours: Sequence[Authority], now: datetime, *, settled: bool) -> str:
-    """Whose signature every API server accepts; empty if the present one must do until then."""
+    """The CA whose signature every API server accepts; empty to keep the current certificate for now."""
     if settled:
         return ours[0].id
     if facts.serving is not None and _works(facts, now):
         issuer = facts.serving.issuer
         return next((each.id for each in ours if each.id == issuer), "")
     held = {each.id for each in facts.bundle or ours}
-    # The oldest one was in the bundle before any other of our own.
+    # The oldest one was in the bundle before our other ones.
     return next((each.id for each in reversed(ours) if each.id in held), ours[0].id)
 
 
 def _wants(facts: CertificateFacts, names: frozenset[str], signer: str, now: datetime) -> bool:
-    """Whether there is to be a new serving certificate, and can be."""
+    """Whether a new serving certificate is needed and possible."""
     serving = facts.serving
     if not signer:
         return False
@@ -121,7 +121,7 @@ def _wants(facts: CertificateFacts, names: frozenset[str], signer: str, now: dat
 
 
 def _works(facts: CertificateFacts, now: datetime) -> bool:
-    """Whether the serving certificate is good and its CA is known."""
+    """Whether the serving certificate is valid and its CA is known."""
     serving = facts.serving
     if serving is None or not serving.good(now):
         return False
@@ -130,7 +130,7 @@ def _works(facts: CertificateFacts, now: datetime) -> bool:
 
 
 def _due(facts: CertificateFacts, signer: str, now: datetime) -> bool:
-    """Whether to renew. Not if that would bring nothing: no certificate outlives its CA."""
+    """Whether to renew. Not if that would change nothing: no certificate outlives its CA."""
     serving = facts.serving
     if serving is None or not serving.due(now):
         return False

@@ -1,7 +1,7 @@
-"""What the two Secrets hold, reduced to what a decision needs. Times are in UTC; a CA is known by an id.
+"""The content of the two Secrets, reduced to what a decision needs. Times are in UTC; a CA has an id.
 
-Whatever cannot be read is not there: an authority without its key, a serving certificate whose key does not
-fit, a part of a bundle that is no certificate.
+What cannot be read counts as missing: a CA without its key, a serving certificate whose key does not match, a
+part of a bundle that is not a certificate.
 """
 
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from crdkeeper.core.certificates.times import renewed_at
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A CA: the fingerprint of its certificate, and for how long it is good."""
+    """A CA: the fingerprint of its certificate, and its period of validity."""
 
     id: str
     not_before: datetime
     not_after: datetime
 
     def good(self, now: datetime) -> bool:
-        """Whether what it signs can be trusted."""
+        """Whether a certificate that it signs can be trusted."""
         return self.not_before <= now < self.not_after
 
     def due(self, now: datetime) -> bool:
@@ -33,16 +33,16 @@ class StoredCertificate:
 
     id: str
     issuer: str
-    """The id of the CA that its chain ends in, of the bundle or one of ours; empty if there is none."""
+    """The id of the CA in which its chain ends, in the bundle or one of ours; empty if there is none."""
     names: frozenset[str]
     """DNS names and IP addresses."""
     not_before: datetime
     not_after: datetime
     since: datetime
-    """When it came into the Secret: replicas serve it some time after that."""
+    """When it was stored in the Secret: replicas serve it some time later."""
 
     def good(self, now: datetime) -> bool:
-        """Whether it is good by its dates."""
+        """Whether its dates are valid."""
         return self.not_before <= now < self.not_after
 
     def due(self, now: datetime) -> bool:
@@ -52,12 +52,12 @@ class StoredCertificate:
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """What is on record."""
+    """What is stored."""
 
     authorities: tuple[Authority, ...] = ()
-    """Those that we can sign by, newest first."""
+    """The CAs whose key we have, newest first."""
     bundle: tuple[Authority, ...] = ()
-    """What clients are told to trust, newest first."""
+    """The CAs that clients should trust, newest first."""
     serving: StoredCertificate | None = None
     tidy: bool = True
-    """False if the bundle is not on record in the form in which we write it."""
+    """False if the stored bundle is not in the form in which we write it."""

@@ -1,4 +1,4 @@
-"""For how long certificates are good, when they are renewed, and how long others need to see a change."""
+"""How long certificates are valid, when they are renewed, and how long others need to see a change."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,29 +6,29 @@ from datetime import datetime, timedelta
 _DAY = timedelta(days=1)
 _SLACK_PART = 10
 _RENEWED_PART = 3
-"""Renewed when this part of the whole time is left: early enough for a cluster that is down for weeks."""
+"""The part of the lifetime left at renewal: early enough for a cluster that is down for weeks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long things last. The defaults suit a cluster, not a test."""
+    """How long things take. The defaults suit a cluster, not a test."""
 
     authority: timedelta = 3650 * _DAY
     """Lifetime of a CA."""
     serving: timedelta = 90 * _DAY
-    """Lifetime of a serving certificate, cut where its CA ends before."""
+    """Lifetime of a serving certificate, unless its CA ends earlier."""
     skew: timedelta = timedelta(hours=1)
     """How far other clocks may be behind ours; at most a tenth of a lifetime."""
     settle: timedelta = timedelta(seconds=60)
-    """How long API servers need at most to see a CRD's change: they read CRDs by watch."""
+    """How long API servers need at most to see a CRD's change: they watch CRDs."""
     spread: timedelta = timedelta(minutes=10)
     """How long replicas need at most to serve a new certificate: kubelets sync Secrets within minutes."""
     look: timedelta = timedelta(seconds=60)
-    """How often to look whether somebody else changed the Secrets."""
+    """How often to check whether someone else has changed the Secrets."""
 
 
 def validity(now: datetime, lifetime: timedelta, skew: timedelta) -> tuple[datetime, datetime]:
-    """From when on and until when a new certificate is good."""
+    """The start and the end of a new certificate's validity."""
     return now - min(skew, lifetime / _SLACK_PART), now + lifetime
 
 

@@ -1,1 +1,1 @@
-"""What a DefinitionPolicy selects, and what follows from it."""
+"""What a DefinitionPolicy selects, and what follows from that."""

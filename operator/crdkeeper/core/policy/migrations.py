@@ -1,4 +1,4 @@
-"""From policies, CRDs and migrations: which migrations to create, and how each policy stands."""
+"""From policies, CRDs and migrations: which migrations to create, and the status of each policy."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _LABEL_LIMIT = 63
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a policy stands: the counts and the Ready condition for its status."""
+    """The state of a policy: the counts and the Ready condition for its status."""
 
     selected: int
     outdated: int
@@ -30,10 +30,10 @@ class Standing:
 def wanted_migration(
     policy: DefinitionPolicy, definition: DefinitionFacts, existing: Iterable[StorageMigration]
 ) -> dict[str, Any] | None:
-    """The migration to create for a CRD that the policy governs, if it needs one and has none at work.
+    """The migration to create for a CRD that the policy governs, if it needs one and none is in progress.
 
-    Its name tells CRD, storage version and generation, so that creating it twice is refused by the API
-    server and a later change of the CRD gets a migration of its own.
+    Its name contains CRD, storage version and generation, so the API server refuses to create it twice, and a
+    later change of the CRD gets its own migration.
     """
     rules = policy.spec.storage_migration
     if rules.mode == "Disabled" or definition.terminating or not definition.established:
@@ -69,7 +69,7 @@ def wanted_migration(
 def migration_name(definition: DefinitionFacts, *, plan: bool) -> str:
     """Unique for a CRD object, its generation and the mode; at most 253 characters."""
     suffix = f"-{definition.storage_version}-g{definition.generation}{'-plan' if plan else ''}"
-    # A CRD that was deleted and created again has the same name and generations, but is another one.
+    # A CRD that was deleted and re-created has the same name and generations, but is another one.
     suffix = f"{suffix}-{sha256(definition.uid.encode()).hexdigest()[:5]}"
     return definition.name[: _NAME_LIMIT - len(suffix)].rstrip("-.") + suffix
 
@@ -79,7 +79,7 @@ def _label(name: str) -> str:
 
 
 def is_at_work(migration: StorageMigration, definition: DefinitionFacts, mode: str) -> bool:
-    """Whether a migration of that CRD is not finished; it follows changes of the CRD by itself."""
+    """Whether a migration of that CRD is unfinished; it follows changes of the CRD by itself."""
     return (
         str(migration.spec.resource) == definition.name
         and (migration.spec.mode == "Plan") == (mode == "Plan")
@@ -92,7 +92,7 @@ def standing(
     governed: Iterable[DefinitionFacts],
     migrations: Mapping[str, Iterable[StorageMigration]],
 ) -> Standing:
-    """How the policy stands; `migrations` are those of each CRD by the CRD's name."""
+    """The state of the policy; `migrations` are those of each CRD by the CRD's name."""
     definitions = list(governed)
     outdated = [each for each in definitions if each.outdated_versions]
     failing = [each.name for each in outdated if any(_is_failing(m) for m in migrations.get(each.name, ()))]

@@ -15,7 +15,7 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def governing(policies: Iterable[DefinitionPolicy], definition: DefinitionFacts) -> DefinitionPolicy | None:
-    """The policy for a CRD: of those that select it the oldest, then the first by name."""
+    """The policy for a CRD: of those that select it, the oldest, then the first by name."""
     selecting = [each for each in policies if selects(each, definition)]
     return min(
         selecting,
