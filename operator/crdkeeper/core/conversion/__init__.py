@@ -1,1 +1,1 @@
-"""Conversion between the versions of a CRD by rules, compiled once, losing nothing."""
+"""Conversion between the versions of a CRD by rules, which are compiled once and lose nothing."""

@@ -1,4 +1,4 @@
-"""Rules at work on one object: read at one place of the old version, write at another of the new one."""
+"""Compiled rules applied to one object: read at a path of the old version, write at a path of the new one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,18 +22,18 @@ class Tree:
         self.own(steps).skipped.add(steps[-1])
 
     def own(self, steps: Steps) -> "Tree":
-        """Make the objects around this field again instead of sharing them: a rule writes into them."""
+        """Copy the objects around this field instead of sharing them: a rule writes into them."""
         tree = self
         for step in steps[:-1]:
             tree = tree.inner.setdefault(step, Tree())
         return tree
 
     def copy(self, value: Any) -> Any:
-        """The object without what is left to rules. What needs no change is shared with `value`."""
+        """The object without the fields left to rules. Shares unchanged parts with `value`."""
         if not isinstance(value, dict):
             if not isinstance(value, list) or not value:
                 return value
-            # A path leads into the first item.
+            # A path leads to the first item.
             rest = value[1:] if FIRST in self.skipped else value
             return [self.inner[FIRST].copy(value[0]), *rest[1:]] if FIRST in self.inner else rest
         made = value.copy()
@@ -53,10 +53,10 @@ class Carry:
     target: Steps
     convert: Convert
     otherwise: Any
-    """What the target shows if it cannot (`standins`)."""
+    """What the target shows if the value cannot be converted (`standins`)."""
 
     def __call__(self, value: Any, made: dict[str, Any]) -> None:
-        """Carry it out, from `value` to `made`."""
+        """Apply the rule, from `value` to `made`."""
         found = get(value, self.source)
         if found is ABSENT:
             return
@@ -73,17 +73,17 @@ class Compute:
     """A field is computed from the whole object, or from one field and the object around it."""
 
     source: Steps | None
-    """Where it is not there, neither is the target; None if the target depends on the object alone."""
+    """If this field is absent, so is the target; None if the target depends on the object alone."""
     target: Steps
     evaluate: Callable[[Any, Any], Any]
-    """Of the object, and what is at `source`; null becomes null or nothing, without evaluation."""
+    """Called with the object and the value at `source`; null becomes null or nothing, without evaluation."""
     nullable: bool
     """Whether the target can be null."""
     otherwise: Any
     """What the target shows if the evaluation fails (`standins`)."""
 
     def __call__(self, value: Any, made: dict[str, Any]) -> None:
-        """Carry it out, from `value` to `made`."""
+        """Apply the rule, from `value` to `made`."""
         found = ABSENT if self.source is None else get(value, self.source)
         if self.source is not None and (found is ABSENT or found is None):
             if found is None and self.nullable:
@@ -99,29 +99,29 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """A field that the other version knows nothing of gets a value, where the object around it is there."""
+    """A field that does not exist in the other version gets a value, if the object around it exists."""
 
     target: Steps
     value: Any
 
     def __call__(self, value: Any, made: dict[str, Any]) -> None:
-        """Carry it out on `made`, when all else of it is made."""
+        """Apply the rule to `made`, after everything else is in it."""
         if isinstance(get(made, self.target[:-1]), dict):
             put(made, self.target, self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A text becomes several fields."""
+    """A string becomes several fields."""
 
     source: Steps
     template: Template
     parts: Mapping[str, tuple[Steps, Convert]]
     otherwise: Mapping[Steps, Any]
-    """What all fields show if one cannot be told (`standins`)."""
+    """What all fields show if one of them is unknown (`standins`)."""
 
     def __call__(self, value: Any, made: dict[str, Any]) -> None:
-        """Carry it out, from `value` to `made`."""
+        """Apply the rule, from `value` to `made`."""
         found = get(value, self.source)
         if not isinstance(found, str):
             return
@@ -137,18 +137,18 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class JoinAction:
-    """Several fields become a text; without all of them there is none."""
+    """Several fields become a string; if one of them is absent, so is the string."""
 
     target: Steps
     template: Template
     parts: Mapping[str, tuple[Steps, Convert]]
     check: Convert
-    """Gives the text, or raises Unconvertible if the field cannot have it."""
+    """Returns the string, or raises Unconvertible if the field cannot have it."""
     otherwise: Any
-    """What the target shows if there is no text for a part (`standins`)."""
+    """What the target shows if a part cannot become a string (`standins`)."""
 
     def __call__(self, value: Any, made: dict[str, Any]) -> None:
-        """Carry it out, from `value` to `made`."""
+        """Apply the rule, from `value` to `made`."""
         texts: dict[str, str] = {}
         for name, (steps, convert) in self.parts.items():
             found = get(value, steps)
@@ -169,7 +169,7 @@ Action = Carry | Compute | Fill | Split | JoinAction
 
 
 def over_list(convert: Convert) -> Convert:
-    """For each item of a list."""
+    """Apply `convert` to each item of a list."""
 
     def all_items(value: Any) -> Any:
         if not isinstance(value, list):
@@ -186,7 +186,7 @@ def over_list(convert: Convert) -> Convert:
 
 
 def over_map(convert: Convert) -> Convert:
-    """For each value of a map."""
+    """Apply `convert` to each value of a map."""
 
     def all_values(value: Any) -> Any:
         if not isinstance(value, dict):

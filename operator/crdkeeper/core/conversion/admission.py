@@ -1,7 +1,7 @@
-"""Admission policies that keep out what the rules of a conversion cannot convert.
+"""Admission policies against objects that the rules of a conversion cannot convert.
 
-One such object does no harm to others, but what it shows at another version is a stand-in. These policies
-refuse new ones at the version in which they are written; one that is there already can still be changed.
+One such object does not affect others, but at another version it shows a stand-in. These policies reject new
+ones at the version in which they are written; an existing one can still be changed.
 https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
 """
 
@@ -22,23 +22,23 @@ from crdkeeper.core.text import visible
 _API: Final = "admissionregistration.k8s.io/v1"
 _LONGEST: Final = 64
 _MOST_CHARACTERS: Final = 90_000
-"""Of an expression: the API server's parser reads 100,000 (expressionSizeCodePointLimit in cel-go)."""
+"""Of an expression: the API server's parser accepts 100,000 (expressionSizeCodePointLimit in cel-go)."""
 _MOST_VALIDATIONS: Final = 100
-"""Of a policy: all expressions of one share a budget (RuntimeCELCostBudget in k8s.io/apiserver)."""
+"""Of a policy: all its expressions share a budget (RuntimeCELCostBudget in k8s.io/apiserver)."""
 _LONGEST_NAME: Final = 253
 _DIGEST: Final = 16
 _WHOLE: Final = "[+-]?[0-9]{1,18}"
 _DECIMAL: Final = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
 _DURATION: Final = r"[+-]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)"
 _TEXTS: Final = {"integer": _WHOLE, "number": _DECIMAL, "boolean": "(true|false)"}
-"""By type, the texts that become such a scalar."""
+"""By type, the strings that can be converted to such a scalar."""
 
 Side = Literal["hub", "spoke"]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What must hold of a field for its value to have a counterpart, in CEL; and the field, for people."""
+    """The CEL condition under which a field's value has a counterpart; and the field's name for people."""
 
     expression: str
     where: str
@@ -46,7 +46,7 @@ class Check:
 
 @dataclass(slots=True)
 class Policies:
-    """The policies with their bindings, and the rules that none of them covers."""
+    """The policies with their bindings, and the rules that no policy covers."""
 
     documents: list[dict[str, Any]] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
@@ -73,7 +73,7 @@ def admission(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> Pol
 
 
 class _Checks:
-    """The checks of one rule at one side."""
+    """The checks of one rule for one side."""
 
     def __init__(self, side: Side, uncovered: list[str], place: str) -> None:
         self._side: Side = side
@@ -83,7 +83,7 @@ class _Checks:
     def of(
         self, rule: ConversionRule, base: str, schema: Schema, other: Schema, where: str, *, depth: int
     ) -> Iterator[Check]:
-        """`base` is what the rule's fields are in, of which the schemas are; `where` names it."""
+        """`base` is the CEL expression of the parent of the fields, `schema` its schema, `where` its name."""
         mine, theirs = (rule.hub, rule.spoke) if self._side == "hub" else (rule.spoke, rule.hub)
         if mine is None:
             return
@@ -91,7 +91,7 @@ class _Checks:
         here = _at(schema, steps)
         there = _at(other, parse(theirs)) if theirs is not None else {}
         shown = f"{where}{show(steps)}"
-        # Without dyn() the comparison with null would make null the type of all that it is compared with.
+        # Without dyn(), the comparison with null would give the type null to everything compared with it.
         name, value = f"v{depth}", f"dyn(v{depth})"
         condition = None
         if rule.cel is not None:
@@ -109,7 +109,7 @@ class _Checks:
     def _each(
         self, rule: ConversionRule, value: str, here: Schema, there: Schema, shown: str, depth: int
     ) -> tuple[str | None, str]:
-        """That all items, entries or fields have a counterpart, and which of their fields are concerned."""
+        """The condition that all items, entries or fields have a counterpart, and the fields involved."""
         item = f"i{depth}"
         inner_here, inner_there = _inside(here), _inside(there)
         one = here.get("type") == "array" or isinstance(here.get("additionalProperties"), dict)
@@ -130,7 +130,7 @@ class _Checks:
 def _condition(
     rule: ConversionRule, value: str, here: Schema, there: Schema, other: Schema, side: Side
 ) -> str | None:
-    """What must hold of the value of a rule's field; None if every value has a counterpart."""
+    """The condition for the value of a rule's field; None if every value has a counterpart."""
     mine, theirs = here.get("type"), there.get("type")
     textual = mine not in ("integer", "number", "boolean")
     number = f"type({value}) == int || type({value}) == double"
@@ -159,7 +159,7 @@ def _condition(
 
 
 def _template(rule: ConversionRule, other: Schema) -> str:
-    """The texts that fit a template."""
+    """The strings that match a template."""
     assert rule.join is not None
     pattern = ""
     for i, part in enumerate(re.split(r"\{([A-Za-z_]\w*)\}", rule.join.template)):
@@ -174,7 +174,7 @@ def _template(rule: ConversionRule, other: Schema) -> str:
 
 
 def _at(schema: Schema, steps: Steps) -> Schema:
-    """The schema of a field; an empty one where it is not known."""
+    """The schema of a field; an empty one if it is unknown."""
     for step in steps:
         properties = schema.get("properties") or {}
         schema = _inside(schema) if step == FIRST or step not in properties else properties[step]
@@ -182,7 +182,7 @@ def _at(schema: Schema, steps: Steps) -> Schema:
 
 
 def _inside(schema: Schema) -> Schema:
-    """The schema of a list's items or a map's values; of an object the schema itself."""
+    """The schema of a list's items or a map's values; for an object, the schema itself."""
     if schema.get("type") == "array":
         return schema.get("items") or {}
     values = schema.get("additionalProperties")
@@ -190,12 +190,12 @@ def _inside(schema: Schema) -> Schema:
 
 
 def _text(value: Any) -> str:
-    """A literal of CEL: JSON is one, as long as it escapes no halves of characters."""
+    """A CEL literal: JSON is one, unless it escapes surrogates."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def _literal(value: Any) -> str:
-    """The same of items of several types, which Kubernetes allows in no list or map but as dyn."""
+    """The same for items of several types, which Kubernetes allows in a list or map only as dyn."""
     if isinstance(value, list):
         return f"[{', '.join(f'dyn({_literal(each)})' for each in value)}]"
     if isinstance(value, dict):
@@ -225,7 +225,7 @@ def _documents(
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": name},
         "spec": {
-            # Each version has a policy of its own: what is checked is what was written.
+            # Each version has its own policy, because the object is checked as it was written.
             "matchConstraints": {"matchPolicy": "Exact", "resourceRules": [resource]},
             "validations": [_validation(each) for each in checks],
         },
@@ -240,7 +240,7 @@ def _documents(
 
 
 def _name(name: str) -> str:
-    """A name that objects can have, the same one each time."""
+    """A valid object name, always the same for the same input."""
     if len(name) <= _LONGEST_NAME:
         return name
     digest = sha256(name.encode()).hexdigest()[:_DIGEST]
@@ -248,7 +248,7 @@ def _name(name: str) -> str:
 
 
 def _validation(check: Check) -> dict[str, Any]:
-    # An object that was bad before may be written: its other fields must not be locked in.
+    # An object that was invalid before may be written: its other fields must remain editable.
     before = f"(oldObject != null && !({check.expression.replace('object[', 'oldObject[', 1)}))"
     where = bounded(visible(check.where), _LONGEST_NAME)
     return {

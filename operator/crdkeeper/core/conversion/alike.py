@@ -1,4 +1,4 @@
-"""Whether two schemas allow values of the same form: then a value can go from one to the other as it is."""
+"""Whether two schemas allow values of the same form, so that a value can be copied from one to the other."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -12,10 +12,9 @@ _DEEPEST: Final = 16
 
 
 def difference(one: Schema, other: Schema) -> str | None:
-    """What two schemas disagree about, in words; None if a value may go from either to the other.
+    """The difference between two schemas, for people; None if values may be copied in both directions.
 
-    Bounds, patterns, rules and defaults are no matter of form: the API server checks them when an object is
-    written.
+    Bounds, patterns, rules and defaults do not count: the API server checks them when an object is written.
     """
     if found := _form_difference(one, other):
         return found
@@ -47,7 +46,7 @@ def _form_difference(one: Schema, other: Schema) -> str | None:
 
 
 def both_objects(one: Schema, other: Schema) -> bool:
-    """Whether both are objects with fields, so that each field can be looked at by itself."""
+    """Whether both are objects with fields, so that each field can be compared by itself."""
     maps = isinstance(one.get("additionalProperties"), Mapping) or isinstance(
         other.get("additionalProperties"), Mapping
     )
@@ -55,7 +54,7 @@ def both_objects(one: Schema, other: Schema) -> bool:
 
 
 def fields(schema: Schema, at: Steps = ()) -> Iterator[Steps]:
-    """All fields of an object and of the objects in it, those in lists and maps left out."""
+    """All fields of an object and of the objects in it, except those in lists and maps."""
     for name, each in (schema.get("properties") or {}).items():
         if at or name not in ("apiVersion", "kind", "metadata"):
             yield (*at, name)

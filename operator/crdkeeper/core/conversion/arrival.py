@@ -1,10 +1,10 @@
-"""What of a note is believed when an object arrives at the version that the note is for.
+"""Which entries of a note are believed when an object arrives at the note's version.
 
-A note is text that anybody who can write the object can write. An entry counts only if the conversion itself
-would write it: the object with the old value in place, converted to the version that it comes from and back,
-must show at that place just what the entry says it would be. So a field that the rules convert exactly cannot
-be given another value, as it would come back as that value. What is left are values that rules lose, and
-those must be values of the schema.
+Anyone who can write the object can write a note. An entry counts only if the conversion itself would write
+it: the object with the old value in place, converted to the version that it comes from and back, must show at
+that place exactly what the entry says. So a field that the rules convert exactly cannot get another value,
+because it would come back with that value. Only values that the rules lose remain, and these must match the
+schema.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,24 +22,25 @@ from crdkeeper.core.conversion.restoring import Restored, restore
 from crdkeeper.core.conversion.values import Unconvertible
 
 _ROUNDS: Final = 4
-"""Without an entry that is not believed others may not be believable either. Honest notes need one round, or
-two if they hold something that the schema does not allow any more."""
+"""If an entry is not believed, others may become invalid, too. Honest notes need one round, or two if they
+hold something that the schema no longer allows.
+"""
 
 Way = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way on which an object arrives, by rules alone."""
+    """The conversion by which an object arrives, by rules alone."""
 
     there: Way
-    """Back to the version that the object comes from. Raises Unconvertible."""
+    """Converts back to the version that the object comes from. Raises Unconvertible."""
     back: Way
-    """From that version again. Raises Unconvertible."""
+    """Converts from that version again. Raises Unconvertible."""
     forgiven: Callable[[Any, Any], Any]
-    """Of an object and what came back for it: what it may be taken to have been (`Scope.forgiven`)."""
+    """For an object and its result after a round trip, the object it may have been (`Scope.forgiven`)."""
     movable: frozenset[Steps]
-    """The annotations and labels of the arriving version that rules read or write."""
+    """The annotations and labels of the target version that rules read or write."""
     origin: Fitting
     """The version that the object comes from."""
     target: Fitting
@@ -52,13 +53,13 @@ class Arrival:
 
     value: dict[str, Any]
     origin: dict[str, Any] | None = None
-    """What it is at the version that it comes from, by rules alone, if that is known."""
+    """The object at the version that it comes from, by rules alone, if that is known."""
     ignored: int = 0
-    """How many entries of the note were not believed. An edit since then is no such case."""
+    """How many entries of the note were not believed. Entries outdated by an edit do not count."""
 
 
 def arrived(value: Mapping[str, Any], made: dict[str, Any], note: Note, route: Route) -> Arrival:
-    """`made`, which the rules made of `value`, with what is believed of the note back in its place."""
+    """Return `made`, which the rules made from `value`, with the believed entries of the note applied."""
     entries = [each for each in note.entries if may_be_kept(each, route.movable)]
     ignored = note.unreadable + len(note.entries) - len(entries)
     blank = with_maps(made) if route.movable else made
@@ -82,10 +83,10 @@ def arrived(value: Mapping[str, Any], made: dict[str, Any], note: Note, route: R
 def _contradicted(
     found: Restored, value: Mapping[str, Any], made: dict[str, Any], origin: dict[str, Any], route: Route
 ) -> set[int]:
-    """Which of the entries that were put back are not believed."""
+    """The applied entries that are not believed."""
     unlike = _differing(made, route.back(origin), route.target)
     if any(map(unlike.meets, found.places)):
-        # What an edit of the other version leaves without effect here is kept aside for that version, and
+        # What an edit of the other version leaves without effect here is kept aside for that version, and has
         # shaped what the honest entry says.
         kept = differences(compared(value), compared(route.there(made)), route.origin.schema)
         edited = restore(with_maps(origin), kept, route.origin.node, lambda *_: True)

@@ -1,6 +1,6 @@
-"""What the webhook is given of a VersionConversion: the rules, and the schemas that they were verified with.
+"""What the webhook gets of a VersionConversion: the rules, and the schemas that they were verified with.
 
-One self-contained file, so that the webhook reads neither CRDs nor rules that nobody has verified.
+A self-contained file, so that the webhook reads neither CRDs nor unverified rules.
 """
 
 import gzip
@@ -17,27 +17,27 @@ from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.schema.props import Schema
 
 RULES_HEADER: Final = "X-Crdkeeper-Rules"
-"""Of the webhook's answers: the digest of the rules that made them."""
+"""Header of the webhook's answers: the digest of the rules that made them."""
 MAX_BYTES: Final = 1000 * 1024
-"""A ConfigMap holds 1 MiB."""
+"""A ConfigMap can hold 1 MiB."""
 _UNPACKED_BYTES: Final = 64 << 20
 _GZIP: Final = 31
 _FOR_PEOPLE: Final = ("description", "example", "externalDocs", "title", "x-kubernetes-validations")
 
 
 class BadBundle(ValueError):
-    """Something is no bundle, or too large for one."""
+    """Something is not a bundle, or too large for one."""
 
 
 class Bundle(NamedTuple):
-    """What the webhook converts by."""
+    """The input of the webhook's conversions."""
 
     spec: VersionConversionSpec
     schemas: dict[str, Schema]
 
 
 def packed(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> bytes:
-    """The bundle of rules and schemas; of equal ones it has equal bytes.
+    """Pack rules and schemas into a bundle; equal input gives equal bytes.
 
     Raises BadBundle if it is too large.
     """
@@ -53,7 +53,7 @@ def packed(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> bytes:
 
 
 def unpacked(content: bytes) -> Bundle:
-    """What is in a bundle. Raises BadBundle."""
+    """The content of a bundle. Raises BadBundle."""
     try:
         reader = zlib.decompressobj(_GZIP)
         found = orjson.loads(reader.decompress(content, _UNPACKED_BYTES))
@@ -66,12 +66,12 @@ def unpacked(content: bytes) -> Bundle:
 
 
 def digest(content: bytes) -> str:
-    """Tells a bundle from others."""
+    """Identifies a bundle."""
     return sha256(content).hexdigest()[:32]
 
 
 def _bare(schema: Any) -> Any:
-    """A schema without what only people and validation read; a field may well be called `title`."""
+    """A schema without what only people and validation read; a field may be called `title`, too."""
     if not isinstance(schema, Mapping):
         return schema
     bare: dict[str, Any] = {}

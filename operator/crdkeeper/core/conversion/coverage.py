@@ -1,4 +1,4 @@
-"""Which fields no rule is about, and whether they may go from one version to the other as they are."""
+"""Which fields have no rule, and whether they may be copied from one version to the other."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,15 +15,15 @@ _OWN: Final = ("apiVersion", "kind", "metadata")
 
 
 def other_side(side: str) -> str:
-    """The spoke's of the hub, and the other way round."""
+    """The spoke for the hub, and vice versa."""
     return SPOKE if side == HUB else HUB
 
 
 class Coverage:
-    """A look at all fields of both sides, once all rules have claimed theirs.
+    """All fields of both sides, after all rules have claimed theirs.
 
     `gaps` has each field that is neither covered nor alike, with rules that could be added. `exact` is False
-    if an object that is there may come back as if it had never been there.
+    if an existing object may be absent after a round trip.
     """
 
     def __init__(
@@ -73,6 +73,6 @@ class Coverage:
 
 
 def _gaps_inside(hub: Schema, spoke: Schema) -> list[Gap]:
-    """The gaps between two objects within lists or maps for which there are no rules yet."""
+    """The gaps between two objects within lists or maps that do not have rules yet."""
     trees: Mapping[str, Tree] = {HUB: Tree(), SPOKE: Tree()}
     return Coverage({HUB: hub, SPOKE: spoke}, {HUB: {}, SPOKE: {}}, trees, top=False).gaps

@@ -1,8 +1,8 @@
-"""Rules in CEL: an expression that makes a field of one version from the object of the other.
+"""Rules in CEL: an expression that computes a field of one version from the object of the other.
 
-Expressions are checked against the schemas of both sides when rules are compiled. Evaluations are charged by
-CEL's cost, so that a bad expression ends in bounded time. Only rules that have expressions import this: the
-engine is large.
+Expressions are checked against the schemas of both sides when rules are compiled. Evaluations are limited by
+CEL's cost, so that a bad expression ends in bounded time. Only rules with expressions import this module,
+because the engine is large.
 """
 
 import re
@@ -32,7 +32,7 @@ from crdkeeper.core.conversion.values import Unconvertible
 
 OBJECT: Final = "object"
 COST_LIMIT: Final = 10_000_000
-"""Of all evaluations for one object, as the API server limits the rules of a CRD."""
+"""Of all evaluations for one object, with the API server's limit for the rules of a CRD."""
 
 _ESSENCE: Final = re.compile(
     r"no such (?:key|overload|attribute)|index out of (?:bounds|range)|(?:unsigned )?integer overflow"
@@ -40,10 +40,10 @@ _ESSENCE: Final = re.compile(
     r"|type conversion error from '\w+' to '[\w.]+'|invalid data, expected \w+"
     r"|unable to parse quantity's suffix|" + re.escape(EXHAUSTED)
 )
-"""What CEL says without values of the object: after these words, and in other errors, there can be some."""
+"""What to show of CEL's messages: what follows these words, and other errors, may contain values."""
 
 Evaluate = Callable[[Any, Any], Any]
-"""Of a whole object (or item) and of the value of the rule's field: the value of the other side's field."""
+"""Takes the whole object (or item) and the value of the rule's field; returns the other side's value."""
 
 _TEXT: Final[Schema] = {"type": "string"}
 _account: ContextVar[Account | None] = ContextVar("account", default=None)
@@ -51,7 +51,7 @@ _account: ContextVar[Account | None] = ContextVar("account", default=None)
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """All evaluations inside together may cost COST_LIMIT."""
+    """Limit the total cost of all evaluations inside to COST_LIMIT."""
     token = _account.set(Account(COST_LIMIT))
     try:
         yield
@@ -62,11 +62,11 @@ def limited() -> Iterator[None]:
 def expression(
     text: str, where: str, source: Schema, steps: Steps | None, target: Schema, *, top: bool
 ) -> Evaluate:
-    """What makes a field with the schema `target` of an object with the schema `source`.
+    """Compile an expression: from an object with the schema `source` to a field with the schema `target`.
 
-    `steps` lead to the field that is `self`; None for an expression of the object alone. `where` names the
-    expression in errors. `top` says whether it is a whole object, with metadata. Raises BadExpression. The
-    function raises Unconvertible.
+    `steps` lead to the field that is `self`; None for an expression that uses the object alone. `where` names
+    the expression in errors. `top` says whether the object is whole, with metadata. Raises BadExpression. The
+    returned function raises Unconvertible.
     """
     variables = _variables(source, steps, top=top)
     # An object as a literal has fields of several types.
@@ -116,7 +116,7 @@ def _variables(source: Schema, steps: Steps | None, *, top: bool) -> Mapping[str
     if steps is not None:
         own = _type_at(variables[OBJECT], steps) if not _free(steps, top=top) else STRING
         if own is None:
-            # Its parents have a type that hides it, such as an object whose fields nobody declared.
+            # One of its parents has a type that hides it, such as an object without declared fields.
             schema = _schema_at(source, steps, top=top)
             alone = declare(schema, root=embedded(schema))
             own = alone.type() if alone is not None else None

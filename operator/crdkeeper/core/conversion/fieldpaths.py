@@ -1,7 +1,7 @@
 """The fields that rules name: `spec.host`, `metadata.annotations[example.com/host]`.
 
 A path leads through objects, to an entry of a map (`spec.limits[memory]`), and to the first item of a list
-(`spec.listeners[0].port`). All items and entries are reached by a rule's `each`.
+(`spec.listeners[0].port`). A rule's `each` reaches all items and entries.
 """
 
 import re
@@ -13,21 +13,21 @@ from crdkeeper.apiserver.dnsnames import key_errors
 Steps = tuple[str, ...]
 
 ABSENT: Final = object()
-"""In place of the value of a field that is not there; null is a value."""
+"""The value of an absent field; null is a value."""
 
 FIRST: Final = "[0]"
-"""The step to the first item of a list; no key is written like that."""
+"""The step to the first item of a list; no key looks like that."""
 
 _STEP = re.compile(r"\.?([A-Za-z_$][-\w$]*)|\[([^\[\]]+)\]")
 _FREE = ("annotations", "labels")
 
 
 class BadPath(ValueError):
-    """A text names no field that a rule may read or write."""
+    """The text does not name a field that a rule may read or write."""
 
 
 def parse(text: str) -> Steps:
-    """The keys that lead to a field, a first item as the key 0. Raises BadPath."""
+    """The keys that lead to a field, with the key 0 for a first item. Raises BadPath."""
     steps: list[str] = []
     at = 0
     while at < len(text):
@@ -44,7 +44,7 @@ def parse(text: str) -> Steps:
 
 
 def check_top(steps: Steps) -> None:
-    """Raises BadPath for a field of an object that the API server lets no conversion change."""
+    """Raise BadPath for a field that the API server does not let a conversion change."""
     if steps[0] in ("apiVersion", "kind"):
         raise BadPath(f"{show(steps)}: is set by the conversion itself")
     if steps[0] == "metadata" and not (len(steps) == 3 and steps[1] in _FREE):
@@ -52,14 +52,15 @@ def check_top(steps: Steps) -> None:
             f"{show(steps)}: of metadata a conversion may change single annotations and labels only"
         )
     if steps[0] == "metadata":
-        # The API server refuses the whole answer for one bad key; case does not count in annotations.
+        # The API server rejects the whole answer because of one bad key; it ignores the case of
+        # annotation keys.
         errors = key_errors(steps[2] if steps[1] == "labels" else steps[2].lower())
         if errors:
             raise BadPath(f"{show(steps)}: {errors[0]}")
 
 
 def show(steps: Steps) -> str:
-    """A path as people write it."""
+    """Format a path as people write it."""
     shown = ""
     for step in steps:
         if step == FIRST:
@@ -71,7 +72,7 @@ def show(steps: Steps) -> str:
 
 
 def get(value: Any, steps: Steps) -> Any:
-    """What is at a path; ABSENT if it, or something on the way, is not there."""
+    """The value at a path; ABSENT if it, or something on the way, does not exist."""
     for step in steps:
         if isinstance(value, dict) and step in value:
             value = value[step]
@@ -83,7 +84,7 @@ def get(value: Any, steps: Steps) -> Any:
 
 
 def put(target: dict[str, Any], steps: Steps, value: Any) -> None:
-    """Set a field, making what is missing on the way. What is there must be the caller's to change."""
+    """Set a field, and create what is missing on the way. The caller must own what exists on the way."""
     if FIRST in steps:
         _put_in_list(target, steps, value)
         return

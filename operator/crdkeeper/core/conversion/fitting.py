@@ -1,8 +1,8 @@
-"""Whether what comes back from an annotation is what the schema of its version allows at that place.
+"""Whether a value from an annotation matches the schema of its version at its place.
 
-The API server validates what is written at the version of the request, and never what a conversion makes of
-it: what is put back has passed no check but this one. Rules in CEL are left out. They compare fields, so that
-an honest edit of one field can break them for another.
+The API server validates what is written at the version of the request, and never the result of a conversion:
+nothing else checks what is restored. CEL rules are left out. They compare fields, so an honest edit of one
+field can violate them for another.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,29 +27,29 @@ from crdkeeper.core.conversion.places import Place
 from crdkeeper.core.conversion.restoring import FREE
 
 _STEPS: Final = 200_000_000
-"""Of matching patterns in one object, some 0.2 seconds; what takes longer is not put back."""
+"""Of matching patterns in one object, some 0.2 seconds; what takes longer is not restored."""
 _METADATA: Final = ("annotations", "labels")
 
 
 class Violated(NamedTuple):
-    """A violation as far as it is the same one in two objects."""
+    """A violation, reduced to what makes it the same one in two objects."""
 
     place: Place
     kind: str
     detail: str
     mistyped: bool
-    """The value is of another type: it can never have been written at this version."""
+    """The value has the wrong type: it can never have been written at this version."""
 
 
 class Fitting:
-    """The schema of a version, compiled when the first object with something kept aside arrives there."""
+    """The schema of a version, compiled when the first object with values kept aside arrives there."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
     @cached_property
     def node(self) -> ObjectNode:
-        """The schema as a tree, in which metadata is not looked at."""
+        """The schema as a tree, without metadata."""
         made = ObjectNode(self.schema)
         made.properties["metadata"] = FREE
         return made
@@ -59,7 +59,7 @@ class Fitting:
         return Validator(self.schema)
 
     def knows(self, value: Any, node: ObjectNode) -> bool:
-        """Whether nothing in a value at that node would be pruned as unknown, or could not be decoded."""
+        """Whether nothing in a value at that node would be pruned as unknown, or fail to decode."""
         try:
             left, unknown = pruned(value, node)
             return not unknown and not unknown_in_embedded(left, node) and not coerce(copied(left), node)
@@ -67,9 +67,9 @@ class Fitting:
             return False
 
     def violations(self, value: Any) -> frozenset[Violated] | None:
-        """All that is wrong with an object, by places; None if that takes too long to find out."""
+        """All violations in an object, by place; None if finding them takes too long."""
         if self.node.has_defaults:
-            # The API server validates what it has defaulted.
+            # The API server applies defaults before it validates.
             value = copied(value)
             fill(value, self.node)
         try:
@@ -88,7 +88,7 @@ class Fitting:
         return Violated(self._place(finding, value, names), finding.kind, finding.detail, mistyped)
 
     def _place(self, finding: FieldError, value: Any, names: dict[int, Sequence[bytes] | None]) -> Place:
-        """Where a finding is, items of list-type maps by name; `names` has them by the id of a list."""
+        """The place of a finding, with the keys of list-type maps' items; `names` has them by a list's id."""
         place: list[str | int | bytes | None] = []
         node: ObjectNode | None = self.node
         for _, step in reversed(finding.steps):
@@ -110,7 +110,7 @@ class Fitting:
 def may_be_kept(entry: Entry, movable: Iterable[Steps]) -> bool:
     """Whether rules that read or write these annotations and labels could lose what an entry holds.
 
-    Who an object is no rule can change: apiVersion, kind, and the rest of metadata.
+    No rule can change an object's identity: apiVersion, kind, and the rest of metadata.
     """
     at = entry["at"]
     if at[0] in ("apiVersion", "kind"):

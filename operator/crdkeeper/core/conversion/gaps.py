@@ -1,4 +1,4 @@
-"""Fields that no rule covers, in words that lead an author to the rule."""
+"""Fields that no rule covers, described so that an author finds the rule."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ HUB: Final = "hub"
 SPOKE: Final = "spoke"
 _SCALARS: Final = frozenset(("string", "integer", "number", "boolean"))
 _LONGEST: Final = 4000
-"""Characters of the rules that are proposed for the inside of one list."""
+"""Characters of the rules that are proposed for one list."""
 _MOST_PAIRS: Final = 50_000
 """Fields to be compared by their names at most."""
 
@@ -25,7 +25,7 @@ class Gap:
     path: str
     reason: str
     rules: Sequence[str]
-    """Rules in YAML that could be added, the likeliest first; `...` is for the author to fill in."""
+    """YAML of rules that could be added, the likeliest first; the author replaces `...`."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}; add a rule such as {' or '.join(self.rules)}"
@@ -33,7 +33,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A field that one side alone has."""
+    """A field that only one side has."""
 
     at: Steps
     side: str
@@ -42,7 +42,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Unlike:
-    """A field that both sides have, of different types."""
+    """A field that both sides have, with different types."""
 
     at: Steps
     hub: Schema
@@ -53,7 +53,7 @@ GapsInside = Callable[[Schema, Schema], Sequence[Gap]]
 
 
 def described(found: Sequence[Missing | Unlike], inside: GapsInside) -> list[Gap]:
-    """What to say of these fields, and the rules to propose: fields that sound alike are paired."""
+    """Describe these fields, and propose rules: fields with similar names are paired."""
     pairing = _Pairing(found, inside)
     gaps: list[Gap] = []
     for each in found:
@@ -74,15 +74,15 @@ def _path(steps: Steps) -> str:
 
 
 class _Pairing:
-    """Which of the fields that one side alone has are likely to be the same thing."""
+    """Which of the fields that only one side has are probably the same thing."""
 
     def __init__(self, found: Sequence[Missing | Unlike], inside: GapsInside) -> None:
         self._inside = inside
         self._rules: dict[tuple[str, Steps], str] = {}
         self._around: set[tuple[str, Steps]] = set()
-        """What is around fields for which there is a rule."""
+        """What contains fields that have a rule."""
         self._both: set[Steps] = set()
-        """Fields that both sides have, and that have partners only if these are exactly like them."""
+        """Fields that both sides have, and that are paired only with fields exactly like them."""
         sides: Mapping[str, list[Missing]] = {HUB: [], SPOKE: []}
         for each in found:
             if isinstance(each, Missing):
@@ -97,7 +97,7 @@ class _Pairing:
             self._pair(sides[HUB], sides[SPOKE])
 
     def _free(self, field: Missing) -> bool:
-        """Whether nothing is proposed yet for a field, what is around it, and what is in it."""
+        """Whether nothing is proposed yet for a field, for what contains it, and for what it contains."""
         side, at = field.side, field.at
         inside_one = any((side, at[: i + 1]) in self._rules for i in range(len(at)))
         return not inside_one and (side, at) not in self._around
@@ -113,7 +113,7 @@ class _Pairing:
             for other in spoke:
                 if one.at == other.at or (likely := likeness(one.at, other.at)) < LIKELY:
                     continue
-                # Of lists and objects that sound alike, those that are alike are meant.
+                # Of lists and objects with similar names, the ones with equal schemas are meant.
                 same = not _SCALARS.issuperset((one.schema.get("type"), other.schema.get("type")))
                 same = same and one.at[-1] == other.at[-1] and not difference(one.schema, other.schema)
                 if same or self._both.isdisjoint((one.at, other.at)):
@@ -131,7 +131,7 @@ class _Pairing:
         return between(hub, spoke, names, lambda a, b: _rules_inside(a, b, self._inside))
 
     def _join(self, texts: Sequence[Missing], parts: Sequence[Missing]) -> None:
-        """A text such as hostPort beside the fields host and port."""
+        """A string such as hostPort on one side, the fields host and port on the other."""
         for text in texts:
             if text.at in self._both or text.schema.get("type") != "string" or len(words(text.at[-1])) < 2:
                 continue
@@ -153,7 +153,7 @@ class _Pairing:
             self._propose(rule, text, *near)
 
     def unlike(self, field: Unlike) -> Iterator[Gap]:
-        """The field, or what each side's has for a partner."""
+        """The proposals for the field, or for each side's field if it has a partner."""
         path, reason = _path(field.at), difference(field.hub, field.spoke) or ""
         known = {side: self._rules.get((side, field.at)) for side in (HUB, SPOKE)}
         if any(known.values()):
@@ -166,7 +166,7 @@ class _Pairing:
         yield Gap(show(field.at), reason, [f"{{hub: {path}, spoke: {path}, {each}}}" for each in rules])
 
     def missing(self, field: Missing) -> Iterator[Gap]:
-        """The field, or the parts of it that have a partner and then what is left of it."""
+        """The proposals for the field, or for its parts that have a partner and then for the rest."""
         aside = f"{{{field.side}: {_path(field.at)}, aside: true}}"
         other = SPOKE if field.side == HUB else HUB
         rule = self._rules.get((field.side, field.at))
@@ -190,7 +190,7 @@ class _Pairing:
 
 
 def _parts(field: Missing) -> list[Missing]:
-    """A field and all that is in it, but for lists and maps."""
+    """A field and everything in it, except the content of lists and maps."""
     found = [field]
     for steps in fields(field.schema, field.at):
         schema: Schema = field.schema

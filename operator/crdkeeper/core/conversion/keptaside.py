@@ -1,12 +1,12 @@
-"""What a version cannot hold is kept in an annotation of the object, and comes back with the way back.
+"""What a version cannot hold is kept in an annotation of the object, and is restored on the way back.
 
-When an object leaves a version, its way there and back is tried. Where that would change something, the
-annotation keeps three things: where, what was there, and what would be there instead. On the real way back a
-field that still is what it would be gets its old value again; one that is something else was edited
+When an object leaves a version, the round trip is tried. Where that would change something, the annotation
+keeps three things: the place, the value there, and the value that would be there instead. On the real way
+back, a field that still has the latter gets its old value again; any other value means that it was edited
 meanwhile, and the edit wins.
 
-Anybody who can write the object can write the annotation. What is read here is text of a stranger;
-`restoring` and `arrival` decide what of it is believed.
+Anyone who can write the object can write the annotation. It is untrusted input; `restoring` and `arrival`
+decide what of it is believed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,14 +23,14 @@ from crdkeeper.core.conversion.values import Unconvertible
 MOST_CHARACTERS: Final = 8 << 20
 """Of a note."""
 _MOST_VALUES: Final = 1_000_000
-"""Commas and opening brackets of a note: what all of an object can need, and what a worker has memory for."""
+"""Commas and opening brackets of a note: enough for a whole object, and bounded by a worker's memory."""
 _DEEPEST: Final = 100
 """Steps to a place at most."""
 
 Step = str | int | Sequence[Any]
-"""A key, a position, or the values of the keys of an item of a list-type map."""
+"""A key, a position, or the key values of an item of a list-type map."""
 Entry = dict[str, Any]
-"""`at`, `was` and `is`, of which one that is not there is left out; or `at` and the `order` of a list."""
+"""`at`, `was` and `is`, without those that are absent; or `at` and the `order` of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Note:
 
     entries: Sequence[Entry]
     unreadable: int = 0
-    """How many entries are no such thing; 1 for an annotation that is none as a whole."""
+    """How many entries are invalid; 1 for an annotation that is invalid as a whole."""
 
 
 def differences(before: Any, after: Any, schema: Schema | None) -> list[Entry]:
-    """Where `after` differs from `before`, at the deepest fields that both have."""
+    """The places where `after` differs from `before`, at the deepest fields that both have."""
     if _alike(before, after):
         return []
     found: list[Entry] = []
@@ -52,7 +52,7 @@ def differences(before: Any, after: Any, schema: Schema | None) -> list[Entry]:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two values are surely the same: a quick look, as nearly all objects come back as they were."""
+    """Whether two values are certainly equal: a quick check, as nearly all objects come back unchanged."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         one = {key: each for key, each in one.items() if each is not other[key]}
         other = {key: other[key] for key in one}
@@ -64,7 +64,7 @@ def _compare(before: Any, after: Any, schema: Schema, at: tuple[Step, ...], foun
         return
     if isinstance(before, dict) and isinstance(after, dict):
         properties, values = schema.get("properties") or {}, schema.get("additionalProperties")
-        # In one order in all processes: every replica must make the same annotation of an object.
+        # The same order in all processes: every replica must write the same annotation for an object.
         for key in sorted(before.keys() | after.keys()):
             inner = properties.get(key) or (values if isinstance(values, dict) else {})
             _compare(before.get(key, ABSENT), after.get(key, ABSENT), inner, (*at, key), found)
@@ -82,7 +82,7 @@ def _compare(before: Any, after: Any, schema: Schema, at: tuple[Step, ...], foun
             return
         changed = [i for i, each in enumerate(before) if not same(each, after[i])]
         if {canonical(before[i]) for i in changed}.isdisjoint(canonical(after[i]) for i in changed):
-            # Positions shift when somebody inserts an item, so that it is known by all that it is.
+            # Positions shift when someone inserts an item, so its whole content identifies it.
             found.extend({"at": [*at, i], "was": before[i], "is": after[i]} for i in changed)
             return
     if not same(before, after):
@@ -95,7 +95,7 @@ def _compare(before: Any, after: Any, schema: Schema, at: tuple[Step, ...], foun
 
 
 def named(items: Sequence[Any], keys: Sequence[str] | None) -> dict[bytes, int] | None:
-    """The positions of the items of a list-type map by their names; None for any other list."""
+    """The positions of the items of a list-type map by their keys; None for any other list."""
     if not keys or not all(isinstance(each, dict) for each in items):
         return None
     found = {canonical(_name(each, keys)): i for i, each in enumerate(items)}
@@ -107,8 +107,8 @@ def _name(item: Mapping[str, Any], keys: Sequence[str] | None) -> list[Any]:
 
 
 def canonical(value: Any) -> bytes:
-    """One text for all values that are the same."""
-    # A copy: a text of orjson keeps the buffer that it was written in, kilobytes for some letters.
+    """The same text for all equal values."""
+    # A copy: a string from orjson keeps the buffer in which it was written, kilobytes for some letters.
     return bytes(memoryview(dumps(_plain(value), sort=True)))
 
 
@@ -119,7 +119,7 @@ def _plain(value: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equality of JSON. 1 and 1.0 are the same, as the API server writes one for the other."""
+    """Equality of JSON. 1 and 1.0 are equal, because the API server writes one for the other."""
     if one is other:
         return True
     if type(one) is Deep or type(other) is Deep:
@@ -135,7 +135,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def written(entries: Sequence[Entry]) -> str:
-    """The note's text. Raises Unconvertible if it is too long to be read again."""
+    """The note as text. Raises Unconvertible if it is too long to be read again."""
     text = dumps({"fields": entries}, sort=True).decode()
     if not _readable(text):
         raise Unconvertible(
@@ -146,7 +146,7 @@ def written(entries: Sequence[Entry]) -> str:
 
 
 def read(text: Any) -> Note:
-    """What an annotation holds. What somebody made unreadable is worth nothing."""
+    """Parse an annotation. Unreadable entries are ignored."""
     try:
         found = loads(text) if _readable(text) else None
     except (orjson.JSONDecodeError, UnicodeEncodeError):
@@ -174,7 +174,7 @@ def _is_entry(entry: Any) -> bool:
     return (
         all(map(_is_step, at))
         and not any(type(each) is int for each in way)
-        # Where an item is known by its name, it is its fields that are looked at.
+        # If an item is identified by its key, compare its fields.
         and type(last) is not list
         and isinstance(entry.get("order", []), list)
     )

@@ -13,14 +13,14 @@ from crdkeeper.core.conversion.fieldpaths import Steps
 from crdkeeper.core.conversion.values import strictly
 
 Inside = Callable[[Schema, Schema], str | None]
-"""The rules for two objects within lists or maps, as text; None if they need none."""
+"""The rules for two objects within lists or maps, as YAML; None if they need none."""
 
 LIKELY: Final = 0.4
-"""From this likeness on two names are taken for the same thing."""
+"""From this similarity on, two names are considered to mean the same thing."""
 
 _PLAIN = re.compile(r"[A-Za-z][-\w.$]*")
 _MEANT: Final = ("true", "false", "null", "yes", "no", "on", "off")
-"""Words that YAML takes for other values than texts."""
+"""Words that YAML does not read as strings."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _BYTES = re.compile("([KMG]i)B")
 _DURATIONS: Final = {
@@ -43,7 +43,7 @@ _KEYS: Final = ("name", "key", "id", "type")
 
 @lru_cache(maxsize=16384)
 def words(name: str) -> frozenset[str]:
-    """The words of a name, without those that tell a unit."""
+    """The words of a name, without those that mean a unit."""
     found = _words(name)
     return frozenset(each for each in found if each not in _UNITS) or frozenset(found)
 
@@ -53,7 +53,7 @@ def _words(name: str) -> list[str]:
 
 
 def likeness(one: Steps, other: Steps) -> float:
-    """How much two fields sound alike, from 0 to 1: their names, and less so the way to them."""
+    """How similar two fields are, from 0 to 1: by their names and, with less weight, by their parents."""
     names = _shared(words(one[-1]), words(other[-1]))
     short, long = sorted((one[-1].lower(), other[-1].lower()), key=len)
     if len(short) > 2 and short in long:
@@ -69,7 +69,7 @@ def _shared(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def between(hub: Schema, spoke: Schema, names: tuple[str, str], inside: Inside) -> str | None:
-    """What the rule between two fields says beside their names, such as `cast: true`; empty for a move.
+    """What the rule between two fields needs besides their names, such as `cast: true`; empty for a move.
 
     None if no rule fits.
     """
@@ -126,7 +126,7 @@ def _each(rules: str | None) -> str:
 
 
 def _values(hub: list[Any], spoke: list[Any]) -> str:
-    """Pairs of values that are equal but for their case; `...` where an author must know."""
+    """Pairs of values that are equal except for their case; `...` where the author must decide."""
     pairs = []
     left = {strictly(each): each for each in spoke}
     for one in hub:
@@ -142,7 +142,7 @@ def _bare(value: Any) -> str:
 
 
 def in_yaml(value: Any) -> str:
-    """A value as it stands in YAML between braces."""
+    """A value in YAML's flow style."""
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _MEANT:
         return value
     return orjson.dumps(value).decode()

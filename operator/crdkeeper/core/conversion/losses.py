@@ -1,4 +1,4 @@
-"""Which fields one version alone has, by choice of the rules, and what becomes of them."""
+"""Which fields only one version has, according to the rules, and what happens to them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -12,9 +12,9 @@ def losses(spec: VersionConversionSpec) -> list[ConversionLoss]:
 
 
 def without_drops(spec: VersionConversionSpec) -> VersionConversionSpec | None:
-    """The rules with everything kept aside that they drop; None if they drop nothing.
+    """The rules with `aside` in place of each `drop`; None if they drop nothing.
 
-    What is not lost by choice must not be lost at all: that is tried with these.
+    What is not lost on purpose must not be lost at all: these rules test that.
     """
     if not any(each.treatment == "Dropped" for each in losses(spec)):
         return None

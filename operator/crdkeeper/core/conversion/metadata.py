@@ -1,6 +1,6 @@
 """Annotations and labels of an object.
 
-An object is never changed here: what these functions return shares with it what stays the same.
+These functions never change an object: what they return shares unchanged parts with it.
 """
 
 from collections.abc import Collection, Mapping
@@ -36,14 +36,14 @@ def labels_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def without_empty(value: dict[str, Any]) -> dict[str, Any]:
-    """An object without maps of labels and annotations that have nothing left; the API server has none."""
+    """An object without empty maps of labels and annotations; the API server stores none."""
     metadata = value.get("metadata") or {}
     left = {key: each for key, each in metadata.items() if each or key not in (ANNOTATIONS, LABELS)}
     return value if len(left) == len(metadata) else {**value, "metadata": left}
 
 
 def with_maps(value: Mapping[str, Any]) -> dict[str, Any]:
-    """An object with maps of labels and annotations, be they empty, to put single entries in."""
+    """An object with maps of labels and annotations, even if empty, to which entries can be added."""
     metadata = value.get("metadata") or {}
     maps = {key: metadata.get(key) or {} for key in (ANNOTATIONS, LABELS)}
     return {**value, "metadata": {**metadata, **maps}}

@@ -1,5 +1,6 @@
-"""What the rules can convert of all that a schema allows: a text that must be a quantity is any text to most
-schemas. Objects made up from the narrowed schema (`samples`) show what rules do with what they are meant for.
+"""The part of a schema that the rules can convert: most schemas allow any string where a quantity is needed.
+
+Objects generated from the narrowed schema (`samples`) show what rules do with the values they are meant for.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,9 +25,9 @@ _TEXTS_SHOWN: Final = 3
 
 
 def narrowed(spec: VersionConversionSpec, schemas: Mapping[str, Schema], version: str) -> Schema:
-    """The schema of a version with the values alone that the rules can convert.
+    """The schema of a version, restricted to values that the rules can convert.
 
-    A rule that names no field of the schemas narrows nothing. Annotations and labels are no part of schemas.
+    Rules for annotations and labels change nothing, because schemas do not contain these.
     """
     schema = schemas[version]
     for spoke in spec.spokes:
@@ -76,7 +77,7 @@ def _value(schema: Schema, other: Schema, side: str, rule: ConversionRule) -> Sc
 
 
 def _within(schema: Schema, other: Schema, side: str, rules: Sequence[ConversionRule]) -> Schema:
-    """What is in a list or a map, or the object itself, beside its like on the other side."""
+    """The content of a list or a map, or the object itself, next to its counterpart on the other side."""
     part, other_part = _inner(schema), _inner(other)
     other = other[other_part] if other_part else other
     return (
@@ -117,7 +118,7 @@ def _joined(template: str, types: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _only(schema: Schema, values: Sequence[Any]) -> Schema:
-    """The schema with these values alone; of an enum, those of them that it has."""
+    """The schema with only these values; of an enum, those that it contains."""
     allowed = {strictly(each) for each in schema.get("enum") or values}
     left = [each for each in values if strictly(each) in allowed]
     return {**schema, "enum": left} if left else schema
@@ -148,12 +149,12 @@ def _with(schema: Schema, steps: Steps, made: Schema) -> Schema:
     if part == "properties":
         inner = _with(schema[part][steps[0]], steps[1:], made)
         return {**schema, part: {**schema[part], steps[0]: inner}}
-    # All entries and items are limited with the one that the rule names.
+    # All entries and items are restricted together with the one that the rule names.
     return {**schema, part: _with(schema[part], steps[1:], made)}
 
 
 def _part(schema: Schema, step: str) -> str | None:
-    """Where in a schema the next step leads."""
+    """The part of a schema to which the next step leads."""
     if isinstance((schema.get("properties") or {}).get(step), Mapping):
         return "properties"
     part = _inner(schema)
@@ -161,7 +162,7 @@ def _part(schema: Schema, step: str) -> str | None:
 
 
 def _inner(schema: Schema) -> str | None:
-    """Which keyword has the schema of what is in a list or a map."""
+    """The keyword with the schema of a list's items or a map's values."""
     return next(
         (key for key in ("items", "additionalProperties") if isinstance(schema.get(key), Mapping)), None
     )

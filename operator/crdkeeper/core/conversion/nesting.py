@@ -1,8 +1,8 @@
-"""JSON that is nested as deep as an API server takes it: 10,000 levels.
+"""JSON nested as deep as an API server accepts it: 10,000 levels.
 
-Where a schema preserves unknown fields anybody can write such objects. No rule reaches that deep, so that
-what is below some levels is one value, `Deep`, which is moved, kept aside and compared as a text. All else
-can be looked at by functions that call themselves for each level.
+If a schema preserves unknown fields, anyone can write such objects. No rule reaches that deep, so what is
+below a certain level is a single value, `Deep`, which is moved, kept aside and compared as text. Recursive
+functions can process everything else.
 """
 
 import json
@@ -16,28 +16,29 @@ from typing import Any, Final, cast
 import orjson
 
 DEEPEST: Final = 9_997
-"""Levels of an object that can be in the answer of a conversion webhook, where it is three levels down: the
-API server reads 10,000 (maxNestingDepth in sigs.k8s.io/json)."""
+"""Levels that an object can have in the answer of a conversion webhook, where it starts at the third level:
+the API server reads 10,000 (maxNestingDepth in sigs.k8s.io/json).
+"""
 _SHALLOW: Final = 128
-"""Levels of what has any `Deep` in it."""
+"""Levels of what contains any `Deep`."""
 _FEW: Final = 200
-"""Brackets that cannot be nested too deep for orjson, which writes 254 levels."""
+"""With no more brackets, text cannot be nested too deep for orjson, which writes 254 levels."""
 _TOKEN: Final = re.compile(rb'[ \t\n\r]*([][{},:]|"[^"\\]*(?:\\.[^"\\]*)*"|[^][{},:"\s]+)', re.DOTALL)
 _CLOSING: Final[Mapping[bytes, bytes]] = {b"[": b"]", b"{": b"}"}
 
 
 class _Unreadable(Exception):
-    """A text is no JSON."""
+    """The text is not JSON."""
 
 
 class Deep:
-    """A list or an object far down in a value. (No dataclass: orjson would write one by itself.)"""
+    """A list or an object at a deep level. (Not a dataclass: orjson would serialize one by itself.)"""
 
     __slots__ = ("levels", "text")
 
     def __init__(self, text: bytes, levels: int) -> None:
         self.text = text
-        """As JSON, in one form for all that are the same, as API servers sort keys."""
+        """As JSON, in one form for all equal values, because API servers sort keys."""
         self.levels = levels
 
     def __eq__(self, other: object) -> bool:
@@ -55,7 +56,7 @@ _met = _Met()
 
 
 def loads(text: bytes | bytearray | str) -> Any:
-    """The value of a JSON text, with `Deep` in it if it is nested too deep. Raises orjson.JSONDecodeError."""
+    """Parse JSON; parts that are nested too deep become `Deep`. Raises orjson.JSONDecodeError."""
     data = text.encode() if isinstance(text, str) else text
     few = data.count(b"[") + data.count(b"{") <= _FEW
     try:
@@ -77,7 +78,7 @@ def loads(text: bytes | bytearray | str) -> Any:
 
 
 def dumps(value: Any, *, sort: bool = False) -> bytes:
-    """The JSON text of a value, by sorted keys if `sort`."""
+    """Serialize a value as JSON, with sorted keys if `sort`."""
     deep: list[bytes] = []
     option = orjson.OPT_SORT_KEYS if sort else None
     try:
@@ -86,15 +87,15 @@ def dumps(value: Any, *, sort: bool = False) -> bytes:
         return _joined(value, sort=sort)
     if not deep:
         return text
-    # orjson.Fragment is for that, but orjson 3.13 writes some beyond its buffer. No value holds a digest of
-    # all values.
+    # orjson.Fragment is meant for this, but orjson 3.13 writes some beyond its buffer. No value contains a
+    # digest of all values.
     name = sha256(b"".join((text, *deep))).hexdigest()
     pieces = orjson.dumps(value, _naming([], name), option).split(f'"{name}"'.encode())
     return b"".join(chain.from_iterable(zip(pieces, (*deep, b""), strict=True)))
 
 
 def _naming(deep: list[bytes], name: str) -> Callable[[Any], str]:
-    """To write this name for each `Deep`, whose texts go to `deep`."""
+    """Write this name for each `Deep`, and collect their texts in `deep`."""
 
     def written(value: Any) -> str:
         if not isinstance(value, Deep):
@@ -106,7 +107,7 @@ def _naming(deep: list[bytes], name: str) -> Callable[[Any], str]:
 
 
 def _joined(value: Any, *, sort: bool) -> bytes:
-    """The text of what is too deep for orjson, or a number too large for it, from the texts of its parts."""
+    """The text of what is too deep, or a number too large, for orjson, from the texts of its parts."""
     if isinstance(value, dict):
         keys = sorted(value) if sort else value
         parts = (orjson.dumps(key) + b":" + dumps(value[key], sort=sort) for key in keys)
@@ -124,12 +125,12 @@ def plain(value: Any) -> Any:
 
 
 def forget() -> None:
-    """What is read from now on begins without `Deep`."""
+    """Assume from now on that what is read contains no `Deep`."""
     _met.deep = False
 
 
 def without_abysses(value: Any) -> Any:
-    """A value that an API server reads in an answer, if something deep was met: without what is too deep."""
+    """The value without parts that are too deep for an API server to read in an answer, if there are any."""
     return _bounded(value, DEEPEST) if _met.deep else value
 
 
@@ -146,24 +147,24 @@ def _abyss(value: Any, most: int) -> bool:
 
 
 _Step = Callable[[bytes], Any]
-"""Takes a token, and gives what takes the next one."""
+"""Takes a token, and returns the function for the next one."""
 
 
 class _Reader:
-    """Reads a JSON text without calling itself for each level."""
+    """A JSON parser without recursion."""
 
     def __init__(self) -> None:
         self._closing: list[bytes] = []
-        """The brackets that are to come, of all levels."""
+        """The closing brackets to expect, of all levels."""
         self._made: list[Any] = [[]]
-        """The lists and objects that are open, within one more list; not those far down."""
+        """The open lists and objects, within one more list; not those at deep levels."""
         self._keys: list[str] = []
         self._text: list[bytes] = []
-        """What is far down, while something is."""
+        """The text of a deep value while one is read."""
         self._levels = 0
 
     def read(self, data: bytes) -> Any:
-        """The value. Raises orjson.JSONDecodeError."""
+        """Return the value. Raises orjson.JSONDecodeError."""
         at, step = 0, cast(_Step, self._value)
         while step != self._end:
             found = _TOKEN.match(data, at)

@@ -1,11 +1,11 @@
-"""Where on an object a note of what is kept aside is: in an annotation, or in labels where that has no room.
+"""Where an object keeps a note: in an annotation, or in labels if that has no room.
 
-All annotations of an object together have a limit; labels have none but that of each (ValidateLabels in
-k8s.io/apimachinery). So there is room on every object, and a conversion need never fail a list for the lack
-of it: whether an object is read or written is nothing that the API server tells a conversion webhook. What
-becomes too large to be stored, etcd refuses to whoever writes it.
+All annotations of an object share a limit; for labels there is only the limit of each (ValidateLabels in
+k8s.io/apimachinery). So every object has room, and no conversion need fail a list for lack of it: the API
+server does not tell a conversion webhook whether an object is read or written. If the object becomes too
+large to be stored, etcd refuses the write.
 
-An object is never changed here: what these functions return shares with it what stays the same.
+These functions never change an object: what they return shares unchanged parts with it.
 """
 
 import binascii
@@ -18,14 +18,15 @@ from crdkeeper.core.conversion.keptaside import MOST_CHARACTERS
 from crdkeeper.core.conversion.metadata import ANNOTATIONS, LABELS, annotations_of, labels_of, with_metadata
 
 PREFIX: Final = "conversion.crdkeeper.dev/"
-"""Of the annotation for a version, and after the version and a dot, of each of its labels."""
+"""Of the annotation for a version and, followed by the version and a dot, of each of its labels."""
 MAX_BYTES: Final = 200 * 1024
-"""Of one annotation: what is left of `ALL_BYTES` is for the others."""
+"""Of one annotation: the rest of `ALL_BYTES` is left to the others."""
 ALL_BYTES: Final = 256 * 1024
-"""What the API server allows for the keys and values of all annotations of an object (ValidateAnnotationsSize
-in k8s.io/apimachinery). It refuses the answer of a conversion webhook that has more."""
+"""The API server's limit for the keys and values of all annotations of an object (ValidateAnnotationsSize in
+k8s.io/apimachinery). It rejects a conversion webhook's answer that exceeds it.
+"""
 _PIECE: Final = 61
-"""Characters of a label's value, beside the letter at each end that it must have (63 are allowed)."""
+"""Characters of a label's value, besides the required letter at each end (63 are allowed)."""
 _END: Final = "x"
 _ALPHABET: Final = b"-_"
 _LEVEL: Final = 1
@@ -37,13 +38,13 @@ def is_note(key: str) -> bool:
 
 
 def note_of(value: Mapping[str, Any], version: str) -> Any:
-    """What an object has aside for a version, whoever wrote it; None if nothing, not always a text."""
+    """The note for a version, whoever wrote it; None if there is none, and not always text."""
     text = annotations_of(value).get(PREFIX + version)
     return _joined(labels_of(value), version) if text is None else text
 
 
 def with_note(value: Mapping[str, Any], version: str, text: str) -> dict[str, Any]:
-    """An object that has none for the version, with this one."""
+    """An object, which has no note for the version, with this one."""
     annotations, key = annotations_of(value), PREFIX + version
     if len(text.encode()) <= _room(annotations, key):
         return with_metadata(value, ANNOTATIONS, {**annotations, key: text})
@@ -51,24 +52,24 @@ def with_note(value: Mapping[str, Any], version: str, text: str) -> dict[str, An
 
 
 def without_note(value: Mapping[str, Any], version: str) -> dict[str, Any]:
-    """An object without what is kept aside for a version."""
+    """An object without the note for a version."""
     key, prefix = PREFIX + version, _prefix(version)
     return _without(value, lambda name: name == key or name.startswith(prefix))
 
 
 def without_notes(value: Mapping[str, Any]) -> dict[str, Any]:
-    """An object without anything kept aside on it."""
+    """An object without any notes."""
     return _without(value, is_note)
 
 
 def fits(annotations: Mapping[str, Any], besides: str) -> bool:
-    """Whether the API server allows so many bytes of annotations, without the note for a version."""
+    """Whether the API server allows that many bytes of annotations, not counting the note for a version."""
     key = PREFIX + besides
     return sum(_bytes(name) + _bytes(text) for name, text in annotations.items() if name != key) <= ALL_BYTES
 
 
 def _room(annotations: Mapping[str, Any], key: str) -> int:
-    """How many bytes the annotation `key` can have beside the others, its own text left out."""
+    """How many bytes the annotation `key` can have besides the others, not counting its present text."""
     others = sum(_bytes(name) + _bytes(text) for name, text in annotations.items())
     return max(0, min(MAX_BYTES, ALL_BYTES - others - _bytes(key)))
 
@@ -91,7 +92,7 @@ def _split(text: str, version: str) -> dict[str, str]:
 
 
 def _joined(labels: Mapping[str, Any], version: str) -> str | None:
-    """The text in labels; an empty one, which is no note, for what nobody here has put there."""
+    """The text in labels; empty, which is not a note, for labels that crdkeeper did not write."""
     prefix = _prefix(version)
     number = sum(name.startswith(prefix) for name in labels)
     if not number:
@@ -114,9 +115,9 @@ def _without(value: Mapping[str, Any], taken: Callable[[str], bool]) -> dict[str
 
 
 def compared(value: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an object rules can have changed, each annotation and label by itself.
+    """What rules can have changed in an object, each annotation and label separately.
 
-    Notes are no part of it: each is made again where its version is left again.
+    Notes are not included: each is created again when the object leaves its version.
     """
     own, labels = (
         {key: each for key, each in found.items() if not is_note(key)}

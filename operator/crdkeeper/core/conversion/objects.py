@@ -1,4 +1,4 @@
-"""Converts whole objects between any two versions of a CRD, through the hub, losing nothing."""
+"""Converts whole objects between any two versions of a CRD, through the hub, without losses."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -22,12 +22,12 @@ from crdkeeper.core.conversion.values import Unconvertible
 
 @dataclass(slots=True)
 class ConversionTally:
-    """What was met while objects were converted."""
+    """Counts of what happened while objects were converted."""
 
     ignored: int = 0
-    """Entries of what was kept aside that were not believed."""
+    """Entries of notes that were not believed."""
     stand_ins: int = 0
-    """Values that have no counterpart at the new version (`standins`)."""
+    """Values without counterpart at the new version (`standins`)."""
 
 
 class Conversion:
@@ -50,15 +50,15 @@ class Conversion:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The versions that objects can have, as `v1`."""
+        """The versions that objects can have, such as `v1`."""
         return tuple(self._schemas)
 
     def convert(
         self, value: Mapping[str, Any], version: str, tally: ConversionTally | None = None
     ) -> dict[str, Any]:
-        """The object at `version`; `value` is left alone, and what does not change is shared with it.
+        """The object at `version`; does not change `value`, but shares unchanged parts with it.
 
-        Raises Unconvertible, naming the field: by a rule that refuses, and for what is nested too deep.
+        Raises Unconvertible, naming the field: because of a rule that refuses, and for too deep nesting.
         """
         group, _, source = str(value.get("apiVersion") or "").rpartition("/")
         if group != self.group or source not in self._schemas:
@@ -69,18 +69,18 @@ class Conversion:
             raise Unconvertible(f"{version} is none of {', '.join(self._schemas)}")
         if version == source:
             return dict(value)
-        # An object at a version can have nothing aside for that version.
+        # An object at a version cannot have a note for that version.
         return self._converted(without_note(value, source), source, version, tally or ConversionTally())
 
     def mistyped(self, value: Mapping[str, Any], version: str) -> Places:
-        """Where an object has values of another type than the schema of its version says."""
+        """The places where an object has a value of another type than in the schema of its version."""
         found = self._fittings[version].violations(value) or ()
         return Places(each.place for each in found if each.mistyped)
 
     def _limited(self) -> AbstractContextManager[None]:
         if not self._costly:
             return nullcontext()
-        # Known already if there are such rules; else nobody needs it.
+        # Already known if there are such rules; otherwise not needed.
         from crdkeeper.core.conversion.expressions import limited
 
         return limited()
@@ -102,7 +102,7 @@ class Conversion:
     def _through_hub(
         self, value: Mapping[str, Any], source: str, version: str, tally: ConversionTally
     ) -> dict[str, Any]:
-        """From one spoke to another; what the hub could hold and the second cannot is noted for the hub."""
+        """From one spoke to another; what only the hub could hold is noted for the hub."""
         between = self._step(value, source, self._hub, tally).value
         before = tally.stand_ins
         step = self._step(between, self._hub, version, tally)
@@ -112,11 +112,11 @@ class Conversion:
         return self._noted(between, step.value, back, self._hub, version)
 
     def _exact(self, *versions: str) -> bool:
-        """Whether ways between these versions lose nothing, whatever the object."""
+        """Whether conversion between these versions never loses anything, for any object."""
         return self._inexact.isdisjoint(versions)
 
     def _step(self, value: Mapping[str, Any], source: str, version: str, tally: ConversionTally) -> Arrival:
-        """From a spoke to the hub or from the hub to a spoke, with what was kept aside for it."""
+        """From a spoke to the hub or vice versa, with the note for the target applied."""
         before = met()
         made = self._ruled(value, source, version)
         tally.stand_ins += met() - before
@@ -138,24 +138,24 @@ class Conversion:
         return arrival
 
     def _origin(self, step: Arrival, source: str, version: str) -> dict[str, Any]:
-        """What comes back if an object that arrived at `version` goes back to `source` as it is."""
+        """The result of converting an object that arrived at `version` back to `source` without edits."""
         return self._ruled(step.value, version, source) if step.origin is None else step.origin
 
     def _side(self, version: str, other: str) -> tuple[str, Scope]:
-        """Which side an object of a version is on in the rules between it and the other, and these."""
+        """The side of a version in the rules between it and the other version, and these rules."""
         return (HUB, self._scopes[other]) if version == self._hub else (SPOKE, self._scopes[version])
 
     def _ruled(self, value: Mapping[str, Any], source: str, version: str) -> dict[str, Any]:
-        """One step, from a spoke to the hub or from the hub to a spoke, by the rules alone."""
+        """One step, from a spoke to the hub or vice versa, by the rules alone."""
         to_hub = version == self._hub
         scope = self._scopes[source if to_hub else version]
-        # Each step by itself: it must come to the same when it is tried and when it is taken.
+        # Its own limit for each step: a trial must have the same result as the real conversion.
         with self._limited():
             made: dict[str, Any] = scope.to_hub(value) if to_hub else scope.to_spoke(value)
         if scope.moves_metadata:
             written = scope.movable(HUB if to_hub else SPOKE)
             if not fits(annotations_of(made), besides=version):
-                # The API server would refuse the answer. What rules have put there stays aside instead.
+                # The API server would reject the answer. What rules have put there remains aside instead.
                 made = without_annotations(made, written)
                 count_one()
             made = without_empty(made)
@@ -182,10 +182,10 @@ class Conversion:
 def compile_conversion(
     spec: VersionConversionSpec, schemas: Mapping[str, Schema], *, refuse: bool = False
 ) -> Conversion | Sequence[RuleError]:
-    """The conversion of a CRD whose versions have these schemas, or all that is wrong with the rules.
+    """Compile the conversion of a CRD whose versions have these schemas, or return all errors in the rules.
 
     Every version of the CRD must be the hub or a spoke. The schemas are those of `apiserver.schema.props`.
-    With `refuse` a value that has no counterpart is Unconvertible, whatever the rules say.
+    With `refuse`, a value without counterpart raises Unconvertible, whatever the rules say.
     """
     errors: list[RuleError] = []
     if spec.hub not in schemas:

@@ -35,7 +35,7 @@ _NUMBERS: Final = ("integer", "number")
 
 
 class Unfit(ValueError):
-    """A rule that does not fit the schemas of its fields."""
+    """A rule does not fit the schemas of its fields."""
 
     def __init__(self, part: str, message: str) -> None:
         super().__init__(message)
@@ -53,17 +53,17 @@ class Inner(Protocol):
         """Whether rules allow something to be lost."""
 
     def to_hub(self, value: Any) -> Any:
-        """The hub's form of the spoke's object."""
+        """Convert the spoke's object to the hub."""
 
     def to_spoke(self, value: Any) -> Any:
-        """The spoke's form of the hub's object."""
+        """Convert the hub's object to the spoke."""
 
     def forgiven(self, side: str, before: Any, after: Any) -> Any:
-        """What an object may be taken to have been."""
+        """The object that it may have been."""
 
 
 Within = Callable[[Schema, Schema, Sequence[ConversionRule]], Inner | None]
-"""Compiles the rules for inner objects of these schemas; None if they do not compile, which is reported."""
+"""Compiles rules for inner objects with these schemas; None, after reporting errors, if that fails."""
 
 
 def converter(
@@ -71,9 +71,10 @@ def converter(
 ) -> Converter | None:
     """Both directions of a rule; None if rules within it do not compile. Raises Unfit.
 
-    With `refuse` an item that has no counterpart makes the list have none; else the item is left out.
+    With `refuse`, an item without counterpart leaves the whole list without one; otherwise the item is left
+    out.
 
-    Null becomes null whatever the rule, and no value where the other side cannot be null.
+    Null becomes null whatever the rule, or no value if the other side does not allow null.
     """
     made = _converter(rule, kind, hub, spoke, within, refuse=refuse)
     nullable = bool(hub.get("nullable")), bool(spoke.get("nullable"))
@@ -222,7 +223,7 @@ def _keyed(
             raise Unfit(".key", f"the map has no objects: beside {key} the items must have one other field")
         (alone,) = properties
         values = {"type": "object", "properties": {alone: values}}
-    # Inside, the map's side is the hub; `keying` speaks of it like that.
+    # Inside, the map's side is the hub, as in `keying`.
     pair = (items, values) if lists[0] else (values, items)
     inner = within(pair[0], pair[1], rule.each or ())
     if inner is None:
@@ -237,7 +238,7 @@ def _keyed(
 
 
 def _unpacked(way: Converter, name: str) -> Converter:
-    """To the hub: what the field `name` of the object holds."""
+    """To the hub: the value of the object's field `name`."""
 
     def unpack(value: Any) -> Any:
         made = way.to_hub(value)

@@ -1,4 +1,4 @@
-"""Places in an object: where entries were put back, where two objects differ, where a schema is violated."""
+"""Places in an object: where entries were restored, where two objects differ, where a schema is violated."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -6,20 +6,20 @@ from typing import Any, Final
 from crdkeeper.core.conversion.keptaside import Entry, canonical
 
 Place = tuple[str | int | bytes | None, ...]
-"""Keys, positions, names of items of a list-type map, and `ORDER` at the end."""
+"""Keys, positions, keys of items of a list-type map, and `ORDER` at the end."""
 ORDER: Final = None
-"""The last step to the order of a list, which is a matter of its own."""
+"""The last step to the order of a list, which is separate from its items."""
 
 _HERE: Final = object()
 """In a tree of places: one ends here."""
 _POSITIONS: Final = object()
-"""Items that are known by their positions go on from here."""
+"""Leads to items identified by position."""
 _NAMES: Final = object()
-"""Items that are known by their names do."""
+"""Leads to items identified by key."""
 
 
 def place_of(entry: Entry) -> Place:
-    """Where an entry says that something is."""
+    """The place of an entry."""
     steps = [step if isinstance(step, str | int) else canonical(step) for step in entry["at"]]
     return (*steps, ORDER) if "order" in entry else tuple(steps)
 
@@ -27,7 +27,7 @@ def place_of(entry: Entry) -> Place:
 class Places:
     """A set of places as a tree, so that many can be compared with many.
 
-    An item that is known by its position may be any of those that are known by their names.
+    An item identified by its position may be any of those identified by their keys.
     """
 
     def __init__(self, places: Iterable[Place]) -> None:
@@ -43,7 +43,7 @@ class Places:
             tree[_HERE] = True
 
     def around(self, place: Place) -> bool:
-        """Whether one of them is this place, or what it is in."""
+        """Whether one of them is this place or contains it."""
         tree = self._tree
         for step in place:
             if _HERE in tree or _crossed(tree, step):
@@ -52,7 +52,7 @@ class Places:
         return _HERE in tree
 
     def within(self, place: Place) -> bool:
-        """Whether one of them is this place, or in it."""
+        """Whether one of them is this place or inside it."""
         tree = self._tree
         for step in place:
             if _crossed(tree, step):
@@ -63,7 +63,7 @@ class Places:
         return bool(tree)
 
     def meets(self, place: Place) -> bool:
-        """Whether one of them is this place, in it, or what it is in."""
+        """Whether one of them is this place, inside it, or contains it."""
         return bool(self._tree) and (self.around(place) or self.within(place))
 
 

@@ -1,8 +1,8 @@
-"""Puts what was kept aside back into an object, each entry where its field still is what it would be.
+"""Puts values kept aside back into an object, each entry where its field still has the value it predicts.
 
-The entries may be a stranger's, and many: they become one tree, so that one walk over the object puts all
-of them back, and an item of a list is found by an index. What the schema has no place for, and what does
-not belong at its place, is refused at once.
+The entries may be untrusted and numerous: they become one tree, so that a single walk over the object applies
+all of them, and list items are found by an index. Values that the schema does not know, or that do not belong
+at their place, are refused at once.
 """
 
 from collections import deque
@@ -20,28 +20,28 @@ FREE: Final = ObjectNode({PRESERVE: True})
 """Where the schema allows anything."""
 
 Fits = Callable[[Any, ObjectNode], bool]
-"""Whether the schema knows all that is in a value at that node."""
+"""Whether the schema knows everything in a value at that node."""
 
 
 @dataclass(slots=True)
 class Restored:
-    """An object with what was kept aside for it."""
+    """An object with the values kept aside for it."""
 
     value: Any = None
     applied: list[tuple[Place, int]] = field(default_factory=list)
-    """Where entries were put back, and which."""
+    """The applied entries by place."""
     refused: set[int] = field(default_factory=set)
-    """Entries that cannot be of an honest note of these rules and schemas."""
+    """Entries that cannot come from an honest note of these rules and schemas."""
 
     @property
     def places(self) -> Iterator[Place]:
-        """Where entries were put back."""
+        """Where entries were applied."""
         return (place for place, _ in self.applied)
 
 
 @dataclass(slots=True)
 class _Branch:
-    """The entries for what is at a place and below it."""
+    """The entries for a place and below it."""
 
     entry: int | None = None
     order: int | None = None
@@ -63,9 +63,9 @@ class _Branch:
 
 
 def restore(value: Any, entries: Sequence[Entry], node: ObjectNode, fits: Fits) -> Restored:
-    """`value` with the entries put back; it shares with `value` what does not change.
+    """Return `value` with the entries applied; it shares unchanged parts with `value`.
 
-    Of two entries for one place, or for a place and one within it, the first counts: no note has such.
+    Of two entries for one place, or for a place and one within it, the first counts: no honest note has such.
     """
     work = _Work(entries, fits)
     work.made.value = work.at(value, work.tree, node, ())
@@ -109,7 +109,7 @@ class _Work:
         return True
 
     def at(self, value: Any, branch: _Branch, node: ObjectNode, place: Place) -> Any:
-        """What is to be at a place."""
+        """The value for a place."""
         if branch.entry is not None:
             return self._replaced(value, branch.entry, node, place)
         if isinstance(value, dict) and branch.fields:
@@ -157,7 +157,7 @@ class _Work:
         for name, inner in branch.names.items():
             for key in node.map_keys:
                 if key in inner.fields:
-                    # What an item is called cannot have been lost: it was found by that.
+                    # The key of an item cannot have been lost: it was used to find it.
                     self.made.refused.update(inner.fields.pop(key).below())
             i = (positions or {}).get(name)
             if i is not None:
@@ -168,7 +168,7 @@ class _Work:
         return items if all(one is other for one, other in zip(items, made, strict=True)) else made
 
     def _replace_items(self, items: list[Any], entries: list[int], node: ObjectNode, place: Place) -> None:
-        """Each entry in the place of an item that is what it would be: at its position, or the first one."""
+        """Each entry replaces an item with the predicted value: at its position, or the first one."""
         texts = [canonical(each) for each in items]
         free: dict[bytes, deque[int]] = {}
         for i, text in enumerate(texts):
@@ -191,7 +191,7 @@ class _Work:
             items[i] = self._replaced(items[i], number, node, (*place, i))
 
     def _ordered(self, items: list[Any], i: int, node: ObjectNode, place: Place) -> list[Any]:
-        """A list-type map in that order of its items' names; those that are not named come last."""
+        """A list-type map in that order of its items' keys; unnamed items come last."""
         positions = named(items, _keys(node))
         if positions is None:
             return items
@@ -212,7 +212,7 @@ def _keys(node: ObjectNode) -> Sequence[str] | None:
 
 
 def _field(node: ObjectNode, key: str) -> ObjectNode | None:
-    """The schema of a field; None if there can be none of that name."""
+    """The schema of a field; None if no field can have that name."""
     found = node.child(key)
     if found is None and (node.any_key or node.preserve or (node.embedded and key in META_FIELDS)):
         return FREE

@@ -1,4 +1,4 @@
-"""What an expression gives, as JSON of the type that a schema wants."""
+"""The result of an expression, as JSON of the type that a schema requires."""
 
 import base64
 import math
@@ -37,7 +37,7 @@ _PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def misfit(result: Type, schema: Schema) -> str | None:
-    """Why no result of a type can be a value of a schema; None if it can be, or only shows at run time."""
+    """Why no result of a type can be a value of a schema; None if one can, or only run time can tell."""
     result, _ = unwrap_optional(result)
     kind = result.kind
     if kind in ("dyn", "any", "param", "null", "error"):
@@ -91,7 +91,7 @@ def _plain(value: Value) -> Any:
         return {_key(key): _plain(value.find(key)) for key in value.key_list()}
     if is_list(value):
         made = [_plain(each) for each in elements_of(value)]
-        # What comes of going through a map has no order: any will do that is always the same.
+        # Iterating over a map has no defined order: any order that is always the same will do.
         return sorted(made, key=repr) if kind is Unordered else made
     if kind is Timestamp:
         return value.text()
@@ -109,9 +109,9 @@ def _key(key: Value) -> str:
 
 
 def fitted(value: Any, schema: Schema, at: str = "") -> Any:
-    """The value, a whole number as an integer where the schema wants one.
+    """The value, with whole numbers as integers if the schema requires them.
 
-    Raises Unconvertible for a value of another type, NOTHING for null where the field cannot be null.
+    Raises Unconvertible for a value of another type, NOTHING for null if the field does not allow null.
     """
     if value is None:
         if not schema.get("nullable") and schema.get("type"):

@@ -1,4 +1,4 @@
-"""When a VersionConversion may go: not while anybody could still need it to read what is stored."""
+"""When a VersionConversion may be deleted: not while anyone could still need it to read what is stored."""
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.conversion.standing import StepResult
@@ -23,7 +23,7 @@ def use(definition: DefinitionFacts | None, held: ConversionOwner, objects: bool
 def still_needed(definition: DefinitionFacts, objects: bool | None) -> str:
     """Why the conversion is still needed, with what to do about it; empty if it is not.
 
-    `objects` tells whether there are any; None if nobody could find out.
+    `objects` says whether there are any; None if that is unknown.
     """
     if objects is False:
         return ""

@@ -1,4 +1,4 @@
-"""ConversionReview: what the API server asks of a conversion webhook, and what it wants to hear.
+"""ConversionReview: what the API server asks of a conversion webhook, and what it expects as an answer.
 
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/
 """
@@ -15,28 +15,29 @@ from crdkeeper.core.conversion.values import Unconvertible
 
 _GROUP: Final = "apiextensions.k8s.io"
 MAX_VALUES: Final = 1_600_000
-"""Commas and opening brackets of a request. Three bytes of JSON can take a hundred of memory: the size alone
-bounds too little. An object that etcd can hold (1.5 MiB) has fewer, so that none fails by this."""
+"""Commas and opening brackets of a request. Three bytes of JSON can take a hundred of memory, so a size limit
+alone is not enough. An object that etcd can store (1.5 MiB) has fewer, so this fails none.
+"""
 _VERSIONS: Final = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
 
 
 _NAME_BYTES: Final = 600
-"""Of a kind, a namespace and a name, which have 63, 63 and 253 at most where the API server asks."""
+"""Of a kind, a namespace and a name, which have at most 63, 63 and 253 in requests of the API server."""
 
 
 _NOTHING_MET: Final = ConversionTally()
 
 
 class BadReview(ValueError):
-    """A request that is no ConversionReview: an answer in its form would not be understood."""
+    """The request is not a ConversionReview: an answer in its form would not be understood."""
 
 
 class ReviewResponse(NamedTuple):
-    """The ConversionReview to answer with, and what became of the objects."""
+    """The ConversionReview to answer with, and the result for the objects."""
 
     review: dict[str, Any]
     objects: int
-    """How many were converted; 0 if any could not be."""
+    """How many were converted; 0 if one could not be."""
     error: str = ""
     """Which object could not be converted, and why."""
     tally: ConversionTally = _NOTHING_MET
@@ -45,7 +46,7 @@ class ReviewResponse(NamedTuple):
 def answer(review: Any, conversion: Conversion) -> ReviewResponse:
     """Convert all objects of a request, or none. Raises BadReview.
 
-    The API server wants all of them or a failure, so the message names the object at fault.
+    The API server expects all objects or a failure, so the message names the object at fault.
     """
     version, request = _read(review)
     uid, desired, objects = request["uid"], request["desiredAPIVersion"], request["objects"]
@@ -65,7 +66,7 @@ def answer(review: Any, conversion: Conversion) -> ReviewResponse:
         except RecursionError:
             error = f"{_name(each)}: is nested too deep"
         except Exception as failure:
-            # Our own flaw: the API server shall hear of the object all the same.
+            # A bug of ours: the API server should learn which object it concerns all the same.
             error = (
                 f"{_name(each)}: the conversion failed ({type(failure).__name__}), a defect; please report it"
             )
@@ -84,7 +85,7 @@ class Reply(NamedTuple):
 
     content: bytes
     objects: int
-    """How many were converted; 0 if any could not be."""
+    """How many were converted; 0 if one could not be."""
     error: str = ""
     """Which object could not be converted, and why."""
     tally: ConversionTally = _NOTHING_MET
@@ -104,7 +105,7 @@ def answered(body: bytes | bytearray, conversion: Conversion) -> Reply:
 
 
 def given_up(body: bytes | bytearray, problem: str) -> Reply:
-    """The answer to a ConversionReview that could not be worked on to its end. Raises BadReview."""
+    """The answer to a ConversionReview whose processing was aborted. Raises BadReview."""
     version, request = _read(loads(body))
     objects = request["objects"]
     error = bounded(f"{_name(objects[0]) if len(objects) == 1 else f'{len(objects)} objects'}: {problem}")

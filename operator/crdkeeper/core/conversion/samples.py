@@ -1,8 +1,8 @@
-"""Objects made up from a schema, always the same ones, to try rules on before anybody has such objects.
+"""Deterministic objects generated from a schema, to try rules before anyone has such objects.
 
-They are as valid as the schema's own words make them: types, enums, bounds, formats, patterns that a known
-text fits, keys of lists, required fields. What junctors and CEL rules say of several fields together is not
-looked at: rules between versions know nothing of it either.
+They are as valid as the schema's keywords require: types, enums, bounds, formats, patterns that a known
+string matches, keys of lists, required fields. Junctors and CEL rules, which relate several fields, are
+ignored: rules between versions do not know them either.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,19 +18,19 @@ _ITEM: Final = "[]"
 """The step of a path to the items of a list or the values of a map."""
 _DEEPEST: Final = 32
 _MOST_VALUES: Final = 20_000
-"""In one object; what is optional is left out from there on."""
+"""In one object; optional fields beyond that are left out."""
 _MOST_ITEMS: Final = 16
 _MANY_LEVELS: Final = 3
-"""Lists in so many others have one item: two each would double the object with every level."""
+"""Lists nested this deep have one item: two would double the object with every level."""
 
 
 def samples(schema: Schema, number: int) -> Iterator[dict[str, Any]]:
-    """So many objects of a structural schema at most, without apiVersion, kind and metadata.
+    """At most that many objects of a structural schema, without apiVersion, kind and metadata.
 
-    The first has only what must be there, the second has all fields. Then come objects with one optional
-    field (and what must be around it) in turns with mixtures; where there are more fields than turns, fields
-    from all over the schema. A text whose pattern no known text fits is left out if it may be, and is any
-    text if it may not.
+    The first has only required fields, the second has all fields. Then objects with one optional field (and
+    what must be around it) alternate with mixtures; if there are more fields than turns, the fields are
+    spread over the whole schema. A string whose pattern no known string matches is left out if it is
+    optional, and is any string if it is required.
     """
     root = _Node(schema, top=True)
     if number > 0:
@@ -49,32 +49,32 @@ def samples(schema: Schema, number: int) -> Iterator[dict[str, Any]]:
 
 
 def least(schema: Schema) -> Any:
-    """A value with nothing but what must be there; ABSENT if none is known."""
+    """A value with only what is required; ABSENT if none is known."""
     return _Node(schema).value(_Choice(), (), 0)
 
 
 class _Choice:
-    """What goes into one object; by itself only what must."""
+    """What goes into one object; by itself only what is required."""
 
     def __init__(self, turn: int = 0) -> None:
         self.left = _MOST_VALUES
         self._turn = turn
 
     def takes(self, at: Steps) -> bool:
-        """Whether an optional field is there."""
+        """Whether to include an optional field."""
         return False
 
     def items(self, at: Steps, levels: int) -> int:
-        """How many items a list has that stands in so many others."""
+        """How many items a list has that is nested in that many others."""
         return 0
 
     def pick(self, values: Sequence[Any]) -> Any:
-        """One of these, in turns, so that not all texts of an object are the same."""
+        """One of these, in turns, so that not all strings of an object are the same."""
         self._turn += 1
         return values[(self._turn - 1) % len(values)]
 
     def nothing(self) -> bool:
-        """Whether a value that may be null is."""
+        """Whether to set a nullable value to null."""
         return False
 
 
@@ -103,7 +103,7 @@ class _Alone(_Choice):
 
 
 class _Mixture(_Choice):
-    """Some fields, by a sequence that looks like chance."""
+    """Some fields, by a pseudo-random sequence."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ class _Mixture(_Choice):
 
 
 class _Node:
-    """A schema, looked through once."""
+    """A schema, analyzed once."""
 
     def __init__(self, schema: Schema, *, top: bool = False, depth: int = 0) -> None:
         self._schema = schema
@@ -236,7 +236,7 @@ class _Node:
         return wanted if most is None else max(0, min(wanted, most))
 
     def _name(self, item: Any, position: int) -> str:
-        """By which two items of the list must differ."""
+        """The field by which two items of the list must differ."""
         kind, keys = self._schema.get(LIST_TYPE), self._schema.get(LIST_MAP_KEYS) or ()
         if kind == "map" and isinstance(item, dict):
             fields = self._schema["items"].get("properties") or {}

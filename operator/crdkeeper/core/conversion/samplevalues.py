@@ -1,4 +1,4 @@
-"""Texts and numbers that a schema allows, from a list of usual ones: what `samples` fills fields with."""
+"""Strings and numbers that a schema allows, from a list of common ones: field values of `samples`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -44,7 +44,7 @@ _TEXTS: Final = (
     "sha256:" + "0123456789abcdef" * 4,
 )
 _PLAIN: Final = 11
-"""So many of the texts are for fields without format or pattern; the others are there to fit patterns."""
+"""This many of the strings are for fields without format or pattern; the others exist to match patterns."""
 _FORMATS: Final = {
     "datetime": ("2026-01-02T03:04:05Z", "2025-12-31T23:59:59Z", "2026-01-02T03:04:05.123456Z"),
     "date": ("2026-01-02", "2024-02-29"),
@@ -79,9 +79,7 @@ _FEW: Final = 8
 
 
 def candidates(schema: Schema) -> Sequence[Any]:
-    """Up to a dozen different values that fit a schema without fields and items of its own; none if no known
-    value does.
-    """
+    """Up to a dozen different values that match a schema without fields or items; none if none is known."""
     enum = schema.get("enum")
     try:
         validator = Validator(schema)

@@ -1,8 +1,7 @@
-"""Rules compiled once over two schemas: what is copied, what goes through a rule, and what no rule covers.
+"""Rules compiled once for two schemas: what is copied, what goes through a rule, and what no rule covers.
 
 A scope is a pair of objects, one of each version: the whole object, or an item of two lists. Each field of
-each side is carried over as it is, or covered by exactly one rule. Anything else is an error that proposes
-one.
+each side is either copied or covered by exactly one rule. Anything else is an error that proposes a rule.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,26 +37,27 @@ _KINDS: Final = (
 _AROUND_EACH: Final = frozenset(("key", "wrap"))
 
 Forgive = Callable[[Any, Any], Any]
-"""Of a value and what came back for it, what it may be taken to have been."""
+"""For a value and its result after a round trip, what the value may have been."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleError:
-    """What is wrong with a rule, or a field that no rule covers."""
+    """An error in a rule, or a field that no rule covers."""
 
     where: str
-    """The rule's field, such as `rules[2].spoke`; where a rule is missing, the list that lacks it, such as
-    `rules[2].each`, or `schema` for the whole object."""
+    """The rule's field, such as `rules[2].spoke`; for a missing rule, the list that lacks it, such as
+    `rules[2].each`, or `schema` for the whole object.
+    """
     message: str
     proposals: Sequence[str] = ()
-    """Where a rule is missing, rules in YAML that could be added, the likeliest first."""
+    """For a missing rule, YAML of rules that could be added, the likeliest first."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}"
 
 
 class Scope:
-    """Two versions of an object and the rules between them. Compiling never raises; look at `errors`."""
+    """Two versions of an object and the rules between them. Compiling never raises; check `errors`."""
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class Scope:
         at: str = "rules",
         refuse: bool = False,
     ) -> None:
-        """With `refuse` no field gets a stand-in (`standins`), whatever the rules say."""
+        """With `refuse`, no field gets a stand-in (`standins`), whatever the rules say."""
         self.errors: list[RuleError] = []
         self.exact = True
-        """Whether both ways are each other's inverse for every object that the schemas allow."""
+        """Whether both directions are each other's inverse for every object that the schemas allow."""
         self.costly = False
         """Whether there are expressions, whose cost must be limited."""
         self._schemas = {HUB: hub, SPOKE: spoke}
@@ -97,11 +97,11 @@ class Scope:
             self.exact = self.exact and coverage.exact
 
     def to_hub(self, value: Any) -> Any:
-        """The hub's form of the spoke's object. Raises Unconvertible, naming the field."""
+        """Convert the spoke's object to the hub. Raises Unconvertible, naming the field."""
         return self._convert(value, SPOKE, HUB)
 
     def to_spoke(self, value: Any) -> Any:
-        """The spoke's form of the hub's object. Raises Unconvertible, naming the field."""
+        """Convert the hub's object to the spoke. Raises Unconvertible, naming the field."""
         return self._convert(value, HUB, SPOKE)
 
     def _convert(self, value: Any, source: str, target: str) -> Any:
@@ -113,7 +113,7 @@ class Scope:
         return made
 
     def forgiven(self, side: str, before: Any, after: Any) -> Any:
-        """`before`, but what rules allow to be lost is as in `after`, which came back from the other side."""
+        """`before`, but with the values of `after`, its round trip, where rules allow losses."""
         for steps, forgive in self._losses[side]:
             before = _forgiven(before, after, steps, forgive)
         return before
@@ -200,7 +200,8 @@ class Scope:
         if made.forgive is not None:
             for side, steps in ((HUB, hub[0]), (SPOKE, spoke[0])):
                 self._losses[side].append((steps, partial(made.forgive, side)))
-        # An object that the field moves into is made where it is not there, and stays if the field goes.
+        # If the object that the field moves into does not exist, it is created, and remains when the field is
+        # removed.
         shared = hub[0][:-1] == spoke[0][:-1] and all(map(self._fields.shared, (hub[0], spoke[0])))
         self.exact = self.exact and made.exact and shared
 
@@ -223,7 +224,7 @@ class Scope:
         fill: Any,
         back: Convert | None,
     ) -> Any:
-        """What a field shows if its value cannot be made; `fill` is ABSENT where the rule has none."""
+        """What a field shows if its value cannot be computed; `fill` is ABSENT if the rule has none."""
         steps, schema = target
         if fill is not ABSENT and misfit(fill, schema):
             self._error(where, f"{show(steps)}: the schema does not allow this value")
@@ -238,7 +239,7 @@ class Scope:
         return for_metadata(steps, convert) if self._top and steps[0] == "metadata" else convert
 
     def _act(self, side: str, action: Action, *targets: Steps) -> None:
-        """Carry this out when an object of that side is made."""
+        """Run this when an object of that side is created."""
         self._actions[side].append(action)
         for steps in targets:
             self._fields.trees[other_side(side)].own(steps)

@@ -1,4 +1,4 @@
-"""Which fields of a pair of objects rules are about: each field is one rule's own."""
+"""Which fields of a pair of objects the rules cover: each field belongs to one rule."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -21,23 +21,23 @@ class RuleField(NamedTuple):
 
 
 class Fields:
-    """The fields of both sides, and what rules have said of them."""
+    """The fields of both sides, and the rules' claims on them."""
 
     def __init__(self, schemas: Mapping[str, Schema], *, top: bool) -> None:
-        """`schemas` by side; `top` is whether these are whole objects, which have metadata."""
+        """`schemas` by side; `top` says whether these are whole objects, which have metadata."""
         self._schemas = schemas
         self._top = top
         self.claimed: dict[str, dict[Steps, str]] = {HUB: {}, SPOKE: {}}
-        """By side, which rule is about a field."""
+        """By side, the rule for each field."""
         self._rests: dict[str, set[Steps]] = {HUB: set(), SPOKE: set()}
-        """Fields of whose parts other rules may speak."""
+        """Fields whose parts other rules may claim."""
         self.trees = {HUB: Tree(), SPOKE: Tree()}
         """What is left to rules, by the side that is read."""
 
     def claim(self, side: str, text: str, where: str, *, rest: bool = False) -> RuleField:
-        """The field of that side for the rule at `where` alone. Raises BadPath.
+        """Claim the field of that side for the rule at `where`. Raises BadPath.
 
-        With `rest` other rules may be about parts of it, and this one is about what they leave.
+        With `rest`, other rules may claim parts of it, and this one covers what they leave.
         """
         steps = fieldpaths.parse(text)
         if self._top:
@@ -60,20 +60,20 @@ class Fields:
         return RuleField(steps, schema)
 
     def find(self, side: str, steps: Steps) -> Schema | None:
-        """The schema of a field; None if that side has no such."""
+        """The schema of a field; None if that side does not have it."""
         if self._top and steps[0] == "metadata":
             return _TEXT
         schema: Any = self._schemas[side]
         for step in steps:
             if not isinstance(schema, Mapping):
                 return None
-            # What is no field is an entry, where there is a map.
+            # What is not a field is a map entry, if there is a map.
             found = schema.get("items") if step == FIRST else schema.get("additionalProperties")
             schema = (schema.get("properties") or {}).get(step, found)
         return schema if isinstance(schema, Mapping) else None
 
     def _resolved(self, side: str, steps: Steps) -> Steps:
-        """The steps, a key 0 as the first item where there is a list."""
+        """The steps, with a key 0 as the first item in a list."""
         for i, step in enumerate(steps):
             around = self.find(side, steps[:i]) if i else None
             if step == "0" and around is not None and around.get("type") == "array":
@@ -81,9 +81,9 @@ class Fields:
         return steps
 
     def shared(self, steps: Steps) -> bool:
-        """Whether the object around a field is there on both sides, so that it stays if the field goes.
+        """Whether the object around a field exists on both sides, and so remains when the field is removed.
 
-        What is around an entry of a map may have another entry of the same name, which is in the way; and a
+        The parent of a map entry may have another entry of the same name, which would be in the way; and a
         list may be empty.
         """
         if FIRST in steps or (self._top and steps[0] == "metadata"):

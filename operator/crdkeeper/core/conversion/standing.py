@@ -1,4 +1,4 @@
-"""How a VersionConversion stands: its steps as conditions, in their order, and Ready as what they come to."""
+"""The status of a VersionConversion: its steps as conditions, in order, and Ready as their summary."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,15 +15,15 @@ SERVING: Final = "Serving"
 CONFIGURED: Final = "Configured"
 CONVERTING: Final = "Converting"
 IN_USE: Final = "InUse"
-"""No step: whether the rules could go without harm. The manifests' admission policy reads it by this name."""
+"""Not a step: whether the rules could be removed safely. The manifests' admission policy reads it."""
 STEPS: Final = (COMPILED, PERMITTED, VERIFIED, SERVING, CONFIGURED, CONVERTING)
 _PASSING: Final = frozenset(("DefinitionNotFound", "NoCertificate", "WebhookUnreachable"))
-"""Reasons of a step that is not done yet and needs no person."""
+"""Reasons of a step that is not complete yet and needs no person."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What came of one step: the condition's status, reason and message."""
+    """The result of one step: the condition's status, reason and message."""
 
     status: ConditionStatus
     reason: str
@@ -37,12 +37,12 @@ class StepResult:
 
 @dataclass(slots=True)
 class StatusDraft:
-    """The status of a VersionConversion as it is being worked out."""
+    """A new status of a VersionConversion in progress."""
 
     owner: VersionConversion
     now: datetime
     changed: list[tuple[str, StepResult]] = field(default_factory=list)
-    """Conditions whose status or reason is another than before."""
+    """Conditions whose status or reason has changed."""
 
     def put(self, condition: str, step: StepResult) -> bool:
         """Set a condition. Returns whether the next step may be taken."""
@@ -61,7 +61,7 @@ class StatusDraft:
         return step.done
 
     def conclude(self, final: StepResult | None = None) -> None:
-        """Set Ready: to `final`, or by the first step that is not done; later steps that nobody took wait."""
+        """Set Ready: to `final`, or by the first incomplete step; later steps that were not taken wait."""
         status, generation = self.owner.status, self.owner.metadata.generation
         status.observed_generation = generation
         missing = None

@@ -1,8 +1,8 @@
-"""What a field shows where the value that it is made from has no counterpart.
+"""What a field shows if the value from which it is converted has no counterpart.
 
-An object that is valid by its schema can hold such a value (a text that is no quantity). Were that an error,
-one object would make every list at the other version fail. So the field stays unset there, or shows a value
-that its schema allows; the way back would make something else of that, so that the value itself is kept aside
+An object that is valid by its schema can contain such a value (a string that is not a quantity). If that were
+an error, one object would make every list at the other version fail. So the field remains unset there, or
+shows a value that its schema allows; converting back would give another value, so the original is kept aside
 like anything else that the other version cannot hold.
 """
 
@@ -20,7 +20,7 @@ from crdkeeper.core.conversion.samplevalues import candidates
 from crdkeeper.core.conversion.values import NOTHING, Convert, Refused, Unconvertible, kind_of
 
 REFUSED: Final = object()
-"""In place of a stand-in: whoever wants the object gets an error."""
+"""In place of a stand-in: whoever requests the object gets an error."""
 
 
 class _Met(threading.local):
@@ -31,14 +31,14 @@ _met = _Met()
 
 
 def met() -> int:
-    """How many stand-ins this thread has put into objects until now."""
+    """How many stand-ins this thread has put into objects so far."""
     return _met.number
 
 
 def settle(made: dict[str, Any], targets: Mapping[Steps, Any], at: Steps, error: Unconvertible) -> None:
-    """Put stand-ins into `made` for what is at `at` and has no counterpart.
+    """Put stand-ins into `made` for the value at `at`, which has no counterpart.
 
-    Raises Refused if one is REFUSED, or if `error` comes from a rule within that refuses.
+    Raises Refused if one is REFUSED, or if `error` comes from an inner rule that refuses.
     """
     if isinstance(error, Refused) or any(each is REFUSED for each in targets.values()):
         raise Refused(f"{show(at)}: {error}") from None
@@ -49,15 +49,15 @@ def settle(made: dict[str, Any], targets: Mapping[Steps, Any], at: Steps, error:
 
 
 def count_one() -> None:
-    """Something has no counterpart and was left out."""
+    """Count a value that has no counterpart and was left out."""
     _met.number += 1
 
 
 def stand_in(schema: Schema, reverse: Convert | None, *, required: bool) -> Any:
-    """What a field shows that has this schema; ABSENT for nothing.
+    """What a field with this schema shows; ABSENT for nothing.
 
-    Its default, as the API server would set that anyway; else nothing if it may be missing; else what
-    `reverse`, the way back, can read, so that the object can be written as it is.
+    Its default, which the API server would set anyway; else nothing if it is optional; else a value that
+    `reverse`, the way back, can read, so that the object can be written unchanged.
     """
     if "default" in schema:
         return schema["default"]
@@ -90,7 +90,7 @@ def misfit(value: Any, schema: Schema) -> bool:
 
 
 def for_metadata(steps: Steps, convert: Callable[..., Any]) -> Callable[..., Any]:
-    """`convert` for the annotation or label at `steps`: the API server refuses answers with bad values."""
+    """`convert` for the annotation or label at `steps`: the API server rejects answers with bad values."""
     is_label = steps[1] == "labels"
 
     def converted(*values: Any) -> Any:

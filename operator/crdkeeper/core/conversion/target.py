@@ -1,4 +1,4 @@
-"""spec.conversion of a CRD: what it must be for our webhook to convert, and whose it is."""
+"""spec.conversion of a CRD: what our webhook needs it to be, and who owns it."""
 
 import base64
 import binascii
@@ -19,26 +19,26 @@ class ConversionOwner(Enum):
     """Strategy None: only apiVersion is changed."""
     OURS = "Ours"
     OTHER = "Other"
-    """A webhook of somebody else."""
+    """Another webhook."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookAddress:
-    """Where API servers reach our webhook: a Service, or a URL for one outside of the cluster."""
+    """Where API servers reach our webhook: a Service, or a URL for one outside the cluster."""
 
     namespace: str = ""
     service: str = ""
     port: int = 443
     url: str = ""
-    """`https://host:port`, without a path; takes the place of the Service."""
+    """`https://host:port`, without a path; replaces the Service."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the serving certificate must be for."""
+        """The names that the serving certificate must have."""
         if self.url:
             host = urlsplit(self.url).hostname or ""
             try:
-                return (str(ip_address(host)),)  # as certificates have it: an IPv6 address has many forms
+                return (str(ip_address(host)),)  # in the form of certificates: an IPv6 address has many
             except ValueError:
                 return (host,)
         name = f"{self.service}.{self.namespace}.svc"
@@ -67,7 +67,7 @@ class WebhookAddress:
 
 
 def wanted_conversion(address: WebhookAddress, definition: str, bundle: str) -> dict[str, Any]:
-    """spec.conversion with that PEM bundle as the certificates to trust."""
+    """spec.conversion with that PEM bundle as trusted certificates."""
     config = address.client_config(definition) | {"caBundle": base64.b64encode(bundle.encode()).decode()}
     return {
         "strategy": "Webhook",
@@ -99,7 +99,7 @@ def configured_by(crd: Mapping[str, Any], manager: str) -> bool:
 
 
 def trusts(crd: Mapping[str, Any], bundle: str) -> bool:
-    """Whether a CRD has just this PEM bundle."""
+    """Whether a CRD has exactly this PEM bundle."""
     try:
         found = base64.b64decode(_client_config(crd).get("caBundle") or "")
     except binascii.Error:
@@ -108,14 +108,14 @@ def trusts(crd: Mapping[str, Any], bundle: str) -> bool:
 
 
 def describe(crd: Mapping[str, Any]) -> str:
-    """The webhook that a CRD has, for people."""
+    """Describe the webhook of a CRD."""
     config = _client_config(crd)
     service = config.get("service") or {}
     return str(config.get("url") or f"Service {service.get('namespace')}/{service.get('name')}")
 
 
 def webhook_namespace(crd: Mapping[str, Any]) -> str:
-    """The namespace of the Service that converts a CRD; empty where none does."""
+    """The namespace of the Service that converts a CRD; empty if there is none."""
     service = _client_config(crd).get("service") or {}
     return str(service.get("namespace") or "")
 

@@ -1,4 +1,4 @@
-"""A text on one side that is several fields on the other: `{host}:{port}`."""
+"""A string on one side that is several fields on the other: `{host}:{port}`."""
 
 import re
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ _NAME = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
 class BadTemplate(ValueError):
-    """A template that could not be read back."""
+    """A template whose result could not be split again."""
 
 
 class Template:
-    """Splits a text into its parts and joins them again. The first parts are as long as they can be."""
+    """Splits a string into its parts and joins them again. The first parts are as long as possible."""
 
     def __init__(self, text: str) -> None:
-        """Raises BadTemplate."""
+        """Raise BadTemplate."""
         self.names: tuple[str, ...] = tuple(_NAME.findall(text))
         self._between: list[str] = _NAME.split(text)[::2]
         if len(set(self.names)) != len(self.names) or not self.names:
@@ -28,7 +28,7 @@ class Template:
         self._text = text
 
     def split(self, text: str) -> dict[str, str]:
-        """The parts by name. Raises Unconvertible where the text does not fit."""
+        """The parts by name. Raises Unconvertible if the string does not match."""
         between = self._between
         if not text.startswith(between[0]) or not text.endswith(between[-1]):
             raise Unconvertible(f"a string that does not fit {self._text!r}")
@@ -42,5 +42,4 @@ class Template:
         return found
 
     def join(self, parts: Mapping[str, str]) -> str:
-        """The text."""
-        return self._text.format_map(parts)  # it has no braces but those of the names
+        return self._text.format_map(parts)  # it has no braces except those of the names

@@ -1,7 +1,7 @@
-"""What can become of one value: pairs of functions, one for each direction.
+"""Conversions of single values: pairs of functions, one for each direction.
 
-They raise `Unconvertible` for a value that has no counterpart. A function that is not the exact inverse of
-the other loses nothing in the end: what a round trip would change is kept aside (see `keptaside`).
+They raise `Unconvertible` for a value without counterpart. A function that is not the exact inverse of the
+other loses nothing in the end: what a round trip would change is kept aside (see `keptaside`).
 """
 
 import math
@@ -26,16 +26,17 @@ _LONGEST: Final = 64
 class Unconvertible(ValueError):
     """A value has no counterpart in the other version.
 
-    The text names the field and the type of the value, never the value: it goes into status, Events and logs.
+    The text names the field and the type of the value, never the value: it is copied to status, Events and
+    logs.
     """
 
 
 class Refused(Unconvertible):
-    """As the rules ask for, nothing takes the place of such a value: the object is not converted."""
+    """The rules request an error for such a value instead of a stand-in: the object is not converted."""
 
 
 def kind_of(value: Any) -> str:
-    """The type of a value of JSON, for people."""
+    """The JSON type of a value, for people."""
     if isinstance(value, bool):
         return "a boolean"
     names = (
@@ -51,13 +52,13 @@ def kind_of(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """Both directions of a rule. `exact`: each is the inverse of the other for all that the schemas allow."""
+    """Both directions of a rule. `exact`: they are each other's inverse for all that the schemas allow."""
 
     to_hub: Convert
     to_spoke: Convert
     exact: bool = False
     forgive: Callable[[str, Any, Any], Any] | None = None
-    """By side: of a value and what came back for it, what it may be taken to have been (`Scope.forgiven`)."""
+    """By side: for a value and its result after a round trip, what it may have been (`Scope.forgiven`)."""
 
     def swapped(self) -> "Converter":
         """The same with hub and spoke exchanged."""
@@ -65,7 +66,7 @@ class Converter:
 
 
 def same(value: Any) -> Any:
-    """The value as it is."""
+    """The value itself."""
     return value
 
 
@@ -73,7 +74,7 @@ MOVE: Final = Converter(same, same, exact=True)
 
 
 def strictly(value: Any) -> Any:
-    """A value as a key of a dictionary in which 1, 1.0 and true are three."""
+    """A value as a dictionary key, for which 1, 1.0 and true are different."""
     if isinstance(value, list):
         return ("list", tuple(map(strictly, value)))
     if isinstance(value, dict):
@@ -119,7 +120,7 @@ def _decimal(value: Any) -> Decimal:
 
 
 def scaling(hub: int, spoke: int, hub_type: str, spoke_type: str) -> Converter:
-    """`hub` units are `spoke` units. A part of a unit that an integer cannot hold is cut off."""
+    """`hub` units are `spoke` units. Truncates what an integer cannot hold."""
     return Converter(
         lambda value: _number(_decimal(value) * hub / spoke, hub_type),
         lambda value: _number(_decimal(value) * spoke / hub, spoke_type),
@@ -201,7 +202,7 @@ def quantities(unit: str, number_type: str) -> Converter:
     def parse(value: Any) -> Any:
         plain = _PLAIN_QUANTITY.fullmatch(value) if whole_size and isinstance(value, str) else None
         if plain is not None:
-            # What nearly all are, without decimals, which cost many times as much.
+            # The common case, without decimals, which take many times as long.
             amount = int(plain[1]) * int(_SUFFIXES[plain[2]])
             number, left = divmod(amount, whole_size)
             if not left and amount < INTEGER_LIMIT:
@@ -220,7 +221,7 @@ def quantities(unit: str, number_type: str) -> Converter:
         number = _decimal(value)
         if number == number.to_integral_value():
             return f"{int(number)}{unit}"
-        # Quantities are exact to a thousandth at least: write it in thousandths of the plain unit.
+        # Quantities are exact to at least a thousandth: write it in thousandths of the plain unit.
         return f"{int((number * size * 1000).to_integral_value(ROUND_DOWN))}m"
 
     return Converter(parse, write)
@@ -257,7 +258,7 @@ def durations(unit: str, number_type: str) -> Converter:
 
 
 def go_duration(nanoseconds: int) -> str:
-    """As Go's Duration.String writes it."""
+    """Format as Go's Duration.String does."""
     sign, left = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
     if left == 0:
         return "0s"
@@ -276,7 +277,7 @@ def _plain(number: Decimal) -> str:
 
 
 def separating(separator: str, item_type: str) -> Converter:
-    """To the hub: a list of scalars becomes a text. To the spoke: the empty text becomes the empty list."""
+    """To the hub: a list of scalars becomes a string. To the spoke: an empty string gives an empty list."""
     items = casting(item_type, "string")
 
     def join(value: Any) -> Any:
@@ -306,7 +307,7 @@ def wrapping(item: Converter = MOVE) -> Converter:
 
 
 class _Nothing(Exception):
-    """The other version has no value for this one: the field stays unset."""
+    """The other version has no value for this one: the field remains unset."""
 
 
 NOTHING: Final = _Nothing
@@ -315,9 +316,9 @@ NOTHING: Final = _Nothing
 def keying(key: str, items: Converter, nameless: Callable[[Unconvertible], None]) -> Converter:
     """To the hub: a list of objects becomes a map by their field `key`. To the spoke: sorted by it.
 
-    A map has no order that outlives the API server, so that another order of the list is kept aside; so is
-    an item that the map has no value for, or a second one with the same key. `nameless` is called for an item
-    without a key, and may raise the error; else the item is left out, too.
+    The API server does not preserve a map's order, so another order of the list is kept aside; so is an item
+    for which the map has no value, or a second one with the same key. `nameless` is called for an item
+    without a key, and may raise the error; otherwise the item is left out, too.
     """
 
     def to_map(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Whether objects survive the rules: each goes to every other version and back, and around by all of them."""
+"""Whether objects survive the rules: each goes to every other version and back, and through all."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A way on which an object does not come back as it was, or that it cannot go."""
+    """A path on which an object does not come back unchanged, or which fails."""
 
     source: str
     """The version that the object had."""
@@ -37,17 +37,17 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class ObjectOutcome:
-    """What became of one object."""
+    """The result for one object."""
 
     trips: int
-    """How many ways were tried."""
+    """How many paths were tried."""
     kept_aside: frozenset[str]
-    """Versions at which an annotation has to keep something of it."""
+    """Versions at which an annotation must keep some of its values."""
     lossy: frozenset[str]
-    """Versions at which something of it is lost by a rule that drops it."""
+    """Versions at which a rule drops some of its values."""
     faults: Sequence[Fault]
     unmatched: Sequence[Fault]
-    """Ways at whose end it shows a stand-in: nothing of it is lost."""
+    """Paths at whose end it shows a stand-in: nothing is lost."""
 
 
 class Trial:
@@ -56,15 +56,15 @@ class Trial:
     def __init__(
         self, conversion: Conversion, strict: Conversion | None, refusing: Callable[[], Conversion]
     ) -> None:
-        """`strict` keeps aside what the other drops; None if that drops nothing. `refusing` makes one that
-        fails, and says why, where a value has no counterpart.
+        """`strict` keeps aside what the other drops; None if that drops nothing. `refusing` fails, with the
+        reason, for a value without counterpart.
         """
         self.conversion = conversion
         self._strict = strict
         self._refusing = refusing
 
     def judge(self, value: Mapping[str, Any]) -> ObjectOutcome:
-        """Try all ways of an object. Never raises for what is wrong with it."""
+        """Try all paths of an object. Never raises for problems of the object."""
         source = str(value.get("apiVersion")).rpartition("/")[2]
         others = [each for each in self.conversion.versions if each != source]
         ways = [[each] for each in others] + ([others] if len(others) > 1 else [])
@@ -81,12 +81,12 @@ class Trial:
                     unmatched.append(Fault(source, target, self._why(value, target)))
                 if note_of(there, source) is not None:
                     aside.add(way[0])
-                # Every object of a cluster comes by here: what went there already need not go again.
+                # Called for every object of a cluster: do not convert again what is already converted.
                 kept = there if self._strict is None else self._strict.convert(value, way[0], tally)
                 back = self._go(self._strict or self.conversion, kept, [*way[1:], source], tally)
                 changed = self._changed(value, back, source)
                 if without_notes(value) is not value and len(way) == 1:
-                    # What is kept aside must still be: it shows at the other version again.
+                    # What is kept aside must still be recorded: it shows at the other version again.
                     changed += _differences(
                         there, self._go(self.conversion, value, [target, source, target], tally)
                     )
@@ -110,10 +110,9 @@ class Trial:
         return ObjectOutcome(len(ways), frozenset(aside), frozenset(lossy), faults, unmatched)
 
     def _changed(self, value: Mapping[str, Any], back: Mapping[str, Any], version: str) -> list[Entry]:
-        """What came back otherwise, but for values of a wrong type.
+        """What came back changed, except values of a wrong type.
 
-        They show where an object was written at another version while nothing converted it: the rules are
-        right to make something else of them.
+        These occur if an object was written at another version without conversion: the rules may change them.
         """
         changed = _differences(value, back)
         if not changed:
@@ -141,7 +140,7 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[En
 
 
 def compile_trial(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) -> Trial | Sequence[RuleError]:
-    """The rules compiled to be tried, or all that is wrong with them; see `compile_conversion`."""
+    """Compile the rules for a trial, or return all errors in them; see `compile_conversion`."""
     made = compile_conversion(spec, schemas)
     if not isinstance(made, Conversion):
         return made
@@ -159,7 +158,7 @@ def compile_trial(spec: VersionConversionSpec, schemas: Mapping[str, Schema]) ->
 def generated(
     spec: VersionConversionSpec, schemas: Mapping[str, Schema], number: int
 ) -> Iterator[dict[str, Any]]:
-    """Objects generated from the schemas, of values that the rules can convert; `number` of each version."""
+    """Objects generated from the schemas, with convertible values; `number` for each version."""
     for version in schemas:
         for content in samples(narrowed(spec, schemas, version), number):
             yield {
