@@ -24,7 +24,7 @@ def count(number: int, noun: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text as one visible line without effects: `\n`, `\x1b` and so on replace invisible characters.
+    r"""The text as one visible line without effects: `\n`, `\x1b` and so on replace invisible characters.
 
     Names, versions, messages and file names come from strangers. Unescaped, they could control a terminal,
     forge a log line, or show a name as another. Build systems treat log lines as commands: GitHub `::error …`
