@@ -1,1 +1,1 @@
-"""What the API server of Kubernetes 1.37 would say, in Python: pure, and without a server."""
+"""The behaviour of the API server of Kubernetes 1.37 in pure Python, without a server."""

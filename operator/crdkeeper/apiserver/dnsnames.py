@@ -1,4 +1,4 @@
-"""Names as Kubernetes allows them, with the API server's words for those that it does not."""
+"""Names that Kubernetes allows, with the API server's messages for all others."""
 
 import re
 
@@ -15,7 +15,7 @@ _IS_VALUE = re.compile(_VALUE)
 
 
 def label_errors(name: str) -> list[str]:
-    """What is wrong with a DNS label (RFC 1035)."""
+    """The errors of a DNS label (RFC 1035)."""
     errors = []
     if _bytes(name) > 63:
         errors.append("must be no more than 63 characters")
@@ -29,7 +29,7 @@ def label_errors(name: str) -> list[str]:
 
 
 def subdomain_errors(name: str, unit: str = "characters") -> list[str]:
-    """What is wrong with a DNS subdomain (RFC 1123)."""
+    """The errors of a DNS subdomain (RFC 1123)."""
     errors = []
     if _bytes(name) > 253:
         errors.append(f"must be no more than 253 {unit}")
@@ -50,7 +50,7 @@ _KEY_EXAMPLES = f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for v
 
 
 def key_errors(key: str) -> list[str]:
-    """What is wrong with the key of a label."""
+    """The errors of a label key."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return [
@@ -72,7 +72,7 @@ def key_errors(key: str) -> list[str]:
 
 
 def value_errors(value: str) -> list[str]:
-    """What is wrong with the value of a label."""
+    """The errors of a label value."""
     errors = []
     if _bytes(value) > 63:
         errors.append("must be no more than 63 bytes")
@@ -86,7 +86,7 @@ def value_errors(value: str) -> list[str]:
 
 
 def path_segment_errors(name: str, *, prefix: bool = False) -> list[str]:
-    """What keeps a name from being one segment of a URL's path; `prefix` for the beginning of a name."""
+    """The errors of a name as a segment of a URL path; `prefix` for the beginning of a name."""
     if not prefix and name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{each}'" for each in "/%" if each in name]

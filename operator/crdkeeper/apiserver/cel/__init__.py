@@ -1,1 +1,1 @@
-"""The Common Expression Language as Kubernetes 1.37 speaks it in x-kubernetes-validations."""
+"""The Common Expression Language as Kubernetes 1.37 implements it for x-kubernetes-validations."""

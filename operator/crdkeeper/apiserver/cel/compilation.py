@@ -1,13 +1,14 @@
-"""Compiles the rules of x-kubernetes-validations as the API server does when it takes a CRD.
+"""Compiles the rules of x-kubernetes-validations as the API server does when a CRD is written.
 
-The entry to the compile-time half of the engine:
+The entry point of the compile-time half of the engine:
 
-- `RulePlace` is a node of a schema with what is above it: `RulePlace.root(schema)` is that of a version, and
-  `field`, `items` and `values` lead down. It knows what `self` is and how often the node can occur.
-- `compile_rules(place, …)` gives one `Compilation` for each rule of the node: what is wrong with the rule
-  and with its messageExpression in the server's words, and their costs.
-- `stored_rules(place)` gives what objects are checked by: the same without costs, with the syntax trees.
-- `cost_problem(…)` words a cost that is over a limit.
+- `RulePlace` is a node of a schema with its parents: `RulePlace.root(schema)` is that of a version, and
+  `field`, `items` and `values` lead down. It knows the type of `self` and how often the node can occur.
+- `compile_rules(place, …)` gives one `Compilation` for each rule of the node: the errors of the rule and of
+  its messageExpression in the server's words, and their costs.
+- `stored_rules(place)` gives the rules by which objects are validated: the same without costs, with the
+  syntax trees.
+- `cost_problem(…)` formats the error for a cost over the limit.
 
 Follows Compile of k8s.io/apiextensions-apiserver (pkg/apiserver/schema/cel/compilation.go) and the
 CELSchemaContext of its pkg/apis/apiextensions/validation/cel_validation.go.
@@ -47,9 +48,9 @@ __all__ = [
 ]
 
 EXPRESSION_COST_LIMIT: Final = 10_000_000
-"""The greatest estimated cost of one expression."""
+"""The maximum estimated cost of one expression."""
 CRD_COST_LIMIT: Final = 100_000_000
-"""The greatest estimated cost of all expressions of one schema."""
+"""The maximum estimated cost of all expressions of one schema."""
 
 CONTRIBUTED: Final = (
     "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
@@ -61,10 +62,10 @@ _TOO_DEEP = "the expression is nested too deeply to be checked here"
 
 @dataclass(frozen=True, slots=True)
 class RuleVerdict:
-    """What compiling one expression came to.
+    """The result of compiling one expression.
 
-    `problem` is the server's detail for a refused expression. With `exact` false the server refuses it as
-    well, but says why in its own way. `left` is why only the server can tell; then nothing else is known.
+    `problem` is the server's detail for a rejected expression. With `exact` False, the server rejects it as
+    well, but with a different message. `left` is why only the server can decide; then nothing else is known.
     `cost` is the estimated cost of one evaluation.
     """
 
@@ -77,11 +78,11 @@ class RuleVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """One rule, compiled.
+    """One compiled rule.
 
-    `rule` is None for a rule without text, `message` for one without a messageExpression or with a rule
-    that does not compile: the server does not look at those. `total_cost` is the cost of the rule times the
-    greatest number of values that it can be evaluated for in one object.
+    `rule` is None for a rule without text, `message` for one without a messageExpression or with a rule that
+    does not compile: the server ignores those. `total_cost` is the cost of the rule times the maximum number
+    of values for which it can be evaluated in one object.
     """
 
     rule: RuleVerdict | None
@@ -102,10 +103,10 @@ def compile_rules(
     stored_rule: Callable[[str], bool] = _never,
     stored_message: Callable[[str], bool] = _never,
 ) -> list[Compilation]:
-    """All rules of a node, in their order.
+    """Compile all rules of a node, in order.
 
-    `stored_rule` and `stored_message` tell which expressions the CRD held before: those may use what is too
-    new for others. Raises CannotDeclare if CEL has no type for the node.
+    `stored_rule` and `stored_message` tell which expressions the CRD already contained: those may use
+    features that are too new for others. Raises CannotDeclare if CEL has no type for the node.
     """
     declared = place.declared
     variables = _variables(declared.type())
@@ -126,7 +127,7 @@ def compile_rules(
 
 
 def _variables(self_type: Type) -> tuple[Mapping[str, Type], Mapping[str, Type]]:
-    """The variables of a rule without and with optionalOldSelf."""
+    """The variables of a rule, without and with optionalOldSelf."""
     return (
         {"self": self_type, "oldSelf": self_type},
         {"self": self_type, "oldSelf": types.optional_of(self_type)},
@@ -154,7 +155,7 @@ def _compile(
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How the server speaks of an expression."""
+    """How the server describes an expression."""
 
     result: str
     wrong_result: str
@@ -175,7 +176,7 @@ _MESSAGE = _Kind(
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression with what compiling it came to; its tree and types are there if it is not refused."""
+    """An expression and the result of compiling it; with tree and types unless it is rejected."""
 
     verdict: RuleVerdict
     tree: Expr | None = None
@@ -183,10 +184,9 @@ class Expression:
 
 
 def stored_rules(place: RulePlace) -> list[tuple[Expression, Expression | None]]:
-    """The rules of a node without the empty ones, as those of a CRD that exists; with their messages.
+    """The non-empty rules of a node of an existing CRD, with their messages.
 
-    There is no message without a messageExpression, nor with a rule that does not compile. Raises
-    CannotDeclare.
+    The message is None without a messageExpression, or if the rule does not compile. Raises CannotDeclare.
     """
     variables = _variables(place.declared.type())
     found: list[tuple[Expression, Expression | None]] = []
@@ -242,7 +242,7 @@ def _examined(text: str, variables: Mapping[str, Type], kind: _Kind, *, stored: 
 
 
 def _parsed(text: str) -> Expr:
-    # The same rules stand in every version; long ones would make a cache of unlimited size.
+    # All versions contain the same rules; long ones would make a cache of unlimited size.
     return _parsed_once(text) if len(text) <= _USUAL_LENGTH else parse(text)
 
 
@@ -252,7 +252,7 @@ def _parsed_once(text: str) -> Expr:
 
 
 def cost_problem(name: str, cost: int, limit: int) -> str | None:
-    """The server's words for a cost that is over a limit; None if it is not. `name` is what has the cost."""
+    """The server's error for a cost over the limit; None if it is not. `name` is what has the cost."""
     if cost <= limit:
         return None
     factor = cost / limit

@@ -1,8 +1,8 @@
-"""The way in for whoever has expressions of his own, and for values on their way in and out of CEL.
+"""The entry point for other expressions, and the conversion of values to and from CEL.
 
-`compile_expression` checks an expression by the types of its variables and makes a program of it. The types
-come from schemas (`declare`), values are bound to them (`converter`), and an `Account` bounds what
-evaluations cost. The rules of x-kubernetes-validations have a way in of their own: `compilation`.
+`compile_expression` checks an expression against the types of its variables and makes a program of it. The
+types come from schemas (`declare`), values are bound to them (`converter`), and an `Account` limits the cost
+of evaluations. The rules of x-kubernetes-validations have their own entry point: `compilation`.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ __all__ = [
 
 
 class BadExpression(ValueError):
-    """An expression that does not compile, or does not fit the schemas; the text says why."""
+    """An expression that does not compile, or does not match the schemas; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class CompiledExpression:
     _checked: Checked
 
     def program(self, second: str | None = None) -> Program:
-        """What evaluates it; `second` names a variable beside `self`. Raises BadExpression."""
+        """The function that evaluates it; `second` names a variable besides `self`. Raises BadExpression."""
         try:
             return compile_program(self._tree, self._checked.overloads, second=second or "oldSelf")
         except Indeterminate as error:
@@ -69,9 +69,9 @@ class CompiledExpression:
 def compile_expression(
     text: str, variables: Mapping[str, Type], *, mixed: bool = False
 ) -> CompiledExpression:
-    """An expression over variables of these types, by the newest functions. Raises BadExpression.
+    """Compile an expression over variables of these types, with the newest functions. Raises BadExpression.
 
-    `mixed` allows lists and maps as literals whose elements are of several types.
+    `mixed` allows list and map literals with elements of several types.
     """
     if not text.isascii() and text.encode(errors="replace").decode() != text:
         raise BadExpression("holds half of a surrogate pair")

@@ -1,1 +1,1 @@
-"""What Go's standard library does where the API server's answers show it, each thing once."""
+"""Behaviour of Go's standard library that the API server's answers show, each part once."""

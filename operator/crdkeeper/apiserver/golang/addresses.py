@@ -1,4 +1,4 @@
-"""IP addresses as Go's net/netip reads and prints them."""
+"""IP addresses parsed and printed like Go's net/netip."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
 class AddressError(Exception):
-    """A text that is no IP address or network; `message` is Go's."""
+    """The text is not an IP address or network; `message` is Go's."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

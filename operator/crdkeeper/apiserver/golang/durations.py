@@ -1,4 +1,4 @@
-"""Durations as Go's time package reads them."""
+"""Durations parsed like Go's time package."""
 
 import re
 from typing import Final
@@ -61,7 +61,7 @@ def _term(whole: str, fraction: str, unit: int) -> int | None:
 
 
 def _fraction(digits: str) -> tuple[int, float]:
-    """The digits that fit into an int64, and the power of ten they are of (time.leadingFraction)."""
+    """The digits that fit into an int64, and their power of ten (time.leadingFraction)."""
     value, scale = 0, 1.0
     for each in digits:
         if value > MAX_INT // 10:

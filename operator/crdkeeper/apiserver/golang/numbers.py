@@ -1,4 +1,4 @@
-"""Numbers read from text and written to it as Go does, where the API server's answers show it."""
+"""Numbers parsed and printed like Go, where the API server's answers show it."""
 
 import math
 import re
@@ -36,16 +36,14 @@ def parse_uint(text: str) -> int | None:
 
 
 def parse_bool(text: str) -> bool | None:
-    """A truth value (strconv.ParseBool), or None."""
+    """A boolean (strconv.ParseBool), or None."""
     if text in _TRUE:
         return True
     return False if text in _FALSE else None
 
 
 def parse_float(text: str) -> float | None:
-    """A double (strconv.ParseFloat): decimal or hexadecimal, infinity or NaN; None if malformed or out of
-    range.
-    """
+    """A double (strconv.ParseFloat), also hexadecimal, infinity or NaN; None if malformed or out of range."""
     if _SPECIAL.fullmatch(text):
         return float(text)
     if _HEX.fullmatch(text):
@@ -70,7 +68,7 @@ def _mantissa(text: str) -> str:
 
 
 def _underscores_fit(text: str) -> bool:
-    """Whether each underscore stands between digits, or after a base prefix (strconv.underscoreOK)."""
+    """Whether each underscore is between digits, or after a base prefix (strconv.underscoreOK)."""
     text = text.lstrip("+-") if text[:1] in ("+", "-") else text
     digits = "0123456789"
     previous = "^"
@@ -93,7 +91,7 @@ def _underscores_fit(text: str) -> bool:
 
 
 def _scientific(value: float) -> tuple[str, int]:
-    """The shortest digits that read back as a finite double, and the exponent of the first of them."""
+    """The shortest digits that parse to the same finite double, and the exponent of the first of them."""
     text = repr(abs(value))
     mantissa, _, exponent = text.partition("e")
     whole, _, fraction = mantissa.partition(".")
@@ -105,7 +103,7 @@ def _scientific(value: float) -> tuple[str, int]:
 
 
 def shortest(value: float) -> str:
-    """A double as the verbs %g and %v print it: shortest digits, an exponent below -4 or from 6 on."""
+    """A double printed with %g or %v: shortest digits, an exponent below -4 or from 6 on."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -119,7 +117,7 @@ def shortest(value: float) -> str:
 
 
 def json_number(value: float) -> str:
-    """A finite double as encoding/json writes it: an exponent below a millionth and from 10^21 on."""
+    """A finite double printed like encoding/json: an exponent below a millionth and from 10^21 on."""
     digits, power = _scientific(value)
     if -6 <= power < 21:
         return plain(value)

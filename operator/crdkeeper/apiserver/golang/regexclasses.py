@@ -1,4 +1,4 @@
-"""The names of Unicode classes that Go's patterns know, such as Greek and Lu (Go 1.26, Unicode 15)."""
+"""The names of Unicode classes that Go's patterns support, such as Greek and Lu (Go 1.26, Unicode 15)."""
 
 _CATEGORIES = (
     *("C", "L", "M", "N", "P", "S", "Z", "Any", "Assigned", "Ascii", "Lc"),
@@ -42,12 +42,12 @@ _SCRIPTS = (
     "Tamil", "Tangsa", "Tangut", "Telugu", "Thaana", "Thai", "Tibetan", "Tifinagh", "Tirhuta", "Toto",
     "Ugaritic", "Vai", "Vithkuqi", "Wancho", "Yezidi", "Yi",
 )  # fmt: skip
-"""Only those of one word: Go drops the underscore of Old_Italic and then does not find it."""
+"""Only single words: Go drops the underscore of Old_Italic and then does not find it."""
 
 _NAMES = frozenset((*_CATEGORIES, *_ALIASES, *_SCRIPTS))
 
 
 def is_class(name: str) -> bool:
-    """Whether there is a class of that name; case, blanks, '_' and '-' do not count."""
+    """Whether there is a class with that name; case, blanks, '_' and '-' do not matter."""
     letters = "".join(each for each in name if each not in " _-")
     return letters.isascii() and letters.capitalize() in _NAMES

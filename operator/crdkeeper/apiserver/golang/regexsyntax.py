@@ -1,8 +1,8 @@
 """Whether Go's regexp package accepts a pattern, without ever running one.
 
-Patterns are the author's, and Python's `re` takes another language and exponential time. This reads the
-syntax only, in one pass, and words errors as Go does. What depends on Go's tables or on its estimate of
-memory is left undecided.
+Patterns are untrusted, and Python's `re` has another syntax and exponential time. This module only parses, in
+one pass, with Go's error messages. What depends on Go's tables or on its estimate of memory is left
+undecided.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def error(pattern: str) -> str | None:
 
 
 class _Node:
-    """A part of the expression: how often it repeats, and how big its program gets at most."""
+    """A part of the expression: how often it repeats, and the maximum size of its program."""
 
     __slots__ = ("max", "size", "subs")
 
@@ -115,14 +115,14 @@ class _Parser:
             raise UndecidedPattern(f"groups nest deeper than {_DEEP} levels")
 
     def _concatenate(self) -> None:
-        """Joins what stands after the last bracket or bar into one node."""
+        """Concatenate everything after the last bracket or bar into one node."""
         subs: list[_Node] = []
         while self._stack and self._stack[-1] is not _OPEN and self._stack[-1] is not _BAR:
             subs.append(self._stack.pop())
         self._stack.append(_joined(subs))
 
     def _collapse(self) -> None:
-        """Joins what stands after the last bracket, alternatives and all."""
+        """Combine everything after the last bracket, including alternatives."""
         self._concatenate()
         subs: list[_Node] = []
         while self._stack and self._stack[-1] is not _OPEN:
@@ -239,7 +239,7 @@ def _repeats_within(node: _Node, limit: int) -> bool:
 
 
 def _limits(pattern: str, at: int) -> tuple[int, int, int] | None:
-    """{n}, {n,} or {n,m} as (n, m or -1, the place after); n = -1 if too big; None if it is literal."""
+    """{n}, {n,} or {n,m} as (n, m or -1, the position after); n = -1 if too big; None if it is literal."""
     low, at = _integer(pattern, at + 1)
     if low is None or at >= len(pattern):
         return None
@@ -274,7 +274,7 @@ _HEX = "0123456789abcdefABCDEF"
 
 
 def _char_escape(pattern: str, start: int) -> tuple[int, int]:
-    """The character that an escape stands for, and the place after it."""
+    """The escaped character, and the position after it."""
     at = start + 1
     if at >= len(pattern):
         raise _Bad("trailing backslash at end of expression", "")
@@ -323,7 +323,7 @@ def _hex_escape(pattern: str, start: int, at: int) -> tuple[int, int]:
 
 
 def _unicode_class(pattern: str, start: int) -> int:
-    """The place after \\pN or \\p{Name}."""
+    r"""The position after \pN or \p{Name}."""
     at = start + 2
     if pattern.startswith("{", at):
         end = pattern.find("}", start)
@@ -348,7 +348,7 @@ _POSIX = frozenset(
 
 
 def _class(pattern: str, start: int) -> int:
-    """The place after [...]."""
+    """The position after [...]."""
     at = start + 1
     if pattern.startswith("^", at):
         at += 1

@@ -1,4 +1,4 @@
-"""Values as Go prints them, since the API server's messages quote them so."""
+"""Values printed like Go does, because the API server's messages quote them that way."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ _JSON_ESCAPES = {
 
 
 def quote(text: str) -> str:
-    """A string as the verb %q shows it."""
+    """A string printed with %q."""
     return '"' + "".join(_quoted(each) for each in text) + '"'
 
 
@@ -45,13 +45,13 @@ def _quoted(char: str) -> str:
     code = ord(char)
     if code < 0x20 or code == 0x7F:
         return f"\\x{code:02x}"
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8, as Python decodes it with surrogateescape
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, as Python decodes it with surrogateescape
         return f"\\x{code - 0xDC00:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def json_text(value: Any) -> str:
-    """A value as encoding/json writes it: sorted keys, no blanks, characters of HTML escaped."""
+    """A value printed like encoding/json: sorted keys, no blanks, HTML characters escaped."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -75,7 +75,7 @@ def _json_char(char: str) -> str:
 
 
 def displayed(value: Any) -> str:
-    """A value as a field error shows it: strings quoted, numbers as Go prints them, all else as JSON."""
+    """A value printed like in a field error: strings quoted, numbers as in Go, everything else as JSON."""
     if isinstance(value, str):
         return quote(value)
     return shortest(value) if isinstance(value, float) else json_text(value)

@@ -1,6 +1,6 @@
-"""URLs as Go's net/url reads and prints them (Go 1.26).
+"""URLs parsed and printed like Go's net/url (Go 1.26).
 
-Texts are kept as Go keeps them, as bytes: each character of a part stands for one byte of UTF-8.
+Strings are kept as bytes, as in Go: each character of a part is one byte of UTF-8.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ _HOST_MODE, _ZONE_MODE, _OTHER_MODE = range(3)
 
 
 class UrlError(Exception):
-    """A text that is no URL; `message` is Go's, without the operation and the text."""
+    """The text is not a URL; `message` is Go's, without the operation and the text."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class Url:
         self.force_query = self.omit_host = False
 
     def hostname_and_port(self) -> tuple[str, str]:
-        """The host without brackets, and the port or an empty text (splitHostPort)."""
+        """The host without brackets, and the port or an empty string (splitHostPort)."""
         host, port = self.host, ""
         colon = host.rfind(":")
         if colon >= 0 and _valid_port(host[colon:]):
@@ -64,11 +64,11 @@ class Url:
         return host, port
 
     def escaped_path(self) -> str:
-        """The path as it was written if that was valid, else escaped again (URL.EscapedPath)."""
+        """The original path if it was valid, else escaped again (URL.EscapedPath)."""
         return _escaped_part(self.path, self.raw_path, _PATH) if self.path != "*" else "*"
 
     def parameters(self) -> dict[str, list[str]]:
-        """The parameters of the query; malformed ones are left out (URL.Query)."""
+        """The parameters of the query, without malformed ones (URL.Query)."""
         found: dict[str, list[str]] = {}
         if self.query.count("&") + 1 > _MAX_PARAMETERS:
             return found
@@ -84,7 +84,7 @@ class Url:
         return found
 
     def text(self) -> str:
-        """The URL put together again (URL.String), which is what equality goes by."""
+        """The URL reassembled (URL.String), which determines equality."""
         made = f"{self.scheme}:" if self.scheme else ""
         if self.opaque:
             made += self.opaque
@@ -128,7 +128,7 @@ def _escape(text: str, safe: frozenset[str]) -> str:
 
 
 def unescape(text: str, mode: int = _OTHER_MODE) -> str:
-    """The text with its percent escapes resolved. Raises UrlError."""
+    """The text with its percent escapes decoded. Raises UrlError."""
     made = []
     at = 0
     while at < len(text):

@@ -1,1 +1,1 @@
-"""JSONPath as the API server and kubectl read it: parsed to nodes, and evaluated on an object."""
+"""JSONPath as the API server and kubectl implement it: parsed to nodes, and evaluated on an object."""

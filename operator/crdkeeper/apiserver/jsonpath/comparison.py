@@ -16,21 +16,21 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 
 class Incomparable(Exception):
-    """Go refuses to compare: values of different types, lists, maps, null, or an operator that is none."""
+    """Go cannot compare: values of different types, lists, maps, null, or an invalid operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """A byte of a string, which is what a wildcard selects there, or an integer written in the path.
+    """A byte of a string, which a wildcard selects there, or an integer written in the path.
 
-    It compares like any integer, but Go's type for it is one that no column of numbers shows.
+    It compares like any integer, but has a Go type that number columns do not show.
     """
 
     value: int
 
 
 def compare(left: Any, operator: str, right: Any) -> bool:
-    """Whether two values compare so; an integer and a float never do. Raises Incomparable."""
+    """Compare two values; an integer and a float are never equal or ordered. Raises Incomparable."""
     function = _COMPARE.get(operator)
     left, right = map(_plain, (left, right))
     one, other = _kind(left), _kind(right)
@@ -41,7 +41,7 @@ def compare(left: Any, operator: str, right: Any) -> bool:
     if one is not other:
         raise Incomparable
     if isinstance(left, str):
-        # By bytes, as Go does.
+        # By bytes, as in Go.
         left, right = left.encode(errors="surrogatepass"), right.encode(errors="surrogatepass")
     return function(left, right)
 

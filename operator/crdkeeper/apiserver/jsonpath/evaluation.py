@@ -1,7 +1,7 @@
-"""Evaluates a JSONPath on an object as client-go does where keys may be missing (util/jsonpath/jsonpath.go).
+"""Evaluates a JSONPath on an object like client-go with missing keys allowed (util/jsonpath/jsonpath.go).
 
-Go walks maps in no fixed order, so that the first of several results may be a different one each time. Each
-result knows the choices that led to it, and `first` gives all that may come first.
+Go iterates over maps in random order, so the first of several results may vary. Each result records the
+choices that led to it, and `first` returns all that may come first.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,10 +26,10 @@ from crdkeeper.apiserver.jsonpath.nodes import (
 )
 
 MAX_STEPS: Final = 200_000
-"""Values that one evaluation looks at; a path such as `..[*]..[*]` multiplies them."""
+"""Values that one evaluation visits at most; a path such as `..[*]..[*]` multiplies them."""
 
 Order = tuple[int | str, ...]
-"""Where a result comes among others: numbers are in order, and of keys any may be first."""
+"""The position of a result among others: numbers are ordered, and of keys any may be first."""
 
 
 class EvaluationFailed(Exception):
@@ -37,7 +37,7 @@ class EvaluationFailed(Exception):
 
 
 class Unbounded(Exception):
-    """The evaluation would look at too many values; what the API server finds in the end is left open."""
+    """The evaluation would visit too many values; the API server's result is left open."""
 
 
 class Stateful(Exception):
@@ -45,7 +45,7 @@ class Stateful(Exception):
 
 
 class Chance(Exception):
-    """The result depends on the order in which Go walks a map."""
+    """The result depends on the order in which Go iterates over a map."""
 
 
 class Selected(NamedTuple):
@@ -56,7 +56,7 @@ class Selected(NamedTuple):
 
 
 class _Stopped(Exception):
-    """An error inside of a block, with what Go has at hand when it meets it."""
+    """An error inside a block, with Go's state when it occurs."""
 
     def __init__(self, results: list[Selected]) -> None:
         super().__init__()
@@ -74,10 +74,10 @@ class _Steps:
 
 
 def first(template: Template, data: Any, limit: int = MAX_STEPS) -> list[Any]:
-    """The values of which one is the first result; none if there is no result.
+    """The values of which one is the first result; empty if there is no result.
 
-    Raises Failed, Unbounded, Stateful, Chance. Numbers are int as int64 and float as float64. `limit` is the
-    number of values to look at before it is Unbounded.
+    Raises Failed, Unbounded, Stateful, Chance. Numbers are int for int64 and float for float64. `limit` is
+    the number of values to visit before it is Unbounded.
     """
     loops = any(_loops(each) for each in template if isinstance(each, tuple))
     if loops and len(template) > 1:
@@ -92,7 +92,7 @@ def first(template: Template, data: Any, limit: int = MAX_STEPS) -> list[Any]:
                 found.append(_block([Selected((), data)], part, steps))
         except _Stopped:
             raise EvaluationFailed from None
-    # A loop leaves nothing of the block in which it starts.
+    # A loop discards everything of the block in which it starts.
     return [] if loops or not found else [each.value for each in _foremost(found[0])]
 
 
@@ -195,7 +195,7 @@ def _descend(results: list[Selected], steps: _Steps) -> list[Selected]:
         result = waiting.pop()
         if not isinstance(result.value, dict | list | str) or not result.value:
             continue
-        # Values and containers on their way down count by the length of their order, which is copied.
+        # Values and intermediate containers count by the length of their order, which is copied.
         steps.take(1 + len(result.order) // 8)
         found.append(Selected((*result.order, 0), result.value))
         if not isinstance(result.value, str):
@@ -208,7 +208,7 @@ def _descend(results: list[Selected], steps: _Steps) -> list[Selected]:
 
 def _slice(results: list[Selected], node: Slice, steps: _Steps) -> list[Selected]:
     chosen = [_chosen(each.value, node) for each in results]
-    # At a slice of nothing Go returns, whatever lists or errors are still to come.
+    # At a slice of nothing Go returns, whatever lists or errors follow.
     if range(0) in chosen and len(results) > 1:
         steps.take(len(results))
         if any(isinstance(key, str) for key in chain(*(each.order for each in results))):
@@ -227,7 +227,7 @@ def _slice(results: list[Selected], node: Slice, steps: _Steps) -> list[Selected
 
 
 def _chosen(value: Any, node: Slice) -> range | None:
-    """The indexes that a slice takes of a list; None where Go fails."""
+    """The indexes that a slice selects of a list; None if Go fails."""
     if not isinstance(value, list):
         return None
     length = len(value)

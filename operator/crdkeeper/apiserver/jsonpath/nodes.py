@@ -1,15 +1,15 @@
-"""What a JSONPath template consists of (client-go util/jsonpath/node.go)."""
+"""The parts of a JSONPath template (client-go util/jsonpath/node.go)."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 Operator = str
-"""What stands between the two sides of a filter: any run of the characters !, <, > and =."""
+"""The operator of a filter: any run of the characters !, <, > and =."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainText:
-    """A text as it stands, outside of braces or quoted inside."""
+    """Literal text, outside braces or quoted inside."""
 
     text: str
 
@@ -58,7 +58,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The entries of a list that pass a comparison, or that have anything at `left`."""
+    """The entries of a list for which a comparison is true, or that have anything at `left`."""
 
     left: "Block"
     operator: Operator | Literal["exists"]
@@ -74,5 +74,5 @@ class PathUnion:
 
 Node = PlainText | Constant | Field | Keyword | Wildcard | Descent | Slice | Filter | PathUnion
 Block = tuple[Node, ...]
-"""What stands in a pair of braces: each node takes what the one before has selected."""
+"""The content of a pair of braces: each node takes what the previous one has selected."""
 Template = tuple[Block | PlainText, ...]

@@ -1,8 +1,8 @@
-"""Reads a JSONPath template as client-go does (util/jsonpath/parser.go), in time linear in its length.
+"""Parses a JSONPath template like client-go (util/jsonpath/parser.go), in time linear in its length.
 
-Go's dialect is its own: a quoted key in brackets is split at its dots, double quotes are no key at all, and a
-word that means nothing is an error only once the path is evaluated. A path that this module refuses makes the
-API server drop its column and all columns after it.
+Go's dialect differs from others: a quoted key in brackets is split at its dots, double quotes do not make a
+key, and an unknown word is an error only when the path is evaluated. A path that this module rejects makes
+the API server drop its column and all columns after it.
 """
 
 import re
@@ -38,16 +38,16 @@ _HEX_ESCAPES: Final = {"x": 2, "u": 4, "U": 8}
 
 
 class PathError(ValueError):
-    """A text that is no JSONPath; the message is for people and not Go's."""
+    """The text is not a JSONPath; the message is for people, and differs from Go's."""
 
 
 def parse_column(path: str) -> Template:
-    """The path of a printer column, which stands in braces of its own. Raises PathError."""
+    """Parse the path of a printer column, which gets its own braces. Raises PathError."""
     return parse_template(f"{{{path}}}")
 
 
 def parse_template(text: str) -> Template:
-    """A whole template: texts and blocks in braces. Raises PathError."""
+    """Parse a whole template: texts and blocks in braces. Raises PathError."""
     found: list[Block | PlainText] = []
     at = 0
     while at < len(text):
@@ -64,7 +64,7 @@ def parse_template(text: str) -> Template:
 
 
 def _parse_block(text: str) -> Block:
-    """The first block of a text put in braces; what follows a closing brace inside must parse too."""
+    """The first block of a text put in braces; what follows a closing brace inside must parse, too."""
     first = parse_template(f"{{{text}}}")[0]
     assert isinstance(first, tuple)
     return first
@@ -233,7 +233,7 @@ def _number(text: str) -> int | float:
 
 
 def _unquoted(quoted: str) -> str:
-    """Escapes as in Go's strings, without one for the other quote (UnquoteExtend). Raises PathError."""
+    """Escapes as in Go's strings, but not of the other quote (UnquoteExtend). Raises PathError."""
     quote, inside = quoted[0], quoted[1:-1]
     if len(quoted) < 2 or quoted[-1] != quote:
         raise PathError("a quote is not closed")

@@ -1,1 +1,1 @@
-"""What an expression can cost at most, as the API server estimates it before it accepts a rule."""
+"""The maximum cost of an expression, which the API server estimates before it accepts a rule."""

@@ -1,4 +1,4 @@
-"""What the estimate of a call works with: the arguments, the cost, and what several functions cost alike."""
+"""The parts of the estimate of a call: its arguments, its cost, and costs that several functions share."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from crdkeeper.apiserver.cel.types.types import Type
 
 
 class CallCost(NamedTuple):
-    """What a call costs, and the size of its result if that is known."""
+    """The cost of a call, and the size of its result if known."""
 
     cost: Range
     size: Range | None = None
@@ -39,12 +39,11 @@ class Argument(NamedTuple):
 
 
 def matching(text: Argument, pattern: Argument) -> Range:
-    """What it costs to match a pattern."""
+    """The cost of matching a pattern."""
     texts = reading(add(text.size_or_unknown, ONE))
     return multiply(texts, scale(pattern.size_or_unknown, REGEX_FACTOR))
 
 
 def required(target: Argument | None) -> Argument:
-    """The target of a member call."""
     assert target is not None
     return target

@@ -1,7 +1,7 @@
-"""The estimated cost of an expression: the most that the API server expects an evaluation to take.
+"""The estimated cost of an expression: the maximum that the API server expects an evaluation to take.
 
-Follows cel-go's checker/cost.go, with the sizes that the schema allows, as the sizeEstimator of
-k8s.io/apiextensions-apiserver (pkg/apiserver/schema/cel/compilation.go) finds them.
+Follows cel-go's checker/cost.go, with the sizes that the schema allows, as determined by the sizeEstimator of
+k8s.io/apiextensions-apiserver (pkg/apiserver/schema/cel/compilation.go).
 """
 
 from typing import NamedTuple
@@ -41,7 +41,7 @@ _INDICES = {"index_list": "@items", "index_map": "@values"}
 
 
 def estimate(tree: Expr, checked: Checked, declared: Declared) -> Range:
-    """The least and the greatest cost of a checked expression in which `self` is what a schema declares."""
+    """The minimum and maximum cost of a checked expression in which `self` has a schema's declaration."""
     return _Estimate(checked, declared).cost(tree)
 
 
@@ -54,7 +54,7 @@ class _Entry(NamedTuple):
 
 
 class _Local(NamedTuple):
-    """What is known of a variable of a fold."""
+    """What is known about a variable of a fold."""
 
     path: CostPath | None
     size: Range | None
@@ -202,7 +202,7 @@ class _Estimate:
         return cost
 
     def binding(self, node: Comprehension) -> Range:
-        """A fold over nothing, which only gives a value a name."""
+        """A fold over nothing, which only names a value."""
         cost = add(self.cost(node.range), self.cost(node.init))
         self.push_value(node.accumulator, node.init)
         cost = add(cost, self.cost(node.result))
@@ -225,7 +225,7 @@ class _Estimate:
             self.pop(node.variable2)
         cost = add(cost, self.cost(node.result))
         self.pop(node.accumulator)
-        # Only now, as in cel-go: the path of the range can have changed meanwhile, see costpaths.
+        # Only now, as in cel-go: the path of the range may have changed meanwhile, see costpaths.
         count = self.size_or_unknown(ranged)
         cost = add(cost, estimates.multiply(count, loop))
         if isinstance(node.init, Literal):
@@ -257,7 +257,7 @@ class _Estimate:
         self.push(name, _Local(path, self.size(value), self.entry(value)))
 
     def push_element(self, name: str, ranged: Expr, *, keys: bool) -> None:
-        """A variable that goes over the keys (or indices) or the values (or items) of a range."""
+        """A variable for the keys (or indices) or the values (or items) of a range."""
         entry = self.entry(ranged)
         size = None
         if entry is not None:

@@ -1,9 +1,9 @@
-"""Where in the schema the value of an expression stands, for the cost estimate.
+"""The path in the schema of an expression's value, for the cost estimate.
 
-cel-go keeps such a path as a Go slice and appends to it without a copy. Two expressions that extend one
-path can therefore share the memory behind it, and the later one overwrites the last step of the earlier.
-That changes estimates (`self.l.all(x, x.a.all(y, x.b == y))` takes the size of `x.b` for that of `x.a`), so
-it is done here too.
+cel-go keeps such a path as a Go slice and appends to it without a copy. Two expressions that extend one path
+can therefore share its memory, and the later one overwrites the last step of the earlier. That changes
+estimates (`self.l.all(x, x.a.all(y, x.b == y))` uses the size of `x.b` for that of `x.a`), so this module
+does the same.
 """
 
 from crdkeeper.apiserver.cel.cost.estimates import Range
@@ -11,7 +11,7 @@ from crdkeeper.apiserver.cel.types.declared import KEY, Declared
 
 
 class CostPath:
-    """A path with a Go slice's memory: steps that other paths can see, and overwrite."""
+    """A path with the memory of a Go slice: steps that other paths can see and overwrite."""
 
     __slots__ = ("_capacity", "_length", "_steps")
 
@@ -27,7 +27,7 @@ class CostPath:
 
     @classmethod
     def append(cls, base: "CostPath | None", step: str) -> "CostPath":
-        """A path with one more step; from the step alone if there is no base."""
+        """A path with one more step; only the step if there is no base."""
         if base is None:
             return cls.of(step)
         if base._length < base._capacity:
@@ -36,7 +36,7 @@ class CostPath:
             else:
                 base._steps[base._length] = step
             return cls(base._steps, base._length + 1, base._capacity)
-        # Go doubles the memory of a small slice.
+        # Go doubles the capacity of a small slice.
         return cls([*base._steps[: base._length], step], base._length + 1, 2 * base._capacity)
 
     @property
@@ -45,7 +45,7 @@ class CostPath:
         return self._steps[0]
 
     def steps(self) -> list[str]:
-        """All steps, as they are now."""
+        """All steps, in their current state."""
         return self._steps[: self._length]
 
 

@@ -6,7 +6,7 @@ Follows the SizeEstimate and CostEstimate of cel-go (checker/cost.go).
 import math
 
 Range = tuple[int, int]
-"""The least and the greatest size or cost."""
+"""The minimum and the maximum size or cost."""
 
 MAX = 2**64 - 1
 UNKNOWN: Range = (0, MAX)
@@ -14,12 +14,11 @@ NOTHING: Range = (0, 0)
 ONE: Range = (1, 1)
 
 TEXT_FACTOR = 0.1
-"""What it costs to read one character."""
+"""The cost of reading one character."""
 REGEX_FACTOR = 0.25
 
 
 def add(*ranges: Range) -> Range:
-    """The sum."""
     low = high = 0
     for each in ranges:
         low += each[0]
@@ -28,7 +27,6 @@ def add(*ranges: Range) -> Range:
 
 
 def multiply(one: Range, other: Range) -> Range:
-    """The product."""
     return min(one[0] * other[0], MAX), min(one[1] * other[1], MAX)
 
 
@@ -50,5 +48,5 @@ def _scaled(value: int, factor: float) -> int:
 
 
 def reading(size: Range) -> Range:
-    """What it costs to read a text once."""
+    """The cost of reading a string once."""
     return scale(size, TEXT_FACTOR)

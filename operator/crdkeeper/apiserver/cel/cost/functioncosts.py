@@ -1,8 +1,8 @@
-"""What the call of a function costs, and how big its result can be.
+"""The cost of calling a function, and the maximum size of its result.
 
-In the API server three parts have their say, in this order: the libraries of cel-go, the CostEstimator of
-k8s.io/apiserver (pkg/cel/library/cost.go, by the function's name), and cel-go for the standard library.
-Whatever none of them knows costs 1.
+In the API server three parts decide, in this order: the libraries of cel-go, the CostEstimator of
+k8s.io/apiserver (pkg/cel/library/cost.go, by the function's name), and cel-go for the standard library. A
+function that none of them knows costs 1.
 """
 
 import math
@@ -35,7 +35,7 @@ def function_cost(
     arguments: Sequence[Argument],
     declared: Declared,
 ) -> CallCost:
-    """The cost of a call without that of its arguments; `declared` is what paths start from."""
+    """The cost of a call without that of its arguments; `declared` is where paths start."""
     by_overload = LIBRARY.get(overload)
     if by_overload is not None:
         return by_overload(target, arguments)

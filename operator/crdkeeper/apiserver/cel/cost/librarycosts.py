@@ -1,4 +1,4 @@
-"""What functions cost by their overload: those of cel-go's libraries, and those of its standard library.
+"""The costs of functions by overload: those of cel-go's libraries, and those of its standard library.
 
 Follows ext/lists.go, ext/sets.go and checker/cost.go of cel-go.
 """
@@ -19,7 +19,7 @@ def _new_list(factor: float, size: Range) -> CallCost:
 
 
 def _whole(argument: Argument, default: int) -> int:
-    """The value of a literal integer, not below zero."""
+    """The value of a non-negative integer literal."""
     literal = argument.literal
     if literal is None or literal.kind != "int":
         return default
@@ -29,7 +29,7 @@ def _whole(argument: Argument, default: int) -> int:
 
 def _slice(target: Argument | None, arguments: Sequence[Argument]) -> CallCost:
     size = required(target).size_or_unknown
-    # A difference of unsigned integers: an end before the start is a huge list.
+    # A difference of unsigned integers: an end before the start gives a huge list.
     count = (_whole(arguments[1], size[1]) - _whole(arguments[0], 0)) % (MAX + 1)
     return _new_list(1, (count, count))
 
@@ -94,7 +94,7 @@ LIBRARY: dict[str, Cost] = {
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),
 }
-"""These come before what Kubernetes says of the function."""
+"""These take precedence over Kubernetes' own costs."""
 
 
 def _string_to_bytes(_target: Argument | None, arguments: Sequence[Argument]) -> CallCost:
@@ -164,4 +164,4 @@ STANDARD: dict[str, Cost] = {
         for kind in ("string", "bytes")
     },
 }
-"""These come after it."""
+"""These apply last."""

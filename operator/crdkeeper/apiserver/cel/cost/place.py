@@ -1,5 +1,4 @@
-"""A node of a schema as its rules see it: what `self` is there, and how often the node can occur in one
-object.
+"""A node of a schema as its rules see it: the type of `self`, and how often the node can occur in one object.
 
 Follows the CELSchemaContext of k8s.io/apiextensions-apiserver
 (pkg/apis/apiextensions/validation/cel_validation.go).
@@ -12,11 +11,11 @@ from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
 
 
 class CannotDeclare(Exception):
-    """CEL has no type for a node that has rules; in the server's words."""
+    """CEL has no type for a node that has rules; with the server's message."""
 
 
 class RulePlace:
-    """A node, with the nodes above it."""
+    """A node and its parents."""
 
     __slots__ = ("_declared", "_name", "_parent", "_step", "_with_rules", "cardinality", "schema")
 
@@ -54,7 +53,7 @@ class RulePlace:
 
     @property
     def declared(self) -> Declared:
-        """What the schema declares for CEL; raises CannotDeclare."""
+        """The schema's declaration for CEL; raises CannotDeclare."""
         if self._declared is None:
             self._declared = self._from_parent() or self._own()
         return self._declared
@@ -80,7 +79,7 @@ class RulePlace:
 
 
 def _elements(schema: Schema) -> int | None:
-    """How many of its children a node can have; None if there is no limit (extractMaxElements)."""
+    """How many children a node can have; None if there is no limit (extractMaxElements)."""
     kind = schema.get("type")
     if kind == "array":
         limit = schema.get("maxItems")

@@ -1,1 +1,1 @@
-"""The functions of CEL's and of Kubernetes' libraries, a file per library."""
+"""The functions of CEL's and Kubernetes' libraries, one file per library."""

@@ -44,7 +44,7 @@ def _unreadable(target: str) -> EvaluationError:
 
 
 def to_string(value: Value) -> str:
-    """`string(value)` for the types that have it. Raises EvaluationError for bytes that are not UTF-8."""
+    """`string(value)` for the types that support it. Raises EvaluationError for bytes that are not UTF-8."""
     kind = type(value)
     if kind is bool:
         return "true" if value else "false"
@@ -225,4 +225,4 @@ TYPE_NAMES: Final = frozenset(
         Cidr.type_name,
     )
 )
-"""The names that stand for types in an expression."""
+"""The type names in expressions."""

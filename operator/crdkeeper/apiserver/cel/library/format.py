@@ -1,7 +1,7 @@
-"""string.format: clauses as version 2 of cel-go's strings extension prints them (ext/formatting.go).
+"""string.format: clauses formatted as by version 2 of cel-go's strings extension (ext/formatting.go).
 
-Numbers with %f and %e go through Go's localised printer for American English: thousands are grouped, powers
-of ten are written with superscript digits, and infinity is a symbol.
+%f and %e use Go's localized printer for American English: it groups thousands, writes powers of ten with
+superscript digits, and infinity as a symbol.
 """
 
 import math
@@ -27,7 +27,7 @@ from crdkeeper.apiserver.golang.text import quote
 
 DEFAULT_PRECISION: Final = 6
 MAX_PRECISION: Final = 200
-"""More digits than this are left to the server, whose printer then has limits of its own."""
+"""More digits are left to the server, whose printer then has limits of its own."""
 
 _SUPERSCRIPT: Final = str.maketrans(
     "-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
@@ -37,9 +37,7 @@ Clause = Callable[[Value], str]
 
 
 def format_text(text: str, values: Value) -> str:
-    """`text.format(values)`. Raises EvaluationError, and Indeterminate for what Go prints by its own
-    accidents.
-    """
+    """`text.format(values)`. Raises EvaluationError, and Indeterminate for quirks of Go's implementation."""
     args = elements_of(values)
     made: list[str] = []
     at = used = 0
@@ -182,7 +180,7 @@ def _fixed(value: Value, precision: int) -> str:
 
 
 def _scientific(value: Value, width: int) -> str:
-    # cel-go leaves out the dot, and so what is written as the precision is a width to Go.
+    # cel-go omits the dot, so Go takes the precision for a width.
     return _floating(value, DEFAULT_PRECISION, "e").rjust(width)
 
 

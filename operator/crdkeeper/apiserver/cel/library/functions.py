@@ -1,4 +1,4 @@
-"""All functions that an expression of Kubernetes 1.37 can call, ready to be run."""
+"""All functions that an expression can call in Kubernetes 1.37, ready to run."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -50,4 +50,4 @@ def _merged(tables: Sequence[Table]) -> dict[str, Callable[..., Value]]:
 MEMBERS: Final = _merged([each.MEMBERS for each in _WITH_MEMBERS])
 """Functions that are called on a value, by name; the value is the first argument."""
 GLOBALS: Final = _merged([each.GLOBALS for each in _WITH_GLOBALS])
-"""Functions that are called by name, which may have dots in it."""
+"""Functions that are called by name, which may contain dots."""

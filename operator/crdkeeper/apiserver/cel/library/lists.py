@@ -1,6 +1,4 @@
-"""The functions on lists: of Kubernetes (library/lists.go), of cel-go's lists extension, version 3, and of
-sets.
-"""
+"""List functions: Kubernetes' (library/lists.go), version 3 of cel-go's lists extension, and sets."""
 
 from collections.abc import Callable
 from functools import cmp_to_key
@@ -45,7 +43,7 @@ ZEROS: Final[dict[str, Value]] = {
     Duration.type_name: Duration(0),
 }
 MAX_RANGE: Final = 1_000_000
-"""The longest list of lists.range: a longer one costs more than the server's limit."""
+"""The longest list of lists.range: a longer one exceeds the server's cost limit."""
 
 
 def _ordered(value: Value) -> Value:
@@ -56,7 +54,7 @@ def _ordered(value: Value) -> Value:
 
 
 def _order(left: Value, right: Value) -> int | None:
-    """How two values compare; None where Compare returns an error, which these functions do not look at."""
+    """The order of two values; None if Compare returns an error, which these functions ignore."""
     try:
         return compare(left, right)
     except EvaluationError:
@@ -89,7 +87,7 @@ def _best(name: str, worse: int) -> Callable[[Value], Value]:
 
 
 def total(values: Value, zero: Value) -> Value:
-    """`values.sum()`, starting from a zero of the elements' type."""
+    """`values.sum()`, starting from zero in the elements' type."""
     result = zero
     for each in elements_of(values):
         result = add(result, read(each))
@@ -166,8 +164,8 @@ def _sort(values: Value) -> Value:
 def sort_by_keys(values: Value, keys: list[Value]) -> Value:
     """The elements in the order of their keys (sortListByAssociatedKeys). Raises EvaluationError.
 
-    Raises Indeterminate where different elements have equal keys and the list is long or unordered: Go's
-    sort is not stable.
+    Raises Indeterminate if different elements have equal keys and the list is long or unordered: Go's sort is
+    not stable.
     """
     items = elements_of(values)
     if not items:
@@ -183,7 +181,7 @@ def sort_by_keys(values: Value, keys: list[Value]) -> Value:
         return compare(keys[one], keys[two])
 
     ranked = sorted(range(len(items)), key=cmp_to_key(by_key))
-    # Up to twelve elements Go sorts by insertion, which is stable.
+    # Go sorts up to twelve elements by insertion, which is stable.
     if len(items) > 12 or type(values) is Unordered:
         for one, two in pairwise(ranked):
             if compare(keys[one], keys[two]) == 0 and not _equals(items[one], items[two]):

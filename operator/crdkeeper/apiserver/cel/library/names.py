@@ -1,4 +1,4 @@
-"""Named formats: format.dns1123Label() and its like, and their messages (library/format.go of Kubernetes)."""
+"""Named formats: format.dns1123Label() and so on, and their messages (library/format.go of Kubernetes)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -34,7 +34,7 @@ class NamedFormat(Opaque):
         self.validate = validate
 
     def equals(self, other: Value) -> bool:
-        """Formats are equal by name; other types have no such overload."""
+        """Formats are equal by name; there is no overload for other types."""
         if type(other) is not NamedFormat:
             raise no_overload()
         return self.name == other.name
@@ -104,7 +104,7 @@ def _rfc1035(text: str) -> list[str]:
 
 
 def _prefix(validate: _Validate) -> _Validate:
-    """The name of something generated: a dash at its end stands for what will follow (maskTrailingDash)."""
+    """The prefix of a generated name: a dash at its end stands for what will follow (maskTrailingDash)."""
 
     def check(text: str) -> Sequence[str]:
         data = text.encode()
@@ -173,7 +173,7 @@ FORMATS: Final[dict[str, NamedFormat]] = {
         ("datetime", "datetime", _checked("datetime", "invalid datetime")),
     )
 }
-"""The formats by the names that format.named takes."""
+"""By the names that format.named accepts."""
 
 
 def _named(name: str) -> OptionalValue:

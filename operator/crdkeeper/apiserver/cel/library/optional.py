@@ -1,6 +1,4 @@
-"""The functions on optionals (cel/library.go of cel-go), but for or and orValue, which evaluate their
-arguments lazily.
-"""
+"""The functions on optionals (cel/library.go of cel-go), except or and orValue, whose arguments are lazy."""
 
 import math
 from typing import Final
@@ -13,7 +11,7 @@ from crdkeeper.apiserver.cel.values.values import EvaluationError, Uint, Value, 
 
 
 def _is_zero(value: Value) -> bool:
-    """Whether a value is the zero of its type; data bound to a schema never is (traits.Zeroer)."""
+    """Whether a value is its type's zero value; data bound to a schema never is (traits.Zeroer)."""
     kind = type(value)
     if value is None:
         return True

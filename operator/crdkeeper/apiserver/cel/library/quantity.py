@@ -1,7 +1,7 @@
-"""Quantities (k8s.io/apimachinery pkg/api/resource), as Kubernetes' CEL can compare, add and convert them.
+"""Quantities (k8s.io/apimachinery pkg/api/resource): Kubernetes' CEL compares, adds and converts them.
 
-A quantity is an int64 with a power of ten where that fits, else a decimal number of any size: asInteger and
-isInteger depend on which of the two it is, so both are kept as the server keeps them.
+A quantity is an int64 with a power of ten if that fits, else a decimal number of any size: asInteger and
+isInteger depend on which it is, so this module keeps the distinction.
 """
 
 import math
@@ -17,15 +17,15 @@ _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _NANO: Final = -9
 _MAX_DIGITS: Final = 18
 _MAX_EXPONENT: Final = 1000
-"""Larger powers of ten are left to the server: it multiplies them out."""
+"""Larger powers of ten are left to the server, which multiplies them out."""
 _MAX_TEXT: Final = 4_000
 
 
 class Quantity(Opaque):
     """A number times a power of ten.
 
-    `small` says that the server keeps it as an int64. `derived` marks the result of an addition, which in the
-    server's Go is a pointer: nothing is equal to one, not even the same quantity.
+    `small` says that the server keeps it as an int64. `derived` marks the result of an addition, which is a
+    pointer in the server: nothing equals it, not even the same quantity.
     """
 
     __slots__ = ("derived", "number", "scale", "small")
@@ -38,7 +38,7 @@ class Quantity(Opaque):
         self.derived = derived
 
     def equals(self, other: Value) -> bool:
-        """Quantities are equal by value; a derived one on the right has no such overload."""
+        """Quantities are equal by value; there is no overload for a derived one on the right."""
         if type(other) is not Quantity or other.derived:
             raise no_overload()
         return self.compare(other) == 0
@@ -50,11 +50,11 @@ class Quantity(Opaque):
         return (one > two) - (one < two)
 
     def at(self, scale: int) -> int:
-        """The number at a power of ten that is not above its own."""
+        """The number in units of a power of ten no greater than its own."""
         return int(self.number * 10 ** (self.scale - scale))
 
     def whole(self) -> int | None:
-        """As an int64 if the server can give it as one (Quantity.AsInt64)."""
+        """As an int64 if the server can represent it (Quantity.AsInt64)."""
         if not self.small or self.scale < 0:
             return None
         value = self.at(0)
@@ -69,7 +69,7 @@ class Quantity(Opaque):
         return base * _power_of_ten(self.scale) if self.scale else base
 
     def plus(self, other: "Quantity", sign: int = 1) -> "Quantity":
-        """The sum, or with sign -1 the difference."""
+        """The sum or, with sign -1, the difference."""
         number = other.number * sign
         if self.small and other.small:
             if number == 0:
@@ -97,7 +97,7 @@ def _power_of_ten(exponent: int) -> float:
 
 
 def _split(text: str) -> tuple[bool, str, str, str, str]:
-    """Sign, the numeric text, its digits before and after the point, and the suffix (parseQuantityString)."""
+    """Sign, number, its digits before and after the point, and suffix (parseQuantityString)."""
     positive = text[0] != "-"
     at = 1 if text[0] in "+-" else 0
     start = at
@@ -146,9 +146,7 @@ def _suffix(suffix: str) -> tuple[int, int] | None:
 
 
 def parse_quantity(text: str) -> Quantity:
-    """A quantity (resource.ParseQuantity). Raises EvaluationError, or Indeterminate for numbers of absurd
-    size.
-    """
+    """Parse a quantity (resource.ParseQuantity). Raises EvaluationError; Indeterminate for huge numbers."""
     if not text:
         raise EvaluationError(_FORMAT)
     if len(text) > _MAX_TEXT:
@@ -192,7 +190,7 @@ def _large(text: str, sign: int, base: int, exponent: int) -> Quantity:
 
 
 def _rounded(number: int, scale: int) -> tuple[int, int]:
-    """At nine decimal places, rounded up."""
+    """Rounded up to nine decimal places."""
     if scale >= _NANO:
         return number * 10 ** (scale - _NANO), _NANO
     divisor = 10 ** (_NANO - scale)

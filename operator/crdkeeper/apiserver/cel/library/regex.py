@@ -8,7 +8,7 @@ from crdkeeper.apiserver.cel.values.patterns import compiled
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Value, no_overload
 
 MAX_MATCHES: Final = 100_000
-"""More matches than this take us too long to find."""
+"""More matches take too long to find."""
 
 
 def _matches(text: Value, pattern: Value) -> bool:
@@ -38,7 +38,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[Value]:
         return found
     end = -1
     for match in expression.finditer(text):
-        # An empty match that touches the one before does not count in Go.
+        # Go ignores an empty match that touches the one before.
         if match.start() != match.end() or match.start() != end:
             found.append(match.group())
             if len(found) == limit:

@@ -16,7 +16,7 @@ _Part = tuple[int, int | str]
 
 
 class Semver(Opaque):
-    """Major, minor, patch and the parts of the pre-release; build metadata do not count."""
+    """Major, minor, patch and the parts of the pre-release; build metadata does not count."""
 
     __slots__ = ("numbers", "prerelease")
     type_name = "kubernetes.Semver"
@@ -26,7 +26,7 @@ class Semver(Opaque):
         self.prerelease = prerelease
 
     def equals(self, other: Value) -> bool:
-        """Versions are equal when neither comes first; other types have no such overload."""
+        """Versions are equal if neither precedes the other; there is no overload for other types."""
         if type(other) is not Semver:
             raise no_overload()
         return self.compare(other) == 0
@@ -92,7 +92,7 @@ def parse_semver(text: str) -> Semver:
 
 
 def _normalized(text: str) -> str:
-    """Without the v in front and leading zeros, and with all three numbers (normalizeAndParse)."""
+    """Without a leading v and leading zeros, and with all three numbers (normalizeAndParse)."""
     parts = text.removeprefix("v").split(".", 2)
     for at, each in enumerate(parts):
         if len(each) > 1:

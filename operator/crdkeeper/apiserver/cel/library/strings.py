@@ -17,9 +17,7 @@ from crdkeeper.apiserver.cel.values.values import (
 )
 
 MAX_TEXT: Final = 10_000_000
-"""The longest string that a function may make: one more expensive than the server's limit allows to work
-with.
-"""
+"""The longest string that a function may create: longer ones exceed the server's cost limit."""
 
 _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"

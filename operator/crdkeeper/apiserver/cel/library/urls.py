@@ -20,14 +20,14 @@ class CelUrl(Opaque):
         self.url = url
 
     def equals(self, other: Value) -> bool:
-        """URLs are equal when they print alike; other types have no such overload."""
+        """URLs are equal if they have the same text; there is no overload for other types."""
         if type(other) is not CelUrl:
             raise no_overload()
         return self.url.text() == other.url.text()
 
 
 def request_problem(text: str) -> str | None:
-    """What url.ParseRequestURI says against a text, or None."""
+    """The error of url.ParseRequestURI for a text, or None."""
     try:
         parse_request(text)
     except UrlError as error:
@@ -49,7 +49,7 @@ def _url(text: str) -> CelUrl:
         try:
             return CelUrl(parse(text))
         except UrlError as error:
-            # What is wrong can only be in the fragment now, or in what comes before it alone.
+            # An error can now only be in the fragment, or in what precedes it.
             before = text.split("#", 1)[0]
             written = text if _parses(before) else before
             problem = f"parse {quote(written)}: {error.message}"

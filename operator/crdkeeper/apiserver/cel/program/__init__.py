@@ -1,1 +1,1 @@
-"""What is refused when a checked expression becomes a program: literals and constant calls."""
+"""Errors found when a checked expression becomes a program: literals and constant calls."""

@@ -1,8 +1,8 @@
-"""What the API server finds wrong when it makes a program of a checked expression.
+"""The errors that the API server finds when it makes a program of a checked expression.
 
-It computes conversions of constants and compiles constant patterns at once, and refuses the rule if that
-fails. Follows cel-go's interpreter/decorators.go, interpreter/optimizations.go and the regular expressions
-of k8s.io/apiserver (pkg/cel/library/regex.go).
+It computes conversions of constants and compiles constant patterns in advance, and rejects the rule if that
+fails. Follows cel-go's interpreter/decorators.go, interpreter/optimizations.go and the regular expressions of
+k8s.io/apiserver (pkg/cel/library/regex.go).
 """
 
 from typing import Final
@@ -28,7 +28,7 @@ _CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
 _NAMED_ONLY = frozenset(("duration", "timestamp"))
-"""The checker knows these as names of types, a program does not."""
+"""The checker knows these as type names, a program does not."""
 _PATTERNS = frozenset(("matches", "find", "findAll"))
 
 
@@ -49,7 +49,7 @@ class _NotConstant(Exception):
 
 
 def problem_of_program(tree: Expr, checked: Checked) -> str | None:
-    """The server's words for why no program can be made of an expression; raises Undecided."""
+    """The server's reason why no program can be made of an expression; raises Undecided."""
     if not checked.names and not any(_interesting(node) for node in checked.types):
         return None
     try:
@@ -62,7 +62,7 @@ def problem_of_program(tree: Expr, checked: Checked) -> str | None:
 
 
 def _interesting(node: Expr) -> bool:
-    # Only type() and the names of types give types, and both are rare.
+    # Only type() and type names return types, and both are rare.
     if isinstance(node, Call):
         function = node.function
         return function in _CONVERSIONS or function in _PATTERNS or function in _INDICES
@@ -70,7 +70,7 @@ def _interesting(node: Expr) -> bool:
 
 
 def _plan(node: Expr, checked: Checked) -> None:
-    """Go through an expression in the order of the server's planner; raises EvaluationError."""
+    """Visit an expression in the order of the server's planner; raises EvaluationError."""
     if isinstance(node, Macro):
         node = node.expansion
     for each in children(node, checked):
@@ -139,7 +139,7 @@ def _converted(function: str, value: Value) -> Value:
 
 
 def _check_index(index: Expr, checked: Checked) -> None:
-    """A constant index must be of a type that keys can have."""
+    """A constant index must have a type that keys can have."""
     try:
         value = _constant(index, checked)
     except _NotConstant:

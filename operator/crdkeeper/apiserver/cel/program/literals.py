@@ -1,7 +1,7 @@
-"""What the API server checks of literals once the types of an expression are right.
+"""The API server's checks of literals in an expression without type errors.
 
-Durations, timestamps and patterns must be readable, lists and maps must hold one type, and a format string
-must fit its arguments. Follows cel-go's cel/validator.go and ext/formatting.go (version 2 of the strings
+Durations, timestamps and patterns must be valid, lists and maps must contain one type, and a format string
+must match its arguments. Follows cel-go's cel/validator.go and ext/formatting.go (version 2 of the strings
 library).
 """
 
@@ -31,9 +31,9 @@ _FORMAT = "format"
 
 
 def problems_of_literals(tree: Expr, checked: Checked, *, mixed: bool = False) -> list[Problem]:
-    """What is wrong with the literals of an expression without type errors; raises Undecided.
+    """The errors in the literals of an expression without type errors; raises Undecided.
 
-    `mixed` allows lists and maps of values of several types, as no rule of a CRD may have.
+    `mixed` allows lists and maps with values of several types, which the rules of a CRD must not have.
     """
     if not any(_interesting(node) for node in checked.types):
         return []
@@ -59,9 +59,9 @@ def _interesting(node: Expr) -> bool:
 
 
 def walk(tree: Expr, checked: Checked) -> Iterator[tuple[Expr, bool]]:
-    """All nodes from the root on, and whether each stands in the arguments of a format call.
+    """Yield all nodes from the root on, and whether each is in the arguments of a format call.
 
-    A sub-tree that an expansion has twice comes twice, as in the API server.
+    A subtree that an expansion contains twice is visited twice, as in the API server.
     """
     stack = [(tree, False)]
     while stack:
@@ -74,7 +74,7 @@ def walk(tree: Expr, checked: Checked) -> Iterator[tuple[Expr, bool]]:
 
 
 def children(node: Expr, checked: Checked) -> list[Expr]:
-    """The nodes directly below one, without those that turned out to be part of a name."""
+    """The direct children of a node, except those that are part of a qualified name."""
     if isinstance(node, Call):
         if node.target is not None and node not in checked.namespaced:
             return [node.target, *node.args]
@@ -122,7 +122,7 @@ def _bad_patterns(nodes: _Nodes) -> Iterator[Problem]:
 
 
 def pattern_error(pattern: str) -> str | None:
-    """Go's words for what is wrong with a pattern; raises Undecided."""
+    """Go's error for a pattern, or None; raises Undecided."""
     try:
         return regexsyntax.error(pattern)
     except regexsyntax.UndecidedPattern as undecided:
@@ -218,7 +218,7 @@ class _BadFormat(Exception):
 
 
 def _bad_format(node: Call, checked: Checked) -> Iterator[Problem]:
-    """What is wrong with a literal format string and the literal list of its arguments."""
+    """The error in a literal format string and its literal list of arguments."""
     target = node.target
     if "string_format" not in checked.overloads.get(node, ()) or not isinstance(target, Literal):
         return
@@ -236,7 +236,7 @@ def _bad_format(node: Call, checked: Checked) -> Iterator[Problem]:
 
 
 def _read_format(text: str, arguments: tuple[Expr, ...], checked: Checked) -> int:
-    """How many arguments a format string asks for."""
+    """How many arguments a format string requires."""
     at = used = 0
     while True:
         at = text.find("%", at)
@@ -268,7 +268,7 @@ def _clause(text: str, at: int, argument: Expr, checked: Checked) -> int:
             )
     clause = _CLAUSES.get(text[at])
     if clause is None:
-        # The server reads bytes here.
+        # The server counts bytes here.
         letter = chr(text[at].encode()[0])
         raise _BadFormat(f'{_UNPARSED}unrecognized formatting clause "{letter}"')
     kinds, message = clause

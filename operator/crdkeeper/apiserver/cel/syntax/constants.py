@@ -1,4 +1,4 @@
-"""What the tokens of literals mean.
+"""The values of literal tokens.
 
 Follows cel-go's parser/unescape.go and the visitors of literals in parser/parser.go.
 """
@@ -17,7 +17,7 @@ _MOST_DIGITS = 20
 
 
 def literal(kind: str, text: str, offset: int) -> Literal:
-    """The literal of a token, with its sign if it is a number; raises ValueError in the server's words."""
+    """The literal of a token, with the sign of a number; raises ValueError with the server's message."""
     if kind == "string":
         return Literal(offset, "string", unescape_string(text))
     if kind == "true" or kind == "false":
@@ -40,7 +40,7 @@ def _integer(text: str, kind: str) -> int:
     low, high = _RANGES[kind]
     digits = text.lstrip("-")
     hexadecimal = digits[:2] == "0x"
-    # Python refuses to convert thousands of digits; no integer of CEL has so many.
+    # Python refuses to convert thousands of digits; no integer of CEL has that many.
     if len(digits[2:].lstrip("0") if hexadecimal else digits.lstrip("0")) <= _MOST_DIGITS:
         number = int(text, 16 if hexadecimal else 10)
         if low <= number <= high:
@@ -66,7 +66,7 @@ _ESCAPES = re.compile(r"\\(?:([xX])(..)|u(....)|U(........)|([0-3][0-7][0-7])|(.
 
 
 def _content(token: str) -> tuple[str, bool]:
-    """What stands between the quotes of a string token, and whether it is raw."""
+    """The content between the quotes of a string token, and whether it is raw."""
     token = token.replace("\r\n", "\n").replace("\r", "\n")
     raw = token[0] in "rR"
     if raw:
@@ -78,7 +78,7 @@ def _content(token: str) -> tuple[str, bool]:
 def unescape_string(token: str) -> str:
     """The value of a string token.
 
-    Raises ValueError, in the server's words, for an escape that is no Unicode code point.
+    Raises ValueError, with the server's message, for an escape that is not a Unicode code point.
     """
     text, raw = _content(token)
     if raw or "\\" not in text:
@@ -100,7 +100,7 @@ def unescape_string(token: str) -> str:
 
 
 def unescape_bytes(token: str) -> bytes:
-    """The value of a bytes token; raises ValueError, in the server's words, for an escape of Unicode."""
+    """The value of a bytes token; raises ValueError, with the server's message, for a Unicode escape."""
     text, raw = _content(token[1:])
     if raw or "\\" not in text:
         return text.encode()

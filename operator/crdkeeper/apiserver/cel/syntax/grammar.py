@@ -1,4 +1,4 @@
-"""The words that are no names in CEL, and how tightly its operators bind (cel-go's CEL.g4)."""
+"""The words that are not names in CEL, and the precedence of its operators (cel-go's CEL.g4)."""
 
 from typing import Final
 
@@ -40,4 +40,4 @@ BINARY: Final[dict[str, tuple[int, str]]] = {
     "/": (_MULTIPLICATION, Op.DIVIDE),
     "%": (_MULTIPLICATION, Op.MODULO),
 }
-"""For each operator between two operands, its level and its function."""
+"""The level and the function of each binary operator."""

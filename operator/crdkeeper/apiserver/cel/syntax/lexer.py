@@ -1,7 +1,7 @@
-"""The tokens of CEL, and what its literals mean.
+"""The tokens of CEL.
 
-Apart from the grammar because it is where the limits on the size of a rule and the escapes of strings live.
-Behaviour follows cel-go's grammar (CEL.g4) and parser/unescape.go.
+Separate from the grammar because the limit on the size of a rule and the escapes of strings are implemented
+here. Follows cel-go's grammar (CEL.g4) and parser/unescape.go.
 """
 
 import re
@@ -42,7 +42,7 @@ _KEYWORDS = frozenset(("true", "false", "null", "in"))
 
 
 class Tokens(NamedTuple):
-    """The tokens of a source, column by column. The last one is of kind `end`.
+    """The tokens of a source, as one list for each property. The last one is of kind `end`.
 
     The kind of an operator or keyword is its text; the others are id, escaped, int, uint, float, string,
     bytes, and bad for a character that starts no token.
@@ -54,7 +54,7 @@ class Tokens(NamedTuple):
 
 
 def tokenize(source: str) -> Tokens:
-    """The tokens of an expression; never fails."""
+    """Split an expression into tokens; never fails."""
     kinds: list[str] = []
     texts: list[str] = []
     offsets: list[int] = []

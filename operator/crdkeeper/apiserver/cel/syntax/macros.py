@@ -1,8 +1,8 @@
-"""What CEL's macros stand for.
+"""The expansions of CEL's macros.
 
-The parser hands every call of a macro's name and number of arguments to `expand_receiver`. The expansions
-are those of cel-go (parser/macro.go, ext/comprehensions.go, cel/library.go), because costs and messages
-follow from them.
+The parser passes every call with a macro's name and number of arguments to `expand_receiver`. The expansions
+are those of cel-go (parser/macro.go, ext/comprehensions.go, cel/library.go), because they determine costs and
+messages.
 """
 
 from crdkeeper.apiserver.cel.syntax.nodes import (
@@ -44,7 +44,7 @@ RECEIVER_MACROS = frozenset((name, count) for name, counts in _ARITIES.items() f
 
 
 class MacroError(Exception):
-    """A macro called with arguments that it cannot take: the argument's offset, and the server's words."""
+    """A macro called with invalid arguments: the argument's offset, and the server's message."""
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class MacroError(Exception):
 
 
 def expand_receiver(offset: int, name: str, target: Expr, args: tuple[Expr, ...]) -> Macro:
-    """The node of a macro called on a target; raises MacroError if its variables are no names."""
+    """The node of a macro called on a target; raises MacroError if its variables are not names."""
     if name in ("optMap", "optFlatMap"):
         return _optional(offset, name, target, args)
     if name == "sortBy":

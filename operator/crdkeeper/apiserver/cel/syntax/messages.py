@@ -1,4 +1,4 @@
-"""How the API server shows the errors of an expression: each with its place, and the line with a mark below.
+"""How the API server formats the errors of an expression: each with its position, and the line marked below.
 
 Follows common/error.go and common/errors.go of cel-go.
 """
@@ -12,7 +12,7 @@ _LONGEST_LINE = 16384
 
 
 def rendered(text: str, problems: Sequence[Problem]) -> str:
-    """All problems of an expression as the server writes them into one message."""
+    """All errors of an expression as the server writes them into one message."""
     lines = text.split("\n")
     places = [(*_place(lines, each.offset), each.message) for each in problems[:_MOST]]
     places.sort(key=lambda place: place[:2])

@@ -16,7 +16,7 @@ _MEANINGS: Final = {"underscores": "__", "dot": ".", "dash": "-", "slash": "/"}
 
 @lru_cache(maxsize=16384)
 def unescape(name: str) -> str | None:
-    """The name of the field that a name in CEL stands for; None if it is malformed."""
+    """The field name for a name in CEL; None if it is malformed."""
     made: list[str] = []
     at = 0
     for found in _SEQUENCE.finditer(name):

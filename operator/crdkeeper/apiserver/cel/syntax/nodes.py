@@ -1,19 +1,19 @@
-"""The syntax tree of a CEL expression: what the checker, the cost estimate and the evaluator share.
+"""The syntax tree of a CEL expression, shared by the checker, the cost estimate and the evaluator.
 
-Shape. A tree has the nodes of cel-go's own: an operator is a `Call` of the function that cel-go names for
-it (`Op`), `has(a.b)` is a `Select` with `test_only`, `a.?b` is a call of `Op.OPT_SELECT` with the field name
-as a literal, and a chain of `&&` or `||` is a balanced tree of binary calls.
+A tree has the nodes of cel-go's own: an operator is a `Call` of the function that cel-go names for it (`Op`),
+`has(a.b)` is a `Select` with `test_only`, `a.?b` is a call of `Op.OPT_SELECT` with the field name as a
+literal, and a chain of `&&` or `||` is a balanced tree of binary calls.
 
 Macros (`all`, `exists`, `exists_one`, `existsOne`, `map`, `filter`, `transformList`, `transformMap`,
 `transformMapEntry`, `optMap`, `optFlatMap`, `sortBy`; `cel.bind` is not enabled in Kubernetes) are `Macro`
-nodes, with the parts that an evaluator wants: the target, the names of the variables, the filter and the
-body. `expansion` is what cel-go makes of the macro, over the same sub-trees: the type checker and the cost
-estimate follow it, because the server's messages and costs are those of the expansion; an evaluator ignores
-it. `Comprehension` occurs in expansions only.
+nodes, with the parts that an evaluator needs: the target, the variable names, the filter and the body.
+`expansion` is what cel-go makes of the macro, with the same subtrees: the type checker and the cost estimate
+follow it, because the server's messages and costs are those of the expansion; an evaluator ignores it.
+`Comprehension` occurs only in expansions.
 
 An `offset` is the index of a code point in the source: of the token that the server reports (the dot of a
 selection, the parenthesis of a call or macro, the bracket of an index, list or map, the operator, the colon
-of an entry). Nodes are compared and hashed by identity, and not changed once made.
+of an entry). Nodes are immutable, and are compared and hashed by identity.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from enum import StrEnum
 
 
 class Op(StrEnum):
-    """The functions behind the operators, by cel-go's names (common/operators)."""
+    """The functions behind the operators, with cel-go's names (common/operators)."""
 
     CONDITIONAL = "_?_:_"
     AND = "_&&_"
@@ -53,7 +53,7 @@ UNUSED_VARIABLE = "#unused"
 
 @dataclass(slots=True, eq=False)
 class Literal:
-    """A constant. `kind` is int, uint, double, string, bytes, bool or null; it tells 1 from 1u and 1.0."""
+    """A constant. `kind` is int, uint, double, string, bytes, bool or null, and tells 1, 1u, 1.0 apart."""
 
     offset: int
     kind: str
@@ -80,7 +80,7 @@ class Select:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A call of an operator or function; `target` is what stands before the dot of a member call."""
+    """A call of an operator or function; `target` precedes the dot of a member call."""
 
     offset: int
     function: str
@@ -90,7 +90,7 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class ListLiteral:
-    """`[a, ?b]`; `optional` holds the indices of the elements with a question mark."""
+    """`[a, ?b]`; `optional` has the indices of the elements with a question mark."""
 
     offset: int
     elements: tuple["Expr", ...]
@@ -153,7 +153,7 @@ class Comprehension:
 class Macro:
     """A macro call.
 
-    `name` is the macro's name (`existsOne` is given as `exists_one`). `variables` has one name, or two in the
+    `name` is the macro's name (`exists_one` for `existsOne`). `variables` has one name, or two in the
     two-variable comprehensions: (index, element) of a list, (key, value) of a map. `filter` is the predicate
     of the longer forms of map, transformList, transformMap and transformMapEntry, else None. `body` is the
     predicate of all, exists, exists_one and filter, the sort key of sortBy, and the transformation of the
@@ -175,21 +175,21 @@ Expr = Literal | Identifier | Select | Call | ListLiteral | MapLiteral | StructL
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One error in an expression: where (a code point), and the server's words."""
+    """An error in an expression: its position (a code point), and the server's message."""
 
     offset: int
     message: str
 
 
 class CelDepthError(Exception):
-    """An expression nested more deeply than Python's stack allows to read; the API server may take it."""
+    """An expression nested too deeply for Python's stack; the API server may accept it."""
 
 
 class CelSyntaxError(Exception):
     """An expression that cannot be parsed.
 
-    `message` and `offset` are those of the first error. `problems` are all errors as the server lists them if
-    `exact`; else the text is certainly refused, but the server words it in its own way.
+    `message` and `offset` are those of the first error. `problems` are all errors that the server lists if
+    `exact`; otherwise the server certainly rejects the text, but with other messages.
     """
 
     def __init__(self, problems: tuple[Problem, ...], *, exact: bool) -> None:

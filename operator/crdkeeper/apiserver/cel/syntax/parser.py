@@ -1,8 +1,8 @@
-"""Parses CEL: the text of a rule to its syntax tree.
+"""Parses CEL: from the text of a rule to its syntax tree.
 
-Hand-written because the grammar is small and rules are many: operators by precedence with an explicit
-stack, so that Python's own stack grows with nested brackets only. The limits are cel-go's (100,000 code
-points, 250 levels).
+Hand-written because the grammar is small and rules are many: operators by precedence with an explicit stack,
+so that Python's own stack grows only with nested brackets. The limits are cel-go's (100,000 code points, 250
+levels).
 """
 
 # Long because the grammar is one recursion.
@@ -36,10 +36,10 @@ NO_OFFSET = -1
 
 
 def parse(text: str) -> Expr:
-    """The syntax tree of an expression.
+    """Parse an expression to its syntax tree.
 
-    Raises CelSyntaxError if the API server would not parse it, and CelDepthError for one nested more deeply
-    than Python's stack allows (some hundred brackets), which the API server may still take.
+    Raises CelSyntaxError if the API server would not parse it, and CelDepthError for one nested too deeply
+    for Python's stack (some hundred brackets), which the API server may still accept.
     """
     if len(text) > MAX_CODE_POINTS:
         raise _refusal(
@@ -64,7 +64,7 @@ def _refusal(offset: int, message: str, *, exact: bool) -> CelSyntaxError:
 
 
 class _Parser:
-    """One parse. `expressions`, `relations` and `sums` count open rules of the grammar as cel-go does."""
+    """One parse. `expressions`, `relations` and `sums` count open grammar rules as cel-go does."""
 
     __slots__ = (
         "expressions",
@@ -103,7 +103,7 @@ class _Parser:
         raise _refusal(self.offsets[self.position], f"Syntax error: mismatched input '{text}'", exact=False)
 
     def expect(self, kind: str) -> int:
-        """Step over a token of a kind; its offset."""
+        """Consume a token of a kind; returns its offset."""
         position = self.position
         if self.kinds[position] != kind:
             self.unexpected()
@@ -111,7 +111,7 @@ class _Parser:
         return self.offsets[position]
 
     def problem(self, offset: int, message: str) -> Expr:
-        """Note an error that cel-go reports while it goes on; what it goes on with."""
+        """Record an error after which cel-go continues; returns the node to continue with."""
         self.problems.append(Problem(offset, message))
         return Literal(offset, "error", None)
 
@@ -204,7 +204,7 @@ class _Parser:
         values[-1] = Call(offset, function, (values[-1], right))
 
     def operand(self) -> Expr:
-        """A member with its prefixes: an even number of `!` or `-` is none."""
+        """A member with its prefixes; an even number of `!` or `-` has no effect."""
         kinds = self.kinds
         start = self.position
         kind = kinds[start]
@@ -277,7 +277,7 @@ class _Parser:
         return text if kind == "id" else text[1:-1]
 
     def arguments(self) -> tuple[Expr, ...]:
-        """What stands up to the closing parenthesis."""
+        """The arguments up to the closing parenthesis."""
         if self.kinds[self.position] == ")":
             self.position += 1
             return ()
@@ -386,14 +386,14 @@ class _Parser:
         return True
 
     def comma(self, closing: str) -> bool:
-        """Step over a comma; whether another element must follow."""
+        """Consume a comma; returns whether another element must follow."""
         if self.kinds[self.position] != ",":
             return False
         self.position += 1
         return self.kinds[self.position] != closing
 
     def close(self, closing: str, *, empty: bool) -> None:
-        """Step over the closing bracket. `[,]` and `{,}` are empty, in the grammar as well."""
+        """Consume the closing bracket. `[,]` and `{,}` are empty, in the grammar as well."""
         if empty and self.kinds[self.position] == ",":
             self.position += 1
         self.expect(closing)

@@ -1,4 +1,4 @@
-"""The shape of syntax trees: chains of `&&` and `||` are kept flat, and no tree is deeper than cel-go's."""
+"""The shape of syntax trees: chains of `&&` and `||` remain flat, and no tree is deeper than cel-go's."""
 
 from typing import Final
 
@@ -14,11 +14,11 @@ from crdkeeper.apiserver.cel.syntax.nodes import (
 )
 
 MAX_DEPTH: Final = 250
-"""How many rules of the grammar can be open at once."""
+"""How many grammar rules can be open at once."""
 
 
 def balanced(function: str, terms: list[Expr], offsets: list[int]) -> Expr:
-    """The tree that cel-go makes of a chain of `&&` or `||`: halves, so that it stays flat."""
+    """The tree that cel-go makes of a chain of `&&` or `||`: halved repeatedly, so that it remains flat."""
     if len(terms) == 1:
         return terms[0]
     return _balanced_part(function, terms, offsets, 0, len(offsets) - 1)
@@ -37,13 +37,13 @@ _WEIGHTLESS = frozenset((Op.AND, Op.OR, Op.NOT, Op.NEGATE))
 
 
 def depth_exceeded(tree: Expr) -> bool:
-    """Whether cel-go's walk of the parsed text would be deeper than it allows."""
+    """Whether cel-go's walk over the parsed text would exceed its depth limit."""
     stack = [(tree, 0)]
     while stack:
         node, depth = stack.pop()
         children: list[Expr] = []
         if isinstance(node, Select):
-            # has(a.b) was written with its selection.
+            # has(a.b) contains its selection in the source.
             depth += 1
             children = [node.operand]
         elif isinstance(node, Call):

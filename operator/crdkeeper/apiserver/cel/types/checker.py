@@ -1,8 +1,8 @@
-"""Checks the types of an expression, with the API server's words for what is wrong.
+"""Checks the types of an expression, with the API server's messages.
 
-Follows cel-go's checker (checker/checker.go) in Kubernetes' environment: literals of lists and maps hold
-values of one type, and there are no message types but those of the schema. What depends on the messages of
-Protocol Buffers is undecided.
+Follows cel-go's checker (checker/checker.go) in Kubernetes' environment: list and map literals contain values
+of one type, and the only message types are those of the schema. What depends on the messages of Protocol
+Buffers is undecided.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from crdkeeper.apiserver.cel.types.resolution import resolve, resolve_plain
 from crdkeeper.apiserver.cel.types.types import Type, optional_of, substitute
 
 MAX_STEPS = 100_000
-"""How many nodes are checked at most: a chain of optMap doubles the work with each link."""
+"""How many nodes are checked at most: each link in a chain of optMap doubles the work."""
 
 _PROTOBUF = "google.protobuf"
 _LITERALS = {
@@ -44,15 +44,15 @@ _DOTTED_TYPES = frozenset(name.rpartition(".")[2] for name in declarations.TYPE_
 
 
 class UndecidedExpression(Exception):
-    """Only the API server can tell whether it takes the expression."""
+    """Only the API server can tell whether it accepts the expression."""
 
 
 class Checked(NamedTuple):
-    """What is known of an expression after the check.
+    """The result of the check.
 
-    `types` are those of all nodes that were reached, `overloads` the ids of the overloads that each call
-    can resolve to, `names` the selections that turned out to be qualified names, `namespaced` the calls
-    whose target is part of the function's name. `uses_old_self` is whether a variable of that name occurs.
+    `types` are those of all nodes that were reached, `overloads` the ids of the overloads to which each call
+    can resolve, `names` the selections that are qualified names, `namespaced` the calls whose target is part
+    of the function's name. `uses_old_self` is whether a variable of that name occurs.
     """
 
     problems: Sequence[Problem]
@@ -64,9 +64,9 @@ class Checked(NamedTuple):
 
 
 def check(tree: Expr, variables: Mapping[str, Type], *, stored: bool) -> Checked:
-    """The types in an expression, and what is wrong with them.
+    """The types in an expression, and its errors.
 
-    `stored` is whether the CRD held the expression before. Raises Undecided, and RecursionError for an
+    `stored` is whether the CRD already contained the expression. Raises Undecided, and RecursionError for an
     expression that is nested too deeply.
     """
     checker = _Checker(variables, stored=stored)
@@ -95,7 +95,7 @@ def _namespaced() -> frozenset[str]:
 
 
 def qualified_name(node: Expr) -> str | None:
-    """The dotted name that an expression spells, if it is one."""
+    """The dotted name in an expression, if it is one."""
     parts: list[str] = []
     while isinstance(node, Select) and not node.test_only:
         parts.append(node.field)
@@ -129,7 +129,7 @@ class _Checker:
         return types.parameter(f"_var{self.free - 1}")
 
     def assign(self, from_: Type, to: Type) -> bool:
-        """Whether a type can stand for another; remembers what that says of type parameters."""
+        """Whether a type is assignable to another; records what that implies for type parameters."""
         if from_ is to:
             return True
         return types.assignable(self.bindings, (from_,), (to,))
@@ -199,7 +199,7 @@ class _Checker:
         return types.BOOL if node.test_only else substitute(self.bindings, type_)
 
     def qualified(self, node: Select) -> Type | None:
-        """The type of a qualified name, which only types have."""
+        """The type of a qualified name; only types have such names."""
         name = qualified_name(node)
         if name is None:
             return None
@@ -214,7 +214,7 @@ class _Checker:
         return type_
 
     def field(self, node: Expr, operand: Expr, field: str, *, optional: bool = False) -> Type:
-        """The type of a field of an operand; reports what has no such field."""
+        """The type of a field of an operand; reports an operand without that field."""
         owner, wrapped = types.unwrap_optional(substitute(self.bindings, self.check(operand)))
         result = types.DYN
         if owner.kind == "map":
@@ -295,7 +295,7 @@ class _Checker:
         self.report(node, f"expected type '{expected.text}' but found '{actual.text}'")
 
     def element(self, node: Expr, *, optional: bool) -> Type:
-        """The type of an element of a literal, without its optional if it is one with a question mark."""
+        """The type of an element of a literal, without its optional if it has a question mark."""
         type_ = self.check(node)
         if optional:
             type_, wrapped = types.unwrap_optional(type_)
@@ -304,7 +304,7 @@ class _Checker:
         return type_
 
     def join(self, previous: Type | None, current: Type) -> Type:
-        """The type of literals' elements so far. That they are all of one type is checked afterwards."""
+        """The type of a literal's elements so far. A later check ensures that they all have one type."""
         if previous is None:
             return current
         if self.assign(previous, current):

@@ -1,4 +1,4 @@
-"""The functions that an expression can call, and the names of types, read from their signatures."""
+"""The functions that an expression can call, and the type names, parsed from their signatures."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +17,7 @@ class OverloadDeclaration:
     arguments: tuple[Type, ...]
     result: Type
     parameters: tuple[str, ...]
-    """The type parameters, in the order in which they first occur in the arguments and the result."""
+    """The type parameters, in order of their first occurrence in the arguments and the result."""
 
 
 _OPAQUE = ("net.IP", "net.CIDR")
@@ -44,7 +44,7 @@ NAMES = frozenset(SIGNATURES) | frozenset(STORED_ONLY)
 
 @cache
 def overloads(function: str, *, stored: bool) -> tuple[OverloadDeclaration, ...] | None:
-    """All overloads of a function; None if there is none. `stored` is of rules that are kept."""
+    """All overloads of a function; None if there are none. `stored` is for rules that the CRD already has."""
     lines = SIGNATURES.get(function)
     if lines is None and stored:
         lines = STORED_ONLY.get(function)
@@ -69,7 +69,7 @@ def _overload(line: str) -> OverloadDeclaration:
 
 
 def _matching(text: str) -> int:
-    """Where the search for the parenthesis that opens the last bracket starts."""
+    """The position after the parenthesis that matches the last one."""
     depth = 0
     for index in range(len(text) - 1, -1, -1):
         if text[index] == ")":
@@ -143,4 +143,4 @@ TYPE_NAMES: dict[str, Type] = {
     "net.IP": Type("opaque", "net.IP"),
     "net.CIDR": Type("opaque", "net.CIDR"),
 }
-"""The names that stand for types, with the types they name."""
+"""The type names, with their types."""

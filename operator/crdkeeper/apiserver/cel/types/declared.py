@@ -1,8 +1,8 @@
-"""The CEL types that a structural schema declares, with the greatest size that each value can have.
+"""The CEL types that a structural schema declares, with the maximum size of each value.
 
-The checker reads the types, the cost estimate the sizes. Follows SchemaDeclType of k8s.io/apiserver
+The checker uses the types, the cost estimate the sizes. Follows SchemaDeclType of k8s.io/apiserver
 (pkg/cel/common/schemas.go), WithTypeAndObjectMeta of k8s.io/apiextensions-apiserver and the limits of
-pkg/cel/limits.go. Fields are declared when they are looked at: a rule sees a few of a thousand.
+pkg/cel/limits.go. Fields are declared when they are first used: a rule uses only a few of a thousand.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ SELF_TYPE = "selfType"
 
 
 class Declared:
-    """What a schema declares.
+    """A schema's declaration.
 
-    `kind` is that of the CEL type, or `object`. `max_elements` bounds the size of a value: bytes of a text,
-    items of a list, entries of a map, 0 where size means nothing. `min_size` is how many bytes the shortest
-    value takes in JSON. `element` is the declaration of a list's items or a map's values.
+    `kind` is that of the CEL type, or `object`. `max_elements` bounds the size of a value: bytes of a string,
+    items of a list, entries of a map, 0 if size is meaningless. `min_size` is the size of the shortest value
+    as JSON in bytes. `element` is the declaration of a list's items or a map's values.
     """
 
     __slots__ = ("_fields", "element", "kind", "max_elements", "min_size", "schema")
@@ -50,7 +50,7 @@ class Declared:
 
     @property
     def fields(self) -> Mapping[str, "Declared"]:
-        """The fields of an object that CEL can name, by their names in CEL; none for anything else."""
+        """The fields of an object that CEL can name, by their names in CEL; empty for anything else."""
         if self._fields is None:
             self._fields = {}
             properties = self.schema.get("properties", {}) if self.schema is not None else {}
@@ -66,7 +66,7 @@ class Declared:
         return MAX_REQUEST_BYTES // (self.min_size + 1)
 
     def type(self, name: str = SELF_TYPE) -> Type:
-        """The CEL type, with the name that an object at this place gets (MaybeAssignTypeName)."""
+        """The CEL type, with the name of an object at this place (MaybeAssignTypeName)."""
         plain = _TYPES.get(self.kind)
         if plain is not None:
             return plain
@@ -79,7 +79,7 @@ class Declared:
 
 
 class _Fields:
-    """Finds the type of a field of an object, once."""
+    """Looks up the type of each field of an object once."""
 
     __slots__ = ("_declared", "_known", "_name")
 
@@ -94,7 +94,7 @@ class _Fields:
             fields = self._declared.fields
             declared = fields.get(field)
             if declared is None and field in KEYWORDS:
-                # What is reserved elsewhere can be written as it is after a dot.
+                # Words reserved elsewhere can be used unescaped after a dot.
                 field = f"__{field}__"
                 declared = fields.get(field)
             if declared is not None:
@@ -118,7 +118,7 @@ _PLAIN = {
     "integer": Declared("int", 1),
 }
 KEY = Declared("string", 2)
-"""What the keys of a map are declared as."""
+"""The declaration of a map's keys."""
 
 
 def embedded(schema: Schema) -> bool:
@@ -127,7 +127,7 @@ def embedded(schema: Schema) -> bool:
 
 
 def declare(schema: Schema, *, root: bool) -> Declared | None:
-    """What a schema declares; None if CEL cannot see its values. `root` is that of a resource."""
+    """The declaration of a schema; None if CEL cannot see its values. `root` is that of a resource."""
     if schema.get(INT_OR_STRING):
         limit = schema.get("maxLength")
         return Declared("dyn", 1, _MAX_TEXT if limit is None else max(limit, 0) * 4)
@@ -199,7 +199,7 @@ def _text(schema: Schema) -> Declared:
 
 
 def _with_metadata(schema: Schema) -> Schema:
-    """The schema of a resource with the fields that each has, whether the schema names them or not."""
+    """The schema of a resource with the fields of every resource, whether or not it names them."""
     properties = schema.get("properties", {})
     metadata = properties.get("metadata", {})
     named = metadata.get("properties", {})

@@ -1,4 +1,4 @@
-"""Finds the overloads that the arguments of a call fit (resolveOverload of cel-go's checker/checker.go)."""
+"""Finds the overloads that match the arguments of a call (resolveOverload of cel-go's checker/checker.go)."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -11,11 +11,11 @@ class Resolution(NamedTuple):
     """What a call can mean."""
 
     result: Type | None
-    """The type of the result; None if no overload fits."""
+    """The type of the result; None if no overload matches."""
     overloads: tuple[str, ...]
-    """The ids of all overloads that fit."""
+    """The ids of all matching overloads."""
     parameters: int
-    """How many type variables the server spends on the call: their numbers show in some messages."""
+    """How many type variables the server uses for the call: some messages contain their numbers."""
 
 
 @lru_cache(maxsize=8192)
@@ -39,7 +39,7 @@ def resolve(
     member: bool,
     stored: bool,
 ) -> Resolution:
-    """All overloads that fit. Type variables are numbered from `free`, and bound in `bindings`."""
+    """All matching overloads. Type variables are numbered from `free`, and bound in `bindings`."""
     result: Type | None = None
     fitting: list[str] = []
     first = free

@@ -383,10 +383,10 @@ _AUTHORIZATION = {
     "fieldSelector": "authorizer_fieldselector ResourceCheck(string) -> ResourceCheck",
     "labelSelector": "authorizer_labelselector ResourceCheck(string) -> ResourceCheck",
 }
-"""Declared everywhere, though nothing in a CRD is an authorizer."""
+"""Declared everywhere, although nothing in a CRD is an authorizer."""
 
 STORED_ONLY: Final = {"includes": "list_includes_dyn_dyn dyn(dyn) -> bool"}
-"""What the server lets a rule use only if the CRD held the rule before (added in 1.37)."""
+"""What the server allows in a rule only if the CRD already contained the rule (added in 1.37)."""
 
 SIGNATURES: Final[dict[str, str]] = {
     **_STANDARD,

@@ -1,13 +1,13 @@
-"""The types of CEL, and when one can stand for another.
+"""The types of CEL, and their assignability.
 
 Follows cel-go's checker (checker/types.go, common/types/types.go): type parameters are bound while
-expressions are checked, `dyn` stands for everything, and null for whatever is not a plain value.
+expressions are checked, `dyn` matches everything, and null every type that is not a plain value.
 """
 
 from collections.abc import Callable, Sequence
 
 MAX_TEXT = 10_000
-"""How long a type may be when written down: types that hold one another twice double with each step."""
+"""The maximum length of a type's text: types that contain each other twice double with each step."""
 
 
 class TypeTooBig(Exception):
@@ -17,10 +17,9 @@ class TypeTooBig(Exception):
 class Type:
     """A type.
 
-    `kind` is one of bool, bytes, double, int, string, uint, null, duration, timestamp, dyn, any, error,
-    list, map, struct, opaque, type and param. `text` is the type as the server writes it, which is also
-    what tells types apart. `fields` finds the type of a field, for a struct of a schema; None for all
-    others.
+    `kind` is one of bool, bytes, double, int, string, uint, null, duration, timestamp, dyn, any, error, list,
+    map, struct, opaque, type and param. `text` is the type as the server writes it, which also identifies the
+    type. `fields` finds the type of a field, for a struct of a schema; None for all others.
     """
 
     __slots__ = ("fields", "generic", "kind", "local", "name", "parameters", "text")
@@ -103,24 +102,24 @@ def parameter(name: str) -> Type:
 
 
 def is_dyn(type_: Type) -> bool:
-    """Whether anything can stand for the type."""
+    """Whether every type is assignable to it."""
     return type_.kind in ("dyn", "any")
 
 
 def is_dyn_or_error(type_: Type) -> bool:
-    """Whether nothing is known of the type."""
+    """Whether nothing is known about the type."""
     return type_.kind in ("dyn", "any", "error")
 
 
 def unwrap_optional(type_: Type) -> tuple[Type, bool]:
-    """What an optional holds, and whether the type is one."""
+    """The type in an optional, and whether the type is one."""
     if type_.kind == "opaque" and type_.name == "optional_type":
         return type_.parameters[0], True
     return type_, False
 
 
 class Bindings:
-    """What the type parameters stand for, by name."""
+    """The types bound to type parameters, by name."""
 
     __slots__ = ("_bound", "_undo")
 
@@ -129,20 +128,20 @@ class Bindings:
         self._undo: list[tuple[str, Type | None]] = []
 
     def get(self, name: str) -> Type | None:
-        """What a parameter stands for."""
+        """The type bound to a parameter."""
         return self._bound.get(name)
 
     def bind(self, name: str, type_: Type) -> None:
-        """From now on a parameter stands for a type."""
+        """Bind a parameter to a type."""
         self._undo.append((name, self._bound.get(name)))
         self._bound[name] = type_
 
     def keep(self) -> None:
-        """What was bound stays so."""
+        """Make the bindings permanent."""
         self._undo.clear()
 
     def undo(self) -> None:
-        """Forget what was bound since the last `keep`."""
+        """Undo the bindings since the last `keep`."""
         while self._undo:
             name, before = self._undo.pop()
             if before is None:
@@ -152,7 +151,7 @@ class Bindings:
 
 
 def substitute(bindings: Bindings, type_: Type, *, free_to_dyn: bool = False) -> Type:
-    """The type with its parameters replaced by what they stand for; by dyn if nothing, with `free_to_dyn`."""
+    """The type with its parameters replaced by their types; with `free_to_dyn`, unbound ones become dyn."""
     if not type_.generic:
         return type_
     if type_.kind == "param":
@@ -165,7 +164,7 @@ def substitute(bindings: Bindings, type_: Type, *, free_to_dyn: bool = False) ->
 
 
 def assignable(bindings: Bindings, from_: Sequence[Type], to: Sequence[Type]) -> bool:
-    """Whether types can stand for others, one by one; binds the parameters for which they do."""
+    """Whether types are assignable to others, pairwise; if so, binds the parameters."""
     if len(from_) == len(to) and all(
         _assignable(bindings, one, other) for one, other in zip(from_, to, strict=True)
     ):
@@ -202,7 +201,7 @@ def _nullable(type_: Type) -> bool:
 
 
 def _valid_substitution(bindings: Bindings, type_: Type, param: Type) -> tuple[bool, bool]:
-    """Whether a parameter can stand for a type, and whether it stood for something before."""
+    """Whether a parameter can be bound to a type, and whether it was bound before."""
     if type_ == param:
         return True, True
     bound = bindings.get(param.name)
@@ -222,7 +221,7 @@ def _valid_substitution(bindings: Bindings, type_: Type, param: Type) -> tuple[b
 
 
 def _absent(bindings: Bindings, param: Type, within: Type) -> bool:
-    """Whether a parameter occurs nowhere in a type, directly or through what other parameters stand for."""
+    """Whether a parameter does not occur in a type, directly or through other parameters."""
     if not within.generic:
         return True
     if param == within:
@@ -234,7 +233,7 @@ def _absent(bindings: Bindings, param: Type, within: Type) -> bool:
 
 
 def most_general(one: Type, other: Type) -> Type:
-    """The less specific of two types that are known to agree."""
+    """The more general of two types that are known to agree."""
     return one if _less_specific(one, other) else other
 
 

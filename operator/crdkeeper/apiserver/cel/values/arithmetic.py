@@ -1,9 +1,8 @@
-"""The operators + - * / % and - of CEL on run-time values: overflow, division by zero, and what they are
-not for.
+"""The operators + - * / % and - of CEL on run-time values: overflow, division by zero, unsupported types.
 
-An operator says "no such overload" in two ways, as cel-go's interpreter does: with the name of the operator
-when the left operand's type does not have it at all, without when the right one does not fit. Types that
-receive calls (string, duration, timestamp) always say it without.
+An operator reports "no such overload" in two ways, like cel-go's interpreter: with the name of the operator
+if the left operand's type does not have it at all, without if the right one does not match. Types that
+receive calls (string, duration, timestamp) always report it without.
 """
 
 import math
@@ -28,9 +27,7 @@ _RECEIVERS: Final = (str, Duration, Timestamp)
 
 
 def unknown_operator(name: str, left: Value) -> EvaluationError:
-    """The error of an operator, or a function without overloads of its own, that the left operand's type
-    lacks.
-    """
+    """The error of an operator, or function without own overloads, that the left operand's type lacks."""
     if type(left) in _RECEIVERS:
         return no_overload()
     return EvaluationError(f"no such overload: {name}")
@@ -49,7 +46,6 @@ def _uint(value: int) -> Uint:
 
 
 def add(left: Value, right: Value) -> Value:
-    """`left + right`. Raises EvaluationError."""
     kind = type(left)
     if kind is type(right):
         if kind is int:
@@ -89,7 +85,6 @@ def _concatenated(left: Value, right: Value) -> Value:
 
 
 def subtract(left: Value, right: Value) -> Value:
-    """`left - right`. Raises EvaluationError."""
     kind = type(left)
     if kind is type(right):
         if kind is int:
@@ -108,7 +103,6 @@ def subtract(left: Value, right: Value) -> Value:
 
 
 def multiply(left: Value, right: Value) -> Value:
-    """`left * right`. Raises EvaluationError."""
     kind = type(left)
     if kind is type(right):
         if kind is int:
@@ -121,7 +115,7 @@ def multiply(left: Value, right: Value) -> Value:
 
 
 def divide(left: Value, right: Value) -> Value:
-    """`left / right`, whole numbers cut off towards zero. Raises EvaluationError."""
+    """`left / right`, with whole numbers truncated towards zero. Raises EvaluationError."""
     kind = type(left)
     if kind is type(right):
         if kind is float:
@@ -162,7 +156,6 @@ def modulo(left: Value, right: Value) -> Value:
 
 
 def negate(value: Value) -> Value:
-    """`-value`. Raises EvaluationError."""
     kind = type(value)
     if kind is int:
         return _int(-value)
@@ -187,7 +180,7 @@ BINARY: Final[dict[str, Callable[[Value, Value], Value]]] = {
     "_%_": modulo,
 }
 ORDERED: Final = frozenset((int, Uint, float, str, bytes, bool, Duration, Timestamp))
-"""The types whose values have an order."""
+"""The types whose values are ordered."""
 RELATIONS: Final[dict[str, Callable[[int, int], bool]]] = {
     "_<_": operator.lt,
     "_<=_": operator.le,

@@ -1,4 +1,4 @@
-"""Maps that an expression makes itself, and optionals: the values that hold other values of any type."""
+"""Maps created by expressions, and optionals: the values that contain other values of any type."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -27,7 +27,7 @@ class OptionalValue(Opaque):
         self.value = value
 
     def equals(self, other: Value) -> bool:
-        """Optionals are equal when both are empty, or both hold equal values."""
+        """Optionals are equal if both are empty, or both contain equal values."""
         if type(other) is not OptionalValue or (self is NONE) != (other is NONE):
             return False
         return self is NONE or equal_values(self.value, other.value)
@@ -43,9 +43,7 @@ NONE: Final = OptionalValue(None)
 
 
 class CelMap(MapValue):
-    """A map that an expression has made (types.NewRefValMap): keys of any scalar type, numbers found across
-    types.
-    """
+    """A map created by an expression (types.NewRefValMap): keys of any scalar type, numbers across types."""
 
     __slots__ = ("_entries",)
 
@@ -60,11 +58,11 @@ class CelMap(MapValue):
         return made
 
     def put(self, key: Value, value: Value) -> None:
-        """Set an entry; for the maker of the map only."""
+        """Set an entry; only for the creator of the map."""
         self._entries[hash_key(key)] = (key, value)
 
     def drop(self, key: Value) -> None:
-        """Remove an entry if it is there; for the maker of the map only."""
+        """Remove an entry if it exists; only for the creator of the map."""
         self._entries.pop(hash_key(key), None)
 
     def find(self, key: Value) -> Value:
@@ -90,9 +88,7 @@ class CelMap(MapValue):
         return iter(self._entries.values())
 
     def equals(self, other: Value) -> bool:
-        """Maps are equal when they have equal values at the same keys; an error in between counts as
-        equal.
-        """
+        """Maps are equal if they have equal values at the same keys; an error in between counts as equal."""
         if not isinstance(other, MapValue) or len(self) != len(other):
             return False
         for key, value in self._entries.values():
@@ -106,9 +102,9 @@ class CelMap(MapValue):
 
 
 def hash_key(key: Value) -> Any:
-    """What a map of Go tells keys apart by: type and value.
+    """What distinguishes keys in a Go map: type and value.
 
-    Raises Indeterminate for a key of a type that no map is made with.
+    Raises Indeterminate for a key type that no map can have.
     """
     kind = type(key)
     if kind is str:

@@ -1,11 +1,11 @@
-"""Values as Go's verb %v shows them in messages of CEL."""
+"""Values formatted with Go's verb %v, as in messages of CEL."""
 
 from crdkeeper.apiserver.cel.values.values import Indeterminate, Uint, Value, type_name
 from crdkeeper.apiserver.golang.numbers import shortest
 
 
 def displayed(value: Value) -> str:
-    """A scalar as %v prints it. Raises Indeterminate for values whose text is an accident of Go's types."""
+    """A scalar formatted with %v. Raises Indeterminate for values whose text depends on Go's types."""
     kind = type(value)
     if kind is str:
         return str(value)

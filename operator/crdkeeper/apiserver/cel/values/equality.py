@@ -1,8 +1,8 @@
-"""Equality and order of CEL values, as types.Equal and the Compare methods of cel-go decide them.
+"""Equality and order of CEL values, as in types.Equal and the Compare methods of cel-go.
 
-Numbers are compared across int, uint and double by what cel-go does, which for doubles means in double
-precision: 9007199254740993 == 9007199254740992.0. Values of unlike types are different, except where data
-bound to a schema stands on the left: those say "no such overload".
+Numbers are compared across int, uint and double as in cel-go, which for doubles means in double precision:
+9007199254740993 == 9007199254740992.0. Values of different types are unequal, unless data bound to a schema
+is on the left: that reports "no such overload".
 """
 
 from typing import Final
@@ -27,7 +27,7 @@ _TWO_64: Final = 2.0**64
 def equal(left: Value, right: Value) -> bool:
     """Whether `left == right`.
 
-    Raises EvaluationError where the server has one for the pair.
+    Raises EvaluationError if the server has an error for the pair.
     """
     if left is None or right is None:
         return left is right
@@ -96,10 +96,10 @@ def _compare_double(double: float, whole: int) -> int:
 
 
 def compare(left: Value, right: Value) -> int:
-    """-1, 0 or 1 for `left` before, equal to or after `right`.
+    """-1, 0 or 1 for `left` less than, equal to or greater than `right`.
 
-    Raises EvaluationError for NaN and for types that have no common order; the caller makes sure that the
-    type of `left` has an order at all.
+    Raises EvaluationError for NaN and for types without a common order; the caller ensures that the type of
+    `left` is ordered at all.
     """
     kind, other = type(left), type(right)
     if kind is int or kind is Uint or kind is float:

@@ -15,7 +15,7 @@ from crdkeeper.apiserver.cel.values.values import (
 def contains(container: Value, value: Value) -> bool:
     """Whether `value in container`.
 
-    Raises EvaluationError for a container that is none, or where comparing fails and nothing is found.
+    Raises EvaluationError if it is not a container, or if a comparison fails and nothing is found.
     """
     if type(container) is list:
         return in_elements(container, value)
@@ -23,15 +23,13 @@ def contains(container: Value, value: Value) -> bool:
         return container.contains(value)
     if isinstance(container, MapValue):
         found = container.find(value)
-        # An entry that does not fit its schema is an error also to those who only ask whether it is there.
+        # An entry that does not match its schema is an error even for a mere presence test.
         return found is not MISSING and read(found) is not MISSING
     raise no_overload()
 
 
 def in_elements(items: list[Value], value: Value) -> bool:
-    """Whether an element equals a value, by the value's own rules; elements that cannot be compared do not
-    count.
-    """
+    """Whether an element equals a value, by the value's own rules; incomparable elements do not count."""
     kind = type(value)
     if kind is str or kind is bool or kind is bytes:
         return any(type(each) is kind and each == value for each in items)

@@ -1,4 +1,4 @@
-"""IP addresses and networks as values of CEL, with the limits that Kubernetes sets."""
+"""IP addresses and networks as values of CEL, with Kubernetes' restrictions."""
 
 import re
 from typing import Final
@@ -22,7 +22,7 @@ class Ip(Opaque):
         self.bits = bits
 
     def equals(self, other: Value) -> bool:
-        """Addresses are equal by family and number; other types have no such overload."""
+        """Addresses are equal by family and number; there is no overload for other types."""
         if type(other) is not Ip:
             raise no_overload()
         return self.bits == other.bits and self.number == other.number
@@ -33,7 +33,7 @@ class Ip(Opaque):
 
 
 class Cidr(Opaque):
-    """A network: an address, whose host part may be other than zero, and the length of the prefix."""
+    """A network: an address, whose host part may be non-zero, and the length of the prefix."""
 
     __slots__ = ("address", "length")
     type_name = "net.CIDR"
@@ -43,7 +43,7 @@ class Cidr(Opaque):
         self.length = length
 
     def equals(self, other: Value) -> bool:
-        """Networks are equal by address and length; other types have no such overload."""
+        """Networks are equal by address and length; there is no overload for other types."""
         if type(other) is not Cidr:
             raise no_overload()
         return self.length == other.length and self.address.equals(other.address)
@@ -58,13 +58,13 @@ class Cidr(Opaque):
         return Cidr(Ip(self.address.number >> host << host, self.address.bits), self.length)
 
     def contains(self, address: Ip) -> bool:
-        """Whether an address of the same family is in the network."""
+        """Whether the network contains an address of the same family."""
         host = self.address.bits - self.length
         return address.bits == self.address.bits and address.number >> host == self.address.number >> host
 
 
 def ip(text: str) -> Ip:
-    """An address as Kubernetes' ip() takes it. Raises AddressError."""
+    """An address that Kubernetes' ip() accepts. Raises AddressError."""
     try:
         number, bits, zone = parse_address(text)
     except AddressError as error:
@@ -83,7 +83,7 @@ def _mapped(address: Ip) -> bool:
 
 
 def cidr(text: str) -> Cidr:
-    """A network as Kubernetes' cidr() takes it. Raises AddressError."""
+    """A network that Kubernetes' cidr() accepts. Raises AddressError."""
     before, slash, length = text.rpartition("/")
     reason = ""
     if not slash:

@@ -1,8 +1,7 @@
-"""How a function finds its overload at run time: by the types of its arguments, as cel-go's dispatcher
-guards them.
+"""How a function finds its overload at run time: by its arguments' types, as cel-go's dispatcher checks them.
 
-A list is matched by its first element only, an empty list by any. Functions that cel-go leaves unguarded
-take their arguments as they are and word their own errors: those are `Unguarded`.
+A list is matched only by its first element, an empty list by any. Functions that cel-go leaves unguarded take
+their arguments as they are and raise their own errors: those are `Unguarded`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +29,7 @@ Matcher: TypeAlias = Callable[[Value], bool]
 
 
 class Overload:
-    """An implementation and the types it is for: a type's name, `list`, `list(T)`, `map` or `any`."""
+    """An implementation and its argument types: a type's name, `list`, `list(T)`, `map` or `any`."""
 
     __slots__ = ("arity", "matchers", "run")
 
@@ -60,9 +59,9 @@ Table: TypeAlias = Mapping[str, Sequence[Overload] | Unguarded]
 
 
 def callable_function(name: str, overloads: Sequence[Overload] | Unguarded) -> Callable[..., Value]:
-    """A function that runs the first overload that fits its arguments.
+    """A function that runs the first overload that matches its arguments.
 
-    It raises EvaluationError with cel-go's words if none fits (decls.MaybeNoSuchOverload).
+    It raises EvaluationError with cel-go's message if none matches (decls.MaybeNoSuchOverload).
     """
     if isinstance(overloads, Unguarded):
         return overloads.run
@@ -92,7 +91,7 @@ def _unary(name: str, overload: Overload) -> Callable[..., Value]:
 
 
 def unsupported(name: str, args: Sequence[Value]) -> EvaluationError:
-    """The error of a function that has no overload for its arguments."""
+    """The error of a function without an overload for its arguments."""
     return EvaluationError(f"no such overload: {name}({', '.join(map(type_name, args))})")
 
 
@@ -122,5 +121,5 @@ def _list_matcher(fits: Matcher) -> Matcher:
 
 
 def typed(types: Sequence[str], patterns: Sequence[str], run: Callable[..., Value]) -> tuple[Overload, ...]:
-    """One overload for each type, put into the patterns in the place of T."""
+    """One overload for each type, which replaces T in the patterns."""
     return tuple(Overload([pattern.replace("T", each) for pattern in patterns], run) for each in types)

@@ -1,4 +1,4 @@
-"""Regular expressions at run time: Go's verdict and words, RE2's matching."""
+"""Regular expressions at run time: Go's verdict and messages, RE2's matching."""
 
 from functools import lru_cache
 from typing import Any, Final
@@ -9,9 +9,9 @@ from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from crdkeeper.apiserver.golang import regexsyntax
 
 _MEMORY: Final = 8 << 20
-"""With 64 MiB one pattern took 2 GB and 15 s for 20 characters."""
+"""With 64 MiB, one pattern took 2 GB and 15 s for 20 characters."""
 _LARGEST: Final = 20_000
-"""Instructions. `.{1,1000}` has 9,000; larger programs cost up to 1 µs for each instruction and character."""
+"""Instructions. `.{1,1000}` has 9,000; larger programs take up to 1 µs for each instruction and character."""
 _MOST_STEPS: Final = 10_000_000
 """Instructions times characters of one match: about a second at worst."""
 _STEPS_PER_COST: Final = 20
@@ -19,9 +19,9 @@ _STEPS_PER_COST: Final = 20
 
 @lru_cache(maxsize=512)
 def compiled(pattern: str) -> Any:
-    """A pattern of RE2.
+    """A pattern compiled by RE2.
 
-    Raises EvaluationError with the error of Go's regexp package, Indeterminate for what only Go can tell.
+    Raises EvaluationError with the error of Go's regexp package, Indeterminate if only Go can tell.
     """
     try:
         problem = regexsyntax.error(pattern)
@@ -42,11 +42,11 @@ def compiled(pattern: str) -> Any:
 
 
 def matching_cost(text: str, pattern: str) -> int:
-    """What a match may take us, in units of the server's cost.
+    """The work of a match, in units of the server's cost.
 
-    The server's price goes by the pattern's length, but the time of RE2 by the size of its program, which
-    11 characters can make 4,000 instructions long. Raises Indeterminate where one match may take too long,
-    and nothing for a bad pattern, which is found in the match.
+    The server's cost depends on the pattern's length, but RE2's time on the size of its program: 11
+    characters can make 4,000 instructions. Raises Indeterminate if one match may take too long, but nothing
+    for an invalid pattern, which the match reports.
     """
     try:
         steps = compiled(pattern).programsize * len(text)

@@ -1,4 +1,4 @@
-"""`x in [constants]`, which cel-go turns into a look-up in a set (interpreter/decorators.go)."""
+"""`x in [constants]`, which cel-go turns into a set lookup (interpreter/decorators.go)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
 
 
 def constant_set(values: Sequence[Any]) -> Callable[[Value], bool] | None:
-    """Whether a value is one of the constants; None if they are not of the types that can be looked up.
+    """A test whether a value is one of the constants; None if their types do not allow a lookup.
 
     An int and a double are the same constant if the int, as a double, equals it.
     """

@@ -1,6 +1,4 @@
-"""Durations and timestamps: how they are read, written and taken apart (Go's time package, common/types of
-cel-go).
-"""
+"""Durations and timestamps: parsing, formatting and their parts (Go's time, common/types of cel-go)."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -36,25 +34,24 @@ class Duration(Opaque):
         self.order = nanoseconds
 
     def equals(self, other: Value) -> bool:
-        """Durations are equal when they last equally long."""
+        """Durations are equal if they have the same length."""
         return type(other) is Duration and other.order == self.order
 
     def _in(self, unit: int) -> float:
-        """In units, by the arithmetic of Go's Hours, Minutes and Seconds."""
+        """In units, with the arithmetic of Go's Hours, Minutes and Seconds."""
         whole, rest = divmod(abs(self.order), unit)
         value = float(whole) + float(rest) / unit
         return -value if self.order < 0 else value
 
     def whole(self, unit: int) -> int:
-        """In whole units of so many nanoseconds, cut off as the getters of cel-go do."""
+        """In whole units of that many nanoseconds, truncated like cel-go's getters."""
         return int(self._in(unit))
 
     def milliseconds(self) -> int:
-        """In whole milliseconds."""
         return -(-self.order // 10**6) if self.order < 0 else self.order // 10**6
 
     def text(self) -> str:
-        """As string(duration) gives it: seconds, without exponent."""
+        """Format like string(duration): seconds, without exponent."""
         return plain(self._in(SECOND)) + "s"
 
 
@@ -69,11 +66,11 @@ class Timestamp(Opaque):
         self.offset = offset
 
     def equals(self, other: Value) -> bool:
-        """Timestamps are equal when they are the same moment; the zone plays no part."""
+        """Timestamps are equal if they are the same moment; the zone does not matter."""
         return type(other) is Timestamp and other.order == self.order
 
     def text(self) -> str:
-        """As string(timestamp) gives it (RFC 3339, in its own zone)."""
+        """Format like string(timestamp) (RFC 3339, in its own zone)."""
         fields = civil(self.order // SECOND + self.offset)
         nanoseconds = self.order % SECOND
         fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
@@ -91,7 +88,7 @@ def parse_duration(text: str) -> Duration | None:
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """A timestamp as time.Parse(time.RFC3339, …) reads it, which is a bit more than the RFC has; or None.
+    """A timestamp parsed like time.Parse(time.RFC3339, …), which accepts slightly more than the RFC; or None.
 
     The year may be 0: the caller checks the range.
     """
@@ -120,7 +117,7 @@ def in_range(timestamp: Timestamp) -> bool:
 
 
 def shifted(timestamp: Timestamp, nanoseconds: int) -> Timestamp:
-    """A timestamp moved by so many nanoseconds. Raises EvaluationError if that leaves the range."""
+    """A timestamp moved by that many nanoseconds. Raises EvaluationError if that leaves the range."""
     moved = Timestamp(timestamp.order + nanoseconds, timestamp.offset)
     if not in_range(moved):
         raise EvaluationError("timestamp overflow")
@@ -137,7 +134,7 @@ def between(later: Timestamp, earlier: Timestamp) -> Duration:
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """Days from 1970-01-01 to a date of the Gregorian calendar; any year, also 0 and 10000."""
+    """Days from 1970-01-01 to a date of the Gregorian calendar; any year, even 0 and 10000."""
     years = year - (month <= 2)
     era, of_era = divmod(years, 400)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
@@ -145,7 +142,7 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def civil(seconds: int) -> tuple[int, int, int, int, int, int]:
-    """Year, month, day, hour, minute and second of a count of seconds since 1970."""
+    """Year, month, day, hour, minute and second of seconds since 1970."""
     days, of_day = divmod(seconds, 86400)
     era, of_era = divmod(days + 719468, 146097)
     year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
@@ -157,15 +154,13 @@ def civil(seconds: int) -> tuple[int, int, int, int, int, int]:
 
 
 def days_in(year: int, month: int) -> int:
-    """The length of a month."""
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31
 
 
 def zone_offset(timestamp: Timestamp, zone: str) -> int:
-    """Seconds east of Greenwich in a zone at a moment: an IANA name, or hours and minutes
-    (stdlib.inTimeZone).
+    """Seconds east of Greenwich in a zone: an IANA name, or hours and minutes (stdlib.inTimeZone).
 
     Raises EvaluationError for a zone that does not exist, Indeterminate for one that only the server can
     know.

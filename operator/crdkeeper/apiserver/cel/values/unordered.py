@@ -1,7 +1,6 @@
-"""Lists that macros make of maps: the server goes through a map in an order of chance, and so their order
-is not known.
+"""Lists that macros make of maps: the server iterates over maps in random order, so theirs is unknown.
 
-What does not depend on the order can be computed; all else is Indeterminate.
+Results that do not depend on the order can be computed; all others are Indeterminate.
 """
 
 from collections.abc import Sequence
@@ -39,12 +38,12 @@ ORDERLY: Final = frozenset(
 
 
 def unknown_order() -> Indeterminate:
-    """Why a result that depends on the order is not known."""
+    """Why a result that depends on the order is unknown."""
     return Indeterminate("the order in which the server goes through a map")
 
 
 class Unordered(ListValue):
-    """A list of at least two elements in an order that is not known."""
+    """A list of at least two elements in unknown order."""
 
     __slots__ = ("_elements",)
 
@@ -56,7 +55,7 @@ class Unordered(ListValue):
         return self._elements
 
     def equals(self, other: Value) -> bool:
-        """False where no order would be equal; Indeterminate else."""
+        """False if no order would be equal; otherwise Indeterminate."""
         if not is_list(other):
             return False
         others = list(elements_of(other))
@@ -79,7 +78,7 @@ class Unordered(ListValue):
 
 
 def made_from(values: Value, elements: list[Value]) -> Value:
-    """A list that a macro has made from the elements or entries of a value."""
+    """A list that a macro has made of the elements or entries of a value."""
     if len(elements) > 1 and (isinstance(values, MapValue) or type(values) is Unordered):
         return Unordered(elements)
     return elements

@@ -1,23 +1,20 @@
 """The values of CEL at run time, and the two ways in which an evaluation ends without one.
 
-Plain Python stands for what it can: int, float, str, bytes, bool and None are CEL's int, double, string,
-bytes, bool and null, a list is a list that the expression itself has made. Everything else has a class:
-here, in `binding` for data that is seen through a schema, and in the libraries for their own types. What a
-type *is* always goes by `type(value)`, never by isinstance of a plain type: a bool is no int, and a `Uint`
-is no int either.
+Plain Python values are used if possible: int, float, str, bytes, bool and None are CEL's int, double, string,
+bytes, bool and null, a list is a list created by the expression itself. Everything else has a class: here, in
+`binding` for data seen through a schema, and in the libraries for their own types. A value's type is always
+`type(value)`, never isinstance of a plain type: a bool is not an int, and neither is a `Uint`.
 """
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 Value: TypeAlias = Any
-"""A CEL value. An element of a list or map can be an EvaluationError or Indeterminate: who reads it raises
-it.
-"""
+"""A CEL value. Elements of lists and maps can be an EvaluationError or Indeterminate: reading raises it."""
 
 
 class EvaluationError(Exception):
-    """An error of CEL at run time, in cel-go's words."""
+    """An error of CEL at run time, with cel-go's message."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -25,7 +22,7 @@ class EvaluationError(Exception):
 
 
 class Indeterminate(Exception):
-    """What the server would do cannot be known offline; `why` says what is in the way."""
+    """The server's result cannot be determined offline; `why` says what prevents it."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -33,9 +30,7 @@ class Indeterminate(Exception):
 
 
 class Aborted(Exception):
-    """The server's evaluator panics: the whole evaluation ends with this error, and no operator absorbs
-    it.
-    """
+    """The server's evaluator panics: this error ends the whole evaluation, and no operator absorbs it."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -46,26 +41,26 @@ NO_OVERLOAD: Final = "no such overload"
 
 
 def no_overload() -> EvaluationError:
-    """The error of a value of a type that an operation does not know (types.MaybeNoSuchOverloadErr)."""
+    """The error for a value whose type does not support an operation (types.MaybeNoSuchOverloadErr)."""
     return EvaluationError(NO_OVERLOAD)
 
 
 class Uint(int):
-    """An unsigned integer of 64 bits."""
+    """An unsigned 64-bit integer."""
 
     __slots__ = ()
 
 
 class Opaque:
-    """A value with a type of its own: durations, timestamps, types, optionals, quantities, addresses …"""
+    """A value with its own type: durations, timestamps, types, optionals, quantities, addresses …"""
 
     __slots__ = ()
     type_name: str = ""
 
     def equals(self, other: Value) -> bool:
-        """Whether two values are equal, as `Equal` of the type in cel-go or k8s.io/apiserver decides.
+        """Whether two values are equal, as decided by the type's `Equal` in cel-go or k8s.io/apiserver.
 
-        Raises EvaluationError where that returns one.
+        Raises EvaluationError if that returns an error.
         """
         raise no_overload()
 
@@ -85,7 +80,7 @@ class CelType(Opaque):
 
 
 class ListValue:
-    """A list with rules of its own for equality, membership and addition: one that is bound to a schema."""
+    """A list with its own rules for equality, membership and addition: one bound to a schema."""
 
     __slots__ = ()
 
@@ -94,7 +89,6 @@ class ListValue:
         raise NotImplementedError
 
     def equals(self, other: Value) -> bool:
-        """Whether it equals another value."""
         raise NotImplementedError
 
     def contains(self, value: Value) -> bool:
@@ -102,19 +96,17 @@ class ListValue:
         raise NotImplementedError
 
     def plus(self, other: Sequence[Value]) -> Value:
-        """The list with the elements of another one added."""
+        """The list followed by the elements of another one."""
         raise NotImplementedError
 
 
 class MapValue:
-    """A map, or an object, that an expression can look into by key."""
+    """A map, or an object, with lookup by key."""
 
     __slots__ = ()
 
     def find(self, key: Value) -> Value:
-        """The value at a key, or `MISSING`. Raises EvaluationError for a key of a type the map cannot
-        have.
-        """
+        """The value at a key, or `MISSING`. Raises EvaluationError for a type that no key of it has."""
         raise NotImplementedError
 
     def key_list(self) -> list[Value]:
@@ -122,7 +114,6 @@ class MapValue:
         raise NotImplementedError
 
     def equals(self, other: Value) -> bool:
-        """Whether it equals another value."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -134,7 +125,7 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""Stands for "no value here" where None is a value."""
+"""Means "no value here" where None is a value."""
 
 
 _TYPE_NAMES: Final[dict[type, str]] = {
@@ -150,7 +141,7 @@ _TYPE_NAMES: Final[dict[type, str]] = {
 
 
 def type_name(value: Value) -> str:
-    """The name of a value's type, as type(x) and error messages give it."""
+    """The name of a value's type, as in type(x) and error messages."""
     name = _TYPE_NAMES.get(type(value))
     if name is not None:
         return name
@@ -160,7 +151,7 @@ def type_name(value: Value) -> str:
 
 
 def declared_name(value: Value) -> str:
-    """The name of a value's type with its parameters, as some error messages give it."""
+    """The name of a value's type with its parameters, as in some error messages."""
     name = type_name(value)
     return _WITH_PARAMETERS.get(name, name)
 
@@ -173,12 +164,12 @@ _WITH_PARAMETERS: Final = {
 
 
 def is_list(value: Value) -> bool:
-    """Whether a value is a list of any sort."""
+    """Whether a value is a list of any kind."""
     return type(value) is list or isinstance(value, ListValue)
 
 
 def elements_of(value: Value) -> list[Value]:
-    """The elements of a list; an element that is an EvaluationError is raised by whoever reads it."""
+    """The elements of a list; reading an element that is an EvaluationError raises it."""
     return value if type(value) is list else value.elements()
 
 
@@ -186,7 +177,7 @@ ERRORS: Final = frozenset((EvaluationError, Indeterminate))
 
 
 def read(value: Value) -> Value:
-    """An element of a list or map, for use: raises it if it is an error."""
+    """An element of a list or map, for use: raised if it is an error."""
     if type(value) in ERRORS:
         raise type(value)(*value.args)
     return value
