@@ -22,6 +22,10 @@ preserved if they were before. v1 requires a structural schema: missing types ar
 keywords leave no choice. Comments are not copied. v1 CRDs in the same file stay unchanged; other objects are
 skipped.
 
+`lint`, `diff`, `rehearse` and `convert` read a v1beta1 manifest too, and say so: in the form to which API
+servers before 1.22 converted it, with the lines of your file. Nothing is repaired there, so `lint` lists what
+v1 refuses.
+
 | exit code | meaning |
 |---|---|
 | 0 | nothing is left to do |

@@ -11,7 +11,15 @@ from pydantic import ValidationError
 from crdkeeper.api.versionconversion import VersionConversion, VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition, schemas_of
 from crdkeeper.apiserver.schema.props import Schema
-from crdkeeper.cli.input.files import MAX_BYTES, STDIN, text_of
+from crdkeeper.cli.input.files import (
+    MAX_BYTES,
+    STDIN,
+    Failed,
+    LocatedDefinition,
+    read,
+    text_of,
+    warn_of_old_manifests,
+)
 from crdkeeper.cli.input.options import run_async
 from crdkeeper.cli.input.yamldocument import Unreadable, documents
 from crdkeeper.cli.output.printing import Trouble
@@ -161,7 +169,13 @@ def _spec_in(file: str, name: str | None) -> tuple[VersionConversionSpec, str]:
 
 
 def _from_file(file: str, name: str) -> dict[str, Any]:
-    for each in read_objects([file]):
-        if (each.value.get("metadata") or {}).get("name") == name:
-            return each.value
+    for found in read([file]):
+        if isinstance(found, Failed):
+            raise BadInput(f"{found.file}:{found.position.line}: {found.message}")
+        if not isinstance(found, LocatedDefinition):
+            continue
+        metadata = found.value.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("name") == name:
+            warn_of_old_manifests([found])
+            return found.value
     raise BadInput(f"{file}: no CustomResourceDefinition {name}")

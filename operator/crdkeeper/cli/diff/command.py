@@ -15,7 +15,7 @@ from crdkeeper.cli.diff.definitions import (
     reject_standard_input,
 )
 from crdkeeper.cli.diff.output import PRINTERS, DiffResult, FileSpot, LocatedChange
-from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition
+from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, warn_of_old_manifests
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import Trouble, lines_of
 from crdkeeper.cluster.transport.connection import Connection
@@ -107,6 +107,7 @@ def diff(
         if paths.count(STDIN) == len(paths):
             raise click.UsageError("standard input can only be read once")
         old, new = (read_side(each, allow_none=allow_none) for each in paths)
+    warn_of_old_manifests([*old.definitions.values(), *new.definitions.values()])
     result = compare_sides(old, new, converted=converted)
     PRINTERS[output](result, everything=everything)
     if result.failed or result.incomplete:

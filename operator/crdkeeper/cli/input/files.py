@@ -1,18 +1,31 @@
 """What `crdkeeper lint` reads: files, folders and standard input, and the CRDs in them."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crdkeeper.cli.input.ignore import Suppressions, of_comments
 from crdkeeper.cli.input.yamldocument import Document, Position, Unreadable, documents
+from crdkeeper.cli.output.printing import line
+from crdkeeper.core.text import count
+from crdkeeper.core.upgrade.v1form import (
+    NEW_API_VERSION,
+    OLD_API_VERSION,
+    REMOVED,
+    Steps,
+    TooManyValues,
+    V1Form,
+    v1_form,
+)
 
 STDIN = "-"
 CONFIGURATION = ".crdkeeper.yaml"
 MAX_BYTES = 16 << 20
 SUFFIXES = frozenset((".yaml", ".yml", ".json"))
+_KINDS_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +35,30 @@ class LocatedDefinition:
     file: str
     """Empty for one of a live cluster."""
     document: Document
-    steps: tuple[str | int, ...]
+    steps: Steps
     value: dict[str, Any]
+    """At apiextensions.k8s.io/v1."""
     comments: Suppressions = field(default_factory=Suppressions)
     """Those of the whole file."""
+    old: V1Form | None = None
+    """If the file has it at v1beta1: how the value was made of that."""
 
     @property
     def is_manifest(self) -> bool:
         """Whether it is what somebody writes, and not what an API server has made of it."""
         return bool(self.file)
 
-    def find(self, steps: tuple[str | int, ...]) -> Position:
+    @property
+    def written(self) -> dict[str, Any]:
+        """The CRD as the file has it."""
+        return self.old.written if self.old is not None else self.value
+
+    def find(self, steps: Steps) -> Position:
         """Where a field of the CRD stands in the file."""
+        return self.find_written(self.old.origin(steps) if self.old is not None else steps)
+
+    def find_written(self, steps: Steps) -> Position:
+        """The same by the steps in the file."""
         return self.document.find((*self.steps, *steps))
 
 
@@ -45,6 +70,26 @@ class Skipped:
     position: Position
     what: str
     value: Any = None
+
+
+def summary(skipped: Sequence[Skipped]) -> str:
+    """One line about all that is no CRD, as a release has many such objects."""
+    first = f"{skipped[0].file}:{skipped[0].position.line}"
+    if len(skipped) == 1:
+        return f"{first}: skipped: {skipped[0].what}"
+    kinds = Counter(each.what.removeprefix("a ") for each in skipped)
+    listed = [f"{kind} ({number:,})" for kind, number in kinds.most_common(_KINDS_SHOWN)]
+    if len(kinds) > len(listed):
+        listed.append(count(len(kinds) - len(listed), "other kind"))
+    return f"skipped {len(skipped):,} documents that are no CRDs, the first at {first}: {', '.join(listed)}"
+
+
+def warn_of_old_manifests(definitions: Iterable[LocatedDefinition]) -> None:
+    """Say on stderr which CRDs are of v1beta1, and what that means."""
+    for each in definitions:
+        if each.old is not None:
+            at = each.find(("apiVersion",))
+            line(f"{each.file}:{at.line}:{at.column}: note: {REMOVED}.", err=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +170,11 @@ def text_of(content: bytes) -> str:
 
 
 def _definitions(
-    file: str, document: Document, steps: tuple[str | int, ...], value: Any, comments: Suppressions
-) -> Iterator[LocatedDefinition | Skipped]:
+    file: str, document: Document, steps: Steps, value: Any, comments: Suppressions
+) -> Iterator[LocatedDefinition | Skipped | Failed]:
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind == "CustomResourceDefinition":
-        yield LocatedDefinition(file, document, steps, value, comments)
+        yield _definition(file, document, steps, value, comments)
     elif isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list):
         for i, each in enumerate(value["items"]):
             if isinstance(each, dict) and kind == "CustomResourceDefinitionList":
@@ -140,3 +185,41 @@ def _definitions(
     else:
         what = f"a {kind}" if isinstance(kind, str) and kind else "not a Kubernetes object"
         yield Skipped(file, document.find(steps), what, value)
+
+
+def _definition(
+    file: str, document: Document, steps: Steps, value: dict[str, Any], comments: Suppressions
+) -> LocatedDefinition | Skipped | Failed:
+    at = document.find(steps)
+    if _is_patch(value):
+        return Skipped(file, at, "a patch of a CRD")
+    try:
+        old = v1_form(value) if value.get("apiVersion") == OLD_API_VERSION else None
+    except TooManyValues as error:
+        return Failed(file, at, str(error))
+    found = LocatedDefinition(file, document, steps, old.value if old else value, comments, old)
+    missing = _missing(found.value)
+    if not missing:
+        return found
+    said = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+    return Failed(file, at, f"a fragment of a CustomResourceDefinition: {said}")
+
+
+def _is_patch(value: Mapping[str, Any]) -> bool:
+    """Whether another tool, such as kustomize, puts it together with the CRD of that name."""
+    spec, metadata = value.get("spec"), value.get("metadata")
+    if spec is None:
+        return isinstance(metadata, dict) and bool(metadata.get("annotations") or metadata.get("labels"))
+    return isinstance(spec, dict) and spec.keys() <= {"conversion", "preserveUnknownFields"} and bool(spec)
+
+
+def _missing(value: Mapping[str, Any]) -> list[str]:
+    """The fields without which a document defines no resource; those of a wrong type are there."""
+    spec = value.get("spec")
+    if value.get("apiVersion") != NEW_API_VERSION:
+        return []
+    if spec is None:
+        return ["spec"]
+    if not isinstance(spec, dict):
+        return []
+    return [f"spec.{each}" for each in ("group", "names", "versions") if spec.get(each) in (None, "", {}, [])]

@@ -1,9 +1,11 @@
 """Checks one CRD for `crdkeeper lint`: its findings with their lines, by configuration and comments."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from crdkeeper.apiserver.schema import rules
+from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.cli.input.files import LocatedDefinition
 from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.input.yamldocument import Position
@@ -11,9 +13,10 @@ from crdkeeper.cli.lint.config import Configuration
 from crdkeeper.cli.lint.findings import Ignored, LintFinding, LintResult
 from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.annotation import unused
-from crdkeeper.core.lint.found import Found
+from crdkeeper.core.lint.found import AtPath, Found
 from crdkeeper.core.lint.linter import lint, lint_samples
 from crdkeeper.core.lint.severity import Severity
+from crdkeeper.core.upgrade.v1form import REMOVED
 
 
 def check_definition(
@@ -26,6 +29,8 @@ def check_definition(
     """Adds what is to be said of one CRD; `everything` shows also what is only info."""
     result.checked += 1
     found = lint(definition.value, live=not definition.is_manifest)
+    if definition.old is not None:
+        found = [_removed_version(), *map(_behind, found)]
     _add(found, definition, configuration, result, everything=everything)
     duplicates, definition.document.duplicates = definition.document.duplicates, []
     for key, position in duplicates:
@@ -41,6 +46,16 @@ def check_definition(
                 message,
             )
         )
+
+
+def _removed_version() -> Found:
+    at = AtPath(root("apiVersion"))
+    return Found(rules.API_VERSION, at, (), REMOVED, Severity.ERROR, final=True)
+
+
+def _behind(found: Found) -> Found:
+    """The API server refuses a manifest of v1beta1 before it looks at any field."""
+    return replace(found, behind=True) if found.final and found.severity is Severity.ERROR else found
 
 
 def check_samples(

@@ -41,9 +41,7 @@ class Run:
         """
         result = self.result
         for each in read(files, self._excludes):
-            if isinstance(each, LocatedDefinition) and _is_patch(each):
-                result.skipped.append(Skipped(each.file, each.find(()), "a patch of a CRD"))
-            elif isinstance(each, LocatedDefinition):
+            if isinstance(each, LocatedDefinition):
                 self._check(each)
             elif isinstance(each, Skipped):
                 result.skipped.append(replace(each, value=None))
@@ -119,14 +117,6 @@ class Run:
                 each.field,
             )
         )
-
-
-def _is_patch(definition: LocatedDefinition) -> bool:
-    """Whether another tool, such as kustomize, puts it together with the CRD of that name."""
-    spec, metadata = definition.value.get("spec"), definition.value.get("metadata")
-    if spec is None:
-        return isinstance(metadata, dict) and bool(metadata.get("annotations") or metadata.get("labels"))
-    return isinstance(spec, dict) and spec.keys() == {"conversion"}
 
 
 def _is_of_something_else(file: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from crdkeeper.cli.input.files import summary
 from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.output.printing import line
 from crdkeeper.core.lint.severity import Severity
@@ -36,8 +37,8 @@ def print_text(result: LintResult) -> None:
 
 
 def _print_notes(result: LintResult) -> None:
-    for skip in result.skipped:
-        line(f"{skip.file}:{skip.position.line}: skipped: {skip.what}", err=True)
+    if result.skipped:
+        line(summary(result.skipped), err=True)
     for failure in result.failed:
         place = f"{failure.file}:{failure.position.line}:{failure.position.column}"
         line(f"{place}: unreadable: {failure.message}", err=True)

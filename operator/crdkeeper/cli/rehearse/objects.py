@@ -11,7 +11,7 @@ from crdkeeper.apiserver.objects.objectmeta import Malformed, object_meta
 from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.cli.convert.rules import BadInput, read_objects, read_rules
 from crdkeeper.cli.diff.definitions import Side, name_of, read_files
-from crdkeeper.cli.input.files import SUFFIXES
+from crdkeeper.cli.input.files import SUFFIXES, warn_of_old_manifests
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 
 _CLUSTER = "the cluster's VersionConversion"
@@ -31,6 +31,7 @@ def read_definition(file: str, name: str) -> dict[str, Any]:
 
 
 def _checked(side: Side) -> dict[str, dict[str, Any]]:
+    warn_of_old_manifests(side.definitions.values())
     for failed in side.failed:
         raise BadInput(f"{failed.file}:{failed.position.line}: {failed.message}")
     for name, each in side.definitions.items():

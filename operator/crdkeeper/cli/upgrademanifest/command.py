@@ -1,18 +1,18 @@
 """`crdkeeper upgrade-manifest`: CRDs of v1beta1 rewritten for v1, with what a person must decide."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import click
 
 from crdkeeper.apiserver.schema.fieldpath import Path
-from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, Skipped, read
+from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, Skipped, read, summary
 from crdkeeper.cli.output.printing import line, lines, print_json, print_yaml
 from crdkeeper.core.text import count
 from crdkeeper.core.upgrade.manifest import NotV1beta1, Upgraded, upgrade
+from crdkeeper.core.upgrade.v1form import NEW_API_VERSION
 
 _OPEN, _UNREADABLE = 1, 2
-_CURRENT = "apiextensions.k8s.io/v1"
 
 
 @dataclass(slots=True)
@@ -20,7 +20,8 @@ class _Result:
     manifests: list[dict[str, Any]] = field(default_factory=list)
     upgraded: list[tuple[LocatedDefinition, Upgraded]] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
-    """Place and reason of what is no CRD to upgrade, or cannot be read."""
+    """Place and reason of CRDs that are not upgraded, and of what cannot be read."""
+    skipped: list[Skipped] = field(default_factory=list)
     failed: bool = False
 
 
@@ -70,13 +71,13 @@ def _upgrade_all(paths: tuple[str, ...]) -> _Result:
             result.failed = True
             result.left_out.append((place, f"unreadable: {each.message}"))
         elif isinstance(each, Skipped):
-            result.left_out.append((place, f"skipped: {each.what}"))
-        elif each.value.get("apiVersion") == _CURRENT:
+            result.skipped.append(replace(each, value=None))
+        elif each.old is None and each.value.get("apiVersion") == NEW_API_VERSION:
             result.manifests.append(each.value)
-            result.left_out.append((place, f"unchanged: already {_CURRENT}"))
+            result.left_out.append((place, f"unchanged: already {NEW_API_VERSION}"))
         else:
             try:
-                done = upgrade(each.value)
+                done = upgrade(each.written)
             except NotV1beta1 as error:
                 result.failed = True
                 result.left_out.append((place, f"unreadable: {error}"))
@@ -91,6 +92,8 @@ def _print(result: _Result, *, quiet: bool) -> None:
         print_yaml(*result.manifests, width=110)
     for place, message in result.left_out:
         line(f"{place}: {message}", err=True)
+    if result.skipped:
+        line(summary(result.skipped), err=True)
     for definition, done in result.upgraded:
         for note in done.notes:
             if quiet and not note.topic.open:
@@ -113,8 +116,12 @@ def _print(result: _Result, *, quiet: bool) -> None:
 
 
 def _place(definition: LocatedDefinition, path: Path) -> str:
-    position = definition.find(path.steps)
+    position = definition.find_written(path.steps)
     return f"{definition.file}:{position.line}:{position.column}"
+
+
+def _skipped(each: Skipped) -> tuple[str, str]:
+    return f"{each.file}:{each.position.line}", f"skipped: {each.what}"
 
 
 def _to_object(result: _Result) -> dict[str, Any]:
@@ -122,8 +129,8 @@ def _to_object(result: _Result) -> dict[str, Any]:
     listed = [
         {
             "file": definition.file,
-            "line": definition.find(note.path.steps).line,
-            "column": definition.find(note.path.steps).column,
+            "line": definition.find_written(note.path.steps).line,
+            "column": definition.find_written(note.path.steps).column,
             "id": note.topic.id,
             "field": str(note.path),
             "message": note.message,
@@ -147,5 +154,8 @@ def _to_object(result: _Result) -> dict[str, Any]:
             for definition, done in result.upgraded
             for each in done.violations
         ],
-        "leftOut": [{"place": place, "message": message} for place, message in result.left_out],
+        "leftOut": [
+            {"place": place, "message": message}
+            for place, message in (*result.left_out, *map(_skipped, result.skipped))
+        ],
     }

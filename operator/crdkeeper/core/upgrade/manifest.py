@@ -18,9 +18,8 @@ from crdkeeper.core.upgrade import topics
 from crdkeeper.core.upgrade.skeleton import make_structural
 from crdkeeper.core.upgrade.topics import Topic, UpgradeNote
 from crdkeeper.core.upgrade.unknownfields import keep_unknown_fields
+from crdkeeper.core.upgrade.v1form import NEW_API_VERSION, OLD_API_VERSION, check_size
 
-OLD_API_VERSION: Final = "apiextensions.k8s.io/v1beta1"
-_NEW_API_VERSION: Final = "apiextensions.k8s.io/v1"
 _SERVER_METADATA: Final = (
     "creationTimestamp",
     "generation",
@@ -55,11 +54,12 @@ class Upgraded:
 
 
 def upgrade(document: Mapping[str, Any]) -> Upgraded:
-    """The v1 form of a v1beta1 CRD. Raises NotV1beta1, naming the field, for anything else."""
+    """The v1 manifest of a v1beta1 CRD. Raises TooManyValues and, naming the field, NotV1beta1."""
     if document.get("apiVersion") != OLD_API_VERSION:
         raise NotV1beta1(f"apiVersion: {document.get('apiVersion')!r} is not {OLD_API_VERSION}")
     if not isinstance(document.get("spec"), Mapping):
         raise NotV1beta1("spec: must be an object")
+    check_size(document)
     work = _Work(_copy(document))
     return work.done()
 
@@ -75,7 +75,7 @@ class _Work:
         self._notes.append(UpgradeNote(topic, path, message))
 
     def done(self) -> Upgraded:
-        self._crd["apiVersion"] = _NEW_API_VERSION
+        self._crd["apiVersion"] = NEW_API_VERSION
         self._metadata()
         versions = self._versions()
         self._schemas(versions)

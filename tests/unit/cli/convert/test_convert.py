@@ -207,7 +207,8 @@ def test_a_field_without_a_rule(folder: Path) -> None:
         ("crd.yaml", "kind: List\nitems: []\n", f"no CustomResourceDefinition {NAME}"),
         (
             "crd.yaml",
-            f"apiVersion: apiextensions.k8s.io/v1\nkind: X\nmetadata: {{name: {NAME}}}\nspec: 1\n",
+            f"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"
+            f"metadata: {{name: {NAME}}}\nspec: 1\n",
             "spec",
         ),
     ],

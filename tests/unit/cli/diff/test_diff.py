@@ -176,7 +176,7 @@ def test_one_crd_on_each_side_is_the_same_under_another_name(files: Path) -> Non
     [
         ("a: [", "-:2:1: unreadable: not YAML"),
         ("kind: ConfigMap\n", "-:1:1: unreadable: contains no CustomResourceDefinition"),
-        (OLD.replace("/v1\n", "/v1beta1\n"), "-:1:1: unreadable: apiVersion:"),
+        (OLD.replace("/v1\n", "/v1alpha1\n"), "-:1:1: unreadable: apiVersion:"),
         (OLD.replace("Namespaced", "3"), "-:7:3: unreadable: spec.scope: Invalid value: 3: must be a string"),
         (f"{OLD}---\n{BREAKING}", "widgets.example.com is defined differently at -:1"),
     ],

@@ -36,7 +36,7 @@ apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
   name: others.example.com
-spec: {}
+spec: {group: example.com, names: {plural: others}, versions: [{name: v1}]}
 """
 
 
@@ -104,7 +104,7 @@ def test_json(tmp_path: Path) -> None:
         ("a: [", "unreadable"),
         ("kind: ConfigMap\n", "skipped"),
         (CLEAR.replace("v1beta1", "v1alpha1", 1), "unreadable: apiVersion: 'apiextensions.k8s.io/v1alpha1'"),
-        ("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1beta1\n", "unreadable: spec"),
+        ("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1beta1\n", "spec is missing"),
     ],
 )
 def test_what_cannot_be_read(content: str, words: str) -> None:
