@@ -1,1 +1,1 @@
-"""CustomResourceDefinitions: what they say, and what the API server finds wrong with one."""
+"""CustomResourceDefinitions: their content, and the errors that the API server finds in them."""

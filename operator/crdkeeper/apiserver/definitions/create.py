@@ -1,6 +1,6 @@
-"""What the API server says of a CRD that is created: every rule, in its order, with its words.
+"""The API server's answer to a new CRD: every rule, in its order, with its messages.
 
-The server decodes, then checks. A CRD that cannot be decoded is refused for that alone.
+The server decodes, then validates. A CRD that cannot be decoded is rejected for that alone.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ API_VERSION = "apiextensions.k8s.io/v1"
 
 
 def check_creation(document: Mapping[str, Any]) -> Report:
-    """All that is to be said of a document whose kind is CustomResourceDefinition."""
+    """All errors and warnings for a document whose kind is CustomResourceDefinition."""
     report = Report()
     try:
         crd = decode(document, report)
@@ -44,7 +44,7 @@ def check_creation(document: Mapping[str, Any]) -> Report:
 
 
 def decode(document: Mapping[str, Any], report: Report) -> Decoded | None:
-    """The document as the server decodes it; None, and reported why, if it cannot be decoded."""
+    """Decode the document as the server does; None, after reporting why, if that fails."""
     version = document.get("apiVersion")
     if version != API_VERSION:
         report.invalid(rules.API_VERSION, root("apiVersion"), version, f"must be {API_VERSION}")
@@ -57,5 +57,5 @@ def decode(document: Mapping[str, Any], report: Report) -> Decoded | None:
 
 
 def leave_too_deep(report: Report) -> None:
-    """Leaves to the server a CRD whose schemas or values nest too deep to be walked through."""
+    """Leave a CRD whose schemas or values are nested too deeply for recursion to the server."""
     report.leave(rules.DECODE, root("spec"), "it nests too deep to be checked here")

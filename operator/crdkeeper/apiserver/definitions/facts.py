@@ -1,7 +1,7 @@
 """A CRD reduced to what decisions need.
 
-CRDs with their schemas run to a megabyte each; a cluster has hundreds. The operator keeps these facts of
-each in memory instead of the objects.
+A CRD with its schemas can have a megabyte, and a cluster has hundreds. The operator keeps these facts in
+memory instead of the objects.
 """
 
 from collections.abc import Mapping
@@ -37,14 +37,14 @@ class DefinitionFacts:
     established: bool
     terminating: bool
     changed_at: datetime | None
-    """Not before the last change of spec, by the API server's clock; None where nothing tells."""
+    """No earlier than the last change of spec, in the API server's time; None if unknown."""
     created_at: datetime | None = None
     storage_migrating: bool = False
-    """Whether the API server's own migrator says that it rewrites the objects."""
+    """Whether the API server's own migrator reports that it is rewriting the objects."""
 
     @property
     def storage_version(self) -> str:
-        """The version new objects are stored in; the API server guarantees exactly one."""
+        """The version in which new objects are stored; the API server guarantees exactly one."""
         return next(each.name for each in self.versions if each.storage)
 
     @property
@@ -54,20 +54,20 @@ class DefinitionFacts:
 
     @property
     def endpoint_version(self) -> str | None:
-        """The version to list and patch at: the storage version if served (it saves a conversion)."""
+        """The version to list and patch at: the storage version if served, which saves a conversion."""
         served = self.served_versions
         return self.storage_version if self.storage_version in served else next(iter(served), None)
 
     @property
     def outdated_versions(self) -> tuple[str, ...]:
-        """Stored versions other than the storage version: what a migration gets rid of."""
+        """Stored versions other than the storage version, which a migration removes."""
         return tuple(each for each in self.stored_versions if each != self.storage_version)
 
 
 def definition_facts(crd: Mapping[str, Any]) -> DefinitionFacts:
     """Reduce a CRD object.
 
-    Raises KeyError on what is no complete CRD as the API server returns it.
+    Raises KeyError if it is not a complete CRD as returned by the API server.
     """
     metadata, spec, status = crd["metadata"], crd["spec"], crd.get("status") or {}
     conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
@@ -95,14 +95,14 @@ def definition_facts(crd: Mapping[str, Any]) -> DefinitionFacts:
 
 
 _TRUNCATED = timedelta(seconds=1)
-"""The API server cuts times to whole seconds, so that a time on record is up to this too early."""
+"""The API server truncates times to whole seconds, so a recorded time is up to this much too early."""
 
 
 def spec_changed_at(metadata: Mapping[str, Any]) -> datetime | None:
     """The newest time in managedFields outside subresources, rounded up: spec did not change after it.
 
-    The API server moves an entry's time only when the write changed the object, and each change of
-    spec goes through an entry without a subresource. None where there are no such entries.
+    The API server updates an entry's time only when the write changes the object, and each change of spec
+    belongs to an entry without a subresource. None if there are no such entries.
     """
     times = [
         datetime.fromisoformat(entry["time"])

@@ -1,7 +1,7 @@
-"""What becomes of a CRD that is sent to the API server: errors, warnings, and what the server makes of it.
+"""What happens to a CRD that is sent to the API server: errors, warnings, and the resulting object.
 
-As PrepareForCreate and PrepareForUpdate of CRDs in k8s.io/apiextensions-apiserver, and its defaults. The
-conditions and the accepted names follow later, from the server's controllers.
+As in PrepareForCreate and PrepareForUpdate of CRDs in k8s.io/apiextensions-apiserver, and its defaults. The
+server's controllers set the conditions and the accepted names later.
 """
 
 from base64 import b64encode
@@ -24,7 +24,7 @@ _OPTIONAL_LISTS = ("additionalPrinterColumns", "selectableFields")
 
 @dataclass(frozen=True, slots=True)
 class AcceptedDefinition:
-    """What differs in an accepted CRD from what was sent."""
+    """How an accepted CRD differs from the request."""
 
     generation: int
     names: Mapping[str, Any]
@@ -32,21 +32,21 @@ class AcceptedDefinition:
     conversion: Mapping[str, Any]
     """spec.conversion with its defaults."""
     status: Mapping[str, Any]
-    """The old status, whatever was sent; with the storage version among its storedVersions."""
+    """The old status, whatever was sent; with the storage version added to its storedVersions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """The answer to a CRD."""
+    """The response to a CRD."""
 
     report: Report
     warnings: tuple[str, ...]
     result: AcceptedDefinition | None
-    """None for one that is refused."""
+    """None if it is rejected."""
 
 
 def creation(document: Mapping[str, Any]) -> RequestOutcome:
-    """Of a CRD that there is not yet. See `check_creation`."""
+    """The response to a new CRD. See `check_creation`."""
     report = check_creation(document)
     crd = _decoded(document, report)
     if crd is None:
@@ -60,7 +60,7 @@ def creation(document: Mapping[str, Any]) -> RequestOutcome:
 
 
 def update(new: Mapping[str, Any], old: Mapping[str, Any], *, complete: bool = False) -> RequestOutcome:
-    """Of a CRD in the place of `old`, which is what a GET answers. See `check_update`."""
+    """The response to a CRD that replaces `old`, the response to a GET. See `check_update`."""
     report = check_update(new, old, complete=complete)
     crd, stored = _decoded(new, report), _decoded(old, Report())
     if crd is None or stored is None:
@@ -80,7 +80,7 @@ def update(new: Mapping[str, Any], old: Mapping[str, Any], *, complete: bool = F
 
 
 def _decoded(document: Mapping[str, Any], report: Report) -> Decoded | None:
-    """None where the report says already that it cannot be decoded, or is left to the server."""
+    """None if the report already says that it cannot be decoded, or is left to the server."""
     try:
         crd: Any = DEFINITION.decode(document, Path("", ()), Report())
     except RecursionError:
@@ -120,7 +120,7 @@ def _shown_conversion(crd: Decoded) -> dict[str, Any]:
 
 
 def _same_spec(new: Decoded, old: Decoded) -> bool:
-    """Whether the server takes the two specs for the same: then the generation stays."""
+    """Whether the server considers the two specs equal: then the generation remains."""
     one, other = new.get("spec", {}), old.get("spec", {})
     for key in ("group", "scope", "preserveUnknownFields"):
         if one.get(key) != other.get(key):

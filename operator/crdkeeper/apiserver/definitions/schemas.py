@@ -11,7 +11,7 @@ from crdkeeper.apiserver.schema.violation import Report
 
 
 class UnreadableDefinition(ValueError):
-    """A document is no CRD of apiextensions.k8s.io/v1."""
+    """The document is not a CRD of apiextensions.k8s.io/v1."""
 
 
 def schemas_of(document: Mapping[str, Any]) -> dict[str, Schema]:

@@ -1,9 +1,9 @@
-"""What the API server says of a CRD that takes the place of a stored one: rules, order and words.
+"""The API server's answer to a CRD that replaces a stored one: rules, order and messages.
 
-An update is held to the rules of a creation, but for those that the old CRD violates already (see
-`requirements`), and to some of its own: what identifies the resource stays, and a version stays as long as
-objects may be stored in it. As ValidateCustomResourceDefinitionUpdate in k8s.io/apiextensions-apiserver,
-and BeforeUpdate in k8s.io/apiserver/pkg/registry/rest.
+The rules of a creation apply to an update, except those that the old CRD already violates (see
+`requirements`), plus some of its own: what identifies the resource is immutable, and a version remains as
+long as objects may be stored in it. As in ValidateCustomResourceDefinitionUpdate of
+k8s.io/apiextensions-apiserver, and BeforeUpdate of k8s.io/apiserver/pkg/registry/rest.
 """
 
 from collections.abc import Mapping
@@ -30,11 +30,11 @@ _IMMUTABLE = "field is immutable"
 
 
 def check_update(new: Mapping[str, Any], old: Mapping[str, Any], *, complete: bool = False) -> Report:
-    """All that is to be said of `new` in the place of `old`, the CRD as the API server has it.
+    """All errors and warnings for `new` as a replacement of `old`, the CRD in the API server.
 
-    `new` is a manifest, whose missing metadata the client takes over from the old object, as `kubectl apply`
-    and `kubectl replace` do. With `complete` it is the whole object as a PUT carries it: then it needs a
-    resourceVersion. `old` is what a GET answers; a manifest without status stands for a CRD that is not
+    `new` is a manifest, for which the client takes missing metadata from the old object, as `kubectl apply`
+    and `kubectl replace` do. With `complete` it is the whole object as sent by a PUT: then it needs a
+    resourceVersion. `old` is the response to a GET; a manifest without status means a CRD that is not
     established yet.
     """
     report = Report()
@@ -67,7 +67,7 @@ def _check(new: Decoded, old: Decoded, report: Report, *, complete: bool) -> Non
 
 
 def _is_same(metadata: Decoded, old: Decoded, report: Report) -> bool:
-    """Whether both are the same object at the same time; else nothing more is checked."""
+    """Whether both are the same object in the same state; otherwise nothing more is checked."""
     path = root("metadata")
     name, uid, version = (metadata.get(key, "") for key in ("name", "uid", "resourceVersion"))
     at_version = path.child("resourceVersion")

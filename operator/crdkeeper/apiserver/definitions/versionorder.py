@@ -1,6 +1,6 @@
-"""Which of several versions the API server prefers: GA before beta before alpha, then the highest number.
+"""Which version the API server prefers: GA before beta before alpha, then the highest number.
 
-As CompareKubeAwareVersionStrings in k8s.io/apimachinery/pkg/version.
+As in CompareKubeAwareVersionStrings of k8s.io/apimachinery/pkg/version.
 """
 
 import re
@@ -18,7 +18,7 @@ Priority = tuple[int, int, int]
 
 
 def priority(name: str) -> Priority | None:
-    """Greater for the version that is preferred; None for a name of another form, which comes last."""
+    """Greater for the preferred version; None for a name of another form, which comes last."""
     match = _KUBERNETES.fullmatch(name)
     if match is None:
         return None
@@ -27,9 +27,9 @@ def priority(name: str) -> Priority | None:
 
 
 def preferred(versions: Iterable[_T], name: Callable[[_T], str]) -> _T | None:
-    """The one that clients get who name no version; None if there is none.
+    """The version for clients that do not name one; None if there is none.
 
-    Among names of other forms, the first by the alphabet is preferred.
+    Among names of other forms, the alphabetically first is preferred.
     """
     by_name = sorted(versions, key=name)
     return max(by_name, key=lambda each: priority(name(each)) or (-1, 0, 0), default=None)

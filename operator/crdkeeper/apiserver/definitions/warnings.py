@@ -1,7 +1,7 @@
-"""What the API server warns of when it gets a CRD: the texts of the Warning headers of its answer.
+"""The API server's warnings about a CRD: the texts of the Warning headers of its response.
 
-As WarningsOnCreate and WarningsOnUpdate of CRDs in k8s.io/apiextensions-apiserver (Kubernetes 1.37), and what
-k8s.io/apiserver warns of for every kind. kubectl shows each one; a warning refuses nothing.
+As in WarningsOnCreate and WarningsOnUpdate of CRDs in k8s.io/apiextensions-apiserver (Kubernetes 1.37), and
+those of k8s.io/apiserver for every kind. kubectl shows each one; a warning never rejects anything.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from crdkeeper.apiserver.schema.props import LIST_TYPE, Schema, subschemas
 from crdkeeper.apiserver.schema.violation import Report
 
 _MOST_UNKNOWN = 100
-"""Of more unknown fields the server's decoder does not speak."""
+"""The server's decoder reports no more unknown fields than this."""
 
 _NAMED = frozenset(("properties", "patternProperties", "definitions"))
 _LISTED = frozenset(("allOf", "anyOf", "oneOf"))
@@ -23,7 +23,7 @@ _DECODED_APART = frozenset(("items", "additionalProperties", "additionalItems", 
 
 
 def general_warnings(crd: Decoded, report: Report) -> tuple[str, ...]:
-    """Those about any object, also one that is refused; `report` is that of its decoding."""
+    """Those about any object, even a rejected one; `report` is that of its decoding."""
     steps = [each.path.steps for each in report.warnings if each.rule is rules.UNKNOWN_FIELD]
     seen = dict.fromkeys(_dotted(each) for each in steps if not _is_overlooked(each))
     unknown = [f"unknown field {quote(each)}" for each in list(seen)[:_MOST_UNKNOWN]]
@@ -37,13 +37,13 @@ def creation_warnings(crd: Decoded) -> tuple[str, ...]:
 
 
 def update_warnings(new: Decoded, old: Decoded) -> tuple[str, ...]:
-    """Those about a CRD that is accepted in the place of the old one, which gave none of them."""
+    """Those about a CRD that is accepted as a replacement, if the old one did not cause them."""
     said = set(creation_warnings(old))
     return tuple(each for each in creation_warnings(new) if each not in said)
 
 
 def _once(warnings: Iterable[str]) -> tuple[str, ...]:
-    # A text with control characters fits in no header.
+    # A text with control characters cannot be in a header.
     return tuple(dict.fromkeys(each for each in warnings if not any(map(_is_control, each))))
 
 
@@ -56,7 +56,7 @@ def _dotted(steps: Sequence[Step]) -> str:
 
 
 def _is_overlooked(steps: Sequence[Step]) -> bool:
-    """Whether an unknown field stands where the server's decoder of schemas does not report any."""
+    """Whether an unknown field is where the server's decoder of schemas does not report any."""
     if "openAPIV3Schema" not in steps:
         return False
     at = steps.index("openAPIV3Schema") + 1

@@ -27,7 +27,7 @@ class _Bad(Exception):
 
 @lru_cache(maxsize=4096)
 def error(pattern: str) -> str | None:
-    """Go's error message; None if the pattern is accepted. Raises Undecided."""
+    """Go's error message; None if the pattern is accepted. Raises UndecidedPattern."""
     if len(pattern) > _LONG:
         raise UndecidedPattern(f"patterns of more than {_LONG:,} characters are not read")
     try:

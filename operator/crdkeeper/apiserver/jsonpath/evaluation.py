@@ -76,8 +76,8 @@ class _Steps:
 def first(template: Template, data: Any, limit: int = MAX_STEPS) -> list[Any]:
     """The values of which one is the first result; empty if there is no result.
 
-    Raises Failed, Unbounded, Stateful, Chance. Numbers are int for int64 and float for float64. `limit` is
-    the number of values to visit before it is Unbounded.
+    Raises EvaluationFailed, Unbounded, Stateful, Chance. Numbers are int for int64 and float for float64.
+    `limit` is the number of values to visit before it is Unbounded.
     """
     loops = any(_loops(each) for each in template if isinstance(each, tuple))
     if loops and len(template) > 1:

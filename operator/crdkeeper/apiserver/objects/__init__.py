@@ -1,1 +1,1 @@
-"""Custom objects under a schema: pruned, defaulted, validated, on create and on update."""
+"""Custom objects and their schema: pruning, defaulting and validation, on create and on update."""

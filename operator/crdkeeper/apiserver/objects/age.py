@@ -1,4 +1,4 @@
-"""How long ago a time was, in the few characters of a column (apimachinery util/duration HumanDuration)."""
+"""The age of a time, in the few characters of a column (apimachinery util/duration HumanDuration)."""
 
 from typing import Final
 
@@ -6,9 +6,9 @@ from crdkeeper.apiserver.cel.values.times import MIN_SECONDS, SECOND, parse_time
 from crdkeeper.apiserver.golang.numbers import MAX_INT, MIN_INT
 
 INVALID: Final = "<invalid>"
-"""What a column shows of a text that is no time, and of a time in the future."""
+"""What a column shows for a text that is not a time, and for a time in the future."""
 UNKNOWN: Final = "<unknown>"
-"""What a column shows of the zero time."""
+"""What a column shows for the zero time."""
 
 _MINUTE: Final = 60
 _HOUR: Final = 3600
@@ -29,7 +29,7 @@ def age_text(time: str, now: int) -> str:
 
 
 def duration_text(nanoseconds: int) -> str:
-    """A duration in a few digits: 95s, 4m5s, 7h30m, 5d3h, 2y40d. Less than two seconds below 0 count as 0."""
+    """A duration in a few digits: 95s, 4m5s, 7h30m, 5d3h, 2y40d. Above -2 s, a negative one counts as 0."""
     if nanoseconds <= -2 * SECOND:
         return INVALID
     seconds = max(nanoseconds, 0) // SECOND

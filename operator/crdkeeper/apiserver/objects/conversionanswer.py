@@ -1,8 +1,8 @@
-"""What the API server takes from the answer of a conversion webhook, and when it refuses it.
+"""What the API server takes from the answer of a conversion webhook, and when it rejects it.
 
-As webhookConverter in k8s.io/apiextensions-apiserver. A webhook may change of metadata only labels and
-annotations: all else comes from the original. Any other name, UID or version fails the whole request, also a
-list of thousands. What is taken is then pruned by `ObjectSchema.converted`, but not validated by the schema.
+As in webhookConverter of k8s.io/apiextensions-apiserver. A webhook may change only labels and annotations of
+metadata: the rest comes from the original. Any other name, UID or version fails the whole request, even a
+list of thousands. The result is then pruned by `ObjectSchema.converted`, but not validated by the schema.
 """
 
 from collections.abc import Mapping
@@ -29,13 +29,13 @@ _REVIEW = Struct({"apiVersion": Text(), "kind": Text(), "request": _ANY, "respon
 
 
 class RefusedAnswer(ValueError):
-    """The API server refuses a webhook's answer; the text is its message, or begins it."""
+    """The API server rejects a webhook's answer; the text is its message, or the beginning of it."""
 
 
 def taken(answer: Any, original: Mapping[str, Any], api_version: str, uid: str) -> dict[str, Any]:
     """The object that the API server takes from a ConversionReview of v1, in answer to one about `original`.
 
-    `original` is the object as the request has it. Nothing that comes in is changed. Raises RefusedAnswer.
+    `original` is the object as in the request. Does not change its arguments. Raises RefusedAnswer.
     """
     failed = f"conversion webhook for {_described(original)} failed: "
     report = Report()
@@ -66,9 +66,9 @@ def taken(answer: Any, original: Mapping[str, Any], api_version: str, uid: str) 
 
 
 def restored(original: Mapping[str, Any], converted: Any, api_version: str) -> dict[str, Any]:
-    """The converted object with the metadata of the original, but for labels and annotations.
+    """The converted object with the metadata of the original, except labels and annotations.
 
-    Raises RefusedAnswer for what a webhook may not answer.
+    Raises RefusedAnswer for changes that a webhook may not make.
     """
     returned = f"conversion webhook for {_described(original)} returned invalid "
     if converted is None:
@@ -96,7 +96,7 @@ def restored(original: Mapping[str, Any], converted: Any, api_version: str) -> d
 
 
 class _BadMetadata(ValueError):
-    """The metadata of a converted object cannot be taken."""
+    """The metadata of a converted object is invalid."""
 
 
 def _metadata(original: Mapping[str, Any], converted: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _metadata(original: Mapping[str, Any], converted: Mapping[str, Any]) -> dict
             if not isinstance(value, str):
                 problem = f"must be a string, but is {_go_type(value)} in converted object"
                 raise _BadMetadata(f"metadata.{field}[{key}] {problem}")
-        # What stays as it is may be bad, as it may be on an object of long ago.
+        # Unchanged values may be invalid, as in an old object.
         if found != (before or {}):
             _check(field, found)
         metadata[field] = found

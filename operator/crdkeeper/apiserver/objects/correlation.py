@@ -1,7 +1,7 @@
-"""A value beside its old one: what an update leaves unchanged is not held against it.
+"""A value with its old one: ratcheting tolerates what an update leaves unchanged.
 
-Follows CorrelatedObject (apiserver: pkg/cel/common): items are found again only in map lists, by their keys,
-and a field without a schema has no old value, so that an object with such a field always counts as changed.
+Follows CorrelatedObject (apiserver: pkg/cel/common): items have an old value only in map lists, by their
+keys, and a field without a schema has none, so an object with such a field always counts as changed.
 """
 
 from typing import Any, Final
@@ -41,7 +41,7 @@ class MapList:
             kind = type(value)
             if kind not in _SCALARS:
                 return None
-            # Beside other keys a float counts for its first six digits.
+            # Next to other keys, only the first six digits of a float count.
             found.append((kind, f"{value:f}" if several and kind is float else value))
         return tuple(found)
 
@@ -60,7 +60,7 @@ class Correlated:
         self._unchanged: bool | None = None
 
     def key(self, key: str) -> "Correlated | None":
-        """A field that is in both, if the schema knows it."""
+        """A field that both have, if the schema contains it."""
         found = self._children.get(key)
         if found is None:
             if type(self.value) is not dict or type(self.old) is not dict:
@@ -74,7 +74,7 @@ class Correlated:
         return found
 
     def index(self, index: int) -> "Correlated | None":
-        """An item of a map list that has an old one with the same keys."""
+        """An item of a map list, with the old one that has the same keys."""
         found = self._children.get(index)
         if found is None:
             if type(self.value) is not list or type(self.old) is not list or self._node.list_type != "map":
@@ -88,7 +88,7 @@ class Correlated:
         return found
 
     def unchanged(self) -> bool:
-        """Whether the value is the old one."""
+        """Whether the value equals the old one."""
         if self._unchanged is None:
             self._unchanged = self._compare()
         return self._unchanged

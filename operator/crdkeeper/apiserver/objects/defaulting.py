@@ -8,10 +8,9 @@ from crdkeeper.apiserver.objects.prune import pruned
 
 
 def fill(value: Any, node: ObjectNode) -> None:
-    """Sets the defaults in an object or list, in place.
+    """Set the defaults in an object or list, in place.
 
-    A null where the schema allows none counts as absent. Inside of a default that is set, further defaults
-    are.
+    A null that the schema does not allow counts as absent. Defaults are set inside defaults, too.
     """
     if not node.has_defaults:
         return
@@ -40,9 +39,9 @@ def _fill_map(value: dict[str, Any], node: ObjectNode) -> None:
 
 
 def prune_defaults(node: ObjectNode) -> None:
-    """Drops from the defaults of a schema what would be pruned from an object (defaulting.PruneDefaults).
+    """Remove from the defaults of a schema what would be pruned from an object (defaulting.PruneDefaults).
 
-    A CRD may have such defaults inside of maps, where they are not checked. Raises Undecided.
+    A CRD may have such defaults inside maps, where they are not checked. Raises UndecidedValue.
     """
     if node.default is not None:
         coerce(node.default, node, lenient=True)

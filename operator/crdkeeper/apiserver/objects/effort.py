@@ -1,7 +1,7 @@
-"""Bounds the work that patterns of others make: RE2 is linear in the text, but by a factor of their choice.
+"""Limits the work caused by untrusted patterns: RE2 is linear in the text, but with a factor of their choice.
 
-That factor is the size of the program of the pattern. One match is refused beyond a limit of its own; who
-checks many values at once may limit all of them together.
+That factor is the size of the pattern's program. Each match has its own limit; a caller that checks many
+values may limit all of them together.
 """
 
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from typing import Final
 from crdkeeper.apiserver.schema.finding import UndecidedValue
 
 _MOST_STEPS: Final = 10_000_000
-"""The most steps of one match; a machine takes 10⁹ in a second, but 10⁷ if a pattern is made to be slow."""
+"""Steps of one match at most; a machine does 10⁹ in a second, but only 10⁷ for a malicious pattern."""
 _LARGEST: Final = 20_000
-"""Instructions of a program; larger ones cost up to 1 µs for each of them and each character."""
+"""Instructions of a program; larger ones take up to 1 µs for each of them and each character."""
 _STEPS_PER_INSTRUCTION: Final = 2_000
-"""What making a program takes, in the same measure."""
+"""The cost of compiling a program, in the same unit."""
 
 
 class _Budget:
@@ -29,7 +29,7 @@ _BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def limited(steps: int) -> Iterator[None]:
-    """Limits the steps of all matches inside."""
+    """Limit the steps of all matches inside."""
     token = _BUDGET.set(_Budget(steps))
     try:
         yield
@@ -38,9 +38,9 @@ def limited(steps: int) -> Iterator[None]:
 
 
 def spend_on_program(size: int) -> None:
-    """Counts the making of a program, whose size shows when it is made.
+    """Count the compilation of a program, whose size is known afterwards.
 
-    Raises Undecided if nothing is left: ask before it is made, with no size.
+    Raises UndecidedValue if nothing is left: call it before compilation, without a size.
     """
     if size > _LARGEST:
         raise UndecidedValue("the pattern may take too long")
@@ -48,7 +48,7 @@ def spend_on_program(size: int) -> None:
 
 
 def spend_on_match(size: int, text: str) -> None:
-    """Counts a match of a program with a text. Raises Undecided if that would be too much."""
+    """Count a match of a program with a text. Raises UndecidedValue if that would be too much."""
     steps = size * len(text)
     if steps > _MOST_STEPS:
         raise UndecidedValue("to match the pattern with this value may take too long")

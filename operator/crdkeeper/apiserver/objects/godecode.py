@@ -1,4 +1,4 @@
-"""What Go's JSON decoder says of metadata that is no ObjectMeta: the API server quotes it for defaults."""
+"""The error of Go's JSON decoder for invalid metadata, which the API server quotes for defaults."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,9 +17,9 @@ _UID = "types.UID"
 
 
 def metadata_error(raw: Any) -> str:
-    """The error for the first field, by name, that does not fit. Raises Undecided.
+    """The error for the first field, by name, that cannot be decoded. Raises UndecidedValue.
 
-    `raw` is known not to fit.
+    `raw` is known to be invalid.
     """
     if not isinstance(raw, dict):
         return f"json: cannot unmarshal {_kind(raw)} into Go value of type v1.ObjectMeta"

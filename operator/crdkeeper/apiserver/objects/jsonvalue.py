@@ -1,4 +1,4 @@
-"""JSON values as Go holds them: integers and floats are two types, also where the numbers are the same.
+"""JSON values as in Go: integers and floats are two types, even if the numbers are equal.
 
 So 1 is not 1.0 until the object has been stored once: Go writes an integral float without its dot.
 """
@@ -9,12 +9,12 @@ _MIN, _END = -(1 << 63), 1 << 63
 
 
 def received(value: int) -> int | float:
-    """An integer as the server decodes it: one that does not fit in 64 bits becomes a float."""
+    """An integer as the server decodes it: beyond 64 bits it becomes a float."""
     return value if _MIN <= value < _END else float(value)
 
 
 def stored(value: Any) -> Any:
-    """A value as it is read after it has been stored: what is written without a dot is an integer."""
+    """A value as it is read after it was stored: a number without a dot is an integer."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and _MIN <= value < _END else value
     if isinstance(value, int):

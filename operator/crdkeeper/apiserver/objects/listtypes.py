@@ -1,4 +1,4 @@
-"""Sets without duplicates, map lists whose keys are unique (apiextensions-apiserver: schema/listtype)."""
+"""Sets without duplicates, map lists with unique keys (apiextensions-apiserver: schema/listtype)."""
 
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ _NO_KEY: Final = object()
 
 
 def check_list_types(value: Any, node: ObjectNode) -> FieldErrors:
-    """What is twice in a value's sets and map lists; the second of many equal items is named."""
+    """Duplicates in a value's sets and map lists; of several equal items, the second is named."""
     if not node.has_list_types:
         return NO_FINDINGS
     found: list[FieldError] = []
@@ -46,8 +46,7 @@ def _duplicates(items: list[Any], shown: list[Any]) -> list[FieldError]:
     seen: dict[tuple[type, Any], int] = {}
     found: list[FieldError] = []
     for i, each in enumerate(items):
-        # An integer and a float are never equal, but inside of objects and arrays they are compared as
-        # written.
+        # An integer and a float are never equal, but inside objects and arrays they are compared as written.
         identity = json_text(each) if isinstance(each, dict | list) else each
         key = (type(each) if not isinstance(each, dict | list) else dict, identity)
         times = seen.get(key, 0)

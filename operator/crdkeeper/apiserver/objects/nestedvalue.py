@@ -1,4 +1,4 @@
-"""Values below maps, found by the paths of the scale subresource, which are split at dots and nothing else.
+"""Values at the paths of the scale subresource, which are split at dots and nothing else.
 
 The functions follow k8s.io/apimachinery pkg/apis/meta/v1/unstructured (NestedFieldNoCopy, SetNestedField).
 """
@@ -21,7 +21,7 @@ _GO_TYPES: Final = {
 
 
 class AccessError(Exception):
-    """A value on the way or at the end has another type; the message is the API server's."""
+    """A value on the way or at the end has another type; with the API server's message."""
 
 
 def steps_of(path: str) -> list[str]:
@@ -30,7 +30,7 @@ def steps_of(path: str) -> list[str]:
 
 
 def value_at(obj: Any, path: str) -> Any:
-    """What is there; ABSENT where nothing is, and below null. Raises AccessError below what is no map."""
+    """The value there; ABSENT if there is none, and below null. Raises AccessError below other non-maps."""
     steps = steps_of(path)
     for i, name in enumerate(steps):
         if obj is None:
@@ -44,7 +44,7 @@ def value_at(obj: Any, path: str) -> Any:
 
 
 def int_at(obj: Any, path: str) -> int | None:
-    """An integer; None where nothing is. Raises AccessError for any other type, also for null."""
+    """An integer; None if absent. Raises AccessError for any other type, even for null."""
     value = value_at(obj, path)
     if value is ABSENT:
         return None
@@ -54,7 +54,7 @@ def int_at(obj: Any, path: str) -> int | None:
 
 
 def text_at(obj: Any, path: str) -> str | None:
-    """A string; None where nothing is. Raises AccessError for any other type, also for null."""
+    """A string; None if absent. Raises AccessError for any other type, even for null."""
     value = value_at(obj, path)
     if value is ABSENT:
         return None
@@ -64,7 +64,7 @@ def text_at(obj: Any, path: str) -> str | None:
 
 
 def with_value(obj: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """The object with a value at that path; maps that are missing are made. Raises AccessError."""
+    """The object with a value at that path; creates missing maps. Raises AccessError."""
     steps = steps_of(path)
     new = here = dict(obj)
     for i, name in enumerate(steps[:-1]):
@@ -86,7 +86,7 @@ def _error(steps: Sequence[str], value: Any, expected: str) -> AccessError:
 
 
 def _shown(value: Any) -> str:
-    """A value as Go's verb %v shows it."""
+    """A value printed with Go's verb %v."""
     if value is None:
         return "<nil>"
     if isinstance(value, bool):

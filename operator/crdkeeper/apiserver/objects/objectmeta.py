@@ -1,8 +1,8 @@
-"""apiVersion, kind and metadata of objects and of resources embedded in them, as the API server reads them.
+"""apiVersion, kind and metadata of objects and of embedded resources, as the API server reads them.
 
 metadata is decoded into typed fields and written back: fields that ObjectMeta does not have are dropped,
-empty ones vanish, times get their normal form (apiextensions-apiserver: objectmeta.Coerce, GetObjectMeta). A
-value of another type refuses the whole request.
+empty ones are omitted, times are normalized (apiextensions-apiserver: objectmeta.Coerce, GetObjectMeta). A
+value of another type causes the whole request to be rejected.
 """
 
 import re
@@ -25,7 +25,7 @@ from crdkeeper.apiserver.schema.finding import (
 
 
 class Malformed(Exception):
-    """A field of metadata has another type than ObjectMeta gives it."""
+    """A field of metadata does not have ObjectMeta's type."""
 
 
 def _text(value: Any) -> str:
@@ -162,7 +162,7 @@ _METADATA: dict[str, _Decoder] = {
 
 
 def _decoded(raw: dict[str, Any], fields: dict[str, _Decoder]) -> dict[str, Any]:
-    """What ObjectMeta keeps: fields it has, and of these the ones that are not empty."""
+    """What ObjectMeta keeps: the fields that it has, without empty ones."""
     found = {}
     for key, each in raw.items():
         decode = fields.get(key)
@@ -178,8 +178,8 @@ def _decoded(raw: dict[str, Any], fields: dict[str, _Decoder]) -> dict[str, Any]
 
 
 def object_meta(raw: Any) -> dict[str, Any]:
-    """metadata in the form that the API server gives it. Raises Malformed, Undecided."""
-    # The server writes it as JSON first, which takes 1.0 for an integer.
+    """metadata as the API server returns it. Raises Malformed, UndecidedValue."""
+    # The server first writes it as JSON, which makes an integer of 1.0.
     return _decoded(_map(stored(raw)), _METADATA)
 
 
@@ -197,7 +197,7 @@ def unknown_fields(raw: Any, path: str) -> list[str]:
 
 
 def unknown_in_embedded(value: Any, node: ObjectNode | None, path: str = "") -> list[str]:
-    """The same for the resources embedded in a value that has not been coerced yet."""
+    """The same for the resources embedded in a value, before coercion."""
     if node is None or not node.has_embedded:
         return []
     found: list[str] = []
@@ -214,7 +214,7 @@ def unknown_in_embedded(value: Any, node: ObjectNode | None, path: str = "") -> 
 
 
 def _lenient(raw: Any) -> Any:
-    """metadata without the fields that cannot be decoded; what is no object stays as it is."""
+    """metadata without the fields that cannot be decoded; unchanged if it is not an object."""
     try:
         return object_meta(raw)
     except Malformed:
@@ -231,9 +231,9 @@ def _lenient(raw: Any) -> Any:
 
 
 def coerce(value: Any, node: ObjectNode | None, *, lenient: bool = False) -> FieldErrors:
-    """Normalizes the embedded resources in a value, in place; what cannot be decoded is found.
+    """Normalize the embedded resources in a value, in place; returns what cannot be decoded.
 
-    With `lenient`, as when an old object is read, it is dropped instead. Raises Undecided.
+    With `lenient`, as when an old object is read, that is dropped instead. Raises UndecidedValue.
     """
     if node is None or not node.has_embedded:
         return NO_FINDINGS

@@ -1,4 +1,4 @@
-"""The rules of apiVersion, kind and metadata: of an object itself, and of the resources embedded in it.
+"""The rules for apiVersion, kind and metadata: of an object itself, and of embedded resources.
 
 They are those of ValidateObjectMeta (apimachinery) and of objectmeta.Validate (apiextensions-apiserver).
 """
@@ -43,9 +43,9 @@ def _at(name: str, *findings: FieldError) -> list[FieldError]:
 
 
 def check_root(metadata: dict[str, Any], *, create: bool) -> FieldErrors:
-    """Rules of an object's own metadata, in normal form. The namespace is the request's, not checked here.
+    """Check an object's own normalized metadata. The namespace is the request's, and is not checked here.
 
-    In a generated name, x stands for what the server draws.
+    In a generated name, x represents the server's random characters.
     """
     found: list[FieldError] = []
     if create:
@@ -71,7 +71,7 @@ def _names(metadata: dict[str, Any], errors: Callable[[str, bool], list[str]]) -
 
 def _subdomain(name: str, prefix: bool) -> list[str]:
     if prefix and len(name) > 1 and name.endswith("-"):
-        # As the server does it: the byte before the dash goes as well.
+        # As in the server: the byte before the dash is removed as well.
         name = name.encode(errors="replace")[:-2].decode(errors="replace") + "a"
     return subdomain_errors(name)
 
@@ -89,7 +89,7 @@ def _common(metadata: dict[str, Any]) -> list[FieldError]:
 
 
 def label_findings(labels: Mapping[str, str]) -> list[FieldError]:
-    """What is wrong with labels, all of it said of the field itself."""
+    """Errors of labels, all reported at the field itself."""
     found: list[FieldError] = []
     for key, value in labels.items():
         found += [_invalid(key, each) for each in key_errors(key)]
@@ -98,7 +98,7 @@ def label_findings(labels: Mapping[str, str]) -> list[FieldError]:
 
 
 def annotation_findings(annotations: Mapping[str, str]) -> list[FieldError]:
-    """What is wrong with annotations, all of it said of the field itself."""
+    """Errors of annotations, all reported at the field itself."""
     found: list[FieldError] = []
     size = 0
     for key, value in annotations.items():
@@ -150,7 +150,7 @@ def _finalizers(finalizers: list[str]) -> list[FieldError]:
 
 
 def check_embedded(value: Any, node: ObjectNode | None) -> FieldErrors:
-    """Rules of the resources embedded in a value, the value itself included if its schema says so."""
+    """Check the resources embedded in a value, including the value itself if its schema says so."""
     if node is None or not node.has_embedded:
         return NO_FINDINGS
     found: list[FieldError] = []

@@ -1,6 +1,6 @@
-"""A decoded schema as a tree that is walked beside an object: what pruning, defaults and list types look at.
+"""A decoded schema as a tree for walks over objects: pruning, defaulting and list types use it.
 
-Made once per schema. Each node knows which of the walks have anything to do below it, so that they can stop.
+Built once per schema. Each node knows which of the walks have anything to do below it, so that they can stop.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ META_FIELDS: Final = frozenset(("apiVersion", "kind", "metadata"))
 
 
 class ObjectNode:
-    """One node of the structural schema; junctors have no part in it."""
+    """One node of the structural schema, without junctors."""
 
     __slots__ = (
         "additional",
@@ -49,7 +49,7 @@ class ObjectNode:
         self.embedded = embedded or bool(schema.get(EMBEDDED))
         self.nullable = bool(schema.get("nullable"))
         self.default = stored(schema.get("default"))
-        """The default as the API server holds it; None is none, also where null is written."""
+        """The default as the API server stores it; None if there is none, or if it is null."""
         self.list_type = schema.get(LIST_TYPE)
         self.map_keys: list[str] = schema.get(LIST_MAP_KEYS, [])
         self.rules: list[Schema] = schema.get(VALIDATIONS, [])

@@ -1,7 +1,7 @@
-"""The rules of x-kubernetes-validations over an object and its old one.
+"""Evaluates the rules of x-kubernetes-validations on an object and its old one.
 
-Each value that has rules is `self` in them; `oldSelf` is the value that it replaces, where it can be found
-again: properties and entries of maps by their names, items of map lists by their keys. Follows cel.Validator
+Each value that has rules is `self` in them; `oldSelf` is the value that it replaces, if it can be correlated:
+properties and map entries by name, items of map lists by their keys. Follows cel.Validator
 (apiextensions-apiserver: pkg/apiserver/schema/cel/validation.go).
 """
 
@@ -44,7 +44,7 @@ class _Ratchet:
 
     current: Correlated | None = None
     parent: Correlated | None = None
-    """The nearest value above that has an old one; None at the root."""
+    """The nearest parent that has an old value; None at the root."""
 
     def forgives(self) -> bool:
         found = self.current if self.current is not None else self.parent
@@ -64,7 +64,7 @@ class _Ratchet:
 
 
 class _Said:
-    """Findings, and what was left to the server, of one value and what is below it."""
+    """Findings, and checks left to the server, for one value and what is below it."""
 
     __slots__ = ("account", "findings", "left")
 
@@ -106,8 +106,8 @@ class RuleWalk:
     ) -> tuple[list[Violation], list[Unchecked]]:
         """The violations of a value, and the rules that are left to the server.
 
-        `base` is where the value stands, None for a whole object; the account, one of its own by default, is
-        charged with what the rules cost.
+        `base` is the place of the value, None for a whole object; the cost of the rules is charged to the
+        account, by default a new one.
         """
         said = self._root.check(value, old, _Ratchet(correlated), account or Account())
         if said is None:
@@ -119,7 +119,7 @@ class RuleWalk:
 
 
 class _Rules:
-    """The rules of one node of the schema, and of those below it that have some."""
+    """The rules of one node of the schema, and of the nodes below it that have some."""
 
     __slots__ = ("_additional", "_items", "_node", "_properties", "_rules", "_subject")
 
@@ -139,7 +139,7 @@ class _Rules:
             self._items = _Rules(node.items, place.items(node.items.schema), root=False)
 
     def check(self, value: Any, old: Any, ratchet: _Ratchet, account: Account) -> _Said | None:
-        """What the rules say of a value; a null has none."""
+        """Check a value against the rules; null is always valid."""
         if value is None:
             return None
         said = _Said(account)
@@ -236,7 +236,7 @@ def _failed(error: EvaluationError, rule: CompiledRule) -> str:
 
 
 def _usable(message: Any) -> str:
-    """A message that an expression has made; empty if the server does not show it."""
+    """The message from an expression; empty if the server does not show it."""
     if not isinstance(message, str):
         return ""
     text = message.strip()

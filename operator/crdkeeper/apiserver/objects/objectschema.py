@@ -1,7 +1,7 @@
-"""What the API server does with a custom object: prunes and defaults it, and accepts or refuses it.
+"""What the API server does with a custom object: prunes and defaults it, and accepts or rejects it.
 
-The schema of a version is compiled once; then many objects are admitted by it. The order of work is that of a
-request: decode, prune unknown fields, drop nulls, normalize metadata, default, validate.
+The schema of a version is compiled once for many objects. The order is that of a request: decode, prune
+unknown fields, drop nulls, normalize metadata, default, validate.
 """
 
 from dataclasses import dataclass, field
@@ -43,19 +43,19 @@ _TOO_DEEP = "the object nests too deep"
 
 
 class CannotCompile(Exception):
-    """A schema by which no object can be judged here; the text says why."""
+    """A schema that cannot be evaluated here; the text says why."""
 
 
 @dataclass(slots=True)
 class Admitted:
-    """What becomes of an object."""
+    """The result for an object."""
 
     object: Any
-    """As it would be stored; None if it cannot be read."""
+    """The object as it would be stored; None if it cannot be read."""
     violations: list[Violation] = field(default_factory=list)
-    """Why it is refused, as in `status.details.causes`, where the field "<nil>" is none."""
+    """Why it is rejected, as in `status.details.causes`, where the field "<nil>" means none."""
     unchecked: list[Unchecked] = field(default_factory=list)
-    """What is left to the API server, so that the object may be refused for more than `violations`."""
+    """Checks left to the API server, which may reject the object for more than `violations`."""
     unknown: list[str] = field(default_factory=list)
     """The unknown fields that were dropped, as the server's warnings name them."""
 
@@ -73,8 +73,8 @@ class ObjectSchema:
     def __init__(self, schema: Schema, *, status: bool = False) -> None:
         """`status` says whether status is a subresource. Raises CannotCompile. See `of`."""
         try:
-            # At the root, apiVersion, kind and metadata are known to pruning, but not coerced or checked as
-            # those of embedded resources are.
+            # At the root, pruning knows apiVersion, kind and metadata, but they are not coerced or checked
+            # like those of embedded resources.
             self._shape = ObjectNode(schema, embedded=True)
             self._node = ObjectNode(schema)
             prune_defaults(self._node)
@@ -88,22 +88,22 @@ class ObjectSchema:
 
     @classmethod
     def of(cls, schema: Schema, *, status: bool = False) -> Self:
-        """Compiles a structural schema, decoded by `props.SCHEMA`. Raises CannotCompile.
+        """Compile a structural schema, decoded by `props.SCHEMA`. Raises CannotCompile.
 
-        With `status`, the main endpoint is meant: it keeps the status of the old object.
+        With `status`, this is the schema of the main endpoint, which keeps the status of the old object.
         """
         return cls(schema, status=status)
 
     @property
     def node(self) -> ObjectNode:
-        """The schema as a tree, with the defaults as they are set."""
+        """The schema as a tree, with its effective defaults."""
         return self._node
 
     def admit(self, obj: Any, old: Any = None) -> Admitted:
-        """What becomes of an object that is created, or that replaces `old`; neither is changed.
+        """Admit an object that is created, or that replaces `old`; neither is changed.
 
-        apiVersion and kind are not compared with those of the resource, nor is the namespace checked, nor
-        what else in metadata an update must keep: only the request shows them.
+        Does not compare apiVersion and kind with those of the resource, nor check the namespace or other
+        metadata that an update must keep: only the request contains them.
         """
         try:
             return self._admit(obj, old)
@@ -111,30 +111,30 @@ class ObjectSchema:
             return Admitted(None, [], [Unchecked(valuerules.SCHEMA, _WHOLE, _TOO_DEEP)])
 
     def create(self, obj: Any, *, whole: bool = False) -> Admitted:
-        """What becomes of an object that is created, as it goes to storage; `admit` reads it again.
+        """Admit a new object, as it is stored; `admit` also reads it again.
 
-        `whole`: as if status were no subresource.
+        `whole`: as if status were not a subresource.
         """
         return self._to_storage(obj, None, whole=whole)
 
     def stored(self, obj: Any) -> Admitted:
-        """What is read of an object that is stored in this version: pruned and defaulted, never validated.
+        """Read an object that is stored in this version: pruned and defaulted, never validated.
 
-        Violations are what makes it unreadable. At another version it is read by `converted` of that one.
+        Violations are what makes it unreadable. At another version, that version's `converted` applies.
         """
         return self._as_read(obj, lenient=True, defaults=True)
 
     def converted(self, obj: Any) -> Admitted:
-        """What is left of an object that was converted to this version: pruned, but not defaulted.
+        """An object that was converted to this version: pruned, but not defaulted.
 
-        So it is read at a version that it is not stored in (schemaCoercingConverter in
+        So it is read at a version in which it is not stored (schemaCoercingConverter in
         k8s.io/apiextensions-apiserver), and so it is stored if this is the storage version. Violations are
         what makes it unreadable.
         """
         return self._as_read(obj, lenient=False, defaults=False)
 
     def rewrite(self, current: Any) -> Admitted:
-        """What becomes of an update that sends the object just as it is read, as it goes to storage."""
+        """Admit an update that sends the object exactly as it is read, as it is stored."""
         return self._to_storage(current, current)
 
     def _to_storage(self, obj: Any, old: Any, *, whole: bool = False) -> Admitted:
@@ -153,7 +153,7 @@ class ObjectSchema:
         return Admitted(None, structural_violations(findings)) if findings else Admitted(value)
 
     def _admit(self, obj: Any, old: Any, *, raw: bool = False, whole: bool = False) -> Admitted:
-        """`raw`: `old` was read from storage and stays as it is, and what is stored is not read again."""
+        """`raw`: `old` was read from storage and remains as it is, and the result is not read again."""
         admitted = Admitted(None)
         try:
             value, findings, admitted.unknown = self._read(obj, lenient=False)
@@ -170,16 +170,17 @@ class ObjectSchema:
         if self._status and not whole:
             _keep_status(value, before)
         self._validate(value, before, admitted)
-        # What is stored is read again, and has the defaults of a status that was not taken from the request.
+        # The stored object is read again, which adds the defaults of a status that was not taken from the
+        # request.
         if not raw:
             fill(value, self._node)
         admitted.object = value
         return admitted
 
     def _read(self, obj: Any, *, lenient: bool, defaults: bool = True) -> tuple[Any, FieldErrors, list[str]]:
-        """The object as the server decodes it, what keeps it from doing so, and the unknown fields.
+        """The object as the server decodes it, what prevents that, and the unknown fields.
 
-        `lenient` is how objects are read from storage. Raises Undecided.
+        With `lenient`, as objects are read from storage. Raises UndecidedValue.
         """
         if not isinstance(obj, dict):
             return None, [FieldError(valuerules.DECODE, INVALID, OMITTED, "must be an object")], []

@@ -1,8 +1,8 @@
-"""Pruning: fields that a schema does not know, and nulls that it does not allow, are dropped on a request.
+"""Pruning: a request drops fields that a schema does not contain, and nulls that it does not allow.
 
-The order is the API server's: unknown fields first, then nulls of fields that are neither nullable nor have a
+The order is the API server's: first unknown fields, then nulls of fields that are neither nullable nor have a
 default (apiextensions-apiserver: pruning.Prune, defaulting.PruneNonNullableNullsWithoutDefaults). Both happen
-in one pass here, which makes the copy that all later steps work on.
+in one pass here, which creates the copy that all later steps use.
 """
 
 from enum import Enum
@@ -19,9 +19,9 @@ class _Mode(Enum):
 
 
 def pruned(value: Any, node: ObjectNode | None, *, nulls: bool = True) -> tuple[Any, list[str]]:
-    """A copy without unknown fields, and their paths in the server's words, sorted.
+    """A copy without unknown fields, and their paths in the server's format, sorted.
 
-    `nulls` drops the nulls that the schema does not allow as well; they are in no list.
+    With `nulls`, it also drops the nulls that the schema does not allow, without listing them.
     """
     pruner = _Pruner(nulls)
     return pruner.part(value, node, _Mode.PRUNE), sorted(pruner.unknown)

@@ -21,16 +21,16 @@ class CompiledRule:
     """One rule."""
 
     program: Program | None
-    """None where the rule does not compile, or is left to the server."""
+    """None if the rule does not compile, or is left to the server."""
     problem: str | None
-    """Why it does not compile, in the server's words."""
+    """Why it does not compile, with the server's message."""
     left: str | None
-    """Why it is left to the server, or only the words of the problem are."""
+    """Why it, or only the exact error, is left to the server."""
     message: Program | None
     detail: str
-    """What is said of a value that it refuses, where no messageExpression says it."""
+    """The error for a value that violates it, without a messageExpression."""
     shown: str
-    """How the server names the rule in errors of its evaluation."""
+    """The server's name for the rule in evaluation errors."""
     reason: str | None
     field_path: str
     """In normal form, to be appended to the path of the value."""
@@ -104,7 +104,7 @@ def _field_path(rule: Schema, schema: Schema) -> str:
     try:
         return resolve(rule["fieldPath"], schema, arrays=True).normal
     except BadReference:
-        # The server refuses it in a CRD, and leaves it away where it is there already.
+        # The server rejects it in a new CRD, and ignores it in an existing one.
         return ""
 
 

@@ -1,7 +1,7 @@
-"""The scale subresource of a custom object: the Scale that is read, and what writing one does to the object.
+"""The scale subresource of a custom object: the Scale that a GET returns, and the effect of writing one.
 
-It follows ScaleREST in apiextensions-apiserver (registry/customresource/etcd.go). A written object is pruned,
-defaulted and validated afterwards like any other, and by `scalevalidation`.
+Follows ScaleREST in apiextensions-apiserver (registry/customresource/etcd.go). A written object is then
+pruned, defaulted and validated like any other, and by `scalevalidation`.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from crdkeeper.apiserver.objects.nestedvalue import AccessError, int_at, text_at
 API_VERSION: Final = "autoscaling/v1"
 KIND: Final = "Scale"
 _UNSET: Final = -(1 << 31)
-"""What the API server hands to a patch for replicas that the object does not have."""
+"""What the API server passes to a patch for missing replicas."""
 
 Json = Any
 
@@ -26,7 +26,7 @@ class ScaleError(Exception):
         self.code = code
         """The HTTP status."""
         self.message = message
-        """In the API server's words for 500 and for missing replicas; the gist of it otherwise."""
+        """The API server's message for 500 and for missing replicas; a summary otherwise."""
 
 
 class _Undecodable(ValueError):
@@ -50,7 +50,7 @@ class ScalePaths:
 
 
 def read_scale(obj: Mapping[str, Any], paths: ScalePaths) -> Json:
-    """The Scale that a GET answers. Raises ScaleError, also where the object has no replicas."""
+    """The Scale that a GET returns. Raises ScaleError, also if the object has no replicas."""
     scale, known = _scale(obj, paths)
     if not known:
         said = f'the spec replicas field "{paths.spec}" does not exist'
@@ -100,7 +100,7 @@ def _check_same(obj: Mapping[str, Any], scale: Json, key: str) -> None:
 
 
 def _scale(obj: Mapping[str, Any], paths: ScalePaths) -> tuple[Json, bool]:
-    """The Scale, and whether the object says how many replicas it wants (scaleFromCustomResource)."""
+    """The Scale, and whether the object specifies its replicas (scaleFromCustomResource)."""
     try:
         wanted = int_at(obj, paths.spec)
         current = int_at(obj, paths.status)
@@ -124,7 +124,7 @@ def _int32(value: int) -> int:
 
 
 def _compact(scale: Json) -> Json:
-    """Without what Go omits when it is empty."""
+    """Without what Go omits when empty."""
     found = dict(scale)
     found["spec"] = {"replicas": scale["spec"]["replicas"]} if scale["spec"]["replicas"] else {}
     if not scale["status"]["selector"]:
@@ -169,7 +169,7 @@ def _decoded_replicas(part: Mapping[str, Any], name: str) -> int:
 
 
 def _merged(value: Json, patch: Json) -> Json:
-    """RFC 7386."""
+    """A JSON merge patch (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(value) if isinstance(value, dict) else {}

@@ -1,6 +1,6 @@
-"""What the API server demands of the fields that the scale subresource is made of, at every write.
+"""What the API server requires, on every write, of the fields behind the scale subresource.
 
-There is no ratcheting here: an update that changes nothing is refused as well (ValidateScaleSpec and
+There is no ratcheting here: even an update that changes nothing is rejected (ValidateScaleSpec and
 ValidateScaleStatus in k8s.io/apiextensions-apiserver, pkg/registry/customresource).
 """
 
@@ -17,7 +17,7 @@ MOST_REPLICAS = (1 << 31) - 1
 
 
 def check_scale(obj: Any, scale: Mapping[str, Any] | None) -> list[Violation]:
-    """The violations of an object as it would be validated: pruned and defaulted."""
+    """The violations of an object in the state in which it is validated: pruned and defaulted."""
     if scale is None:
         return []
     found = []

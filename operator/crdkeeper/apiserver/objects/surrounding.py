@@ -1,4 +1,4 @@
-"""The smallest object that holds a value at a place: a default inside of metadata is judged with the rest."""
+"""The smallest object with a value at a place: a default inside metadata is validated in its context."""
 
 from typing import Any
 
@@ -9,23 +9,23 @@ _TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}
 
 
 class Surrounding:
-    """A place in the objects of one schema, by the steps that lead there."""
+    """A place in the objects of one schema, given by the steps that lead there."""
 
     __slots__ = ("_compiled", "_schema", "_steps", "_type_meta")
 
     def __init__(self, schema: Schema, *, type_meta: bool = False) -> None:
-        """At the object itself; `type_meta` adds an apiVersion and a kind where there is none."""
+        """The object itself; `type_meta` adds a missing apiVersion and kind."""
         self._schema = schema
         self._type_meta = type_meta
         self._steps: tuple[str | int, ...] = ()
         self._compiled: list[ObjectNode] = []
 
     def child(self, name: str) -> "Surrounding":
-        """At a field below."""
+        """A field of it."""
         return self._below(name)
 
     def index(self) -> "Surrounding":
-        """At an item below."""
+        """An item of it."""
         return self._below(0)
 
     def _below(self, step: str | int) -> "Surrounding":
@@ -53,7 +53,7 @@ class Surrounding:
         return {**_TYPE_META, **value} if self._type_meta else value
 
     def found(self, whole: Any) -> Any:
-        """What stands in the place now; None where there is nothing."""
+        """The value at the place; None if there is none."""
         for step in self._steps:
             if isinstance(step, int):
                 whole = whole[0] if isinstance(whole, list) and whole else None

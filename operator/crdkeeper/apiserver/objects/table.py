@@ -1,7 +1,7 @@
-"""The table that the API server makes of custom objects, which is what `kubectl get` prints.
+"""The table that the API server makes of custom objects, as printed by `kubectl get`.
 
-It follows apiextensions-apiserver pkg/registry/customresource/tableconvertor: each of a version's
-additionalPrinterColumns is one JSONPath, of which only the first result counts. A column whose path cannot be
+Follows apiextensions-apiserver pkg/registry/customresource/tableconvertor: each of a version's
+additionalPrinterColumns is a JSONPath, of which only the first result counts. A column whose path cannot be
 parsed ends the table: it and all columns after it are missing.
 """
 
@@ -30,16 +30,16 @@ _AGE: Final[Mapping[str, Any]] = {"name": "Age", "type": "date", "jsonPath": ".m
 _CHANCE: Final = "which of several values comes first is up to chance"
 
 Shown = str | int | float | bool | None
-"""None is an empty cell: nothing is there, or nothing that the column's type shows."""
+"""None is an empty cell: there is no value, or none that the column's type shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A cell that cannot be known offline; `why` says what is in the way."""
+    """A cell that cannot be determined offline; `why` says what prevents it."""
 
     why: str
     among: tuple[Shown, ...] = ()
-    """The cells of which it is one; none where anything may come."""
+    """The possible cells; empty if anything is possible."""
 
 
 Cell = Shown | Open
@@ -47,7 +47,7 @@ Cell = Shown | Open
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """The head of a column. `kubectl get` shows those of a priority above 0 only with -o wide."""
+    """The header of a column. `kubectl get` shows those with a priority above 0 only with -o wide."""
 
     name: str
     type: str
@@ -61,7 +61,7 @@ class TablePrinter:
     def __init__(self, version: Mapping[str, Any], limit: int = MAX_STEPS) -> None:
         """`version` is an entry of spec.versions as the API server decodes it.
 
-        A cell is left open if more than `limit` values have to be looked at for it.
+        A cell is left open if it requires visiting more than `limit` values.
         """
         self._limit = limit
         columns = [TableColumn("Name", "string", "name")]
@@ -85,7 +85,7 @@ class TablePrinter:
         self.columns: tuple[TableColumn, ...] = tuple(columns)
 
     def cells(self, obj: Mapping[str, Any], now: int) -> tuple[Cell, ...]:
-        """The row of an object as it is read from the API server, at `now` in nanoseconds since 1970."""
+        """The row of an object as read from the API server, at `now` in nanoseconds since 1970."""
         name = (obj.get("metadata") or {}).get("name")
         found: list[Cell] = [name if isinstance(name, str) else ""]
         for column, path in zip(self.columns[1:], self._paths, strict=True):
@@ -111,7 +111,7 @@ def _cell(type_: str, path: Template, obj: Mapping[str, Any], now: int, limit: i
 
 
 def _shown(type_: str, value: Any, now: int) -> Shown:
-    """cellForJSONValue, and PrintResults for a column of texts."""
+    """cellForJSONValue, and PrintResults for a string column."""
     if isinstance(value, int) and not isinstance(value, bool) and not _MIN <= value < _END:
         value = float(value)
     match type_:
@@ -132,7 +132,7 @@ def _integer(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     whole = math.trunc(value)
-    # What does not fit becomes the least integer on amd64.
+    # On amd64, what does not fit becomes the least integer.
     return whole if _MIN <= whole < _END else _MIN
 
 

@@ -1,7 +1,7 @@
-"""Validation of a value by an OpenAPI schema, as the API server does it with kube-openapi's validator.
+"""Validation of a value by an OpenAPI schema, as in kube-openapi's validator.
 
-A schema is compiled once. A valid value then costs little more than a walk over it: errors, their places and
-the choice between the errors of anyOf's branches are worked out only where something is wrong.
+A schema is compiled once. A valid value then takes little more than a walk over it: errors, their places and
+the choice between the errors of anyOf's branches are computed only if something is invalid.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Validator:
         self._typed = frozenset(
             each for each in (*_SCALARS, list, dict) if each is not float and not self._typing.check(each())
         )
-        """The Python types whose values all have the right type; of floats only some may be integers."""
+        """The Python types whose values all have the right type; some floats may count as integers."""
         self._enum = enum_check(schema)
         self._limits = _limits(schema, self._typing)
         self._extra = 1 if format_check(self._typing.format) is not None else 0
@@ -70,21 +70,21 @@ class Validator:
 
     @classmethod
     def of_default(cls, schema: Schema) -> Self:
-        """The validator that the server makes to check a default of a CRD (ToKubeOpenAPI).
+        """The validator that the server uses for a default of a CRD (ToKubeOpenAPI).
 
-        Formats that it would otherwise ignore count as types there, int-or-string is no type, and maps inside
-        of junctors are not looked at.
+        There, otherwise ignored formats count as types, int-or-string is not a type, and maps inside junctors
+        are not checked.
         """
         return cls(schema, request=False)
 
     def _accepts_all(self, kind: type) -> bool:
-        """Whether every value of a type is valid; a float may or may not pass for an integer."""
+        """Whether every value of a type is valid; a float may or may not count as an integer."""
         if kind in self._limits or self._enum or self._junctors:
             return False
         return kind in self._typed
 
     def check(self, value: Any) -> FieldErrors:
-        """What is wrong with a value. Raises Undecided, RecursionError."""
+        """The errors of a value. Raises UndecidedValue, RecursionError."""
         kind = type(value)
         if kind in self._free:
             return NO_FINDINGS
@@ -99,11 +99,10 @@ class Validator:
         return found
 
     def check_update(self, value: Any, correlated: Correlated | None, *, root: bool = True) -> FieldErrors:
-        """The same for an update: what is wrong with a part that the update does not change is forgiven.
+        """The same for an update, which tolerates errors in unchanged parts.
 
-        `correlated` is the value beside its old one; None where there is none, below which nothing is
-        forgiven. Errors of allOf, anyOf, oneOf and not are only forgiven with the whole of the value that has
-        them.
+        `correlated` is the value with its old one; without one (None) nothing is tolerated below. Errors of
+        allOf, anyOf, oneOf and not are tolerated only if the whole value that has them is unchanged.
         """
         if correlated is None:
             return self.check(value)
@@ -112,7 +111,7 @@ class Validator:
             if step is Step.INDEX:
                 child = correlated.index(int(name))
             else:
-                # The version of an object is not its author's to keep.
+                # The author of an object cannot keep its version.
                 hidden = root and name in ("apiVersion", "kind")
                 child = None if hidden else correlated.key(str(name))
             said = part.check_update(each, child, root=False)
@@ -127,7 +126,7 @@ class Validator:
         if value is None:
             return (*wrong_type, *self._enum_findings(value)), 0 if wrong_type else 1
         found = [*wrong_type]
-        # The common validator, the one of junctors with its own count, and the whole.
+        # The common validator, that of junctors with its own count, and the whole.
         count = 4
         if typing.applies:
             count += 1 if wrong_type else 2
@@ -154,7 +153,7 @@ class Validator:
         return found, count
 
     def _own(self, value: Any) -> FieldErrors:
-        """What is wrong with a value beside what is wrong with its parts."""
+        """The errors of a value itself, without those of its parts."""
         found = NO_FINDINGS if type(value) in self._typed else self._typing.check(value)
         if value is not None:
             for junctor in self._junctors:

@@ -1,6 +1,6 @@
-"""allOf, anyOf, oneOf and not, with the errors that kube-openapi chooses to show of their branches.
+"""allOf, anyOf, oneOf and not, with the errors of their branches that kube-openapi chooses to show.
 
-Where no branch of anyOf or oneOf fits, the errors of the one are shown that got furthest: the one with the
+If no branch of anyOf or oneOf matches, the errors of the branch that got furthest are shown: the one with the
 most validators passed. So each branch can be `measured`: its findings, and that number.
 """
 
@@ -15,13 +15,13 @@ Measured = tuple[FieldErrors, int]
 
 
 class Branch(Protocol):
-    """A schema inside of a junctor."""
+    """A schema inside a junctor."""
 
     def check(self, value: Any) -> FieldErrors:
         """What is wrong with a value."""
 
     def measured(self, value: Any) -> Measured:
-        """The same, and how far the value got."""
+        """The findings, and how far the value got."""
 
 
 class Junctor(Protocol):
@@ -31,7 +31,7 @@ class Junctor(Protocol):
         """What is wrong with a value."""
 
     def measured(self, value: Any) -> Measured:
-        """The same, and the number of validators that count."""
+        """The findings, and the number of validators that count."""
 
 
 def _said(detail: str) -> FieldError:
@@ -47,20 +47,18 @@ def _best(results: list[Measured]) -> Measured:
 
 
 class AnyOf:
-    """At least one branch fits."""
+    """At least one branch matches."""
 
     def __init__(self, branches: Sequence[Branch]) -> None:
         self._branches = branches
 
     def check(self, value: Any) -> FieldErrors:
-        """What is wrong with a value."""
         for each in self._branches:
             if not each.check(value):
                 return NO_FINDINGS
         return self.measured(value)[0]
 
     def measured(self, value: Any) -> Measured:
-        """The same, and the number of validators that count."""
         results = []
         for each in self._branches:
             result = each.measured(value)
@@ -72,18 +70,16 @@ class AnyOf:
 
 
 class OneOf:
-    """Exactly one branch fits."""
+    """Exactly one branch matches."""
 
     def __init__(self, branches: Sequence[Branch]) -> None:
         self._branches = branches
 
     def check(self, value: Any) -> FieldErrors:
-        """What is wrong with a value."""
         fitting = sum(1 for each in self._branches if not each.check(value))
         return NO_FINDINGS if fitting == 1 else self.measured(value)[0]
 
     def measured(self, value: Any) -> Measured:
-        """The same, and the number of validators that count."""
         results = [each.measured(value) for each in self._branches]
         fitting = [each for each in results if not each[0]]
         if len(fitting) == 1:
@@ -96,17 +92,15 @@ class OneOf:
 
 
 class AllOf:
-    """Every branch fits."""
+    """Every branch matches."""
 
     def __init__(self, branches: Sequence[Branch]) -> None:
         self._branches = branches
 
     def check(self, value: Any) -> FieldErrors:
-        """What is wrong with a value."""
         return self._joined([each.check(value) for each in self._branches])
 
     def measured(self, value: Any) -> Measured:
-        """The same, and the number of validators that count."""
         results = [each.measured(value) for each in self._branches]
         return self._joined([each for each, _ in results]), sum(count for _, count in results)
 
@@ -120,17 +114,16 @@ class AllOf:
 
 
 class Not:
-    """The branch does not fit."""
+    """The branch does not match."""
 
     def __init__(self, branch: Branch) -> None:
         self._branch = branch
 
     def check(self, value: Any) -> FieldErrors:
-        """What is wrong with a value."""
         if self._branch.check(value):
             return NO_FINDINGS
         return (_said(" must not validate the schema (not)"),)
 
     def measured(self, value: Any) -> Measured:
-        """The same; it counts for nothing."""
+        """The findings; no validator counts."""
         return self.check(value), 0

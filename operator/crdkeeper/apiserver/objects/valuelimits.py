@@ -1,6 +1,6 @@
 """Keywords that limit a value of one type: lengths, patterns, numeric bounds, sizes, enums.
 
-Each is made into a function of the value that returns its findings, worded as kube-openapi words them.
+Each becomes a function from a value to its findings, with kube-openapi's messages.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ Check = Callable[[Any], FieldErrors]
 
 
 def invalid(value: Any, detail: str) -> FieldError:
-    """A bad value, with a detail that begins with the name of the field."""
+    """An invalid value, with a detail that begins with the field's name."""
     return FieldError(SCHEMA, INVALID, value, f" in body {detail}", Naming.BEFORE)
 
 
@@ -39,7 +39,7 @@ _LONGEST_PATTERN: Final = 20_000
 
 
 def _pattern(pattern: str) -> Callable[[str], bool]:
-    """Whether a text matches, in RE2's language and in time linear in the text."""
+    """Whether a text matches, with RE2's syntax and in time linear in the text."""
     search: Any = None
     size = 0
 
@@ -136,7 +136,7 @@ def _too_many(limit: int) -> str:
 
 
 def enum_check(schema: Schema) -> Check | None:
-    """enum, with Go's conversions between numbers: 1.7 is taken for 1 where that is listed."""
+    """enum, with Go's conversions between numbers: 1.7 counts as 1 if that is listed."""
     accepted = stored(schema.get("enum") or [])
     if not accepted:
         return None
@@ -166,7 +166,7 @@ def _is_enum_value(value: Any, accepted: Any) -> bool:
     if kind is float and other is int:
         return bool(-(2.0**63) <= value < 2.0**63 and int(value) == accepted)
     if kind is int and other is str:
-        # Go converts an integer to the text of that code point.
+        # Go converts an integer to the string with that code point.
         valid = 0 <= value <= 0x10FFFF and not 0xD800 <= value <= 0xDFFF
         return bool((chr(value) if valid else "\ufffd") == accepted)
     return False

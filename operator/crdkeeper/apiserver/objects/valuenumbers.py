@@ -1,7 +1,7 @@
 """minimum, maximum and multipleOf, with the quirks of kube-openapi's number validator.
 
-A bound is first held against the type: 2.5 is no integer, which is an error of its own for every value.
-Otherwise an integer is compared with the integral part of the bound.
+A bound is first checked against the type: 2.5 is not an integer, which is an error of its own for every
+value. Otherwise an integer is compared with the integral part of the bound.
 """
 
 import math
@@ -26,11 +26,11 @@ Number = int | float
 
 _BITS: Final = {"int32": 32, "int64": 64, "": 64}
 _MAX_FLOAT32: Final = float.fromhex("0x1.ffffffp127")
-"""From here on a number is rounded to infinity as a float of 32 bits."""
+"""From here on, a number is rounded to infinity as a 32-bit float."""
 
 
 def number_check(schema: Schema, type_: str, format: str) -> Check | None:
-    """The check of numbers under a schema whose numeric type and format are these (empty: none)."""
+    """The check of numbers under a schema with this numeric type and format (empty: none)."""
     bounds = [
         bound
         for bound in (
@@ -74,7 +74,7 @@ def _range_error(prefix: str, type_: str, format: str) -> Callable[[], FieldErro
 
 
 def _integral(bound: float) -> int:
-    """A bound as Go converts it to an integer of 64 bits."""
+    """A bound converted to a 64-bit integer like in Go."""
     if bound >= 2.0**63:
         raise UndecidedValue("what a bound of more than 64 bits means to an integer depends on the processor")
     return math.trunc(max(bound, -(2.0**63)))

@@ -1,4 +1,4 @@
-"""What a violation in a custom object is about, as `rules` says it of violations in a CRD."""
+"""The rules that violations in custom objects name, like those of `rules` for violations in CRDs."""
 
 from typing import Final
 

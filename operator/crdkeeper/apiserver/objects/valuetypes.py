@@ -1,6 +1,7 @@
-"""Which values have the type that a schema names, as kube-openapi's type validator sees it.
+"""Which values have the type in a schema, according to kube-openapi's type validator.
 
-A float that is very nearly an integer is one. A format can stand in for the type: both are compared.
+A float that is very nearly an integer counts as one. A format can match instead of the type: both are
+compared.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ _MAX_JSON_INTEGER: Final = float((1 << 53) - 1)
 
 
 def is_json_integer(value: float) -> bool:
-    """Whether a float counts as an integer: within 2^53, and at most a billionth of it away from one."""
+    """Whether a float counts as an integer: within 2^53, and at most a billionth away from one."""
     if not -_MAX_JSON_INTEGER <= value <= _MAX_JSON_INTEGER:
         return False
     rounded = float(int(abs(value) + 0.5))
@@ -34,7 +35,7 @@ def is_json_integer(value: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Typing:
-    """The types and the format that the server's validator holds for a schema."""
+    """The types and the format in the server's validator for a schema."""
 
     types: tuple[str, ...]
     format: str
@@ -47,13 +48,13 @@ class Typing:
 
     @property
     def number(self) -> tuple[str, str]:
-        """The type and format that a number's range is checked by; empty if there is none."""
+        """The type and format by which a number's range is checked; empty if there is none."""
         if len(self.types) != 1 or self.types[0] not in ("integer", "number"):
             return "", ""
         return self.types[0], self.format if formats.is_numeric(self.format, self.types[0]) else ""
 
     def check(self, value: Any) -> FieldErrors:
-        """What is wrong with the type of a value."""
+        """The errors of a value's type."""
         if value is None:
             if self.types and not self.nullable:
                 return (_wrong(",".join(self.types), "null"),)
@@ -69,7 +70,7 @@ class Typing:
         )
         if name in ("string", "array"):
             if format and "number" not in types and "integer" not in types:
-                # Also an array, where a string with a format is wanted.
+                # Also for an array instead of a string with a format.
                 return NO_FINDINGS
         elif format and not fits and go_format != format:
             return (_wrong(format, go_format),)
@@ -77,7 +78,7 @@ class Typing:
 
 
 def typing_of(schema: Schema, *, request: bool) -> Typing:
-    """The typing of a schema: of a `request`, or of a default, which has a validator of its own."""
+    """The typing of a schema: for a `request`, or for a default, which has its own validator."""
     type_, format = schema.get("type", ""), schema.get("format", "")
     types: tuple[str, ...] = (type_,) if type_ else ()
     if request:

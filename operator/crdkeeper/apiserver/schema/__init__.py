@@ -1,1 +1,1 @@
-"""Schemas of CRDs: read and checked for structure; formats; paths of fields and what is wrong at them."""
+"""Schemas of CRDs: decoding and structural checks; formats; field paths and their errors."""

@@ -1,7 +1,7 @@
-"""Reads a document as the API server's JSON decoder reads it into typed fields.
+"""Decodes a document like the API server's JSON decoder does for typed fields.
 
-What the rest of the checks see is the result: unknown fields are gone, nulls are absent, and a field that
-Go cannot tell from an absent one (false, an empty string) is absent as well.
+All later checks see only the result: unknown fields and nulls are gone, and so is a field that Go cannot
+distinguish from an absent one (false, an empty string).
 """
 
 import binascii
@@ -21,7 +21,7 @@ class FieldType(Protocol):
     """How one field is decoded."""
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        """The value, or ABSENT; a value of another type is reported and ABSENT. `raw` is not None."""
+        """The value; ABSENT, after a report, if it has another type. `raw` is not None."""
 
 
 def described(raw: Any) -> str:
@@ -36,7 +36,7 @@ def described(raw: Any) -> str:
 
 
 def mismatch(raw: Any, wanted: str, path: Path, report: Report) -> Any:
-    """Reports a value of a wrong type."""
+    """Report a value of a wrong type."""
     report.invalid(rules.DECODE, path, raw if _short(raw) else [], f"must be {wanted}, not {described(raw)}")
     return ABSENT
 
@@ -46,33 +46,31 @@ def _short(raw: Any) -> bool:
 
 
 class Text:
-    """A string; `pointer` where an empty one differs from none."""
+    """A string; `pointer` if an empty one differs from an absent one."""
 
     def __init__(self, *, pointer: bool = False) -> None:
         self._pointer = pointer
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        """The string."""
         if not isinstance(raw, str):
             return mismatch(raw, "a string", path, report)
         return raw if raw or self._pointer else ABSENT
 
 
 class Flag:
-    """A boolean; `pointer` where false differs from none."""
+    """A boolean; `pointer` if false differs from an absent one."""
 
     def __init__(self, *, pointer: bool = False) -> None:
         self._pointer = pointer
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        """The boolean."""
         if not isinstance(raw, bool):
             return mismatch(raw, "a boolean", path, report)
         return raw if raw or self._pointer else ABSENT
 
 
 class Integer:
-    """An integer of so many bits; `pointer` where zero differs from none."""
+    """An integer of that many bits; `pointer` if zero differs from an absent one."""
 
     def __init__(self, bits: int = 64, *, pointer: bool = True) -> None:
         self._pointer = pointer
@@ -80,9 +78,8 @@ class Integer:
         self._wanted = f"a {bits}-bit integer"
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        """The integer."""
         if isinstance(raw, float) and raw.is_integer():
-            raw = int(raw)  # as a YAML file's 1.0 arrives
+            raw = int(raw)  # as in a YAML file with 1.0
         if isinstance(raw, bool) or not isinstance(raw, int) or not -self._limit <= raw < self._limit:
             return mismatch(raw, self._wanted, path, report)
         return raw if raw or self._pointer else ABSENT
@@ -92,7 +89,6 @@ class Number:
     """A floating-point number."""
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        """The number, as a float."""
         if isinstance(raw, bool) or not isinstance(raw, int | float):
             return mismatch(raw, "a number", path, report)
         try:
@@ -111,7 +107,6 @@ class Time:
     """A time in RFC 3339."""
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        """The text."""
         found = _TIME.fullmatch(raw) if isinstance(raw, str) else None
         if found:
             try:
@@ -127,7 +122,7 @@ class Base64:
     """Bytes in base64."""
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        """The bytes; none is ABSENT."""
+        """The bytes; ABSENT if empty."""
         if not isinstance(raw, str):
             return mismatch(raw, "a string in base64", path, report)
         try:
@@ -138,22 +133,20 @@ class Base64:
 
 
 class Anything:
-    """Any JSON; null is none."""
+    """Any JSON; null counts as absent."""
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        """The value itself."""
         return raw
 
 
 class ListOf:
-    """An array; a null in it stands for an empty item."""
+    """An array; a null in it means an empty item."""
 
     def __init__(self, item: FieldType, empty: Any) -> None:
         self._item = item
         self._empty = empty
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        """The decoded items."""
         if not isinstance(raw, list):
             return mismatch(raw, "an array", path, report)
         item = self._item
@@ -165,14 +158,13 @@ class ListOf:
 
 
 class MapOf:
-    """An object with keys of the author's choice."""
+    """An object with arbitrary keys."""
 
     def __init__(self, value: FieldType, empty: Any) -> None:
         self._value = value
         self._empty = empty
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        """The decoded values by key."""
         if not isinstance(raw, dict):
             return mismatch(raw, "an object", path, report)
         value = self._value
@@ -184,13 +176,12 @@ class MapOf:
 
 
 class Struct:
-    """An object with known fields; the others are dropped, with a warning."""
+    """An object with known fields; the others are dropped with a warning."""
 
     def __init__(self, fields: Mapping[str, FieldType]) -> None:
         self.fields = fields
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
-        """The known fields that are present."""
         if not isinstance(raw, dict):
             return mismatch(raw, "an object", path, report)
         fields = self.fields

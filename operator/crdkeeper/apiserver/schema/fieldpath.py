@@ -1,8 +1,8 @@
-"""Where in a CRD: as the API server names a field, and as the author's file holds it.
+"""A place in a CRD: the API server's name for a field, and the path in the author's file.
 
-The two differ. The server checks its internal form, where a schema that all versions share has moved to
-`spec.validation` and a webhook's clientConfig to `webhookClientConfig`. A finding shows the server's name
-and leads to the author's line, so each path carries both.
+The two differ. The server validates its internal form, where a schema that all versions share is at
+`spec.validation` and a webhook's clientConfig at `webhookClientConfig`. A finding shows the server's name and
+leads to the author's line, so each path contains both.
 """
 
 from typing import Self
@@ -11,7 +11,7 @@ Step = str | int
 
 
 class Path:
-    """A path in the server's words (`str`) with the steps that lead there in the file (`steps`)."""
+    """A path in the server's format (`str`) with the steps that lead there in the file (`steps`)."""
 
     __slots__ = ("_parent", "_steps", "_text")
 
@@ -21,7 +21,7 @@ class Path:
         self._steps = steps
 
     def child(self, name: str, *steps: Step) -> "Path":
-        """A field; `steps` where the file holds it elsewhere than in a field of that name."""
+        """A field; `steps` if the file has it elsewhere than in a field with that name."""
         return Path(f".{name}", steps or (name,), self)
 
     def key(self, key: str) -> "Path":

@@ -1,6 +1,6 @@
-"""Paths of the form `.spec.color` or `.spec['color']` that a CRD uses to point into its own schema.
+"""Paths such as `.spec.color` or `.spec['color']`, with which a CRD refers to fields of its own schema.
 
-As ValidFieldPath in k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
+As in ValidFieldPath of k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
 """
 
 import re
@@ -11,27 +11,27 @@ from crdkeeper.apiserver.schema.props import Schema
 
 
 class BadReference(Exception):
-    """The path leads nowhere; the text is the API server's."""
+    """The path leads nowhere; with the API server's message."""
 
 
 class ServerFails(Exception):
-    """The API server has no answer of its own here: it fails on this path."""
+    """The API server returns no validation error for this path: it fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTarget:
-    """Where a path leads."""
+    """The target of a path."""
 
     first: str
     """The first step, in normal form."""
     normal: str
-    """The whole path as the server prints it: `a.b`, and `a[b]` for a key of a map."""
+    """The whole path as the server prints it: `a.b`, and `a[b]` for a map key."""
     schema: Schema | None
 
 
 _NOWHERE = "does not refer to a valid field"
 _LONGEST_TOKEN: Final = (1 << 16) - 1
-"""In bytes; the server's scanner ends at a longer one, as if the path did."""
+"""In bytes; at a longer one, the server's scanner stops as if the path ended."""
 _ESCAPE: Final = re.compile(r"\\(.)")
 _ESCAPED: Final = {
     "a": "\a",
@@ -47,7 +47,7 @@ _ESCAPED: Final = {
 
 
 def resolve(path: str, schema: Schema, *, arrays: bool) -> ReferenceTarget:
-    """Follows a path through properties and maps; `arrays` allows the notation with brackets."""
+    """Follow a path through properties and maps; `arrays` allows the notation with brackets."""
     here: Schema | None = schema
     steps: list[str] = []
     tokens = _Tokens(path)
@@ -67,7 +67,7 @@ def resolve(path: str, schema: Schema, *, arrays: bool) -> ReferenceTarget:
             if name not in properties:
                 raise BadReference(_NOWHERE)
             here = properties[name]
-            # The server prints a step without a name as it prints a key.
+            # The server prints a step without a name like a key.
             steps.append((f".{name}" if steps else name) if name else "[]")
         elif "additionalProperties" in here:
             values = here["additionalProperties"]

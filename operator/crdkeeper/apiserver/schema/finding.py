@@ -1,6 +1,6 @@
-"""A violation in the making: known at the value that causes it, before it is known where that value stands.
+"""An incomplete violation: found at the value that causes it, before the place of that value is known.
 
-Each level of a value adds its step to the findings from below. So a valid object, the common case, costs no
+Each level of a value adds its step to the findings from below. So a valid object, the common case, needs no
 paths.
 """
 
@@ -29,7 +29,7 @@ class UndecidedValue(Exception):
 
 
 class Step(Enum):
-    """How a finding's path goes one level down."""
+    """How a finding's path continues one level down."""
 
     FIELD = "a property"
     ENTRY = "a property of a map, which the OpenAPI validator of the server always names with a leading dot"
@@ -38,7 +38,7 @@ class Step(Enum):
 
 
 class Naming(Enum):
-    """Where the message says the name of the field."""
+    """Where the message contains the field's name."""
 
     NONE = "nowhere"
     BEFORE = "at the beginning"
@@ -63,7 +63,7 @@ class FieldError:
         wrong_type: bool = False,
         nowhere: bool = False,
     ) -> None:
-        """`nowhere` is an error for which the server names the field in the message only."""
+        """`nowhere` marks an error for which the server names the field only in the message."""
         self.rule = rule
         self.kind = kind
         self.value = value
@@ -72,7 +72,7 @@ class FieldError:
         self.nowhere = nowhere
         self.steps: list[tuple[Step, str | int]] = []
         self.blocking = wrong_type or kind in _BLOCKING
-        """Whether the server evaluates no rules of x-kubernetes-validations beside it."""
+        """Whether this error prevents the server from evaluating x-kubernetes-validations."""
 
 
 FieldErrors = Sequence[FieldError]
@@ -87,7 +87,7 @@ def below(step: Step, name: str | int, findings: FieldErrors) -> FieldErrors:
 
 
 def dotted(finding: FieldError) -> str:
-    """The field's name as kube-openapi builds it."""
+    """The field's name in kube-openapi's format."""
     text = ""
     for step, name in reversed(finding.steps):
         if step is Step.INDEX:
@@ -100,7 +100,7 @@ def dotted(finding: FieldError) -> str:
 
 
 def message(finding: FieldError) -> str:
-    """The detail with the name of the field where it belongs."""
+    """The detail with the field's name in its place."""
     naming = finding.naming
     if naming is Naming.NONE:
         return finding.detail
@@ -124,7 +124,7 @@ def _violation(finding: FieldError, path: Path, detail: str) -> Violation:
 
 
 def openapi_violations(findings: FieldErrors, base: Path | None = None) -> list[Violation]:
-    """Findings of the OpenAPI validator below `base` (None: of a whole object), each message once."""
+    """Findings of the OpenAPI validator below `base` (None: of a whole object), without repeated messages."""
     found: dict[str, Violation] = {}
     for each in findings:
         name, detail = dotted(each), message(each)
@@ -147,7 +147,7 @@ def structural_violations(findings: FieldErrors, base: Path | None = None) -> li
 
 
 def structural_path(finding: FieldError, base: Path | None) -> Path:
-    """The path of a finding as field.Path prints it."""
+    """The path of a finding as printed by field.Path."""
     if base is None and not finding.steps:
         return Path(_NOWHERE, ())
     path = base or Path("", ())

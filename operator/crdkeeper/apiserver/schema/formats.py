@@ -1,4 +1,4 @@
-"""The formats of strings that the API server validates, as Go's libraries read them (kube-openapi's strfmt).
+"""The string formats that the API server validates, as parsed by Go's libraries (kube-openapi's strfmt).
 
 A format that is not in the list, such as one that only documents, is not validated.
 """
@@ -17,16 +17,16 @@ from crdkeeper.apiserver.schema import netformats
 from crdkeeper.apiserver.schema.finding import UndecidedValue
 
 Check = Callable[[str], bool]
-"""Whether a text has the format. Raises Undecided."""
+"""Whether a string has the format. Raises UndecidedValue."""
 
 
 def check_of(format: str) -> Check | None:
-    """The check of a format; None where the server has none. Dashes in the name do not count."""
+    """The check of a format; None if the server has none. Dashes in the name do not matter."""
     return _CHECKS.get(format.replace("-", ""))
 
 
 def is_supported(format: str, type_: str) -> bool:
-    """Whether a CRD's format has a meaning; the server ignores all others (StripUnsupportedFormats)."""
+    """Whether a format has an effect in a CRD; the server ignores all others (StripUnsupportedFormats)."""
     if type_ in ("", "string"):
         return format.replace("-", "") in _CHECKS
     return is_numeric(format, type_)
@@ -46,7 +46,7 @@ _PATTERN_MEMORY: Final = 64 << 20
 def _matches(pattern: str) -> Check:
     @cache
     def search() -> Callable[[str], object]:
-        # At first use: the tables of one with Unicode classes take 20 MB.
+        # Compiled on first use: with Unicode classes, the tables take 20 MB.
         options = re2.Options()
         options.max_mem = _PATTERN_MEMORY
         options.log_errors = False
@@ -72,7 +72,7 @@ _HOSTNAME = (
     r"(([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$"
 )
 _IS_ANY_HOSTNAME = _matches(_HOSTNAME)
-# The program for all of Unicode is big and slow.
+# The program for all of Unicode is large and slow.
 _IS_ASCII_HOSTNAME = _matches(_HOSTNAME.replace(r"\p{S}", "$+<=>^`|~").replace(r"\p{L}", ""))
 
 
@@ -92,7 +92,7 @@ def _is_date(text: str) -> bool:
     if not found:
         return False
     year, month, day = map(int, found.groups())
-    # Year 0 is a leap year to Go and none to Python.
+    # Year 0 is a leap year in Go and does not exist in Python.
     return 1 <= month <= 12 and 1 <= day <= monthrange(year or 4, month)[1]
 
 
@@ -100,7 +100,7 @@ def _is_datetime(text: str) -> bool:
     parts = text.lower().split("t")
     if len(text.encode(errors="replace")) < 4 or len(parts) < 2 or not _is_date(parts[0]):
         return False
-    # What follows a second "t" is not looked at, and a dot may be any character but a line break.
+    # What follows a second "t" is ignored, and a dot may be any character except a line break.
     clock = _CLOCK.fullmatch(parts[1])
     if not clock or "\n" in parts[1]:
         return False

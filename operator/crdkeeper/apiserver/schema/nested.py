@@ -1,4 +1,4 @@
-"""What may stand inside of allOf, anyOf, oneOf and not: restrictions of values, nothing that shapes them."""
+"""What is allowed inside allOf, anyOf, oneOf and not: restrictions of values, nothing that shapes them."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from crdkeeper.apiserver.schema.violation import Report
 
 @dataclass(frozen=True, slots=True)
 class Exempt:
-    """Which junctors of a node are the accepted way to write an integer or string."""
+    """Which junctors of a node are the accepted notation for an integer or string."""
 
     any_of: bool = False
     first_all_of: bool = False
@@ -31,7 +31,7 @@ _ANY_OF = Exempt(any_of=True)
 
 
 def check_value_validation(schema: Schema, path: Path, report: Report, *, exempt: Exempt = _NONE) -> None:
-    """Reports what a node's junctors and pattern do wrong."""
+    """Report the errors in a node's junctors and pattern."""
     if not exempt.any_of:
         for i, each in enumerate(schema.get("anyOf", ())):
             _check_nested(each, path.child("anyOf").index(i), report)

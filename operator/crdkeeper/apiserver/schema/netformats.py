@@ -1,4 +1,4 @@
-"""Formats of network names as Go's net, net/url and net/mail read them."""
+"""Formats of network names, as parsed by Go's net, net/url and net/mail."""
 
 import ipaddress
 import re
@@ -10,7 +10,7 @@ _NUMBER = re.compile(r"[0-9]+")
 
 
 def is_ipv4(text: str) -> bool:
-    """An address with a dot in it, leading zeros allowed: also ::ffff:1.2.3.4 (ParseIPSloppy)."""
+    """An address with a dot in it, with leading zeros allowed: also ::ffff:1.2.3.4 (ParseIPSloppy)."""
     return "." in text and _is_sloppy_ip(text)
 
 
@@ -22,7 +22,7 @@ def is_ipv6(text: str) -> bool:
 
 
 def is_cidr(text: str) -> bool:
-    """An address, a slash and the number of bits, leading zeros allowed (ParseCIDRSloppy)."""
+    """An address, a slash and the number of bits, with leading zeros allowed (ParseCIDRSloppy)."""
     address, slash, bits = text.partition("/")
     if not slash or not _NUMBER.fullmatch(bits) or len(bits.lstrip("0")) > 3:
         return False
@@ -93,7 +93,7 @@ _NO_ATOM = frozenset('()<>[]:;@\\,"')
 
 
 def is_email(text: str) -> bool:
-    """An address as net/mail.ParseAddress takes it. Raises Undecided for display names and comments."""
+    """An address that net/mail.ParseAddress accepts. Raises UndecidedValue for display names and comments."""
     stripped = text.strip(_BLANK)
     local, at, domain = stripped.partition("@")
     if at and _is_dot_atom(local) and _is_dot_atom(domain.lstrip(_BLANK)):
@@ -119,7 +119,7 @@ _PORT = re.compile(r"(:[0-9]*)?")
 
 
 def is_request_uri(text: str) -> bool:
-    """An absolute URI or path (net/url.ParseRequestURI). Raises Undecided for zones in addresses."""
+    """An absolute URI or path (net/url.ParseRequestURI). Raises UndecidedValue for zones in addresses."""
     if not text or any(each < " " or each == "\x7f" for each in text):
         return False
     if text == "*":

@@ -1,7 +1,7 @@
 """The fields of an OpenAPI v3 schema in a CRD (JSONSchemaProps), decoded as the API server does.
 
 A decoded schema is a plain dict of the fields that are set: with tens of thousands of nodes in one CRD,
-objects of our own would cost more than all checks together.
+classes would cost more than all checks together.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class _SchemaOrArray:
             return SCHEMA.decode(raw, path, report)
         if isinstance(raw, list):
             return _SCHEMAS.decode(raw, path, report)
-        # The server's decoder takes a scalar here for nothing, in silence.
+        # The server's decoder silently ignores a scalar here.
         return []
 
 
@@ -84,7 +84,7 @@ _RULE = Struct(
     }
 )
 
-# In the order of the server's own type: one check stops at the first field that offends.
+# In the order of the server's own type: one check stops at the first invalid field.
 _FIELDS |= {
     "id": _TEXT,
     "$schema": _TEXT,
@@ -136,7 +136,7 @@ FIELD_ORDER = tuple(_FIELDS)
 
 
 def subschemas(schema: Schema) -> list[Schema]:
-    """All schemas directly inside of a schema, wherever they stand."""
+    """All schemas directly inside a schema, at any keyword."""
     found: list[Schema] = []
     for key in ("allOf", "anyOf", "oneOf"):
         found.extend(schema.get(key, ()))
@@ -170,7 +170,7 @@ _JSON_FIELDS = frozenset(("default", "example", "enum"))
 
 
 def equal(one: Schema, other: Schema) -> bool:
-    """Whether the API server takes two schemas for the same: an empty list or map is as good as none."""
+    """Whether the API server considers two schemas equal: an empty list or map equals an absent one."""
     keys = {
         key for key in one.keys() | other.keys() if not (key in _EMPTY_IS_NONE and _none(one, other, key))
     }

@@ -1,6 +1,6 @@
-"""The rules that a finding can name: id, what the rule is for, and what to do.
+"""The rules that a finding can name: id, purpose, and remedy.
 
-One place, so that the documentation can be made from it and an id never changes by accident.
+In one place, so that the documentation can be generated from it and an id never changes by accident.
 """
 
 from dataclasses import dataclass

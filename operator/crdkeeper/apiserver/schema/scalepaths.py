@@ -1,7 +1,7 @@
-"""Where the paths of the scale subresource lead in a schema, and whether what is there can be scaled.
+"""Where the paths of the scale subresource lead in a schema, and whether the field there can be scaled.
 
-The API server checks neither when a CRD is written. A field that no schema declares is pruned, so that /scale
-never finds it; a value of another type than the one below makes it refuse the whole object.
+The API server checks neither when a CRD is written. A field that no schema declares is pruned, so /scale
+never finds it; with a value of a wrong type, the server rejects the whole object.
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,9 @@ class SchemaSpot:
 
     schema: Schema
     unpruned: bool = False
-    """Whether all below is kept, declared or not: below an undeclared field that is kept, and everywhere
-    with the preserveUnknownFields of the v1beta1 days."""
+    """Whether everything below is preserved, declared or not: below an undeclared field that is preserved,
+    and everywhere with preserveUnknownFields from v1beta1.
+    """
 
     def child(self, name: str) -> "SchemaSpot | None":
         """A field; None if it is pruned."""
@@ -46,7 +47,7 @@ class SchemaSpot:
         return SchemaSpot(items, self.unpruned) if isinstance(items, dict) else SchemaSpot({}, True)
 
     def lacks_type(self, wanted: str) -> str:
-        """What stands here instead of that type; empty if it does, or anything may."""
+        """What is declared here instead of that type; empty if the type matches, or anything is allowed."""
         found = self.schema.get("type")
         if found == wanted or (not found and self._keeps_unknown and not self.schema.get(INT_OR_STRING)):
             return ""
@@ -60,7 +61,7 @@ class SchemaSpot:
 
 
 def find(root: SchemaSpot, path: str) -> SchemaSpot | None:
-    """Where a path leads; None if the field would be pruned."""
+    """The target of a path; None if the field would be pruned."""
     here: SchemaSpot | None = root
     for name in path.removeprefix(".").split("."):
         if here is None:
@@ -71,14 +72,14 @@ def find(root: SchemaSpot, path: str) -> SchemaSpot | None:
 
 @dataclass(frozen=True, slots=True)
 class ScalePathProblem:
-    """A path of the scale subresource that leads to nothing, or to a field of another type."""
+    """A path of the scale subresource that leads nowhere, or to a field of another type."""
 
     key: str
     """Which of the paths, such as specReplicasPath."""
     path: str
     declared: bool
     instead: str
-    """What is declared there, such as `of type string`; empty where nothing is."""
+    """What is declared there, such as `of type string`; empty if nothing is."""
 
 
 def scale_path_problems(scale: Mapping[str, Any], root: SchemaSpot) -> list[ScalePathProblem]:

@@ -1,8 +1,8 @@
-"""Whether a schema is structural, and if not, why: in the API server's words.
+"""Whether a schema is structural, and if not, why: with the API server's messages.
 
-Conversion can fail as a whole (`conversion_error`). What converts is checked node by node (`violations`):
-each field has a type outside of allOf, anyOf, oneOf and not, which may only restrict values of fields that
-are defined outside of them.
+Conversion can fail as a whole (`conversion_error`). What can be converted is checked node by node
+(`violations`): each field has a type outside allOf, anyOf, oneOf and not, which may only restrict values of
+fields that are defined outside them.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from crdkeeper.apiserver.schema.violation import Report
 
 
 def conversion_error(schema: Schema) -> str | None:
-    """Why no structural schema can be made of this; None if one can."""
+    """Why this cannot be converted to a structural schema; None if it can."""
     for keyword, label in _UNSUPPORTED:
         if schema.get(keyword):
             return f"OpenAPIV3Schema '{label}' is not supported"
@@ -59,13 +59,13 @@ def _converted(schema: Schema) -> list[Schema]:
 
 
 def violations(schema: Schema, path: Path, report: Report) -> None:
-    """Reports everything that keeps a schema, which converts, from being structural."""
+    """Report everything that keeps a schema, which can be converted, from being structural."""
     _check(schema, _Level.ROOT, path, report)
     _complete_junctors(schema, schema, path, path, report)
 
 
 class _Level(Enum):
-    """Where a node stands, with what is said there of a missing type."""
+    """The position of a node, with the server's error there for a missing type."""
 
     ROOT = "must not be empty at the root"
     ITEM = "must not be empty for specified array items"
@@ -161,15 +161,15 @@ _LOST_IF_EMPTY = frozenset(
 
 
 def _leaves_no_trace(key: str, value: Any) -> bool:
-    """Whether the server's structural form has no place for a keyword with this empty value.
+    """Whether a keyword with this empty value is missing from the server's structural form.
 
-    Where it compares whole schemas, `enum: []` is as good as no enum, but `required: []` is not.
+    When it compares whole schemas, `enum: []` equals an absent enum, but `required: []` does not.
     """
     return key in _LOST_IF_EMPTY and value in ([], "", {}) and (key != "items" or value == [])
 
 
 def _exempt(schema: Schema) -> Exempt:
-    """The two ways to write an integer or string, in which a type may stand inside of a junctor."""
+    """The two notations for an integer or string, in which a type is allowed inside a junctor."""
     any_of, all_of = schema.get("anyOf", ()), schema.get("allOf", ())
     return Exempt(
         any_of=is_int_or_string(any_of),
@@ -178,7 +178,7 @@ def _exempt(schema: Schema) -> Exempt:
 
 
 def is_int_or_string(any_of: Any) -> bool:
-    """Whether this anyOf says no more than integer or string, in that order."""
+    """Whether this anyOf contains only integer or string, in that order."""
     return len(any_of) == 2 and _is_bare_type(any_of[0], "integer") and _is_bare_type(any_of[1], "string")
 
 
@@ -192,7 +192,7 @@ def _is_bare_type(schema: Schema, type_: str) -> bool:
 
 
 def _complete(nested: Schema, schema: Schema | None, at: Path, path: Path, report: Report) -> None:
-    """Reports what a junctor speaks of that the structural schema does not define."""
+    """Report what a junctor refers to that the structural schema does not define."""
     if schema is None:
         report.required(rules.INCOMPLETE, at, f"because it is defined in {path}")
         return

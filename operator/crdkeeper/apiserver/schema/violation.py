@@ -1,6 +1,6 @@
-"""What is said of a field: a violation in the API server's words, or what was left unchecked.
+"""The result of checking a field: a violation with the API server's message, or an unchecked rule.
 
-The server's words are kept because they are what users meet in logs and search for.
+The server's messages are kept because users find them in logs and search for them.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.rules import Rule
 
 OMITTED: Final = object()
-"""In place of a bad value that the server prints as a dump of its own data structures."""
+"""In place of an invalid value that the server prints as a dump of its own data structures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Violation:
     kind: str
     """The first words of the server's message: `Required value`, `Invalid value`, `Forbidden`…"""
     value: str | None
-    """The bad value as the server prints it; None where the kind shows none."""
+    """The invalid value as the server prints it; None if the kind shows none."""
     detail: str
 
     @property
@@ -34,7 +34,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """A check that only the API server can make, or that is not covered here: neither passed nor failed."""
+    """A check that only the API server can make, or that is not implemented: neither passed nor failed."""
 
     rule: Rule
     path: Path
@@ -52,61 +52,61 @@ class Warned:
 
 @dataclass(slots=True)
 class Report:
-    """All that is said of one CRD, in the order of the checks."""
+    """All results for one CRD, in the order of the checks."""
 
     violations: list[Violation] = field(default_factory=list)
     unchecked: list[Unchecked] = field(default_factory=list)
     warnings: list[Warned] = field(default_factory=list)
     behind: list[Violation] = field(default_factory=list)
-    """What the server says only once the violations are fixed."""
+    """What the server reports only once the violations are fixed."""
 
     def required(self, rule: Rule, path: Path, detail: str = "") -> None:
-        """A field is missing."""
+        """Report a missing field."""
         self.violations.append(Violation(rule, path, "Required value", None, detail))
 
     def invalid(self, rule: Rule, path: Path, value: Any, detail: str) -> None:
-        """A field has a bad value."""
+        """Report an invalid value."""
         shown = None if value is OMITTED else displayed(value)
         self.violations.append(Violation(rule, path, "Invalid value", shown, detail))
 
     def invalid_as_json(self, rule: Rule, path: Path, value: Any, detail: str) -> None:
-        """A field has a bad value, of a type that the server prints as JSON also where it is a text."""
+        """Report an invalid value of a type that the server prints as JSON, even if it is a string."""
         self.violations.append(Violation(rule, path, "Invalid value", json_text(value), detail))
 
     def forbidden(self, rule: Rule, path: Path, detail: str) -> None:
-        """A field must not be there."""
+        """Report a field that is not allowed."""
         self.violations.append(Violation(rule, path, "Forbidden", None, detail))
 
     def not_supported(
         self, rule: Rule, path: Path, value: str, accepted: tuple[str, ...], *, as_json: bool = False
     ) -> None:
-        """A field's value is none of those that exist."""
+        """Report a value that is not in the list of supported ones."""
         detail = "supported values: " + ", ".join(map(quote, accepted))
         shown = json_text(value) if as_json else quote(value)
         self.violations.append(Violation(rule, path, "Unsupported value", shown, detail))
 
     def duplicate(self, rule: Rule, path: Path, value: Any) -> None:
-        """A value is there twice."""
+        """Report a duplicate value."""
         self.violations.append(Violation(rule, path, "Duplicate value", displayed(value), ""))
 
     def too_many(self, rule: Rule, path: Path, count: int, limit: int) -> None:
-        """A list is too long."""
+        """Report a list that is too long."""
         self.violations.append(
             Violation(rule, path, "Too many", str(count), f"must have at most {limit} items")
         )
 
     def too_long(self, rule: Rule, path: Path, limit: int) -> None:
-        """A text is too long."""
+        """Report a string that is too long."""
         self.violations.append(Violation(rule, path, "Too long", None, f"may not be more than {limit} bytes"))
 
     def conflict(self, rule: Rule, path: Path, detail: str) -> None:
-        """The object at the server is another one than the request means."""
+        """Report that the stored object is not the one in the request."""
         self.violations.append(Violation(rule, path, "Conflict", None, detail))
 
     def leave(self, rule: Rule, path: Path, reason: str) -> None:
-        """A check is left to the API server."""
+        """Leave a check to the API server."""
         self.unchecked.append(Unchecked(rule, path, reason))
 
     def warn(self, rule: Rule, path: Path, message: str) -> None:
-        """Something is accepted, but hardly meant."""
+        """Warn about something that is accepted, but hardly meant."""
         self.warnings.append(Warned(rule, path, message))

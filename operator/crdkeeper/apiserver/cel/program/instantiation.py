@@ -49,7 +49,7 @@ class _NotConstant(Exception):
 
 
 def problem_of_program(tree: Expr, checked: Checked) -> str | None:
-    """The server's reason why no program can be made of an expression; raises Undecided."""
+    """The server's reason why no program can be made of an expression; raises UndecidedExpression."""
     if not checked.names and not any(_interesting(node) for node in checked.types):
         return None
     try:

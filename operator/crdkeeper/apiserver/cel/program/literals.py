@@ -31,7 +31,7 @@ _FORMAT = "format"
 
 
 def problems_of_literals(tree: Expr, checked: Checked, *, mixed: bool = False) -> list[Problem]:
-    """The errors in the literals of an expression without type errors; raises Undecided.
+    """The errors in the literals of an expression without type errors; raises UndecidedExpression.
 
     `mixed` allows lists and maps with values of several types, which the rules of a CRD must not have.
     """
@@ -122,7 +122,7 @@ def _bad_patterns(nodes: _Nodes) -> Iterator[Problem]:
 
 
 def pattern_error(pattern: str) -> str | None:
-    """Go's error for a pattern, or None; raises Undecided."""
+    """Go's error for a pattern, or None; raises UndecidedExpression."""
     try:
         return regexsyntax.error(pattern)
     except regexsyntax.UndecidedPattern as undecided:

@@ -66,8 +66,8 @@ class Checked(NamedTuple):
 def check(tree: Expr, variables: Mapping[str, Type], *, stored: bool) -> Checked:
     """The types in an expression, and its errors.
 
-    `stored` is whether the CRD already contained the expression. Raises Undecided, and RecursionError for an
-    expression that is nested too deeply.
+    `stored` is whether the CRD already contained the expression. Raises UndecidedExpression, and
+    RecursionError for an expression that is nested too deeply.
     """
     checker = _Checker(variables, stored=stored)
     try:

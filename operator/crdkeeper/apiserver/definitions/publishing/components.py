@@ -1,6 +1,6 @@
 """The schemas that the API server publishes for one version of a CRD.
 
-As BuildOpenAPIV2 and BuildOpenAPIV3 in k8s.io/apiextensions-apiserver. The server serves them at
+As in BuildOpenAPIV2 and BuildOpenAPIV3 of k8s.io/apiextensions-apiserver. The server serves them at
 `/openapi/v2` and `/openapi/v3/apis/GROUP/VERSION`: those of served versions, once the CRD is established.
 """
 
@@ -26,10 +26,10 @@ from crdkeeper.apiserver.schema.violation import Report
 
 
 def published_schemas(document: Mapping[str, Any], version: str, openapi: OpenAPI) -> dict[str, Published]:
-    """The schema of a CRD's kind and that of its list, by their names as components.
+    """The schema of a CRD's kind and that of its list, by their component names.
 
-    The descriptions of apiVersion, kind and metadata are left out. Empty for a version that is not served.
-    Raises UnreadableDefinition for what is no CRD of apiextensions.k8s.io/v1, or nests too deep.
+    Without the descriptions of apiVersion, kind and metadata. Empty for a version that is not served. Raises
+    UnreadableDefinition for what is not a CRD of apiextensions.k8s.io/v1, or is nested too deeply.
     """
     report = Report()
     try:
@@ -44,7 +44,7 @@ def published_schemas(document: Mapping[str, Any], version: str, openapi: OpenAP
 
 
 def component_name(group: str, version: str, kind: str) -> str:
-    """How a kind is called in OpenAPI: `com.example.v1.Widget`."""
+    """The name of a kind in OpenAPI: `com.example.v1.Widget`."""
     return ".".join((*reversed(group.split(".")), version, kind))
 
 
@@ -85,7 +85,7 @@ def _kind_schema(schema: Schema | None, openapi: OpenAPI, *, preserve: bool) -> 
 
 
 def _is_structural(schema: Schema) -> bool:
-    """Whether the server takes it for structural; a pattern that only it can judge counts as good."""
+    """Whether the server considers it structural; patterns that only it can check count as valid."""
     if _has_unknown_type(schema) or conversion_error(schema) is not None:
         return False
     report = Report()

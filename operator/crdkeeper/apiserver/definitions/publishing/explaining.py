@@ -1,4 +1,4 @@
-"""Which fields `kubectl explain` shows of a kind, from what is published in OpenAPI v3.
+"""Which fields of a kind `kubectl explain` shows, from the published OpenAPI v3.
 
 kubectl walks through properties, the items of lists, the values of maps and allOf, but not through anyOf,
 oneOf and not. So a field that an allOf restricts is shown twice. See pkg/explain/v2 in k8s.io/kubectl.
@@ -12,7 +12,7 @@ from crdkeeper.apiserver.definitions.publishing.rendering import Published
 
 
 class NotExplained(ValueError):
-    """`kubectl explain` fails where it comes to this field."""
+    """`kubectl explain` fails at this field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,14 @@ class ExplainedField:
     """1 for the fields of the object itself."""
     name: str
     type: str
-    """As kubectl words it, such as `[]map[string]Object`."""
+    """As kubectl writes it, such as `[]map[string]Object`."""
     required: bool
 
 
 def explained_fields(schema: Published) -> Iterator[ExplainedField]:
     """The lines of `kubectl explain --recursive`, without the fields of metadata.
 
-    Raises NotExplained where kubectl fails, and RecursionError where schemas nest too deep.
+    Raises NotExplained if kubectl fails, and RecursionError if schemas are nested too deeply.
     """
     return _fields(schema, 1)
 

@@ -1,7 +1,7 @@
 """What the API server adds to the schemas that it publishes: apiVersion, kind and metadata.
 
-As buildKubeNative, addEmbeddedProperties and buildListSchema in k8s.io/apiextensions-apiserver. The
-descriptions of these fields, the same for all kinds, are left out.
+As in buildKubeNative, addEmbeddedProperties and buildListSchema of k8s.io/apiextensions-apiserver. The
+descriptions of these fields, which are the same for all kinds, are left out.
 """
 
 from enum import Enum
@@ -14,21 +14,21 @@ _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 
 
 class OpenAPI(Enum):
-    """A version of OpenAPI, with where its documents keep schemas."""
+    """A version of OpenAPI, and where its documents keep schemas."""
 
     V2 = "#/definitions/"
     V3 = "#/components/schemas/"
 
 
 def add_root_fields(schema: Published, openapi: OpenAPI) -> None:
-    """Adds the fields of every object, in place of what the schema says of them."""
+    """Add the fields of every object, overriding the schema's own."""
     properties: Published = schema.setdefault("properties", {})
     properties["metadata"] = _described_reference(f"{_META}.ObjectMeta", openapi)
     _add_type_meta(properties)
 
 
 def add_embedded_fields(schema: Published, openapi: OpenAPI) -> None:
-    """Adds the fields of every object to all embedded resources. Raises RecursionError if too deep."""
+    """Add the fields of every object to all embedded resources. Raises RecursionError if too deep."""
     for each in (
         *schema.get("properties", {}).values(),
         schema.get("items"),
@@ -36,7 +36,7 @@ def add_embedded_fields(schema: Published, openapi: OpenAPI) -> None:
     ):
         if isinstance(each, dict):
             add_embedded_fields(each, openapi)
-    # With fields of their own in v2, unknown ones would count as errors.
+    # In v2, listing fields would make unknown ones errors.
     if not schema.get(EMBEDDED) or (schema.get(PRESERVE) and openapi is OpenAPI.V2):
         return
     add_root_fields(schema, openapi)
@@ -65,6 +65,6 @@ def _add_type_meta(properties: dict[str, Any]) -> None:
 
 
 def _described_reference(name: str, openapi: OpenAPI) -> Published:
-    # A reference has no siblings in v3, and it has a description beside it.
+    # In v3 a reference has no siblings, but this one needs a description.
     reference = {"$ref": f"{openapi.value}{name}"}
     return reference if openapi is OpenAPI.V2 else {"allOf": [reference]}

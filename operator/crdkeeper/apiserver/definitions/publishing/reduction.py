@@ -1,9 +1,9 @@
-"""What OpenAPI v2 keeps of a published schema.
+"""The part of a published schema that OpenAPI v2 shows.
 
-v2 knows neither null nor alternatives, and older kubectl takes every property that is not listed for an
-error. So the API server leaves out what such clients would misread: the junctors everywhere, the type and
-the fields of what may be null, the fields of what keeps unknown ones. As ToStructuralOpenAPIV2 in
-k8s.io/apiextensions-apiserver; the defaults go later (PruneDefaults in k8s.io/kube-openapi).
+v2 supports neither null nor alternatives, and older kubectl considers every property that is not listed an
+error. So the API server leaves out what such clients would misread: the junctors everywhere, type and fields
+of nullable values, and the fields of what preserves unknown ones. As in ToStructuralOpenAPIV2 of
+k8s.io/apiextensions-apiserver; the defaults are removed later (PruneDefaults in k8s.io/kube-openapi).
 """
 
 from crdkeeper.apiserver.definitions.publishing.rendering import Published
@@ -13,9 +13,9 @@ _JUNCTORS = ("allOf", "oneOf", "anyOf", "not")
 
 
 def reduce(schema: Published) -> None:
-    """Takes from a schema of v3, and from all below, what v2 does not show.
+    """Remove what v2 does not show from a v3 schema and everything below it.
 
-    Raises RecursionError where schemas nest too deep.
+    Raises RecursionError if schemas are nested too deeply.
     """
     for key in (*_JUNCTORS, "default"):
         schema.pop(key, None)

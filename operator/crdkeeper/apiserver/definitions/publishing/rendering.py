@@ -1,7 +1,7 @@
-"""A decoded schema as OpenAPI v3 shows it.
+"""A decoded schema in OpenAPI v3.
 
-As Structural.ToKubeOpenAPI in k8s.io/apiextensions-apiserver, after Unfold: what is empty is left out,
-integral floats lose their dot, and an integer or string says so by anyOf as well.
+As in Structural.ToKubeOpenAPI of k8s.io/apiextensions-apiserver, after Unfold: empty fields are left out,
+integral floats lose their dot, and int-or-string is also written as anyOf.
 """
 
 from typing import Any
@@ -11,20 +11,20 @@ from crdkeeper.apiserver.schema.props import INT_OR_STRING, LIST_MAP_KEYS, VALID
 from crdkeeper.apiserver.schema.structural import is_int_or_string
 
 Published = dict[str, Any]
-"""A schema of OpenAPI; who gets one may change it."""
+"""A schema of OpenAPI; its receiver may change it."""
 
 _JUNCTORS = ("allOf", "oneOf", "anyOf")
 _BELOW = frozenset((*_JUNCTORS, "not", "items", "properties", "additionalProperties"))
 _EMPTY_OR_REFUSED = frozenset(
     ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 )
-"""What a structural schema has no place for: where it is not refused, it says nothing."""
+"""Keywords that a structural schema cannot contain: if not rejected, they have no effect."""
 _OMITTED_IF_EMPTY = frozenset(("required", "enum", "example", LIST_MAP_KEYS, VALIDATIONS))
 _VALUES = frozenset(("default", "enum", "example", "maximum", "minimum", "multipleOf"))
 
 
 def rendered(schema: Schema) -> Published:
-    """The node and all below it. Raises RecursionError where schemas nest too deep."""
+    """The node and everything below it. Raises RecursionError if schemas are nested too deeply."""
     shown = _restrictions(schema)
     additional = schema.get("additionalProperties")
     if additional is not None:
@@ -40,7 +40,7 @@ def rendered(schema: Schema) -> Published:
 
 
 def _restriction(schema: Schema) -> Published:
-    """A schema inside of a junctor: its additionalProperties are not published."""
+    """A schema inside a junctor: its additionalProperties are not published."""
     shown = _restrictions(schema)
     items, properties = schema.get("items"), schema.get("properties")
     if isinstance(items, dict):

@@ -1,1 +1,1 @@
-"""The API server's rules for CustomResourceDefinitions, a file per subject."""
+"""The API server's rules for CustomResourceDefinitions, one file per subject."""

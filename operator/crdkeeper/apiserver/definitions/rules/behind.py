@@ -1,8 +1,8 @@
-"""What the API server says of a schema only once what it says first is fixed.
+"""Errors of a schema that the API server reports only once the ones that it reports first are fixed.
 
-It stops at barriers: keywords that it does not support hide whether the schema is structural, that hides
-defaults, and these hide expressions; an error of a node hides the rules of all nodes around it. Here the work
-goes on behind each, and keeps what no fix of the earlier errors can change.
+It stops at barriers: unsupported keywords hide whether the schema is structural, that hides defaults, and
+these hide expressions; an error of a node hides the rules of all nodes around it. This module continues
+behind each barrier, and keeps the errors that no fix of the earlier ones can change.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ _ABOUT_EXPRESSIONS = frozenset((rules.CEL, rules.CEL_COST, rules.OLD_SELF))
 def check_behind(
     schema: Schema, path: Path, requirements: Requirements, told: Sequence[Violation], *, any_cost: bool
 ) -> list[Violation]:
-    """What is hidden behind violations of a schema that the server has `told`.
+    """Report what is hidden behind violations of a schema that the server has `told`.
 
-    `any_cost` says whether a single expression may cost what it likes.
+    `any_cost` says whether the cost of a single expression is unlimited.
     """
     found = _Found(told)
     structure, defaults = Report(), Report()
@@ -39,7 +39,7 @@ def check_behind(
 
 
 class _Found:
-    """Collects what is new, and holds whatever becomes of the nodes with errors."""
+    """Collects new errors that hold regardless of how the erroneous nodes are fixed."""
 
     def __init__(self, told: Sequence[Violation]) -> None:
         self.later: list[Violation] = []
@@ -47,13 +47,13 @@ class _Found:
         self._spoiled: set[Steps] = set()
         """Nodes with an error at or below them."""
         self._untyped: set[Steps] = set()
-        """Those of them where the error may change what a value is."""
+        """Those of them whose error may change a value's type."""
         self._owners: set[Steps] = set()
         """Nodes with an error of their own."""
         self._spoil(told)
 
     def add(self, violations: Sequence[Violation]) -> None:
-        """Adds the violations of one stage; the next one is behind them."""
+        """Add the violations of one stage; the next one is behind them."""
         for each in violations:
             key = str(each.path), each.message
             if key not in self._known and not self._is_clouded(each):
@@ -67,15 +67,15 @@ class _Found:
             node = _node(steps)
             prefixes = [steps[:i] for i in range(len(steps) + 1)]
             self._spoiled.update(prefixes)
-            # Neither the value of a default nor what stands beside a rule changes the types.
+            # Neither the value of a default nor a rule's other fields change the types.
             if each.rule is not rules.DEFAULT_VALUE and VALIDATIONS not in steps[len(node) :][:1]:
                 self._untyped.update(prefixes)
                 self._owners.add(node)
 
     def _is_clouded(self, each: Violation) -> bool:
-        """Whether an error before makes it uncertain."""
+        """Whether an earlier error makes it uncertain."""
         if each.kind == "Internal error":
-            return True  # a type that is missing anywhere around may be the reason
+            return True  # a missing type anywhere around it may be the cause
         node = _node(each.path.steps)
         if each.rule in _ABOUT_EXPRESSIONS:
             around = each.rule is not rules.CEL and any(node[:i] in self._owners for i in range(len(node)))
@@ -84,7 +84,7 @@ class _Found:
 
 
 def _node(steps: Steps) -> Steps:
-    """The node of the schema that a violation is about."""
+    """The schema node of a violation."""
     names = False
     for i, step in enumerate(steps):
         if not names and step in (VALIDATIONS, "default"):

@@ -83,7 +83,7 @@ def _check_url(text: str, path: Path, report: Report) -> None:
 
 
 def _read(text: str) -> str:
-    """What Go was reading when it failed: a URL without its fragment, or the fragment as well."""
+    """What Go was parsing when it failed: a URL without its fragment, or with it."""
     before = text.partition("#")[0]
     try:
         parse(before)
@@ -93,7 +93,7 @@ def _read(text: str) -> str:
 
 
 def _text(part: str) -> str:
-    """A part of a URL, which is kept byte by byte, as text."""
+    """A part of a URL, which is kept as bytes, as a string."""
     return part.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
@@ -111,7 +111,7 @@ def _check_ca_bundle(bundle: bytes, path: Path, requirements: Requirements, repo
 
 
 def _check_service(service: Decoded, path: Path, report: Report) -> None:
-    # The server has the two mixed up: a missing name is reported as a missing namespace, and vice versa.
+    # The server confuses the two: it reports a missing name as a missing namespace, and vice versa.
     if not service.get("namespace"):
         report.required(rules.CONVERSION, path.child("name", "namespace"))
     if not service.get("name"):

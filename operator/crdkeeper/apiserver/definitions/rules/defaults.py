@@ -1,6 +1,6 @@
-"""Whether the defaults of a structural schema may stand: pruned, with good metadata, and valid.
+"""Whether the defaults of a structural schema are acceptable: pruned, with valid metadata, and valid.
 
-As ValidateDefaults and PruneDefaults in k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting.
+As in ValidateDefaults and PruneDefaults of k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting.
 """
 
 from dataclasses import replace
@@ -31,12 +31,13 @@ from crdkeeper.apiserver.schema.structural import conversion_error, violations
 from crdkeeper.apiserver.schema.violation import Report, Violation
 
 _MOST_STEPS = 50_000_000
-"""For the patterns of all defaults of a schema: five seconds if they are made to be slow. Of 104 CRDs in use,
-the schema that needs most needs 750,000."""
+"""For the patterns of all defaults of a schema: five seconds for malicious ones. Of 104 CRDs in use, the
+schema that needs most needs 750,000.
+"""
 
 
 def check_defaults(schema: Schema, path: Path, report: Report, *, must_be_pruned: bool = True) -> None:
-    """Reports the defaults of a structural schema; those in maps are the business of other rules.
+    """Report the errors in the defaults of a structural schema, except in maps, which other rules cover.
 
     `must_be_pruned` says whether a default must not have unknown fields.
     """
@@ -52,9 +53,9 @@ class _Checks:
         """What the rules for all defaults together may still cost."""
 
     def walk(self, schema: Schema, path: Path, around: Surrounding | None) -> None:
-        """Checks the default of a schema and those below it.
+        """Check the default of a schema and those below it.
 
-        Inside of metadata, `around` is where the schema's value stands in the resource.
+        Inside metadata, `around` is the place of the schema's value in the resource.
         """
         if schema.get(EMBEDDED):
             around = None
@@ -94,7 +95,7 @@ class _Checks:
             self._check_rules(value, schema, path)
 
     def _check_rules(self, value: Any, schema: Schema, path: Path) -> None:
-        """The rules are asked twice: as if the value were there already, and as if it came from nothing."""
+        """Evaluate the rules twice: as if the value already existed, and as if it were new."""
         walk = RuleWalk(ObjectNode(schema), root=False)
         before, without = Account(self._left), Account(self._left)
         found, left = walk.check(value, value, None, path, before)
@@ -107,10 +108,10 @@ class _Checks:
             self._report.leave(rules.DEFAULT_VALUE, path, reason)
 
     def _structured(self, value: Any, schema: Schema, path: Path) -> tuple[Any, bool]:
-        """The value as the server decodes it, and whether metadata in it is good, so that it is looked at.
+        """The value as the server decodes it, and whether metadata in it is valid, so that it is checked.
 
-        The server decodes the embedded resources in place: so it prints them, even where it says that the
-        value had unknown fields before.
+        The server decodes the embedded resources in place, so it also prints them that way, even when it
+        reports that the value had unknown fields before.
         """
         node = ObjectNode(schema)
         kept, _ = pruned(value, node, nulls=False)
@@ -128,7 +129,7 @@ class _Checks:
         return value, not findings
 
     def _fits_metadata(self, value: Any, path: Path, around: Surrounding) -> bool:
-        """Whether a default inside of metadata makes good metadata."""
+        """Whether a default inside metadata makes valid metadata."""
         built, node = around.built(copied(value)), around.node
         findings = _malformed(built, node) or check_embedded(built, node)
         if findings:
@@ -141,7 +142,7 @@ class _Checks:
 
 
 def _malformed(value: Any, node: ObjectNode) -> FieldErrors:
-    """Normalizes metadata in a value, in place; says what cannot be decoded. Raises Undecided."""
+    """Normalize metadata in a value, in place; returns what cannot be decoded. Raises UndecidedValue."""
     findings = coerce(value, node)
     if len(findings) > 1:
         raise UndecidedValue("of several fields that cannot be decoded, the API server names any")
@@ -159,12 +160,12 @@ def _aggregate(findings: FieldErrors) -> str:
 
 
 def has_rules(schema: Schema) -> bool:
-    """Whether there is a rule of x-kubernetes-validations on a node that shapes values."""
+    """Whether a node that shapes values has a rule of x-kubernetes-validations."""
     return any(each.get(VALIDATIONS) for each in _shaping_nodes(schema))
 
 
 def has_unpruned_defaults(schema: Schema) -> bool:
-    """Whether a schema is structural and pruning changes one of its defaults, those in maps included."""
+    """Whether a schema is structural and pruning changes one of its defaults, including those in maps."""
     if not any("default" in each for each in _all_nodes(schema)) or conversion_error(schema) is not None:
         return False
     report = Report()
@@ -176,7 +177,7 @@ def _is_changed_by_pruning(schema: Schema, around: Surrounding) -> bool:
     default = schema.get("default")
     if default is not None:
         if around.is_root and not isinstance(default, dict):
-            return False  # for the server it is no object, and what lies below is not looked at
+            return False  # not an object for the server, which ignores what is below
         built = around.built(copied(default))
         coerce(built, around.node, lenient=True)
         kept, _ = pruned(built, around.node, nulls=False)
@@ -199,7 +200,7 @@ def _all_nodes(schema: Schema) -> list[Schema]:
 
 
 def _shaping_nodes(schema: Schema) -> list[Schema]:
-    """The nodes outside of allOf, anyOf, oneOf and not."""
+    """The nodes outside allOf, anyOf, oneOf and not."""
     found = [schema]
     for each in found:
         found.extend((each.get("properties") or {}).values())

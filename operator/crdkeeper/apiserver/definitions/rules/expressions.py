@@ -1,6 +1,6 @@
-"""The expressions of x-kubernetes-validations: whether they compile, what they cost, where oldSelf may be.
+"""The expressions of x-kubernetes-validations: whether they compile, their costs, and the use of oldSelf.
 
-As in ValidateCustomResourceDefinitionOpenAPISchema in k8s.io/apiextensions-apiserver. The compiler is
+As in ValidateCustomResourceDefinitionOpenAPISchema of k8s.io/apiextensions-apiserver. The compiler is
 `crdkeeper.apiserver.cel.compilation`.
 """
 
@@ -26,17 +26,17 @@ _MOST = (1 << 64) - 1
 
 
 class ExpressionChecks:
-    """Compiles the expressions of one schema, node by node, and adds up what they cost."""
+    """Compiles the expressions of one schema, node by node, and adds up their costs."""
 
     def __init__(self, requirements: Requirements, report: Report, *, any_cost: bool) -> None:
-        """`any_cost` says whether a single expression may cost what it likes."""
+        """`any_cost` says whether the cost of a single expression is unlimited."""
         self._requirements = requirements
         self._report = report
         self._any_cost = any_cost
         self._costs: list[tuple[int, Path]] = []
 
     def check(self, place: RulePlace, path: Path, uncorrelatable: Path | None) -> None:
-        """Reports on the rules of a node. `uncorrelatable` is the node above that forbids oldSelf, if any."""
+        """Report a node's invalid rules. `uncorrelatable` is the parent that forbids oldSelf, if any."""
         at = path.child(VALIDATIONS)
         try:
             compiled = compile_rules(
@@ -91,7 +91,7 @@ class ExpressionChecks:
                 self._report.leave(rules.CEL, path, "the API server refuses this in words of its own")
 
     def check_total(self, path: Path, report: Report) -> None:
-        """Reports on the cost of all expressions together; `path` is that of the schema."""
+        """Report the error for the cost of all expressions together; `path` is that of the schema."""
         total = min(sum(cost for cost, _ in self._costs), _MOST)
         name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
         problem = cost_problem(name, total, CRD_COST_LIMIT)
@@ -106,7 +106,7 @@ class ExpressionChecks:
             key=lambda each: each[0],
             reverse=True,
         )
-        # Of several that cost the same, the server names any.
+        # If several have the same cost, the server names any.
         unnamed = dear[_SHOWN_COSTS][0] if len(dear) > _SHOWN_COSTS else -1
         for cost, path in dear:
             if cost > unnamed:

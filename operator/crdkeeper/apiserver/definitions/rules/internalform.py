@@ -1,7 +1,7 @@
-"""A decoded CRD in the form that the API server checks.
+"""A decoded CRD in the form that the API server validates.
 
-The server's internal type is older than v1: what all versions share stands once, at the top of spec, and
-its errors are reported there. Defaults have been filled in.
+The server's internal type is older than v1: fields that all versions share are at the top of spec, and their
+errors are reported there. Defaults have been filled in.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,18 +16,18 @@ Decoded = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one version has of its own, or all versions share; its path in the server's words."""
+    """The fields of one version, or those that all versions share; with the server's path to them."""
 
     path: Path
     own: bool
-    """Whether it is one version's; else it is what all share."""
+    """Whether it belongs to one version; otherwise all share it."""
     subresources: Decoded | None
     validation: Decoded | None
     columns: list[Decoded]
     selectable_fields: list[Decoded]
 
     def place(self, field: str) -> Path:
-        """Where the server sees a field of a version, and where the file has it."""
+        """The server's path to a field of a version, and the file's path."""
         if self.own:
             return self.path.child(field)
         name = "validation" if field == "schema" else field
@@ -35,7 +35,6 @@ class Part:
 
     @property
     def schema(self) -> Schema | None:
-        """The schema, if there is one."""
         found: Schema | None = (self.validation or {}).get("openAPIV3Schema")
         return found
 
@@ -57,7 +56,7 @@ class Spec:
     """By version, in their order."""
 
     def has_status(self, version: str) -> bool:
-        """Whether a version has a status subresource: the first of that name, where names repeat."""
+        """Whether a version has a status subresource: the first of that name, if names repeat."""
         if not any(part.subresources is not None for part in self.own):
             return self.shared.has_status
         for each, part in zip(self.versions, self.own, strict=True):
@@ -128,7 +127,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def same_validation(left: Decoded | None, right: Decoded | None) -> bool:
-    """Whether the server takes the schema stanzas of two versions for the same."""
+    """Whether the server considers the schema stanzas of two versions equal."""
     if left is None or right is None:
         return left is right
     one, other = left.get("openAPIV3Schema"), right.get("openAPIV3Schema")

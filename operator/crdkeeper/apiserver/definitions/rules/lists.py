@@ -58,7 +58,7 @@ def _check_atomic_items(schema: Schema, path: Path, report: Report) -> None:
         return
     detail = f"must be atomic as item of a list with {LIST_TYPE}=set"
     at = path.child("items")
-    # In both cases the server shows the list type of the items, also where it means their map type.
+    # In both cases the server shows the list type of the items, even when it means their map type.
     shown = items.get(LIST_TYPE)
     if items.get("type") == "array" and items.get(LIST_TYPE, "atomic") != "atomic":
         report.invalid_as_json(rules.SET_ITEMS, at.child(LIST_TYPE), shown, detail)

@@ -1,4 +1,4 @@
-"""The rules of a CRD's group, of the names that it gives to its resource, and of the approval of both."""
+"""The rules for a CRD's group, for the names of its resource, and for the API approval."""
 
 from enum import Enum
 
@@ -34,7 +34,7 @@ def check_names(spec: Spec, report: Report) -> None:
 
 
 def check_given_names(names: Decoded, path: Path, report: Report) -> None:
-    """The names that there are, in spec or in status."""
+    """The names that are set, in spec or in status."""
     for key in ("plural", "singular", "kind", "listKind"):
         value = names.get(key, "")
         if value and key in ("plural", "singular"):
@@ -59,7 +59,7 @@ def _label(value: str, path: Path, report: Report) -> None:
 
 
 class _Approval(Enum):
-    """What the approval annotation says."""
+    """The meaning of the approval annotation."""
 
     INVALID = 0
     APPROVED = 1
@@ -68,7 +68,7 @@ class _Approval(Enum):
 
 
 def check_api_approval(metadata: Decoded, spec: Decoded, old: Decoded | None, report: Report) -> None:
-    """The annotation that groups of the Kubernetes project need; `old` is the old CRD's metadata."""
+    """The annotation that groups of the Kubernetes project require; `old` is the old CRD's metadata."""
     group = spec.get("group", "")
     if not (group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))):
         return

@@ -1,6 +1,6 @@
-"""The rules of each node of a schema beyond its being structural.
+"""The rules for each node of a schema besides those for structural schemas.
 
-Nodes inside of allOf, anyOf, oneOf, not and definitions are held to the same rules.
+The same rules apply to nodes inside allOf, anyOf, oneOf, not and definitions.
 """
 
 from dataclasses import dataclass, replace
@@ -31,27 +31,27 @@ _JUNCTORS = frozenset(("not", "allOf", "oneOf", "anyOf", "definitions", "depende
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """Where a node stands, as far as rules depend on it."""
+    """The position of a node, as far as rules depend on it."""
 
     root: bool = False
     place: RulePlace | None = None
-    """The node for the compiler of expressions; None where the server does not compile them."""
+    """The node for the compiler of expressions; None if the server does not compile them."""
     uncorrelatable: Path | None = None
-    """The topmost node around whose parts have no old value to be compared with."""
+    """The topmost parent whose parts have no old value for comparison."""
     in_meta: bool = False
     no_default: str | None = None
-    """Why no default may stand here."""
+    """Why a default is not allowed here."""
 
 
 class NodeChecks:
-    """Walks a schema and reports on each node."""
+    """Walks a schema and reports the errors of each node."""
 
     def __init__(
         self, requirements: Requirements, report: Report, *, any_cost: bool, past_errors: bool = False
     ) -> None:
-        """`any_cost` says whether a single expression may cost what it likes.
+        """`any_cost` says whether the cost of a single expression is unlimited.
 
-        With `past_errors`, errors at or below a node do not keep its rules from being compiled.
+        With `past_errors`, errors at or below a node do not prevent the compilation of its rules.
         """
         self._past_errors = past_errors
         self._requirements = requirements
@@ -60,21 +60,21 @@ class NodeChecks:
         self._expressions = ExpressionChecks(requirements, self._about_expressions, any_cost=any_cost)
 
     def check_all(self, schema: Schema, path: Path, *, expressions: bool) -> None:
-        """Reports on a whole schema; `expressions` says whether they are compiled."""
-        # Most schemas have no expression: then it is not followed what each node is to the compiler.
+        """Check a whole schema; `expressions` says whether they are compiled."""
+        # Most schemas have no expression: then the nodes need not be tracked for the compiler.
         place = RulePlace.root(schema) if expressions and has_rules(schema) else None
         self._check(schema, path, CheckContext(root=True, place=place))
         self._report.violations += self._about_expressions.violations
         self._report.unchecked += self._about_expressions.unchecked
 
     def check_expressions(self, schema: Schema, path: Path) -> list[Violation]:
-        """What is wrong with the expressions alone."""
+        """Check only the expressions."""
         if has_rules(schema):
             self._check(schema, path, CheckContext(root=True, place=RulePlace.root(schema)))
         return self._about_expressions.violations
 
     def check_total_cost(self, path: Path) -> None:
-        """Reports on the cost of all expressions together; `path` is that of the schema."""
+        """Report the error for the cost of all expressions together; `path` is that of the schema."""
         self._expressions.check_total(path, self._report)
 
     def _check(self, schema: Schema, path: Path, context: CheckContext) -> None:

@@ -1,4 +1,4 @@
-"""The rules of metadata, which are those of every Kubernetes object; a CRD's name is its own."""
+"""The rules for metadata, which are those of every Kubernetes object, except for a CRD's name."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,8 @@ def check_created_metadata(metadata: Decoded, spec: Decoded, report: Report) -> 
     if name:
         _check_name(name, subdomain_errors(name), wanted, path.child("name"), report)
     elif beginning:
-        # The server adds five random characters. Which ones does not matter: this is never the wanted name.
+        # The server adds five random characters. Which ones does not matter: the result is never the wanted
+        # name.
         generated = beginning.encode()[:_GENERATED_FROM].decode(errors="replace") + _SUFFIX
         for error in (*subdomain_errors(generated), _WRONG_NAME):
             report.invalid(rules.NAME, path.child("name"), OMITTED, error)
@@ -48,7 +49,7 @@ def _check_name(name: str, errors: list[str], wanted: str, path: Path, report: R
 
 
 def check_updated_metadata(new: Decoded, old: Decoded, report: Report) -> None:
-    """metadata of a CRD that is there already, but for its name, uid and resourceVersion."""
+    """metadata of an existing CRD, except its name, uid and resourceVersion."""
     path = root("metadata")
     for key, prefix in (("generateName", True), ("name", False)):
         for error in path_segment_errors(new.get(key, ""), prefix=prefix):

@@ -1,8 +1,8 @@
-"""Which of its rules the API server holds a CRD to: all at its creation, fewer at its update.
+"""Which of its rules the API server applies to a CRD: all on creation, fewer on update.
 
-A rule that is younger than a stored CRD is not turned against it: what the old CRD already violates, the
-new one may violate too (`ValidateCustomResourceDefinitionUpdate` in k8s.io/apiextensions-apiserver). The
-server asks this once for the whole CRD, not field by field.
+A rule newer than a stored CRD does not block its updates: what the old CRD already violates, the new one may
+violate, too (`ValidateCustomResourceDefinitionUpdate` in k8s.io/apiextensions-apiserver). The server decides
+this once for the whole CRD, not field by field.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ REVIEW_VERSIONS = frozenset(("v1", "v1beta1"))
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """The rules that not every CRD is held to; by default all of them."""
+    """The rules that do not apply to every CRD; by default all of them."""
 
     schemas: bool = True
     """Every version has a schema."""
@@ -45,20 +45,21 @@ class Requirements:
     pruned_defaults: bool = True
     atomic_set_items: bool = True
     map_keys: bool = True
-    """The keys of map lists are always there; items of sets and map lists are not null."""
+    """The keys of map lists are required; items of sets and map lists are not null."""
     review_version: bool = True
-    """One of conversionReviewVersions is known to the server."""
+    """The server supports one of conversionReviewVersions."""
     ca_bundle: bool | None = False
-    """The CA bundle of a conversion webhook can be read. Not until the CRD is established; None where it is
-    not known whether the old bundle was a good one."""
+    """The CA bundle of a conversion webhook is readable. Not before the CRD is established; None if it is
+    unknown whether the old bundle was valid.
+    """
     not_preserving: bool = True
     """spec.preserveUnknownFields is false."""
     unchanged_schemas: frozenset[str] = frozenset()
-    """Versions whose expressions may cost what they like, if only all of the CRD's together do not."""
+    """Versions whose expressions have no individual cost limit, only that of the whole CRD."""
     many_selectable_fields: frozenset[str] = frozenset()
-    """Versions with too many selectable fields that they already had; an empty name for those all share."""
+    """Versions that already had too many selectable fields; an empty name for those that all share."""
     old_expressions: frozenset[str] = frozenset()
-    """Rules that may use what servers of the last release do not know yet."""
+    """Rules that may use features unknown to servers of the last release."""
     old_message_expressions: frozenset[str] = frozenset()
 
 
@@ -66,7 +67,7 @@ CREATION = Requirements()
 
 
 def update_requirements(new: Spec, old: Spec, *, established: bool) -> Requirements:
-    """The rules that an update is held to; `established` is the old CRD's condition."""
+    """The rules for an update; `established` is the old CRD's condition."""
     rules = [rule for schema in old.schemas for node in _nodes(schema) for rule in node.get(VALIDATIONS, ())]
     return Requirements(
         schemas=old.shared.schema is not None or all(part.schema is not None for part in old.own),
@@ -88,7 +89,7 @@ def update_requirements(new: Spec, old: Spec, *, established: bool) -> Requireme
 
 
 def must_be_structural(spec: Spec, requirements: Requirements) -> bool:
-    """Whether this CRD's schemas must be structural, which some of its features need in any case."""
+    """Whether this CRD's schemas must be structural, which some of its features require in any case."""
     return (
         requirements.structural
         or not spec.spec.get("preserveUnknownFields")
@@ -150,7 +151,7 @@ def _knows_review_version(spec: Decoded) -> bool:
 
 
 def _needs_ca_bundle(new: Decoded, old: Decoded) -> bool | None:
-    """A bad bundle may follow an old bad one, and one that has not changed is as good as it was."""
+    """An invalid bundle may replace an old invalid one, and an unchanged one is as valid as before."""
     mine, theirs = _ca_bundle(new), _ca_bundle(old)
     if mine == theirs:
         return False
@@ -182,7 +183,7 @@ def _unchanged_schemas(new: Spec, old: Spec) -> frozenset[str]:
 def _validation(spec: Spec, name: str) -> tuple[Decoded | None] | None:
     """The schema stanza of a version, as a tuple of one; None if there is no such version.
 
-    Where all versions share a schema, the server does not look whether the version is one of them.
+    If all versions share a schema, the server does not check whether the version is one of them.
     """
     if all(part.validation is None for part in spec.own):
         return (spec.shared.validation,)

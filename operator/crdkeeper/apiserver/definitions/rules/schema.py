@@ -1,4 +1,4 @@
-"""The rules of one version's schema as a whole: what stands at its root, and in which order it is checked."""
+"""The rules for one version's schema as a whole: the content of its root, and the order of the checks."""
 
 from crdkeeper.apiserver.definitions.rules.behind import check_behind
 from crdkeeper.apiserver.definitions.rules.defaults import check_defaults
@@ -35,13 +35,13 @@ _AT_ROOT = {
     PRESERVE: "XPreserveUnknownFields",
     VALIDATIONS: "XValidations",
 }
-"""What the root of a schema may hold beside a status subresource, with the server's names for it."""
+"""What the root of a schema with a status subresource may contain, with the server's names for it."""
 
 
 def check_schema(part: Part, requirements: Requirements, report: Report, *, name: str, status: bool) -> None:
     """The schema of a version, or the one that all share.
 
-    `name` is the (first) version, `status` whether there is such a subresource.
+    `name` is the (first) version, `status` whether there is a status subresource.
     """
     schema = part.schema
     if schema is None:

@@ -1,4 +1,4 @@
-"""The rules of spec in the API server's order: those of each version, of all versions together, the rest."""
+"""The rules for spec in the API server's order: those for each version, for all versions, and the rest."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ _SCOPES = ("Cluster", "Namespaced")
 
 
 def check_spec(spec: Spec, requirements: Requirements, report: Report) -> None:
-    """Everything in spec, by itself: what an update must not change is not looked at."""
+    """Everything in spec by itself, without the rules about what an update must not change."""
     path = spec.path
     check_group(spec.spec, path, report)
     scope = spec.spec.get("scope", "")

@@ -1,4 +1,4 @@
-"""The rules of x-kubernetes-validations around the expressions, which are not compiled here."""
+"""The rules for x-kubernetes-validations, except its expressions, which are not compiled here."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "
 
 
 def check_validations(schema: Schema, path: Path, report: Report) -> None:
-    """Reports on each rule's message, reason and fieldPath."""
+    """Report the errors in each rule's message, reason and fieldPath."""
     for i, each in enumerate(schema[VALIDATIONS]):
         at = path.child(VALIDATIONS).index(i)
         _check_texts(each, at, report)

@@ -1,4 +1,4 @@
-"""The rules of spec.versions: names, storage, deprecation, subresources, columns, selectable fields."""
+"""The rules for spec.versions: names, storage, deprecation, subresources, columns, selectable fields."""
 
 from crdkeeper.apiserver.definitions.rules.internalform import Decoded, Part, Spec
 from crdkeeper.apiserver.definitions.rules.requirements import MAX_SELECTABLE
@@ -20,7 +20,7 @@ def check_version_name(name: str, path: Path, report: Report) -> None:
 
 
 def check_versions(spec: Spec, report: Report) -> None:
-    """What the versions must be among themselves."""
+    """The rules for all versions together."""
     names = [each.get("name", "") for each in spec.versions]
     at = spec.path.child("versions")
     if len(set(names)) < len(names):
@@ -33,7 +33,7 @@ def check_versions(spec: Spec, report: Report) -> None:
 
 
 def check_stored_versions(spec: Spec, old: list[str], report: Report) -> None:
-    """status.storedVersions, to which the server adds the (first) storage version; `old` are those before."""
+    """status.storedVersions, to which the server adds the (first) storage version; `old` are the old ones."""
     at = root("status").child("storedVersions")
     stored = [*old, *(each for each in storing(spec) if each not in old)]
     if not stored:
@@ -43,7 +43,7 @@ def check_stored_versions(spec: Spec, old: list[str], report: Report) -> None:
     for version in spec.versions:
         name = version.get("name", "")
         if places.pop(name, None) is None and version.get("storage"):
-            # So it is said of a second version of the same name, too.
+            # So it also reports this for a second version with the same name.
             detail = f"must have the storage version {name}"
             report.invalid(rules.STORED_VERSIONS, at, stored, detail)
     for each, i in places.items():
@@ -56,7 +56,7 @@ def check_stored_versions(spec: Spec, old: list[str], report: Report) -> None:
 
 
 def storing(spec: Spec) -> list[str]:
-    """The (first) storage version; it is also what status.storedVersions holds where it is not set."""
+    """The (first) storage version; also the value of an unset status.storedVersions."""
     return [each.get("name", "") for each in spec.versions if each.get("storage")][:1]
 
 
@@ -139,7 +139,7 @@ def check_columns(part: Part, report: Report) -> None:
 
 
 def check_selectable_fields(part: Part, report: Report, *, any_number: bool) -> None:
-    """selectableFields; `any_number` says whether there may be more than usual."""
+    """selectableFields; `any_number` says whether there may be more than the limit."""
     if not part.selectable_fields:
         return
     at = part.place("selectableFields")
@@ -201,7 +201,7 @@ def _check_target(target: fieldreference.ReferenceTarget, json_path: str, path: 
 
 
 def check_preserve_unknown_fields(spec: Spec, report: Report) -> None:
-    """spec.preserveUnknownFields, a matter of the past."""
+    """spec.preserveUnknownFields, which is obsolete."""
     if not spec.spec.get("preserveUnknownFields"):
         return
     detail = (
