@@ -16,7 +16,7 @@ from crdkeeper.cluster.resources.versionconversions import BUNDLE_SELECTOR, bund
 from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, ApiError, Client, Unreachable, find
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.cluster.transport.namespaces import Home, look_home, until_uninstalled
-from crdkeeper.cluster.transport.watches import follow
+from crdkeeper.cluster.transport.watches import REFUSED_SECONDS, follow
 from crdkeeper.core.conversion.bundle import BadBundle, digest, unpacked
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.webhook.rules.rulebook import Served
@@ -48,11 +48,16 @@ class ClusterRules:
         self._waiting = 0
         self._at_home = False
         """Whether our namespace could be read."""
+        self._locked_out = False
+        """Whether credentials have been refused for so long that this is no sign of an uninstall."""
 
     async def run(self, loaded: Callable[[], None]) -> None:
         """Compile all bundles, call `loaded`, and follow their changes until cancelled.
 
-        Raises ConfigurationError if there are no credentials at startup, and otherwise what `follow` raises.
+        Refused credentials never take away rules that are served: without them objects cannot be read.
+
+        Raises ConfigurationError if there are no credentials at startup, and otherwise what `follow` raises:
+        for refused credentials only where there are no rules to serve.
         """
         client = await self._connected()
 
@@ -62,7 +67,20 @@ class ClusterRules:
             return version
 
         collection = bundles_path(self._namespace)
-        await follow(client, collection, load, self._saw, selector=BUNDLE_SELECTOR, heard=self._hear)
+        while True:
+            try:
+                await follow(client, collection, load, self._saw, selector=BUNDLE_SELECTOR, heard=self._hear)
+            except (ApiError, ConfigurationError) as error:
+                if not self.conversions:
+                    raise
+                if not self._locked_out:
+                    self._locked_out = True
+                    _log.error(
+                        "Credentials have been refused for %.0f minutes (%s): changes to the rules are "
+                        "missed. This process serves the rules that it has, and keeps trying.",
+                        REFUSED_SECONDS / 60,
+                        error,
+                    )
 
     def unseen(self) -> tuple[float, str]:
         """As in RuleSource: changes may have been missed since the API server last answered."""
@@ -72,6 +90,7 @@ class ClusterRules:
         self._trouble = trouble
         if not trouble:
             self._heard = time.monotonic()
+            self._locked_out = False
 
     async def look_again(self, name: str) -> None:
         """Search for new bundles: the watch may lag behind the API server that asks for this one.
@@ -101,7 +120,7 @@ class ClusterRules:
 
     async def uninstalled(self) -> None:
         """Return only when our namespace is being deleted."""
-        await until_uninstalled(self._look_home, permitted=self._at_home)
+        await until_uninstalled(self._look_home, permitted=self._at_home and not self._locked_out)
         _log.info("crdkeeper is being uninstalled.")
 
     async def _look_home(self) -> Home:

@@ -114,6 +114,7 @@ class Cluster:
     def __init__(self, *bundles: dict[str, Any]) -> None:
         self.bundles = list(bundles)
         self.away: Exception | None = None
+        self.home = Answer(200, b'{"metadata": {}}')
         self.tells: asyncio.Queue[dict[str, Any] | Exception] = asyncio.Queue()
 
     async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
@@ -124,7 +125,7 @@ class Cluster:
 
     async def send(self, method: str, path: str) -> Answer:
         assert (method, path) == ("GET", "/api/v1/namespaces/here")
-        return Answer(200, b'{"metadata": {}}')
+        return self.home
 
     async def lines(self, path: str) -> AsyncIterator[bytes]:
         assert path.startswith(f"{PATH}?watch=true")
@@ -193,19 +194,64 @@ def test_rules_serve_on_while_the_api_server_refuses_and_are_current_after_that(
     cluster.play(story)
 
 
-def test_credentials_that_are_refused_for_long_end_it() -> None:
+@pytest.mark.parametrize("refusal", [ConfigurationError("no token"), ApiError(401, {})])
+def test_rules_serve_on_while_credentials_are_refused_for_hours(
+    caplog: pytest.LogCaptureFixture, refusal: Exception
+) -> None:
     cluster = Cluster(config_map())
 
     async def story(rules: ClusterRules) -> None:
         await asyncio.sleep(1.0)
-        cluster.away = ConfigurationError("no token")
+        cluster.away = refusal
         cluster.tells.put_nowait(ApiError(401, {}))
-        await asyncio.sleep(500.0)
+        await asyncio.sleep(7200.0)
         assert rules.conversions.keys() == {NAME}
-        await asyncio.sleep(500.0)
+        seconds, why = rules.unseen()
+        assert seconds > 0
+        assert why == str(refusal)
+        cluster.away, cluster.bundles = None, [changed()]
+        await asyncio.sleep(60.0)
+        assert rules.unseen() == (0.0, "")
+        assert rules.problems.keys() == {NAME}
 
-    with pytest.raises(ConfigurationError):
+    cluster.play(story)
+    assert len([each for each in caplog.records if "for 10 minutes" in each.message]) == 1
+    assert f"for 10 minutes ({refusal})" in caplog.text
+
+
+@pytest.mark.parametrize("bundles", [(), None], ids=["no rules", "never listed"])
+def test_credentials_that_are_refused_for_long_end_what_serves_nothing(bundles: tuple[()] | None) -> None:
+    cluster = Cluster()
+    if bundles is None:
+        cluster.away = ApiError(401, {})
+
+    async def story(_: ClusterRules) -> None:
+        await asyncio.sleep(1.0)
+        cluster.away = ApiError(401, {})
+        cluster.tells.put_nowait(ApiError(401, {}))
+        await asyncio.sleep(1000.0)
+
+    with pytest.raises(ApiError):
         cluster.play(story)
+
+
+@pytest.mark.parametrize(("seconds", "ends"), [(60.0, True), (700.0, False)])
+def test_credentials_refused_for_long_do_not_pass_for_an_uninstall(seconds: float, ends: bool) -> None:
+    """A stop then waits for its clients, as any other."""
+    cluster = Cluster(config_map())
+
+    async def story(rules: ClusterRules) -> None:
+        await asyncio.sleep(1.0)
+        cluster.away = ApiError(401, {})
+        cluster.home = Answer(401, b"{}")
+        cluster.tells.put_nowait(ApiError(401, {}))
+        await asyncio.sleep(seconds)
+        stopping = asyncio.create_task(rules.uninstalled())
+        done, _ = await asyncio.wait({stopping}, timeout=30.0)
+        stopping.cancel()
+        assert bool(done) is ends
+
+    cluster.play(story)
 
 
 def test_what_is_deleted_serves_on_and_what_is_made_again_is_read(caplog: pytest.LogCaptureFixture) -> None:
