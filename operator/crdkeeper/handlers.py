@@ -4,10 +4,12 @@ Only `on.event` handlers: they leave no annotation and no finalizer, neither on 
 own, so nothing blocks a deletion when crdkeeper is gone.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import kopf
 from pydantic import ValidationError
@@ -51,14 +53,20 @@ def register(
 ) -> None:
     """Have Kopf log in by `connection` and update `state`; end the other tasks when Kopf ends itself."""
 
-    # Kopf waits five seconds for tasks that it did not start, then cancels them: end ours first.
+    watching: WeakSet[asyncio.Task[Any]] = WeakSet()
+
     @kopf.on.cleanup(registry=registry)
     async def cleanup(**_: Any) -> None:
+        # A watch that fails ends Kopf, but not its other watches. After this Kopf closes their session: they
+        # would wait for a login that nobody answers, and take a cancellation for the end of one stream.
+        for each in watching:
+            each.cancel()
+        # Kopf waits five seconds for tasks that it did not start, then cancels them: end ours first.
         await on_exit()
 
     @kopf.on.login(registry=registry)
     async def login(**_: Any) -> kopf.AiohttpSession:
-        return await connection.kopf_login()
+        return await connection.kopf_login(watching)
 
     @kopf.on.event("apiextensions.k8s.io", "v1", "customresourcedefinitions", registry=registry)
     async def definition(event: kopf.RawEvent, name: str, **_: Any) -> None:

@@ -220,9 +220,6 @@ async def _work(
             supervised.result()
         if watching.done():
             watching.result()
-        elif supervised.cancelled():
-            # A permanently refused watch ends Kopf, but its other watches wait for a login for ever.
-            raise RuntimeError("one of them was refused, and the others did not stop")
     finally:
         watching.cancel()
         await end()

@@ -2,18 +2,52 @@
 
 import asyncio
 import logging
+import threading
+import time
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from crdkeeper import process
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.controllers.definitionreport.controller import DefinitionReports
 from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.handlers import operator_settings
 from tests.unit.cluster.transport.localserver import json, kubeconfig, serving
+from tests.unit.scripting import apiserver as threads
 
-LEASE = {"metadata": {"resourceVersion": "1"}, "spec": {}, "items": []}
+LEASE = {"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "me"}, "items": []}
+CRDS = "customresourcedefinitions"
+
+
+def group(name: str, version: str) -> dict[str, Any]:
+    """What /apis says of a group."""
+    served = {"groupVersion": f"{name}/{version}", "version": version}
+    return {"name": name, "versions": [served], "preferredVersion": served}
+
+
+def resources(*plurals: str) -> dict[str, Any]:
+    """What discovery says of a version of a group."""
+    verbs = ["get", "list", "watch", "patch"]
+    return {
+        "resources": [
+            {"name": each, "singularName": each, "kind": each, "namespaced": False, "verbs": verbs}
+            for each in plurals
+        ]
+    }
+
+
+ANSWERS = {
+    "/api": {"versions": ["v1"]},
+    "/api/v1": resources("namespaces", "events"),
+    "/apis": {"groups": [group("apiextensions.k8s.io", "v1"), group("crdkeeper.dev", "v1alpha1")]},
+    "/apis/apiextensions.k8s.io/v1": resources(CRDS),
+    "/apis/crdkeeper.dev/v1alpha1": resources(*(each.plural for each in KINDS)),
+}
 
 
 @pytest.fixture
@@ -49,17 +83,61 @@ async def test_a_task_that_ends_ends_the_process(
 
     monkeypatch.setattr(process.Health, "broke", noted)
     async with serving(json(LEASE)) as server:
-        options = process.OperatorOptions(
-            Connection(kubeconfig(tmp_path, server.url)),
-            namespace="crdkeeper-system",
-            identity="me",
-            webhook=WebhookAddress("crdkeeper-system", "crdkeeper-webhook"),
-            host="127.0.0.1",
-            port=0,
-        )
         with caplog.at_level(logging.ERROR):
-            assert await asyncio.wait_for(process.run_operator(options), 30.0) == 1
+            assert await run_operator(tmp_path, server.url) == 1
     ((ready, says),) = seen
     assert not ready
     assert says.startswith("reports: ")
     assert "reports: " in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"), [(401, "Ran out of valid credentials"), (403, "not for you"), (404, "not for you")]
+)
+async def test_a_refused_watch_ends_the_process_by_its_cause(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, code: int, cause: str
+) -> None:
+    settings = operator_settings()
+    settings.networking.error_backoffs = [0.01]  # Kopf's own retry of a 403 takes a minute
+    monkeypatch.setattr("crdkeeper.process.operator_settings", lambda: settings)
+    with threads.serving(refusing("storagemigrations", code)) as server, caplog.at_level(logging.INFO):
+        assert await run_operator(tmp_path, server.url) == 1
+    ended = [each for each in caplog.messages if each.startswith("The watches ended, exiting")]
+    assert len(ended) == 1
+    assert cause in ended[0]
+
+
+async def run_operator(directory: Path, url: str) -> int:
+    """Its exit status, on that API server."""
+    options = process.OperatorOptions(
+        Connection(kubeconfig(directory, url)),
+        namespace="crdkeeper-system",
+        identity="me",
+        webhook=WebhookAddress("crdkeeper-system", "crdkeeper-webhook"),
+        host="127.0.0.1",
+        port=0,
+    )
+    return await asyncio.wait_for(process.run_operator(options), 30.0)
+
+
+def refusing(plural: str, code: int) -> threads.Answer:
+    """An empty cluster whose watches say nothing, but those of `plural` are refused once the rest is open."""
+    open_watches: set[str] = set()
+    kinds = {each.plural for each in KINDS}
+
+    def answer(handler: BaseHTTPRequestHandler, closing: threading.Event) -> None:
+        address = urlsplit(handler.path)
+        found = ANSWERS.get(address.path, LEASE)
+        last = address.path.rpartition("/")[2]
+        if "watch=true" not in address.query:
+            threads.answer(found)(handler, closing)
+        elif last != plural:
+            open_watches.add(last)
+            threads.watch(stays=True)(handler, closing)
+        else:
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline and not ((kinds | {CRDS}) - {plural} <= open_watches):
+                time.sleep(0.01)
+            threads.refusal(code, "it is not for you")(handler, closing)
+
+    return answer

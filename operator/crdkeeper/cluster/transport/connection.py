@@ -7,9 +7,10 @@ needs for its own.
 import asyncio
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableSet
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import kopf
@@ -105,10 +106,16 @@ class Connection:
             return None
         return f"Bearer {token.split(' ', 1)[-1].strip()}"
 
-    def session(self, maximum: int = 0, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
+    def session(
+        self,
+        maximum: int = 0,
+        headers: Mapping[str, str] | None = None,
+        senders: MutableSet[asyncio.Task[Any]] | None = None,
+    ) -> aiohttp.ClientSession:
         """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: no limit).
 
-        Its requests have these headers, and raise ClientConnectionError on redirects.
+        Its requests have these headers, and raise ClientConnectionError on redirects. Each task that sends
+        one is added to `senders`.
         """
         connector = InStepConnector(limit=maximum, ssl=self._tls(), ttl_dns_cache=60, keepalive_timeout=60)
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
@@ -119,7 +126,7 @@ class Connection:
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=self._configuration.proxy,
             headers=headers,
-            middlewares=(_refuse_redirects,),
+            middlewares=(_refuse_redirects, *([] if senders is None else [_noting(senders)])),
         )
 
     def http1_pool(self) -> Http1Pool | None:
@@ -151,13 +158,18 @@ class Connection:
             context.verify_mode = ssl.CERT_NONE
         return context
 
-    async def kopf_login(self) -> kopf.AiohttpSession:
-        """The same cluster and identity for Kopf, which logs in again whenever it is refused."""
+    async def kopf_login(self, senders: MutableSet[asyncio.Task[Any]] | None = None) -> kopf.AiohttpSession:
+        """The same cluster and identity for Kopf, which logs in again whenever it is refused.
+
+        Each task that sends a request is added to `senders`.
+        """
         await self.load()
         loaded, header = self._configuration, await self.authorization()
         return _Login(
             server=self.host,
-            aiohttp_session=self.session(headers={"Authorization": header} if header else None),
+            aiohttp_session=self.session(
+                headers={"Authorization": header} if header else None, senders=senders
+            ),
             credentials=(header, loaded.cert_file, loaded.key_file),
         )
 
@@ -170,6 +182,17 @@ def refuse_redirect(code: int, location: str) -> None:
     if 300 <= code < 400:
         where = f" to {location[:200]!r}" if location else ""
         raise aiohttp.ClientConnectionError(f"redirects are not followed: {code}{where}")
+
+
+def _noting(senders: MutableSet[asyncio.Task[Any]]) -> aiohttp.ClientMiddlewareType:
+    async def note(
+        request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        if (sender := asyncio.current_task()) is not None:
+            senders.add(sender)
+        return await handler(request)
+
+    return note
 
 
 async def _refuse_redirects(
