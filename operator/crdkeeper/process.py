@@ -17,6 +17,7 @@ from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.cluster.transport.lease import Lease, LeaseLost
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.readiness import Readiness
 from crdkeeper.controllers.registry import CONTROLLERS
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.conversion.target import WebhookAddress
@@ -175,6 +176,7 @@ async def _work(
         return
     health.waiting_for = "the watches to start"
     state = ClusterState()
+    metrics.registry.register(Readiness(state))
     context = Context(
         client,
         state,

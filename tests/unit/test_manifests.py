@@ -58,10 +58,29 @@ def verbs(file: str, role: str, resource: str) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_each_kind_is_in_the_cluster_roles(kind: type[Kind]) -> None:
-    assert verbs("operator.yaml", "crdkeeper-operator", kind.plural) >= {"list", "watch"}
-    assert verbs("operator.yaml", "crdkeeper-operator", f"{kind.plural}/status") == {"patch"}
-    assert verbs("users.yaml", "crdkeeper-view", kind.plural) == {"get", "list", "watch"}
+@pytest.mark.parametrize(
+    ("file", "role", "suffix", "needed"),
+    [
+        ("operator.yaml", "crdkeeper-operator", "", {"list", "watch"}),
+        ("operator.yaml", "crdkeeper-operator", "/status", {"patch"}),
+        ("users.yaml", "crdkeeper-view", "", {"get", "list", "watch"}),
+    ],
+)
+def test_each_kind_is_in_the_cluster_roles(
+    kind: type[Kind], file: str, role: str, suffix: str, needed: set[str]
+) -> None:
+    resource = kind.plural + suffix
+    missing = sorted(needed - verbs(file, role, resource))
+    assert not missing, f"manifests/rbac/{file}: ClusterRole {role} needs {missing} on {resource}"
+
+
+@pytest.mark.parametrize(
+    "kind", [each for each in KINDS if "spec" in each.model_fields], ids=lambda kind: kind.__name__
+)
+def test_a_kind_that_users_write_is_in_a_role_for_them(kind: type[Kind]) -> None:
+    roles = [("rbac/users.yaml", "crdkeeper-edit"), ("webhook/users.yaml", "crdkeeper-conversion-admin")]
+    written = [role for file, role in roles if "create" in verbs(f"../{file}", role, kind.plural)]
+    assert written, f"manifests/rbac/users.yaml: no ClusterRole lets users create {kind.plural}"
 
 
 @pytest.mark.parametrize("path", ["manifests/samples/job.yaml", "Dockerfile", "kind-config.yaml"])

@@ -26,6 +26,11 @@ class Watch:
     saw: Callable[[ClusterState, str, Any], None]
     """Passes it to the state, with its name; None once the object is gone."""
 
+    @classmethod
+    def whole(cls, kind: type[Kind]) -> "Watch":
+        """Keeps each object as its model, for `ClusterState.of`."""
+        return cls(kind.model_validate, lambda state, name, seen: state.saw(kind, name, seen))
+
 
 @dataclass(frozen=True, slots=True)
 class Controller:
@@ -56,12 +61,7 @@ CONTROLLERS: tuple[Controller, ...] = (
         begin_migrations,
         Watch(StorageMigration.model_validate, ClusterState.saw_migration),
     ),
-    Controller(
-        DefinitionPolicy,
-        "policies",
-        begin_policies,
-        Watch(DefinitionPolicy.model_validate, ClusterState.saw_policy),
-    ),
+    Controller(DefinitionPolicy, "policies", begin_policies, Watch.whole(DefinitionPolicy)),
     Controller(DefinitionReport, "reports", begin_reports),
     Controller(
         VersionConversion, "conversions", run_conversions, Watch(_generation, ClusterState.saw_conversion)

@@ -1,10 +1,10 @@
 """What the operator knows of the cluster from its watches, and the listeners that it notifies of changes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.meta import Kind
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.conversion.target import WebhookAddress
@@ -12,6 +12,7 @@ from crdkeeper.core.diagnosis.facts import SeenDefinition
 from crdkeeper.core.diagnosis.report import StoredReport
 
 _T = TypeVar("_T")
+_K = TypeVar("_K", bound=Kind)
 
 
 @dataclass(slots=True)
@@ -22,19 +23,31 @@ class ClusterState:
     seen: dict[str, SeenDefinition] = field(default_factory=dict)
     """What a diagnosis needs of the same CRDs."""
     reports: dict[str, StoredReport] = field(default_factory=dict)
-    migrations: dict[str, StorageMigration] = field(default_factory=dict)
-    policies: dict[str, DefinitionPolicy] = field(default_factory=dict)
     conversions: dict[str, int] = field(default_factory=dict)
     """VersionConversions, with the generation last seen."""
+    _objects: dict[type[Kind], dict[str, Kind]] = field(default_factory=dict)
+    """Of the kinds that are kept whole."""
     _listeners: list[Callable[[str, str], None]] = field(default_factory=list)
 
     def listen(self, listener: Callable[[str, str], None]) -> None:
         """Call `listener(kind, name)` on each change.
 
-        `kind` is the name of a dictionary of this class, or "migrated" when a migration was seen or is gone:
-        then `name` is the `plural.group` of its resource.
+        `kind` is the name of a dictionary of this class, or the plural of a kind that is kept whole; or
+        "migrated" when a migration was seen or is gone: then `name` is the `plural.group` of its resource.
         """
         self._listeners.append(listener)
+
+    def kinds(self) -> Collection[type[Kind]]:
+        """The kinds that are kept whole and of which an object was seen."""
+        return self._objects.keys()
+
+    def of(self, kind: type[_K]) -> dict[str, _K]:
+        """The objects of a kind that is kept whole, by name."""
+        return cast(dict[str, _K], self._objects.setdefault(kind, {}))
+
+    def saw(self, kind: type[_K], name: str, seen: _K | None) -> None:
+        """An object of a kind that is kept whole was seen, or is gone (None)."""
+        self._saw(kind.plural, self.of(kind), name, seen)
 
     def saw_definition(self, name: str, seen: SeenDefinition | None) -> None:
         """A CRD was seen, or is gone (None)."""
@@ -46,14 +59,10 @@ class ClusterState:
 
     def saw_migration(self, name: str, migration: StorageMigration | None) -> None:
         """A StorageMigration was seen, or is gone (None)."""
-        concerned = migration or self.migrations.get(name)
-        self._saw("migrations", self.migrations, name, migration)
+        concerned = migration or self.of(StorageMigration).get(name)
+        self.saw(StorageMigration, name, migration)
         if concerned is not None:
             self._announce("migrated", str(concerned.spec.resource))
-
-    def saw_policy(self, name: str, policy: DefinitionPolicy | None) -> None:
-        """A DefinitionPolicy was seen, or is gone (None)."""
-        self._saw("policies", self.policies, name, policy)
 
     def saw_conversion(self, name: str, generation: int | None) -> None:
         """A VersionConversion was seen, or is gone (None)."""
@@ -84,6 +93,6 @@ class ClusterState:
     def migrations_by_definition(self) -> Mapping[str, list[StorageMigration]]:
         """The migrations of each resource, by `plural.group`."""
         found: dict[str, list[StorageMigration]] = {}
-        for each in self.migrations.values():
+        for each in self.of(StorageMigration).values():
             found.setdefault(str(each.spec.resource), []).append(each)
         return found

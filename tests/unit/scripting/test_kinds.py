@@ -9,14 +9,12 @@ from pykube.config import KubeConfig
 from pykube.exceptions import HTTPError
 from pykube.http import HTTPClient
 
+from crdkeeper import scripting
 from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.storagemigration import MigrationLimits, MigrationRetry, StorageMigrationSpec
 from crdkeeper.scripting import (
-    DefinitionPolicy,
-    DefinitionReport,
     StorageMigration,
     TimedOut,
-    VersionConversion,
     kinds,
     report_of,
 )
@@ -31,8 +29,11 @@ def nowhere() -> HTTPClient:
 
 
 def test_each_kind_is_there() -> None:
-    ours = (StorageMigration, DefinitionPolicy, DefinitionReport, VersionConversion)
-    assert {(each.kind, each.endpoint) for each in ours} == {(each.__name__, each.plural) for each in KINDS}
+    for kind in KINDS:
+        ours = getattr(kinds, kind.__name__, None)
+        assert ours is not None, f"scripting/kinds.py needs a class {kind.__name__}"
+        assert (ours.kind, ours.endpoint) == (kind.__name__, kind.plural)
+        assert getattr(scripting, kind.__name__, None) is ours, f"scripting/__init__.py needs {kind.__name__}"
 
 
 def test_a_migration_is_made_of_a_resources_name(nowhere: HTTPClient) -> None:

@@ -44,14 +44,14 @@ class DefinitionPolicies:
                 group.create_task(queue.run())
 
     def _saw(self, kind: str, name: str) -> None:
-        if kind == "policies":
+        if kind == DefinitionPolicy.plural:
             self.policies.add_within(name, _STATUS_DELAY)
             for each in self._state.definitions:
                 self.definitions.add(each)
         elif kind in ("definitions", "migrated"):
             if name in self._state.definitions:
                 self.definitions.add(name)
-            for policy in self._state.policies:
+            for policy in self._state.of(DefinitionPolicy):
                 self.policies.add_within(policy, _STATUS_DELAY)
             if kind == "definitions":
                 self._count()
@@ -63,7 +63,7 @@ class DefinitionPolicies:
 
     async def _reconcile_definition(self, name: str) -> None:
         known = self._state.definitions.get(name)
-        policy = governing(self._state.policies.values(), known) if known is not None else None
+        policy = governing(self._state.of(DefinitionPolicy).values(), known) if known is not None else None
         if known is None or policy is None:
             return
         existing = self._state.migrations_by_definition().get(name, [])
@@ -88,10 +88,10 @@ class DefinitionPolicies:
         await send_event(self._client, policy, "Normal", "MigrationCreated", note, instance=self._identity)
 
     async def _reconcile_policy(self, name: str) -> None:
-        policy = self._state.policies.get(name)
+        policy = self._state.of(DefinitionPolicy).get(name)
         if policy is None:
             return
-        policies = self._state.policies.values()
+        policies = self._state.of(DefinitionPolicy).values()
         governed = [each for each in self._state.definitions.values() if governing(policies, each) is policy]
         now = standing(policy, governed, self._state.migrations_by_definition())
         status = policy.status.model_copy(deep=True)

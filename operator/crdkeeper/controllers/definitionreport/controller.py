@@ -13,6 +13,7 @@ from typing import Any
 
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import ObjectMeta
+from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.definitions import get_revision
 from crdkeeper.cluster.resources.events import send_event
@@ -184,7 +185,7 @@ class DefinitionReports:
             now=self._client.now(),
             conflicts=self._conflicts(seen),
             migrations=tuple(
-                each for each in self._state.migrations.values() if str(each.spec.resource) == name
+                each for each in self._state.of(StorageMigration).values() if str(each.spec.resource) == name
             ),
             live=self._probes.live(name, subject),
         )

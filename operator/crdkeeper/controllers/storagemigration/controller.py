@@ -57,7 +57,7 @@ class StorageMigrations:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _saw(self, kind: str, name: str) -> None:
-        if kind == "migrations":
+        if kind == StorageMigration.plural:
             self.queue.add(name)
             self._count()
         elif kind == "definitions":
@@ -67,13 +67,13 @@ class StorageMigrations:
 
     def _count(self) -> None:
         counts = dict.fromkeys(("pending", "running", "succeeded", "failing", "suspended"), 0)
-        for each in self._state.migrations.values():
+        for each in self._state.of(StorageMigration).values():
             counts[_state_of(each)] += 1
         for state, count in counts.items():
             self._metrics.migrations.labels(state).set(count)
 
     async def _reconcile(self, name: str) -> None:
-        seen = self._state.migrations.get(name)
+        seen = self._state.of(StorageMigration).get(name)
         running = self._runs.get(name)
         if running is not None and (seen is None or seen.metadata.uid != running[0].migration.metadata.uid):
             running[1].cancel()

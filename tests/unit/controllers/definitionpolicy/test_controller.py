@@ -31,7 +31,7 @@ def play(people: Callable[[ClusterState, FakeApi], Awaitable[None]], **changes: 
         controller = DefinitionPolicies(cast(Client, api), state, OperatorMetrics(), identity="me")
         queues = [asyncio.create_task(each.run()) for each in (controller.definitions, controller.policies)]
         state.saw_definition(NAME, seen(**changes))
-        state.saw_policy("p", policy())
+        state.saw(DefinitionPolicy, "p", policy())
         await people(state, api)
         for each in queues:
             each.cancel()
@@ -159,7 +159,7 @@ def test_a_crd_that_becomes_outdated_gets_a_migration() -> None:
 
 def test_a_policy_that_is_gone_wants_nothing() -> None:
     async def people(state: ClusterState, api: FakeApi) -> None:
-        state.saw_policy("p", None)
+        state.saw(DefinitionPolicy, "p", None)
         await asyncio.sleep(5.0)
         assert api.requests == []
 
@@ -168,10 +168,10 @@ def test_a_policy_that_is_gone_wants_nothing() -> None:
 
 def test_the_mode_of_a_policy_can_be_changed() -> None:
     async def people(state: ClusterState, api: FakeApi) -> None:
-        state.saw_policy("p", policy(mode="Disabled"))
+        state.saw(DefinitionPolicy, "p", policy(mode="Disabled"))
         await asyncio.sleep(5.0)
         assert api.writes("POST", MIGRATIONS) == 0
-        state.saw_policy("p", policy())
+        state.saw(DefinitionPolicy, "p", policy())
         await asyncio.sleep(5.0)
         assert api.writes("POST", MIGRATIONS) == 1
 
@@ -183,7 +183,7 @@ def test_a_status_that_stays_the_same_is_not_written() -> None:
         await asyncio.sleep(5.0)
         before = api.writes("PATCH", STATUS)
         stored = {**policy().to_object(), "status": api.written[STATUS]["status"]}
-        state.saw_policy("p", DefinitionPolicy.model_validate(stored))
+        state.saw(DefinitionPolicy, "p", DefinitionPolicy.model_validate(stored))
         await asyncio.sleep(5.0)
         state.saw_definition(NAME, seen())
         await asyncio.sleep(5.0)
