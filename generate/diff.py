@@ -71,8 +71,11 @@ crdkeeper diff --against origin/main config/crd -o sarif > crds.sarif
 
 `-o sarif` is for code hosts: breaking changes are errors, risky ones warnings, with `--all` safe ones
 notes, each at its line in the new file. `-o json` lists all changes, with the effects by audience. At
-most 2,000 changes of each severity are listed per CRD; the counts and the verdict cover all of them. A
-comparison that would take more than 2,000,000 steps is stopped, and the command exits with 2.
+most 2,000 changes of each severity are listed per CRD; the counts and the verdict cover all of them.
+
+However large a CRD is, it is compared in a few seconds. For CRDs that would take longer (dozens of versions
+of which all fields differ, or rules of more than a million characters) the command says that it could not
+compare everything, and exits with 2. What it has found by then is still shown.
 
 ## What is not decided
 

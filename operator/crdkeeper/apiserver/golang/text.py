@@ -1,5 +1,6 @@
 """Values printed like Go does, because the API server's messages quote them that way."""
 
+import re
 from typing import Any
 
 from crdkeeper.apiserver.golang.numbers import json_number, shortest
@@ -29,6 +30,7 @@ _JSON_ESCAPES = {
     "\u2028": "\\u2028",
     "\u2029": "\\u2029",
 }
+_JSON_SPECIAL = re.compile('[\x00-\x1f"\\\\<>&\u2028\u2029]')
 
 
 def quote(text: str) -> str:
@@ -57,7 +59,7 @@ def json_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return '"' + "".join(_json_char(each) for each in value) + '"'
+        return '"' + _JSON_SPECIAL.sub(_json_escape, value) + '"'
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
@@ -67,11 +69,9 @@ def json_text(value: Any) -> str:
     return "{" + ",".join(f"{json_text(key)}:{json_text(value[key])}" for key in sorted(value)) + "}"
 
 
-def _json_char(char: str) -> str:
-    escape = _JSON_ESCAPES.get(char)
-    if escape is not None:
-        return escape
-    return f"\\u{ord(char):04x}" if ord(char) < 0x20 else char
+def _json_escape(found: re.Match[str]) -> str:
+    char = found[0]
+    return _JSON_ESCAPES.get(char) or f"\\u{ord(char):04x}"
 
 
 def displayed(value: Any) -> str:

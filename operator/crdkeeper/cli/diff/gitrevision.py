@@ -4,6 +4,8 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
+from typing import Self
 
 from crdkeeper.cli.input.files import MAX_BYTES, SUFFIXES
 
@@ -47,19 +49,67 @@ def read_revision(revision: str, path: str, folder: Path) -> Iterator[Content]:
         return
     id = found.decode().strip()
     if _asked(folder, "cat-file", "-t", id).strip() == b"blob":
-        size = int(_asked(folder, "cat-file", "-s", id))
-        yield _content(folder, "", id, size)
-        return
-    for entry in _asked(folder, "ls-tree", "-r", "-l", "-z", "--full-tree", id).split(b"\0"):
+        files = [("", id, int(_asked(folder, "cat-file", "-s", id)))]
+    else:
+        files = list(_listed(folder, id))
+    with _Blobs(folder) as blobs:
+        for name, each, size in files:
+            yield Content(name, blobs.read(each) if size <= MAX_BYTES else None)
+
+
+def _listed(folder: Path, tree: str) -> Iterator[tuple[str, str, int]]:
+    """Name, id and size of each file to be read."""
+    for entry in _asked(folder, "ls-tree", "-r", "-l", "-z", "--full-tree", tree).split(b"\0"):
         about, _, name = entry.partition(b"\t")
         fields = about.decode().split()
         file = name.decode(errors="surrogateescape")
         if len(fields) == 4 and fields[1] == "blob" and Path(file).suffix in SUFFIXES:
-            yield _content(folder, file, fields[2], int(fields[3]))
+            yield file, fields[2], int(fields[3])
 
 
-def _content(folder: Path, name: str, id: str, size: int) -> Content:
-    return Content(name, _asked(folder, "cat-file", "blob", id) if size <= MAX_BYTES else None)
+class _Blobs:
+    """Reads files by their ids, all by one process: a folder may have thousands."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> Self:
+        try:
+            self._git = subprocess.Popen(
+                ["git", "cat-file", "--batch"],
+                cwd=self._folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            raise GitError(f"git: {error}") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._git.kill()
+        self._git.communicate()
+
+    def read(self, id: str) -> bytes:
+        """Raises GitError."""
+        stdin, stdout = self._git.stdin, self._git.stdout
+        assert stdin is not None
+        assert stdout is not None
+        watchdog = Timer(_SECONDS, self._git.kill)
+        watchdog.start()
+        try:
+            stdin.write(f"{id}\n".encode())
+            stdin.flush()
+            head = stdout.readline().split()
+            content = stdout.read(int(head[2])) if len(head) == 3 else b""
+            stdout.read(1)  # the line end behind it
+        except OSError as error:
+            raise GitError(f"git: {error}") from None
+        finally:
+            watchdog.cancel()
+        if len(head) != 3 or len(content) != int(head[2]):
+            raise GitError(f"git cannot read {id}")
+        return content
 
 
 def _asked(folder: Path, *arguments: str) -> bytes:

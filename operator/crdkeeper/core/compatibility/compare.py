@@ -22,7 +22,13 @@ from crdkeeper.core.compatibility.definitions import (
     compare_identity,
     compare_names,
 )
-from crdkeeper.core.compatibility.findings import MAX_STEPS, Changes, Exhausted
+from crdkeeper.core.compatibility.findings import (
+    MAX_RULE_CHARACTERS,
+    MAX_STEPS,
+    Allowance,
+    Changes,
+    Exhausted,
+)
 from crdkeeper.core.compatibility.registry import declared
 from crdkeeper.core.compatibility.served import compare_served
 from crdkeeper.core.compatibility.versions import compare_versions
@@ -49,6 +55,8 @@ class Comparison:
     """All of them, by severity."""
     complete: bool
     """False where the CRDs are so big that the comparison was ended before it was through."""
+    steps: int = 0
+    """The work that it took."""
 
     @property
     def severity(self) -> Impact:
@@ -73,7 +81,7 @@ def compare(
     None stands for a CRD that does not exist. `converted` says that a webhook converts between the versions
     even if the documents do not. Raises NotComparable.
     """
-    findings = Changes(steps=max_steps)
+    findings = Changes(Allowance(max_steps))
     if old is None or new is None:
         if old is not new:
             kind = definitionkinds.DEFINITION_ADDED if old is None else definitionkinds.DEFINITION_REMOVED
@@ -83,16 +91,19 @@ def compare(
         return _result(findings, complete=True)
     before = _definition(old, is_new=False, converted=converted)
     pair = DefinitionPair(before, _definition(new, is_new=True, converted=converted), findings)
+    judged = max(before.rule_characters(), pair.new.rule_characters()) <= MAX_RULE_CHARACTERS
     try:
         compare_identity(pair)
         compare_names(pair)
         compare_conversion(pair)
+        if judged:
+            # Before what may take too long.
+            _tell_refused(old, new, pair)
         compare_versions(pair)
         compare_served(pair)
-        _tell_refused(old, new, pair)
     except (Exhausted, RecursionError):
         return _result(findings, complete=False)
-    return _result(findings, complete=True)
+    return _result(findings, complete=judged)
 
 
 def _definition(document: Mapping[str, Any], *, is_new: bool, converted: bool) -> DecodedDefinition:
@@ -136,4 +147,4 @@ def _result(findings: Changes, *, complete: bool) -> Comparison:
         findings.changes,
         key=lambda each: (each.severity.rank, each.place.version, each.place.field, each.kind.id),
     )
-    return Comparison(tuple(changes), dict(findings.counts), complete)
+    return Comparison(tuple(changes), dict(findings.counts), complete, findings.allowance.spent)

@@ -10,7 +10,7 @@ from typing import Any
 from crdkeeper.apiserver.definitions.rules.internalform import internal
 from crdkeeper.apiserver.definitions.versionorder import preferred
 from crdkeeper.apiserver.schema.fieldpath import Path, root
-from crdkeeper.apiserver.schema.props import PRESERVE, Schema, equal
+from crdkeeper.apiserver.schema.props import PRESERVE, VALIDATIONS, Schema, equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility.change import Change, ChangeKind, Place
 from crdkeeper.core.compatibility.findings import Changes
@@ -110,6 +110,12 @@ class DecodedDefinition:
         """The names of all fields that the other versions know, at any place."""
         return FieldsBeside(self._known, self._names.get(version.name, frozenset()))
 
+    def rule_characters(self) -> int:
+        """How long all rules of x-kubernetes-validations are together."""
+        schemas = (each.schema for each in self.versions.values() if each.schema is not None)
+        nodes = (node for schema in schemas for node in _nodes(schema))
+        return sum(len(rule.get("rule", "")) for node in nodes for rule in node.get(VALIDATIONS) or ())
+
     @property
     def converts(self) -> bool:
         """Whether a webhook converts."""
@@ -129,12 +135,21 @@ class FieldsBeside:
 
 
 def _names(schema: Schema) -> Iterator[str]:
+    for node in _nodes(schema):
+        yield from node.get("properties") or ()
+
+
+def _nodes(schema: Schema) -> Iterator[Schema]:
+    """The schema and all below it, of fields, items and values of maps."""
     pending = [schema]
     while pending:
         node = pending.pop()
-        properties = node.get("properties") or {}
-        yield from properties
-        inner = [*properties.values(), node.get("items"), node.get("additionalProperties")]
+        yield node
+        inner = [
+            *(node.get("properties") or {}).values(),
+            node.get("items"),
+            node.get("additionalProperties"),
+        ]
         pending += (each for each in inner if isinstance(each, dict))
 
 

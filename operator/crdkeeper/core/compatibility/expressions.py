@@ -5,42 +5,44 @@ or changed may refuse, unless every object that was valid before satisfies it (s
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from crdkeeper.apiserver.schema.props import VALIDATIONS
 from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.node import FieldPair, Teller, cut, shown
-from crdkeeper.core.compatibility.rulemeaning import always_holds, meaning
+from crdkeeper.core.compatibility.rulemeaning import ValidValues
+from crdkeeper.core.compatibility.ruleparsing import ParsedRules
 
 _Rule = Mapping[str, Any]
+_Rules = list[_Rule]
+_Sides = tuple[_Rules, _Rules]
 _TRANSITION = re.compile(r"\boldSelf\b")
 _TEXTS = ("message", "messageExpression", "reason", "fieldPath")
 
 
 def compare_rules(node: FieldPair, teller: Teller) -> None:
-    """The rules of one node."""
+    """The rules of one node. Raises Exhausted."""
     old, new = list(node.old.get(VALIDATIONS) or ()), list(node.new.get(VALIDATIONS) or ())
     if old == new:
         return
     teller.findings.spend(len(old) + len(new))
-    _tell_reworded(old, new, node, teller)
-    for before, after in _pairs(old, new):
+    rules = ParsedRules(teller.findings)
+    values = ValidValues(node.old, node.new, teller.elsewhere, rules)
+    old, new = _tell_reworded(_without_equals(old, new), rules, node, teller)
+    pairs, old, new = _pairs(old, new)
+    for before, after in pairs:
         message = f"{_shown(before)} → {_shown(after)}"
-        kind = kinds.RULE_SATISFIED if _satisfied(after, node, teller) else kinds.RULE_CHANGED
+        kind = kinds.RULE_SATISFIED if values.all_satisfy(_text(after)) else kinds.RULE_CHANGED
         teller.say(kind, node, message, VALIDATIONS)
     for rule in old:
         teller.say(kinds.RULE_REMOVED, node, _shown(rule), VALIDATIONS)
     for rule in new:
         transition = _TRANSITION.search(_text(rule)) and not rule.get("optionalOldSelf")
         kind = kinds.TRANSITION_RULE_ADDED if transition else kinds.RULE_ADDED
-        if _satisfied(rule, node, teller):
+        if values.all_satisfy(_text(rule)):
             kind = kinds.RULE_SATISFIED
         teller.say(kind, node, _shown(rule), VALIDATIONS)
-
-
-def _satisfied(rule: _Rule, node: FieldPair, teller: Teller) -> bool:
-    return always_holds(_text(rule), node.old, node.new, teller.elsewhere)
 
 
 def _text(rule: _Rule) -> str:
@@ -54,43 +56,52 @@ def _shown(rule: _Rule) -> str:
     return f"{cut(_text(rule))} ({shown(message)})" if message else cut(_text(rule))
 
 
-def _key(rule: _Rule) -> tuple[Any, bool]:
-    return meaning(_text(rule)), bool(rule.get("optionalOldSelf"))
+def _without_equals(old: _Rules, new: _Rules) -> _Sides:
+    """What is left of both where neither has what is the same in the other."""
+    return _matched(old, new, lambda rule: frozenset(rule.items()))[1:]
 
 
-def _tell_reworded(old: list[_Rule], new: list[_Rule], node: FieldPair, teller: Teller) -> None:
-    """Takes the rules out of both lists that both have."""
-    by_key: dict[tuple[Any, bool], list[_Rule]] = {}
-    for rule in new:
-        by_key.setdefault(_key(rule), []).append(rule)
-    kept: list[_Rule] = []
-    for rule in old:
-        same = by_key.get(_key(rule))
-        if not same:
-            kept.append(rule)
-            continue
-        match = same.pop(0)
+def _tell_reworded(sides: _Sides, rules: ParsedRules, node: FieldPair, teller: Teller) -> _Sides:
+    """What is left of both where neither has a rule with the meaning of one in the other."""
+    matches, old, new = _matched(
+        *sides, lambda rule: (rules.meaning(_text(rule)), bool(rule.get("optionalOldSelf")))
+    )
+    for rule, match in matches:
         if _text(rule) != _text(match) or any(rule.get(each) != match.get(each) for each in _TEXTS):
             teller.say(kinds.RULE_REWORDED, node, _shown(rule), VALIDATIONS)
-    old[:] = kept
-    left = {id(rule) for rules in by_key.values() for rule in rules}
-    new[:] = [rule for rule in new if id(rule) in left]
+    return old, new
 
 
-def _pairs(old: list[_Rule], new: list[_Rule]) -> list[tuple[_Rule, _Rule]]:
-    """Rules that are probably two states of one, out of both lists: same words, or the only ones left."""
-    found: list[tuple[_Rule, _Rule]] = []
-    by_words = {_words(rule): rule for rule in new if any(_words(rule))}
-    for rule in list(old):
-        match = by_words.pop(_words(rule), None)
-        if match is not None:
-            found.append((rule, match))
-            old.remove(rule)
-            new[:] = [each for each in new if each is not match]
-    if len(old) == 1 and len(new) == 1:
-        found.append((old.pop(), new.pop()))
-    return found
+def _pairs(old: _Rules, new: _Rules) -> tuple[list[tuple[_Rule, _Rule]], _Rules, _Rules]:
+    """Rules that are probably two states of one, because they have the same words or are the only ones left,
+    and what is left.
+    """
+    pairs, old, new = _matched(old, new, _words)
+    return ([*pairs, (old[0], new[0])], [], []) if len(old) == len(new) == 1 else (pairs, old, new)
 
 
-def _words(rule: _Rule) -> tuple[str, str]:
-    return rule.get("message", ""), rule.get("messageExpression", "")
+def _words(rule: _Rule) -> tuple[str, str] | None:
+    words = rule.get("message", ""), rule.get("messageExpression", "")
+    return words if any(words) else None
+
+
+def _matched(
+    old: _Rules, new: _Rules, key: Callable[[_Rule], Hashable | None]
+) -> tuple[list[tuple[_Rule, _Rule]], _Rules, _Rules]:
+    """Rules of both with one key, each once, and what is left of both; a rule whose key is None is left."""
+    by_key: dict[Hashable, list[int]] = {}
+    for i in reversed(range(len(new))):
+        found = key(new[i])
+        if found is not None:
+            by_key.setdefault(found, []).append(i)
+    matches: list[tuple[_Rule, _Rule]] = []
+    left: _Rules = []
+    taken: set[int] = set()
+    for rule in old:
+        same = by_key.get(key(rule))
+        if same:
+            matches.append((rule, new[same[-1]]))
+            taken.add(same.pop())
+        else:
+            left.append(rule)
+    return matches, left, [rule for i, rule in enumerate(new) if i not in taken]

@@ -8,6 +8,7 @@ from crdkeeper.apiserver.golang.text import json_text
 from crdkeeper.apiserver.schema.props import EMBEDDED, PRESERVE, Schema, equal
 from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.node import FieldPair, Teller, shown
+from crdkeeper.core.compatibility.same import same
 
 
 class _Others(Enum):
@@ -17,6 +18,7 @@ class _Others(Enum):
     KEPT = "kept"
 
 
+_FIELDS_PER_STEP: Final = 8
 _TEXT: Final[Schema] = {"type": "string"}
 _ALWAYS: Final[Mapping[str, Schema]] = {
     "apiVersion": _TEXT,
@@ -27,7 +29,10 @@ _ALWAYS: Final[Mapping[str, Schema]] = {
 
 
 def compare_fields(node: FieldPair, teller: Teller) -> Iterator[FieldPair]:
-    """Says what changed about the fields of an object, and gives those that both schemas have."""
+    """Says what changed about the fields of an object, and gives those that both schemas have, but differ.
+
+    Raises Exhausted.
+    """
     old_others, new_others = _others(node.old), _others(node.new)
     yield from _compare_others(old_others, new_others, node, teller)
     _compare_embedded(node, teller)
@@ -39,8 +44,9 @@ def compare_fields(node: FieldPair, teller: Teller) -> Iterator[FieldPair]:
     told = _compare_removed(old, new, new_others, node, teller)
     told |= _compare_added(old, new, old_others, new_others, required, node, teller)
     _compare_required(required - told, old, new, always, node, teller)
+    teller.findings.spend((len(old) + len(new)) // _FIELDS_PER_STEP)
     for name, each in old.items():
-        if name in new:
+        if name in new and not same(each, new[name], teller.findings):
             yield node.property(name, each, new[name])
 
 

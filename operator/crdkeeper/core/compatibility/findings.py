@@ -2,6 +2,9 @@
 
 A CRD may hold tens of thousands of fields, and two of them may have nothing in common. The verdict must
 not suffer from the bound, so the count is exact and the worst are never crowded out by the harmless ones.
+
+Work is bounded too, in steps of about 5 µs, which every change and every part of a schema costs: schemas of
+3 MiB, the most that an API server takes, can be made so that a full comparison would take hours.
 """
 
 from collections import Counter
@@ -11,37 +14,48 @@ from crdkeeper.core.compatibility.change import Change, Impact
 
 MAX_KEPT: Final = 2_000
 """Changes kept of each severity, for one CRD."""
-MAX_STEPS: Final = 2_000_000
-"""Schema nodes and pairs of alternatives that are compared for one CRD, all versions and pairs together."""
+MAX_STEPS: Final = 500_000
+"""For one CRD, all versions and pairs of versions together."""
+MAX_RULE_CHARACTERS: Final = 1_200_000
+"""Of all rules of a CRD together: for more it is not asked whether the API server refuses the new CRD."""
 
 
 class Exhausted(Exception):
     """The comparison took more steps than it may."""
 
 
+class Allowance:
+    """The steps that are left of a comparison."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+        self.spent = 0
+
+    def spend(self, steps: int = 1) -> None:
+        """Accounts for work. Raises Exhausted."""
+        self.left -= steps
+        self.spent += steps
+        if self.left < 0:
+            raise Exhausted
+
+
 class Changes:
     """The changes of one CRD so far."""
 
-    def __init__(self, *, steps: int = MAX_STEPS, kept: int = MAX_KEPT) -> None:
+    def __init__(self, allowance: Allowance, *, kept: int = MAX_KEPT) -> None:
         self.changes: list[Change] = []
         self.counts: Counter[Impact] = Counter()
-        self._steps = steps
+        self.allowance = allowance
         self._kept = kept
 
     def add(self, change: Change) -> None:
-        """Counts a change, and keeps it if there are not too many already."""
+        """Counts a change, and keeps it if there are not too many already. Raises Exhausted."""
+        self.allowance.spend()
         severity = change.severity
         self.counts[severity] += 1
         if self.counts[severity] <= self._kept:
             self.changes.append(change)
 
-    @property
-    def steps_left(self) -> int:
-        """How much work may still be done."""
-        return self._steps
-
     def spend(self, steps: int = 1) -> None:
         """Accounts for work. Raises Exhausted."""
-        self._steps -= steps
-        if self._steps < 0:
-            raise Exhausted
+        self.allowance.spend(steps)

@@ -74,9 +74,33 @@ class Guard:
     """The node that they are at."""
 
     @cached_property
-    def text(self) -> str:
-        """All of them; most are never looked at."""
+    def _text(self) -> str:
         return json_text(self.parts)
+
+    @cached_property
+    def _sees_whole(self) -> bool:
+        return _WHOLE.search(self._text) is not None
+
+    @cached_property
+    def _words(self) -> list[list[str]]:
+        """All words of the text, in runs that are joined by single underscores."""
+        return [found.split("_") for found in _WORDS.findall(self._text)]
+
+    @cached_property
+    def _names(self) -> dict[int, frozenset[str]]:
+        """All that may be a name, by the number of its words."""
+        return {}
+
+    def _is_named(self, name: str) -> bool:
+        number = name.count("_") + 1
+        if number > _MOST_WORDS:
+            return True
+        known = self._names.get(number)
+        if known is None:
+            known = self._names[number] = frozenset(
+                "_".join(run[i : i + number]) for run in self._words for i in range(len(run) - number + 1)
+            )
+        return name in known
 
     def concerns(self, name: str, field: str) -> bool:
         """Whether they can notice a field: they name it, look at whole objects, or stand at it or its items.
@@ -84,12 +108,15 @@ class Guard:
         In CEL an object with named fields can only be read by naming one. Names that are written otherwise
         there than in the schema, with escape sequences, are taken for named.
         """
-        if not _IDENTIFIER.fullmatch(name) or re.search(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])", self.text):
+        if not _IDENTIFIER.fullmatch(name) or self._is_named(name):
             return True
-        return self.field.startswith(field) or _WHOLE.search(self.text) is not None
+        return self.field.startswith(field) or self._sees_whole
 
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", re.ASCII)
+_WORDS = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*", re.ASCII)
+_MOST_WORDS = 8
+"""Names of more words are taken for named: the text is looked through once for each number of words."""
 _WHOLE = re.compile(r'"(min|max)Properties"|"enum":\[[^\]]*[\[{]')
 """Keywords that see a field without naming it: counts of fields, and enums of objects or lists."""
 

@@ -1,24 +1,22 @@
 """What a rule of x-kubernetes-validations means for objects that the old schema took.
 
-Two questions are decided, and only where the answer is certain: whether two texts are the same expression,
-and whether a rule holds for every object that is valid by the old schema. A rule that comes in one release
-with the fields that it binds holds for all objects of today, because they lack these fields; so does a rule
-that says once more what `required`, `enum` or a limit says already.
+It is decided, and only where the answer is certain, whether a rule holds for every object that is valid by
+the old schema. A rule that comes in one release with the fields that it binds holds for all objects of today,
+because they lack these fields; so does a rule that says once more what `required`, `enum` or a limit says
+already.
 
-The second answer is found by evaluation over what the schemas tell: a field is absent (new, without a
-default), present (required, or with a default, or tested before in the rule), or unknown; && and || absorb
-what they absorb in CEL. An unknown part or an error that nothing absorbs leaves the whole unknown.
+The answer is found by evaluation over what the schemas tell: a field is absent (new, without a default),
+present (required, or with a default, or tested before in the rule), or unknown; && and || absorb what they
+absorb in CEL. An unknown part or an error that nothing absorbs leaves the whole unknown.
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
-from crdkeeper.apiserver.cel.syntax.names import escape
+from crdkeeper.apiserver.cel.syntax.names import escape, unescape
 from crdkeeper.apiserver.cel.syntax.nodes import (
     Call,
-    CelDepthError,
-    CelSyntaxError,
     Expr,
     Identifier,
     ListLiteral,
@@ -27,12 +25,12 @@ from crdkeeper.apiserver.cel.syntax.nodes import (
     Op,
     Select,
 )
-from crdkeeper.apiserver.cel.syntax.parser import parse
 from crdkeeper.apiserver.schema.props import PRESERVE, Schema
+from crdkeeper.core.compatibility.ruleparsing import ParsedRules
 
-_MOST_CHARACTERS: Final = 10_000
-"""Of a rule; longer ones are compared by their text alone."""
 _MOST_STEPS: Final = 5_000
+"""Of the evaluation of one rule; beyond, it is unknown."""
+_EVALUATED_PER_STEP: Final = 4
 
 _COMPARISONS: Final = {
     Op.EQUALS: lambda one, other: one == other,
@@ -44,50 +42,30 @@ _COMPARISONS: Final = {
 }
 
 
-def meaning(text: str) -> Any:
-    """What an expression says, without blanks, brackets that change nothing, and ways of quoting: to compare.
-
-    The text itself where it cannot be read.
-    """
-    tree = _parsed(text)
-    return text if tree is None else _plain(tree)
-
-
-def always_holds(text: str, old: Schema, new: Schema, elsewhere: Container[str]) -> bool:
-    """Whether a rule of a node with the schema `new` certainly holds for all values that `old` took.
+class ValidValues:
+    """The values of one field that the schema `old` takes, which is followed by `new`.
 
     `elsewhere` are names of fields that objects may have though `old` does not know them: those of other
     versions.
     """
-    tree = _parsed(text)
-    if tree is None:
-        return False
-    try:
-        return (
-            _Evaluation(elsewhere).truth(tree, {"self": _Field(old, new, present=True)}, frozenset()) is True
-        )
-    except RecursionError:
-        return False
 
+    def __init__(self, old: Schema, new: Schema, elsewhere: Container[str], rules: ParsedRules) -> None:
+        self._field = _Field(old, new, present=True)
+        self._rules = rules
+        self._schemas = _Schemas(elsewhere)
 
-def _parsed(text: str) -> Expr | None:
-    if len(text) > _MOST_CHARACTERS:
-        return None
-    try:
-        return parse(text)
-    except (CelSyntaxError, CelDepthError):
-        return None
-
-
-def _plain(node: Any) -> Any:
-    if isinstance(node, Literal):
-        return ("Literal", node.kind, repr(node.value))
-    if isinstance(node, tuple):
-        return tuple(_plain(each) for each in node)
-    if not is_dataclass(node):
-        return node
-    parts = (each.name for each in fields(node) if each.name not in ("offset", "expansion"))
-    return (type(node).__name__, *(_plain(getattr(node, each)) for each in parts))
+    def all_satisfy(self, text: str) -> bool:
+        """Whether a rule certainly holds for all of them; False where that is not known. Raises Exhausted."""
+        tree = self._rules.tree(text)
+        if tree is None:
+            return False
+        evaluation = _Evaluation(self._schemas)
+        try:
+            return evaluation.truth(tree, {"self": self._field}, frozenset()) is True
+        except RecursionError:
+            return False
+        finally:
+            self._rules.findings.spend(evaluation.steps // _EVALUATED_PER_STEP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +102,40 @@ _Scope = Mapping[str, _Field]
 _Tested = frozenset[tuple[str, ...]]
 
 
-class _Evaluation:
+class _Schemas:
+    """What schemas say, each looked through once for all rules: both may be many."""
+
     def __init__(self, elsewhere: Container[str]) -> None:
-        self._elsewhere = elsewhere
-        self._steps = _MOST_STEPS
+        self.elsewhere = elsewhere
+        self._required: dict[int, frozenset[str]] = {}
+        self._enums: dict[int, frozenset[Any]] = {}
+
+    def requires(self, schema: Schema, name: str) -> bool:
+        """Whether a field is required."""
+        known = self._required.get(id(schema))
+        if known is None:
+            known = self._required[id(schema)] = frozenset(schema.get("required") or ())
+        return name in known
+
+    def enum(self, schema: Schema) -> frozenset[Any]:
+        """The texts of an enum; empty if there is none, or something else than texts in it."""
+        known = self._enums.get(id(schema))
+        if known is None:
+            values = schema.get("enum") or ()
+            texts = all(isinstance(each, str) for each in values)
+            known = self._enums[id(schema)] = frozenset(values if texts else ())
+        return known
+
+
+class _Evaluation:
+    def __init__(self, schemas: _Schemas) -> None:
+        self._schemas = schemas
+        self.steps = 0
 
     def truth(self, node: Expr, scope: _Scope, tested: _Tested) -> bool | None:
         """What the expression is for every value; None: unknown, or an error."""
-        self._steps -= 1
-        if self._steps < 0:
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
             return None
         if isinstance(node, Literal):
             return node.value if isinstance(node.value, bool) else None
@@ -189,6 +192,9 @@ class _Evaluation:
 
     def _implied(self, node: Expr, scope: _Scope, tested: _Tested, way: bool) -> _Tested:
         """The fields that are certainly there when the expression came out `way`."""
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
+            return frozenset()
         if isinstance(node, Select) and node.test_only and way:
             around = self._value(node.operand, scope, tested)
             found = self._field(node.operand, node.field, scope, tested)
@@ -219,14 +225,18 @@ class _Evaluation:
             return None
         path = (*around.path, name)
         if old is None:
-            if around.old.get(PRESERVE) or around.old.get("additionalProperties") or name in self._elsewhere:
+            if (
+                around.old.get(PRESERVE)
+                or around.old.get("additionalProperties")
+                or name in self._schemas.elsewhere
+            ):
                 return None
             absent = "default" not in new and around.trusted
             return _Field(
                 new, new, around.present and "default" in new, trusted=False, absent=absent, path=path
             )
         nullable = old.get("nullable") or new.get("nullable")
-        required = around.trusted and any(escape(each) == name for each in around.old.get("required") or ())
+        required = around.trusted and self._schemas.requires(around.old, unescape(name) or "")
         certain = path in tested or (around.present and (required or "default" in new))
         trusted = around.trusted and ("default" not in new or old.get("default") == new["default"])
         return _Field(old, new, certain and not nullable, trusted=trusted, path=path)
@@ -263,8 +273,11 @@ class _Evaluation:
             return (one.kind, one.value) in among
         if not isinstance(one, _Field) or not one.present or not one.trusted:
             return None
-        values = one.old.get("enum") if _type(one) == "string" else None
-        return True if values and all(("string", each) in among for each in values) else None
+        values = self._schemas.enum(one.old) if _type(one) == "string" else frozenset()
+        self.steps += len(among)
+        # The first test keeps an enum of many texts from being looked through for each of many rules.
+        held = 0 < len(values) <= len(among) and all(("string", each) in among for each in values)
+        return True if held else None
 
     def _compared(self, node: Call, scope: _Scope, tested: _Tested) -> bool | None:
         one, other = (self._value(each, scope, tested) for each in node.args)
@@ -331,8 +344,8 @@ def _type(field: _Field) -> str:
 
 def _property(schema: Schema, name: str) -> Schema | None:
     """The schema of a field by its name in CEL."""
-    properties = schema.get("properties") or {}
-    found = properties.get(name)
-    if found is None or escape(name) != name:
-        found = next((each for key, each in properties.items() if escape(key) == name), None)
+    real = unescape(name)
+    if real is None or escape(real) != name:
+        return None
+    found = (schema.get("properties") or {}).get(real)
     return found if isinstance(found, dict) else None

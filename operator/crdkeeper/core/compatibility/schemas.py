@@ -1,6 +1,7 @@
 """Compares two schemas, field by field. Works off a stack, so that no depth of nesting is too much."""
 
 from dataclasses import replace
+from typing import Final
 
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.props import Schema
@@ -10,16 +11,24 @@ from crdkeeper.core.compatibility.fields import compare_fields
 from crdkeeper.core.compatibility.folding import folded
 from crdkeeper.core.compatibility.merging import compare_merging
 from crdkeeper.core.compatibility.node import FieldPair, Teller, with_guard
+from crdkeeper.core.compatibility.same import same, size
 from crdkeeper.core.compatibility.values import compare_types, compare_values, types
+
+_STEPS_PER_NODE: Final = 4
+_BYTES_PER_STEP: Final = 200
+"""Of the two schemas: defaults, enums and alternatives are written out to be compared."""
 
 
 def compare_schemas(old: Schema, new: Schema, old_path: Path, path: Path, teller: Teller) -> None:
     """Says every difference; the paths are those of the two schemas. Raises Exhausted."""
+    teller.findings.spend((size(old) + size(new)) // _BYTES_PER_STEP)
+    if same(old, new, teller.findings):
+        return
     stack = [FieldPair("", "", old, new, old_path, path, status=False, guards=with_guard((), new, ""))]
     while stack:
         node = stack.pop()
         node = replace(node, old=folded(node.old), new=folded(node.new))
-        teller.findings.spend()
+        teller.findings.spend(_STEPS_PER_NODE)
         if not compare_types(node, teller):
             continue
         compare_values(node, teller)

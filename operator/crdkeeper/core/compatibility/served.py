@@ -3,15 +3,15 @@
 Differences that the old CRD had between the same versions are left out, since they are no change.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import combinations
 
 from crdkeeper.apiserver.schema.props import Schema, equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility import schemakinds
 from crdkeeper.core.compatibility.change import Change, ChangeKind, Place
-from crdkeeper.core.compatibility.definitions import DecodedDefinition, DecodedVersion, DefinitionPair
-from crdkeeper.core.compatibility.findings import Changes
+from crdkeeper.core.compatibility.definitions import DecodedVersion, DefinitionPair
+from crdkeeper.core.compatibility.findings import Allowance, Changes
 from crdkeeper.core.compatibility.node import Teller
 from crdkeeper.core.compatibility.schemas import compare_schemas
 
@@ -48,61 +48,83 @@ _HARMLESS = frozenset(
     )
 )
 
+_Key = tuple[str, str, str]
+
 
 def compare_served(pair: DefinitionPair) -> None:
-    """All pairs of served versions. Raises Exhausted."""
-    for first, second in combinations(pair.new.served, 2):
-        if _unchanged(first, second, pair):
+    """All pairs of served versions, those with the storage version first. Raises Exhausted."""
+    no_longer_converts = pair.old.converts and not pair.new.converts
+    unchanged = frozenset() if no_longer_converts else frozenset(_unchanged(pair))
+    served = sorted(pair.new.served, key=lambda each: not each.storage)
+    for one, other in combinations(served, 2):
+        pair.findings.spend()
+        if one.name in unchanged and other.name in unchanged:
             continue
-        known = set() if _no_longer_converts(pair) else _known(first, second, pair)
-        for change in _differences(first, second, pair.findings):
-            if _key(change) in known:
-                continue
-            kind = _kind(change.kind, converts=pair.new.converts)
-            if kind is not None:
-                pair.findings.add(_between(change, kind, first, second))
+        first, second = sorted((one, other), key=lambda each: each.index)
+        known = () if no_longer_converts else _known(first, second, pair)
+        _tell_differences(first, second, _NewDifferences(pair, first, second, known))
 
 
-def _no_longer_converts(pair: DefinitionPair) -> bool:
-    return pair.old.converts and not pair.new.converts
+def _unchanged(pair: DefinitionPair) -> Iterator[str]:
+    """Versions of which nothing can have changed, which saves most of the work for CRDs of many versions."""
+    for version in pair.new.served:
+        before = pair.old.versions.get(version.name)
+        if before is None or not before.served or before.schema is None or version.schema is None:
+            continue
+        if equal(before.schema, version.schema):
+            yield version.name
 
 
-def _unchanged(first: DecodedVersion, second: DecodedVersion, pair: DefinitionPair) -> bool:
-    """Whether nothing can have changed, which saves most of the work for CRDs of many versions."""
-    if _no_longer_converts(pair):
-        return False
-    return all(_same_schema(each, pair.old) for each in (first, second))
-
-
-def _same_schema(version: DecodedVersion, old: DecodedDefinition) -> bool:
-    before = old.versions.get(version.name)
-    if before is None or not before.served or before.schema is None or version.schema is None:
-        return False
-    return equal(before.schema, version.schema)
-
-
-def _known(first: DecodedVersion, second: DecodedVersion, pair: DefinitionPair) -> set[tuple[str, str, str]]:
+def _known(first: DecodedVersion, second: DecodedVersion, pair: DefinitionPair) -> Container[_Key]:
+    """The differences between the same versions of the old CRD."""
     old = [pair.old.versions.get(each.name) for each in (first, second)]
     if old[0] is None or old[1] is None or not (old[0].served and old[1].served):
-        return set()
-    return {_key(each) for each in _differences(old[0], old[1], pair.findings)}
+        return ()
+    found = _Keys(pair.findings.allowance)
+    _tell_differences(old[0], old[1], found)
+    return found.keys
 
 
-def _key(change: Change) -> tuple[str, str, str]:
+def _key(change: Change) -> _Key:
     return change.kind.id, change.place.field, change.message
 
 
-def _differences(first: DecodedVersion, second: DecodedVersion, findings: Changes) -> Iterator[Change]:
+class _Keys(Changes):
+    """Differences, of which only so much is kept as it takes to know them again."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        super().__init__(allowance)
+        self.keys: set[_Key] = set()
+
+    def add(self, change: Change) -> None:
+        """Raises Exhausted."""
+        self.allowance.spend()
+        self.keys.add(_key(change))
+
+
+class _NewDifferences(Changes):
+    """Passes on differences between two versions that are not known."""
+
+    def __init__(
+        self, pair: DefinitionPair, first: DecodedVersion, second: DecodedVersion, known: Container[_Key]
+    ) -> None:
+        super().__init__(pair.findings.allowance)
+        self._pair, self._first, self._second, self._known = pair, first, second, known
+
+    def add(self, change: Change) -> None:
+        """Raises Exhausted."""
+        kind = _kind(change.kind, converts=self._pair.new.converts)
+        if kind is None or _key(change) in self._known:
+            self.allowance.spend()
+        else:
+            self._pair.findings.add(_between(change, kind, self._first, self._second))
+
+
+def _tell_differences(first: DecodedVersion, second: DecodedVersion, findings: Changes) -> None:
     one: Schema | None = first.schema
     other: Schema | None = second.schema
-    if one is None or other is None:
-        return
-    # Everything must be kept, or a difference that the old CRD had could look new.
-    inner = Changes(steps=findings.steps_left, kept=findings.steps_left)
-    before = inner.steps_left
-    compare_schemas(one, other, first.schema_path, second.schema_path, Teller("", inner))
-    findings.spend(before - inner.steps_left)
-    yield from inner.changes
+    if one is not None and other is not None:
+        compare_schemas(one, other, first.schema_path, second.schema_path, Teller("", findings))
 
 
 def _kind(kind: ChangeKind, *, converts: bool) -> ChangeKind | None:

@@ -1,0 +1,61 @@
+"""Rules of x-kubernetes-validations as trees of CEL, each text parsed once, and when two are the same one."""
+
+from functools import cache
+from typing import Any, Final
+
+from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError, Expr, Literal
+from crdkeeper.apiserver.cel.syntax.parser import parse
+from crdkeeper.core.compatibility.findings import Changes
+
+_MOST_CHARACTERS: Final = 10_000
+"""Of a rule; longer ones are compared by their text alone."""
+_CHARACTERS_PER_STEP: Final = 4
+
+
+class ParsedRules:
+    """The trees of the rules of one field, before and after."""
+
+    def __init__(self, findings: Changes) -> None:
+        self.findings = findings
+        self._trees: dict[str, Expr | None] = {}
+
+    def tree(self, text: str) -> Expr | None:
+        """None where it cannot be read. Raises Exhausted."""
+        if text not in self._trees:
+            self.findings.spend(1 + min(len(text), _MOST_CHARACTERS) // _CHARACTERS_PER_STEP)
+            self._trees[text] = _parsed(text)
+        return self._trees[text]
+
+    def meaning(self, text: str) -> Any:
+        """What a rule says, without blanks, brackets that change nothing, and ways of quoting: to compare.
+
+        The text itself where it cannot be read. Raises Exhausted.
+        """
+        tree = self.tree(text)
+        return text if tree is None else _plain(tree)
+
+
+def _parsed(text: str) -> Expr | None:
+    if len(text) > _MOST_CHARACTERS:
+        return None
+    try:
+        return parse(text)
+    except (CelSyntaxError, CelDepthError):
+        return None
+
+
+def _plain(node: Any) -> Any:
+    if isinstance(node, Literal):
+        return ("Literal", node.kind, repr(node.value))
+    if isinstance(node, tuple):
+        return tuple(map(_plain, node))
+    kind: type = type(node)
+    parts = _parts(kind)
+    return (kind.__name__, *[_plain(getattr(node, each)) for each in parts]) if parts else node
+
+
+@cache
+def _parts(kind: type) -> tuple[str, ...]:
+    """What a node says; where it stands in the text, and what a macro was made of, change nothing."""
+    fields = getattr(kind, "__dataclass_fields__", ())
+    return tuple(each for each in fields if each not in ("offset", "expansion"))
