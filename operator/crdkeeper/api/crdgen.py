@@ -8,7 +8,9 @@ the operator writes all of it, and a status written by another version must neve
 """
 
 import argparse
+import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -78,6 +80,21 @@ def definition(kind: type[Kind]) -> dict[str, Any]:
             "versions": [version],
         },
     }
+
+
+def schema_of(model: type[BaseModel], *, status: bool = False) -> dict[str, Any]:
+    """The schema of a part of an object; `status`: without defaults and required fields, as of a status."""
+    found: dict[str, Any] = json.loads(_part(model, status))
+    return found
+
+
+@cache
+def _part(model: type[BaseModel], status: bool) -> str:
+    """As JSON, so that no two schemas share anything."""
+    schema = model.model_json_schema(schema_generator=_Dialect)
+    definitions = schema.pop("$defs", {})
+    node = _structural(schema, definitions)
+    return json.dumps(_without_obligations(node) if status else node)
 
 
 def file_name(kind: type[Kind]) -> str:

@@ -1,5 +1,6 @@
 """All kinds of `crdkeeper.dev`: the content of `crds/`, without which the operator cannot work."""
 
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import Kind
@@ -7,3 +8,5 @@ from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionconversion import VersionConversion
 
 KINDS: tuple[type[Kind], ...] = (StorageMigration, DefinitionPolicy, DefinitionReport, VersionConversion)
+COMPOSITE_KINDS: tuple[type[Kind], ...] = (CompositeResourceDefinition,)
+"""Kinds that only the command line reads: `crds/` does not have them, as nothing in a cluster serves them."""

@@ -56,7 +56,7 @@ Json = Any
 Item = TypeVar("Item")
 
 
-def _drawn(strategy: st.SearchStrategy[Any], count: int, salt: int) -> list[Any]:
+def drawn_differently(strategy: st.SearchStrategy[Any], count: int, salt: int) -> list[Any]:
     """So many different examples, the same ones each time."""
     found: dict[bytes, Any] = {}
 
@@ -199,20 +199,20 @@ async def _round(client: Client, number: int, count: int, tally: Tally) -> None:
     group = f"objects-{uuid.uuid4().hex[:8]}.example.com"
     resource = Resource(client, group, status=number % 3 == 1)
     salt = number * 1000
-    await resource.select(_drawn(schemas(), min(SCHEMAS, count // 4), salt))
+    await resource.select(drawn_differently(schemas(), min(SCHEMAS, count // 4), salt))
     await resource.open()
     try:
-        olds = await _store(client, resource, _drawn(_objects(resource), count // 6, salt + 1))
+        olds = await _store(client, resource, drawn_differently(_objects(resource), count // 6, salt + 1))
         await resource.close_in(f"round-{number}")
         some = next(iter(resource.properties))
         cases = [Case(some, {**resource.object("", {}), "metadata": each}) for each in METADATA]
-        for name, value, metadata in _drawn(_objects(resource), count // 2, salt + 2):
+        for name, value, metadata in drawn_differently(_objects(resource), count // 2, salt + 2):
             cases.append(Case(name, resource.object("new", {name: value}, **metadata)))
         current = await _current(client, resource, olds)
         for i, stored in enumerate(olds):
             old = current.get(stored.object["metadata"]["name"])
             if old is not None:
-                updates = _drawn(_update(resource, stored.property, old), UPDATES, salt + 3 + i)
+                updates = drawn_differently(_update(resource, stored.property, old), UPDATES, salt + 3 + i)
                 cases += [Case(stored.property, new, old) for new in updates]
         await _compare(client, resource, cases, tally)
     finally:

@@ -4,8 +4,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 import crdkeeper.api
-from crdkeeper.api.kinds import KINDS
+from crdkeeper.api.kinds import COMPOSITE_KINDS, KINDS
 from crdkeeper.api.meta import Kind
+
+EVERY = (*KINDS, *COMPOSITE_KINDS)
 
 
 def test_each_model_of_a_kind_is_in_the_registry() -> None:
@@ -16,10 +18,10 @@ def test_each_model_of_a_kind_is_in_the_registry() -> None:
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, Kind) and value is not Kind
     }
-    assert models == set(KINDS)
-    assert len(models) == len(KINDS)
+    assert models == set(EVERY)
+    assert len(models) == len(EVERY)
 
 
 def test_names_are_unique() -> None:
-    for names in ([each.plural for each in KINDS], [name for each in KINDS for name in each.short_names]):
+    for names in ([each.plural for each in EVERY], [name for each in EVERY for name in each.short_names]):
         assert len(set(names)) == len(names)

@@ -1,0 +1,1 @@
+"""Composite APIs: the CRD that a CompositeResourceDefinition stands for, and what is wrong with one."""

@@ -1,0 +1,92 @@
+"""Judges a CompositeResourceDefinition: the CRD that it stands for, or why there can be none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from crdkeeper.api import crdgen
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.api.meta import API_VERSION
+from crdkeeper.apiserver.definitions.create import check_creation
+from crdkeeper.apiserver.definitions.schemas import schemas_of
+from crdkeeper.apiserver.objects.objectschema import ObjectSchema
+from crdkeeper.apiserver.schema import rules
+from crdkeeper.apiserver.schema.fieldpath import Path, root
+from crdkeeper.core.composition import problem as problems
+from crdkeeper.core.composition.definition import made_definition
+from crdkeeper.core.composition.problem import CompositeProblem
+from crdkeeper.core.composition.traps import traps
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What becomes of a CompositeResourceDefinition."""
+
+    definition: dict[str, Any] | None
+    """The CRD; None if the object cannot be read as a CompositeResourceDefinition. With a problem that is
+    `refused`, the CRD is nothing to apply, but shows where the API server would find fault with it."""
+    problems: tuple[CompositeProblem, ...]
+
+    @property
+    def refused(self) -> bool:
+        """Whether no CRD may be applied."""
+        return any(each.refused for each in self.problems)
+
+
+def is_composite_definition(value: object) -> bool:
+    """Whether the object says that it is a CompositeResourceDefinition of ours, and not of Crossplane."""
+    return (
+        isinstance(value, Mapping)
+        and value.get("kind") == "CompositeResourceDefinition"
+        and value.get("apiVersion") == API_VERSION
+    )
+
+
+def accept(value: Mapping[str, Any]) -> Acceptance:
+    """Judge the object, as a manifest or as it is read from a cluster, but not the CRD by itself."""
+    admitted = _schema().admit(value)
+    found = [CompositeProblem(problems.INVALID, each.path, each.message) for each in admitted.violations]
+    found += [CompositeProblem(problems.UNKNOWN, _path(each), "unknown field") for each in admitted.unknown]
+    if admitted.violations or admitted.object is None:
+        found += [CompositeProblem(problems.INVALID, each.path, each.reason) for each in admitted.unchecked]
+        return Acceptance(None, tuple(found))
+    model = CompositeResourceDefinition.model_validate(admitted.object)
+    definition = made_definition(model)
+    for i, version in enumerate(model.spec.versions):
+        at = root("spec").child("versions").index(i).child("schema").child("openAPIV3Schema")
+        found += traps(version.schema_.open_api_schema, at)
+    return Acceptance(definition, tuple(found))
+
+
+def with_server_errors(judged: Acceptance) -> Acceptance:
+    """The judgement with what the API server would say of the CRD, if it were created.
+
+    The paths of its errors lead to the fields of the definition, which has versions and schemas where a CRD
+    has them.
+    """
+    if judged.definition is None:
+        return judged
+    # What is not allowed at the root is said by `traps`, with the way to write it.
+    said = {each.rule for each in judged.problems}
+    errors = [
+        CompositeProblem(each.rule, each.path, each.message)
+        for each in check_creation(judged.definition).violations
+        if not (each.rule is rules.STATUS_ROOT and problems.ROOT in said)
+    ]
+    return replace(judged, problems=(*judged.problems, *errors))
+
+
+@cache
+def _schema() -> ObjectSchema:
+    (schema,) = schemas_of(crdgen.definition(CompositeResourceDefinition)).values()
+    return ObjectSchema.of(schema)
+
+
+def _path(name: str) -> Path:
+    """The path of an unknown field, which the server names as `spec.versions[0].nmae`."""
+    path = Path("", ())
+    for part in name.replace("]", "").replace("[", ".[").split("."):
+        index = part.removeprefix("[")
+        path = path.index(int(index)) if index != part and index.isdecimal() else path.child(part)
+    return path

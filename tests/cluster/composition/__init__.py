@@ -1,0 +1,1 @@
+"""CompositeResourceDefinitions and the CRDs that are made of them, on a real API server."""

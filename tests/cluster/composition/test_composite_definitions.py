@@ -1,0 +1,179 @@
+"""The kind CompositeResourceDefinition on the API server: each of its rules, refused and accepted."""
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import orjson
+import pytest
+
+from crdkeeper.api import crdgen
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.core.composition.acceptance import accept
+from tests.cluster.harness.waiting import eventually
+from tests.controlplane.cluster import Cluster
+from tests.unit.core.composition.documents import document, version
+
+Json = Any
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+PATH = "/apis/crdkeeper.dev/v1alpha1/compositeresourcedefinitions"
+NAME = "databases.platform.example.com"
+
+
+@pytest.fixture(scope="module")
+def installed_kind(plane: Cluster) -> Iterator[Cluster]:
+    """The cluster with the kind."""
+
+    async def install() -> None:
+        async with Client(Connection(plane.kubeconfig)) as client:
+            await client.request("POST", CRDS, crdgen.definition(CompositeResourceDefinition))
+
+            async def served() -> bool:
+                return (await client.send("GET", PATH)).code == 200
+
+            await eventually(served)
+
+    async def remove() -> None:
+        async with Client(Connection(plane.kubeconfig)) as client:
+            await client.request("DELETE", f"{CRDS}/compositeresourcedefinitions.crdkeeper.dev")
+
+    asyncio.run(install())
+    yield plane
+    asyncio.run(remove())
+
+
+@pytest.fixture
+async def client(installed_kind: Cluster) -> AsyncIterator[Client]:
+    """A client of it."""
+    async with Client(Connection(installed_kind.kubeconfig)) as client:
+        yield client
+
+
+async def said(client: Client, value: Json, old: Json = None) -> list[str]:
+    """Why the API server refuses a new definition, or an update of another; nothing if it does not."""
+    if old is None:
+        answer = await client.send("POST", f"{PATH}?dryRun=All", content=orjson.dumps(value))
+    else:
+        stored = await client.request("POST", PATH, old)
+        changed = copy.deepcopy(value)
+        changed["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
+        path = f"{PATH}/{old['metadata']['name']}"
+        answer = await client.send("PUT", f"{path}?dryRun=All", content=orjson.dumps(changed))
+        await client.request("DELETE", path)
+    assert answer.code in (200, 201, 422), answer.content
+    causes = answer.json()["details"]["causes"] if answer.code == 422 else ()
+    return [each["message"] for each in causes]
+
+
+VERSIONS = [version("v2"), version("v1", referenceable=False)]
+NAMES = {"kind": "Database", "plural": "databases"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        document(),
+        document(*VERSIONS, scope="Cluster", deletion="Cascade", breakingChanges="Allow"),
+        document(version("v2"), version("v1", referenceable=False, served=False)),
+        document(version(deprecated=True, deprecationWarning="Use another.")),
+        document(defaultCompositionRef={"name": "small"}, defaultCompositionUpdatePolicy="Manual"),
+        document(defaultCompositionRef={"name": "small"}, enforcedCompositionRef={"name": "small"}),
+        document(defaultCompositionRevisionSelector={"matchLabels": {"channel": "stable"}}),
+    ],
+)
+async def test_a_good_one_is_accepted(client: Client, value: Json) -> None:
+    assert await said(client, value) == []
+    assert not accept(value).refused
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            document(metadata={"name": "databases.example.com"}),
+            "metadata.name must be <spec.names.plural>.<spec.group>",
+        ),
+        (document(version(referenceable=False)), "exactly one version must be referenceable"),
+        (document(version("v2"), version("v1")), "exactly one version must be referenceable"),
+        (document(version(served=False)), "at least one version must be served"),
+        (
+            document(version("v2", served=False), version("v1", referenceable=False)),
+            "the referenceable version must be served",
+        ),
+        (document(version(deprecationWarning="Old.")), "deprecationWarning needs deprecated: true"),
+        (
+            document(defaultCompositionRef={"name": "small"}, enforcedCompositionRef={"name": "large"}),
+            "defaultCompositionRef has no effect beside enforcedCompositionRef",
+        ),
+        (document(defaultCompositionRef={}), "Required value"),
+        (document(enforcedCompositionRef={"name": ""}), "should be at least 1 chars long"),
+        (document(scope="Everywhere"), "Unsupported value"),
+        (document(deletion="Now"), "Unsupported value"),
+        (document(version("v1"), version("v1", referenceable=False)), "Duplicate value"),
+    ],
+)
+async def test_a_bad_one_is_refused(client: Client, value: Json, message: str) -> None:
+    messages = await said(client, value)
+    assert any(message in each for each in messages), messages
+    ours = [each.message for each in accept(value).problems]
+    assert sorted(ours) == sorted(messages)
+
+
+ENFORCED = {"enforcedCompositionRef": {"name": "small"}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (document(scope="Cluster"), document(), "scope is immutable"),
+        (document(), document(names={**NAMES, "kind": "Databank"}), "names.kind is immutable"),
+        (document(), document(names={**NAMES, "singular": "db"}), "names.singular is immutable"),
+        (
+            document(names={**NAMES, "singular": "db"}),
+            document(names=NAMES),
+            "names.singular is immutable",
+        ),
+        (document(), document(group="other.example.com"), "group is immutable"),
+        (document(), document(names={**NAMES, "plural": "dbs"}), "names.plural is immutable"),
+        (document(**ENFORCED), document(), "enforcedCompositionRef is immutable"),
+        (document(), document(**ENFORCED), "enforcedCompositionRef is immutable"),
+        (
+            document(**ENFORCED),
+            document(enforcedCompositionRef={"name": "large"}),
+            "enforcedCompositionRef is immutable",
+        ),
+    ],
+)
+async def test_what_is_immutable(client: Client, old: Json, new: Json, message: str) -> None:
+    messages = await said(client, new, old)
+    assert any(message in each for each in messages), messages
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (document(), document(names={**NAMES, "singular": "database", "listKind": "DatabaseList"})),
+        (document(), document(names={**NAMES, "shortNames": ["db"], "categories": ["all"]})),
+        (document(**ENFORCED), document(**ENFORCED, deletion="Orphan")),
+        (document(), document(defaultCompositionRef={"name": "small"})),
+        (document(version("v1")), document(version("v1", referenceable=False), version("v2"))),
+        (document(*VERSIONS), document(version("v2"))),
+    ],
+)
+async def test_what_can_be_changed(client: Client, old: Json, new: Json) -> None:
+    assert await said(client, new, old) == []
+
+
+async def test_schemas_are_stored_as_they_are(client: Client) -> None:
+    odd = {
+        "type": "object",
+        "properties": {"spec": {"enum": [None, {"a": [1.5, None]}], "unknown": {"x": 1}}},
+    }
+    created = await client.request("POST", PATH, document(version(of=odd)))
+    assert created["spec"]["versions"][0]["schema"]["openAPIV3Schema"] == odd
+    found = await client.request("GET", f"{PATH}/{NAME}")
+    assert found["status"] == {"observedGeneration": -1}
+    await client.request("DELETE", f"{PATH}/{NAME}")
