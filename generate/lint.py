@@ -2,6 +2,7 @@
 
 from crdkeeper.apiserver.schema.rules import all_rules
 from crdkeeper.cli.output.printing import print_page
+from crdkeeper.core.composition import problem
 from crdkeeper.core.lint.registry import Convention, all_conventions
 from crdkeeper.core.lint.severity import Severity
 
@@ -129,6 +130,12 @@ expanded) are read.
 ## Conventions
 """
 
+_COMPOSITES = """
+## CompositeResourceDefinitions
+
+A [CompositeResourceDefinition](composites.md) is checked like the CRD that it stands for, at the lines of its
+own file. In addition:
+"""
 _SERVER = """
 ## The API server's rules
 
@@ -146,8 +153,9 @@ def page() -> str:
         rows.append(f"| {severity.value} | {', '.join(links)} |\n")
     table = "\n| severity | findings |\n|---|---|\n" + "".join(rows)
     own = [_section(each.id, f"{_title(each)}{each.why}", each.remedy) for each in conventions]
+    composites = [_section(each.id, each.why, each.remedy) for each in problem.ALL]
     servers = [_section(each.id, each.why, each.remedy) for each in all_rules()]
-    return _BEGINNING + table + "".join(own) + _SERVER + "".join(servers)
+    return _BEGINNING + table + "".join(own) + _COMPOSITES + "".join(composites) + _SERVER + "".join(servers)
 
 
 def _title(convention: Convention) -> str:

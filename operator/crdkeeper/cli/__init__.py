@@ -14,6 +14,7 @@ from crdkeeper.cli.output.logs import one_line_logs
 from crdkeeper.cli.output.printing import show
 
 _COMMANDS = {
+    "compose": "compose",
     "convert": "convert",
     "diff": "diff",
     "lint": "lint",
@@ -105,5 +106,6 @@ def main() -> None:
     crdkeeper rehearse -f FILE                  what a new CRD would do to existing objects
     crdkeeper convert -f FILE --rules R --to V  convert objects to another version, by rules
     crdkeeper upgrade-manifest FILE             rewrite a v1beta1 CRD for v1
+    crdkeeper compose crd -f FILE               print the CRD of a CompositeResourceDefinition
     """
     one_line_logs()

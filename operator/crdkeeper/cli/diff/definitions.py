@@ -31,11 +31,19 @@ class Side:
             if isinstance(each, Failed):
                 self.failed.append(each)
             elif isinstance(each, LocatedDefinition):
+                self.failed.extend(_refused(each))
                 known = self.definitions.setdefault(name_of(each), each)
                 if known is not each and known.value != each.value:
                     first = known.find(())
                     message = f"{name_of(each)} is defined differently at {known.file}:{first.line}"
                     self.failed.append(Failed(each.file, each.find(()), message))
+
+
+def _refused(definition: LocatedDefinition) -> Iterator[Failed]:
+    """Why there is no CRD to compare, if a CompositeResourceDefinition cannot be made into one."""
+    for each in definition.composite.problems if definition.composite is not None else ():
+        if each.refused:
+            yield Failed(definition.file, definition.find(each.path.steps), f"{each.path}: {each.message}")
 
 
 def name_of(definition: LocatedDefinition) -> str:

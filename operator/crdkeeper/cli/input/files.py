@@ -1,11 +1,14 @@
-"""What `crdkeeper lint` reads: files, folders and standard input, and the CRDs in them."""
+"""What `crdkeeper lint` reads: files, folders and standard input, and the CRDs in them.
+
+A CompositeResourceDefinition counts as the CRD that it stands for, with the lines of its own file.
+"""
 
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crdkeeper.cli.input.ignore import Suppressions, of_comments
 from crdkeeper.cli.input.yamldocument import Document, Position, Unreadable, documents
@@ -20,6 +23,9 @@ from crdkeeper.core.upgrade.v1form import (
     V1Form,
     v1_form,
 )
+
+if TYPE_CHECKING:
+    from crdkeeper.core.composition.acceptance import Acceptance
 
 STDIN = "-"
 CONFIGURATION = ".crdkeeper.yaml"
@@ -42,6 +48,8 @@ class LocatedDefinition:
     """Those of the whole file."""
     old: V1Form | None = None
     """If the file has it at v1beta1: how the value was made of that."""
+    composite: "Acceptance | None" = None
+    """What was said of the CompositeResourceDefinition that the file has instead of the CRD."""
 
     @property
     def is_manifest(self) -> bool:
@@ -52,6 +60,16 @@ class LocatedDefinition:
     def written(self) -> dict[str, Any]:
         """The CRD as the file has it."""
         return self.old.written if self.old is not None else self.value
+
+    def is_written(self, steps: Steps) -> bool:
+        """Whether the file has the field, rather than crdkeeper having added it to a composite's CRD."""
+        at: Any = self.document.value
+        for step in (*self.steps, *steps):
+            try:
+                at = at[step]
+            except (KeyError, IndexError, TypeError):
+                return False
+        return True
 
     def find(self, steps: Steps) -> Position:
         """Where a field of the CRD stands in the file."""
@@ -175,6 +193,8 @@ def _definitions(
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind == "CustomResourceDefinition":
         yield _definition(file, document, steps, value, comments)
+    elif kind == "CompositeResourceDefinition":
+        yield from _composite(file, document, steps, value, comments)
     elif isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list):
         for i, each in enumerate(value["items"]):
             if isinstance(each, dict) and kind == "CustomResourceDefinitionList":
@@ -223,3 +243,22 @@ def _missing(value: Mapping[str, Any]) -> list[str]:
     if not isinstance(spec, dict):
         return []
     return [f"spec.{each}" for each in ("group", "names", "versions") if spec.get(each) in (None, "", {}, [])]
+
+
+def _composite(
+    file: str, document: Document, steps: Steps, value: dict[str, Any], comments: Suppressions
+) -> Iterator[LocatedDefinition | Skipped | Failed]:
+    # Imported only here: few files have one.
+    from crdkeeper.core.composition.acceptance import accept, is_composite_definition
+
+    if not is_composite_definition(value):
+        what = f"a CompositeResourceDefinition of {value.get('apiVersion')}"
+        yield Skipped(file, document.find(steps), what, value)
+        return
+    judged = accept(value)
+    if judged.definition is not None:
+        yield LocatedDefinition(file, document, steps, judged.definition, comments, composite=judged)
+        return
+    for each in judged.problems:
+        at = document.find((*steps, *each.path.steps))
+        yield Failed(file, at, f"{each.path}: {each.message}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import root
@@ -18,6 +18,9 @@ from crdkeeper.core.lint.linter import lint, lint_samples
 from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.upgrade.v1form import REMOVED
 
+if TYPE_CHECKING:
+    from crdkeeper.core.composition.acceptance import Acceptance
+
 
 def check_definition(
     definition: LocatedDefinition,
@@ -31,6 +34,8 @@ def check_definition(
     found = lint(definition.value, live=not definition.is_manifest)
     if definition.old is not None:
         found = [_removed_version(), *map(_behind, found)]
+    if definition.composite is not None:
+        found = [*_of_composite(definition.composite), *_of_author(found, definition)]
     _add(found, definition, configuration, result, everything=everything)
     duplicates, definition.document.duplicates = definition.document.duplicates, []
     for key, position in duplicates:
@@ -69,6 +74,26 @@ def check_samples(
     """Adds what the columns of a CRD show of objects of its kind."""
     found = lint_samples(definition.value, objects)
     _add(found, definition, configuration, result, everything=everything)
+
+
+def _of_composite(judged: "Acceptance") -> list[Found]:
+    """What is wrong with the CompositeResourceDefinition that stands in the CRD's place."""
+    return [
+        Found(
+            each.rule,
+            AtPath(each.path),
+            (),
+            each.message,
+            Severity.ERROR if each.refused else Severity.WARNING,
+            final=each.refused,
+        )
+        for each in judged.problems
+    ]
+
+
+def _of_author(found: Sequence[Found], definition: LocatedDefinition) -> list[Found]:
+    """Without what only concerns fields that crdkeeper adds to every composite."""
+    return [each for each in found if each.final or definition.is_written(each.owner)]
 
 
 def _name(definition: LocatedDefinition) -> str:

@@ -17,7 +17,7 @@ from crdkeeper.cli.lint.samples import Samples, kind_of
 if TYPE_CHECKING:
     from crdkeeper.cluster.transport.connection import Connection
 
-_NEEDLE = b"CustomResourceDefinition"
+_NEEDLES = (b"CustomResourceDefinition", b"CompositeResourceDefinition")
 
 
 class Run:
@@ -122,6 +122,7 @@ class Run:
 def _is_of_something_else(file: str) -> bool:
     """Whether a file that cannot be read as YAML, such as a template, has nothing to do with CRDs."""
     try:
-        return _NEEDLE not in Path(file).read_bytes()
+        content = Path(file).read_bytes()
     except OSError:
         return False
+    return not any(each in content for each in _NEEDLES)

@@ -72,6 +72,8 @@ def _upgrade_all(paths: tuple[str, ...]) -> _Result:
             result.left_out.append((place, f"unreadable: {each.message}"))
         elif isinstance(each, Skipped):
             result.skipped.append(replace(each, value=None))
+        elif each.composite is not None:
+            result.skipped.append(Skipped(each.file, each.find(()), "a CompositeResourceDefinition"))
         elif each.old is None and each.value.get("apiVersion") == NEW_API_VERSION:
             result.manifests.append(each.value)
             result.left_out.append((place, f"unchanged: already {NEW_API_VERSION}"))

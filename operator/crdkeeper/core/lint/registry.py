@@ -10,6 +10,7 @@ the others are traps that the API server sets by accepting what can't work.
 from dataclasses import dataclass
 
 from crdkeeper.apiserver.schema.rules import Rule, all_rules
+from crdkeeper.core.composition import problem
 from crdkeeper.core.lint.severity import Severity
 
 
@@ -434,4 +435,4 @@ IGNORE_UNUSED = _warning(
 
 def known_ids() -> frozenset[str]:
     """All ids that a configuration or a suppression may name."""
-    return frozenset(_ALL) | {each.id for each in all_rules()}
+    return frozenset(_ALL) | {each.id for each in (*all_rules(), *problem.ALL)}

@@ -1,0 +1,1 @@
+"""`crdkeeper compose`: composite APIs, of which a CompositeResourceDefinition is the beginning."""

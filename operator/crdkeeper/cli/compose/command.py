@@ -1,0 +1,16 @@
+"""`crdkeeper compose`: the commands about composite APIs."""
+
+import click
+
+from crdkeeper.cli.compose.crd import crd
+
+
+@click.group(short_help="Define composite APIs.")
+def compose() -> None:
+    """Define composite APIs: a CompositeResourceDefinition becomes a CRD.
+
+    docs/composites.md explains how to write one.
+    """
+
+
+compose.add_command(crd)

@@ -1,0 +1,90 @@
+"""`crdkeeper compose crd`: the CRDs that CompositeResourceDefinitions stand for, without a cluster."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, read
+from crdkeeper.cli.input.yamldocument import Position
+from crdkeeper.cli.output.printing import line, print_json, print_yaml
+from crdkeeper.core.composition.acceptance import with_server_errors
+from crdkeeper.core.composition.problem import CompositeProblem
+
+_REFUSED, _UNREADABLE = 1, 2
+
+
+@dataclass(slots=True)
+class _Result:
+    manifests: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[tuple[LocatedDefinition, CompositeProblem]] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+    refused: bool = False
+
+
+@click.command(short_help="Print the CRD of a CompositeResourceDefinition.")
+@click.option(
+    "--filename",
+    "-f",
+    "filenames",
+    required=True,
+    multiple=True,
+    metavar="FILE|FOLDER|-",
+    help="A file, a folder (all YAML and JSON files below it), or - for standard input. [may be repeated]",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Choice(("yaml", "json")),
+    default="yaml",
+    show_default=True,
+    help="The format.",
+)
+def crd(filenames: tuple[str, ...], *, output: str) -> None:
+    """Print the CRDs that CompositeResourceDefinitions in files stand for. Other objects are skipped.
+
+    A definition that would be refused is not printed. Its errors, as well as warnings, go to standard error,
+    with the line in the file.
+
+    Exit codes: 0 if all CRDs are printed, 1 if a definition is refused, 2 if something could not be read.
+    """
+    if filenames.count(STDIN) > 1:
+        raise click.UsageError("standard input can only be read once")
+    result = _make(filenames)
+    if output == "json":
+        print_json({"apiVersion": "v1", "kind": "List", "items": result.manifests})
+    elif result.manifests:
+        print_yaml(*result.manifests, width=110)
+    for definition, problem in result.problems:
+        position = definition.find(problem.path.steps)
+        place = f"{definition.file}:{position.line}:{position.column}"
+        severity = "error" if problem.refused else "warning"
+        line(f"{place}: {severity}[{problem.rule.id}]: {problem.path}: {problem.message}", err=True)
+        line(f"    why: {problem.rule.why}", err=True)
+        line(f"    hint: {problem.rule.remedy}", err=True)
+    for each in result.failed:
+        line(f"{each.file}:{each.position.line}:{each.position.column}: {each.message}", err=True)
+    if result.failed:
+        raise SystemExit(_UNREADABLE)
+    if result.refused:
+        raise SystemExit(_REFUSED)
+
+
+def _make(filenames: tuple[str, ...]) -> _Result:
+    result = _Result()
+    found = False
+    for each in read(filenames):
+        if isinstance(each, Failed):
+            result.failed.append(each)
+        elif isinstance(each, LocatedDefinition) and each.composite is not None:
+            found = True
+            judged = with_server_errors(each.composite)
+            result.problems += [(each, problem) for problem in judged.problems]
+            if judged.refused:
+                result.refused = True
+            elif judged.definition is not None:
+                result.manifests.append(judged.definition)
+    if not (found or result.failed):
+        message = "contains no CompositeResourceDefinition"
+        result.failed.append(Failed(", ".join(filenames), Position(), message))
+    return result
