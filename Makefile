@@ -131,6 +131,11 @@ bench-migration: controlplane ## Compare our rate with the API server's ceiling,
 bench-conversion: controlplane ## Compare our conversion webhook with one written by hand in Go
 	$(BIN)/python -m tests.benchmark.conversion --rounds $(ROUNDS)
 
+.PHONY: bench-rehearsal
+bench-rehearsal: controlplane ## Measure how long crdkeeper rehearse takes, by the engine and with all proved by the API server
+	$(BIN)/python -m tests.benchmark.rehearsal --rounds $(ROUNDS)
+	$(BIN)/python -m tests.benchmark.rehearsal --rounds $(ROUNDS) -- --shadow always
+
 DEFINITIONS ?= 2000
 
 .PHONY: bench-reports

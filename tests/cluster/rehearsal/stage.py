@@ -2,6 +2,7 @@
 
 import copy
 import uuid
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from crdkeeper.cli.rehearse.output import document
 from crdkeeper.cluster.resources.definitions import get_definition_object, list_definition_objects
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.rehearsal.shadow import LABEL
+from crdkeeper.operations.rehearsal.proof import ShadowUse
 from crdkeeper.operations.rehearsal.run import Conversions, rehearse
 from tests.cluster.cli.commandline import CommandLine
 from tests.cluster.rehearsal.scene import Scene
@@ -62,6 +64,19 @@ def widgets(group: str) -> list[Json]:
     ]
 
 
+MAIL = with_spec(host={"type": "string", "format": "email"})
+
+
+def undecided(group: str) -> Json:
+    """A widget of which the engine does not decide whether its host is a mail address, as MAIL wants it."""
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "Widget",
+        "metadata": {"name": "mail", "namespace": "default"},
+        "spec": {"host": "Bob <bob@example.com>"},
+    }
+
+
 class Stage:
     """A CRD with objects, and a command line."""
 
@@ -90,12 +105,15 @@ class Stage:
 
     async def shadows(self) -> list[Json]:
         """The shadows of our CRD that are not being deleted."""
+        return await self.shadows_of({self.name})
+
+    async def shadows_of(self, names: Container[str]) -> list[Json]:
+        """The shadows of some CRDs that are not being deleted."""
         found = await list_definition_objects(self.client, LABEL)
         return [
             each
             for each in found
-            if each["metadata"]["annotations"][LABEL] == self.name
-            and "deletionTimestamp" not in each["metadata"]
+            if each["metadata"]["annotations"][LABEL] in names and "deletionTimestamp" not in each["metadata"]
         ]
 
     async def state(self) -> Json:
@@ -103,7 +121,9 @@ class Stage:
         listed = await self.client.request("GET", f"/apis/{self.group}/v1/widgets")
         return [listed["items"], await get_definition_object(self.client, self.name)]
 
-    async def rehearse(self, definition: Json, conversions: Conversions | None = None) -> Json:
-        """The report, by a rehearsal in this process."""
-        report = await rehearse(self.client, definition, conversions or Conversions())
+    async def rehearse(
+        self, definition: Json, conversions: Conversions | None = None, use: ShadowUse = ShadowUse.ALWAYS
+    ) -> Json:
+        """The report, by a rehearsal in this process; proved by the API server if not said otherwise."""
+        report = await rehearse(self.client, definition, conversions or Conversions(), use=use)
         return document([report])["items"][0]

@@ -17,6 +17,8 @@ from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.rehearsal.shadow import LABEL, STALE
+from crdkeeper.operations.rehearsal import shadow as shadow_module
+from crdkeeper.operations.rehearsal.proof import ShadowUse
 from crdkeeper.operations.rehearsal.run import Conversions
 from crdkeeper.operations.rehearsal.shadow import Shadow, ShadowFailed
 from tests.cluster.harness import eventually
@@ -42,14 +44,21 @@ CHANGES: tuple[tuple[Json, dict[str, int]], ...] = (
 async def test_all_objects_are_counted_and_nothing_is_written(stage: Stage) -> None:
     before = await stage.state()
 
-    async def check(spec: Json, affected: dict[str, int]) -> None:
-        report = await stage.rehearse(crd(stage.group, spec))
+    async def check(spec: Json, affected: dict[str, int], use: ShadowUse) -> None:
+        report = await stage.rehearse(crd(stage.group, spec), use=use)
         assert (report["objects"], report["affected"]) == (NUMBER, affected), spec
         assert report["verdict"] == ("Safe" if affected.keys() <= {"Defaulted"} else "Harmful")
+        proved = NUMBER if use is ShadowUse.ALWAYS else 0
+        assert report["objectsByServer"] == proved
+        assert report["judgedBy"] == ("Server" if proved else "Engine")
+        for finding in report["findings"]:
+            by_server = bool(proved) and finding["effect"] == "Refused"
+            assert finding["judgedBy"] == ("Server" if by_server else "Engine"), finding
 
     async with asyncio.TaskGroup() as tasks:
         for change in CHANGES:
-            tasks.create_task(check(*change))
+            for use in ShadowUse:
+                tasks.create_task(check(*change, use))
     assert await stage.state() == before
     assert await stage.shadows() == []
 
@@ -59,18 +68,18 @@ async def _text_names_fields_messages_and_objects(stage: Stage) -> None:
         "new.yaml", crd(stage.group, with_spec(host={"type": "string", "maxLength": 5}, port=None))
     )
 
-    done = await stage.shell.run("rehearse", "-f", new)
+    done = await stage.shell.run("rehearse", "-f", new, "--shadow", "always")
 
     assert done.exit_code == 1
     assert done.stdout.splitlines() == [
-        f"{stage.name}: 7 objects rehearsed by the API server",
+        f"{stage.name}: 7 objects rehearsed by the engine and the API server",
         "",
         "Pruned (a field is lost for all who read it): 7 objects",
         "  spec.port (v1): 7 objects",
         "      default/w0, default/w1, default/w2, default/w3, default/w4, …",
         "",
         "Refused (refused if it is created again, or if the field changes): 1 object",
-        "  spec.host: Too long: may not be more than 5 bytes (v1): 1 object",
+        "  spec.host: Too long: may not be more than 5 bytes (v1): 1 object, as the API server says",
         "      default/w6",
         "",
         "Something is lost or refused.",
@@ -158,7 +167,7 @@ async def test_objects_that_may_be_stored_in_another_version(stage: Stage) -> No
 async def test_told_to_stop_it_removes_the_shadow(stage: Stage) -> None:
     new = stage.file("new.yaml", crd(stage.group))
     numbers = (signal.SIGINT, signal.SIGTERM)
-    commands = [stage.shell.start("rehearse", "-f", new) for _ in numbers]
+    commands = [stage.shell.start("rehearse", "-f", new, "--shadow", "always") for _ in numbers]
 
     async def both() -> bool:
         return len(await stage.shadows()) == len(commands)
@@ -180,24 +189,38 @@ class Later(Client):
         return super().now() + STALE + timedelta(minutes=1)
 
 
-async def test_what_a_killed_rehearsal_left_is_removed_by_a_later_one(stage: Stage) -> None:
-    command = stage.shell.start("rehearse", "-f", stage.file("new.yaml", crd(stage.group)))
-    left = await eventually(stage.shadows)
+async def test_what_a_killed_rehearsal_left_is_removed_by_the_next_one(stage: Stage) -> None:
+    new = stage.file("new.yaml", crd(stage.group))
+    command = stage.shell.start("rehearse", "-f", new, "--shadow", "always")
+    await eventually(stage.shadows)
     command.kill()
+    await command.done()
+    assert len(await stage.shadows()) == 1
 
-    # It is not removed while it could be at work, and nobody is in the way of the other.
-    report = await stage.rehearse(crd(stage.group))
-    assert (report["verdict"], report["objects"]) == ("Safe", NUMBER)
-    assert [each["metadata"]["name"] for each in await stage.shadows()] == [left[0]["metadata"]["name"]]
+    # Also by one that makes no shadow itself.
+    done = await stage.shell.run("rehearse", "-f", new, "--shadow", "never")
+    assert done.exit_code == 0
+    assert await stage.shadows() == []
 
-    others = await list_definition_objects(stage.client, LABEL)
-    if len([each for each in others if "deletionTimestamp" not in each["metadata"]]) > 1:
-        pytest.skip("somebody else rehearses in this cluster, whose shadow would be removed")
+
+async def test_what_a_killed_rehearsal_of_another_machine_left_is_removed_when_it_is_old(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shadow_module, "this_process", lambda: "another-machine.1.1")
     definition = await get_definition_object(stage.client, stage.name)
     assert definition is not None
-    async with Later(Connection(stage.plane.kubeconfig)) as later, Shadow(later, definition) as shadow:
-        assert [each["metadata"]["name"] for each in await stage.shadows()] == [shadow.name]
-    assert await stage.shadows() == []
+    async with Shadow(stage.client, definition) as left:
+        # It is not removed while it could be at work, and nobody is in the way of the other.
+        report = await stage.rehearse(crd(stage.group))
+        assert (report["verdict"], report["objects"]) == ("Safe", NUMBER)
+        assert [each["metadata"]["name"] for each in await stage.shadows()] == [left.name]
+
+        others = await list_definition_objects(stage.client, LABEL)
+        if len([each for each in others if "deletionTimestamp" not in each["metadata"]]) > 1:
+            pytest.skip("somebody else rehearses in this cluster, whose shadow would be removed")
+        async with Later(Connection(stage.plane.kubeconfig)) as later, Shadow(later, definition) as shadow:
+            assert [each["metadata"]["name"] for each in await stage.shadows()] == [shadow.name]
+        assert await stage.shadows() == []
 
 
 async def test_a_namespace_that_is_gone_and_a_shadow_that_is_gone(stage: Stage) -> None:

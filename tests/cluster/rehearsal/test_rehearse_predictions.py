@@ -30,6 +30,7 @@ from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
 from crdkeeper.core.rehearsal.offline import rehearse_offline
 from crdkeeper.core.rehearsal.report import RehearsalReport, RehearsalVerdict
+from crdkeeper.operations.rehearsal.proof import ShadowUse
 from crdkeeper.operations.rehearsal.run import Conversions, rehearse
 from tests.cluster.rehearsal.changes import CHANGES, LAST, Change, changed
 from tests.cluster.rehearsal.comparison import (
@@ -108,7 +109,9 @@ class Comparison:
             for each in old["spec"]["versions"]
             if each["served"]
         }
-        report = await rehearse(self._client, new, Conversions())
+        # Both are compared: what the engine says alone, and what the API server proves.
+        use = ShadowUse.AUTO if self._aged else ShadowUse.ALWAYS
+        report = await rehearse(self._client, new, Conversions(), use=use)
         self._compare_offline(name, new, live, views, report)
         refusal = await self._scene.put(new)
         self._tally.definitions += 1

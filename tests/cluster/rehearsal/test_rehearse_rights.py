@@ -1,8 +1,10 @@
 """What `crdkeeper rehearse` needs, and what it says when that is missing."""
 
+import json
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,12 @@ import yaml
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.rehearsal.shadow import GROUP
-from crdkeeper.operations.rehearsal.run import Conversions, NotPermitted, rehearse
+from crdkeeper.operations.rehearsal.proof import ShadowUse
+from crdkeeper.operations.rehearsal.rights import TO_ADD, NotPermitted
+from crdkeeper.operations.rehearsal.run import Conversions, rehearse
+from tests.cluster.cli.commandline import CommandLine
 from tests.cluster.harness import eventually
-from tests.cluster.rehearsal.stage import Json, Stage, crd
+from tests.cluster.rehearsal.stage import MAIL, NUMBER, Json, Stage, crd, undecided
 
 
 def rules_of(group: str) -> list[Json]:
@@ -59,22 +64,52 @@ async def test_missing_rights_are_told_before_the_work_with_the_rules_to_add(sta
     new = crd(stage.group)
     async with account(stage) as (kubeconfig, grant), Client(Connection(kubeconfig)) as client:
 
-        async def said() -> str:
+        async def said(use: ShadowUse) -> str:
             try:
-                await rehearse(client, new, Conversions())
+                await rehearse(client, new, Conversions(), use=use)
             except (NotPermitted, ApiError) as error:
                 return str(error)
             return "nothing"
 
-        async def rules_to_add() -> str:
-            return (await said()).partition("Add these rules to a ClusterRole of this account:\n")[2]
+        async def rules_to_add(use: ShadowUse) -> str:
+            return (await said(use)).partition(f"{TO_ADD}\n")[2]
 
-        async def works() -> bool:
-            return await said() == "nothing"
+        async def works(use: ShadowUse) -> bool:
+            return await said(use) == "nothing"
 
-        added = await eventually(rules_to_add)
-        assert await stage.shadows() == []
-        await grant(yaml.safe_load(added))
-        await eventually(works)
+        for use in ShadowUse:
+            await grant([])
+            added = await eventually(partial(rules_to_add, use))
+            assert await stage.shadows() == []
+            assert (GROUP in added) == (use is ShadowUse.ALWAYS)
+            await grant(yaml.safe_load(added))
+            await eventually(partial(works, use))
         await grant(rules_of(stage.group))
-        await eventually(works)
+        await eventually(partial(works, ShadowUse.ALWAYS))
+
+
+async def test_who_may_make_no_shadow_is_told_which_objects_are_left_open(
+    stage: Stage, shells: Callable[[Path], CommandLine]
+) -> None:
+    await stage.scene.create(crd(stage.group), [undecided(stage.group)])
+    async with account(stage) as (kubeconfig, grant):
+        await grant(
+            [
+                {**rules_of(stage.group)[0], "verbs": ["get", "update"]},
+                rules_of(stage.group)[2],
+            ]
+        )
+        shell = shells(kubeconfig)
+
+        async def done() -> Any:
+            found = await shell.run(
+                "rehearse", "-f", stage.file("new.yaml", crd(stage.group, MAIL)), "-o", "json"
+            )
+            return found if found.stdout else None
+
+        found = await eventually(done)
+        (report,) = json.loads(found.stdout)["items"]
+        assert (report["objects"], report["objectsByServer"]) == (NUMBER + 1, 0)
+        assert report["affected"] == {"Refused": NUMBER, "Indeterminate": 1}
+        (doubt,) = report["doubts"]
+        assert "the API server was not asked: not permitted: create customresourcedefinitions" in doubt

@@ -9,7 +9,7 @@ import click
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.cli.convert.rules import BadInput
 from crdkeeper.cli.input.options import connection_options, run_async
-from crdkeeper.cli.output.printing import line, lines_of
+from crdkeeper.cli.output.printing import line, lines_of, show
 from crdkeeper.cli.rehearse.objects import RulePair, read_definition, read_definitions, read_folder
 from crdkeeper.cli.rehearse.output import PRINTERS
 from crdkeeper.cli.signals import Signalled, until_signal
@@ -48,6 +48,14 @@ _MANY = 500
     help="The VersionConversion that the webhook uses now. [default: the cluster's]",
 )
 @click.option(
+    "--shadow",
+    type=click.Choice(("auto", "always", "never")),
+    default="auto",
+    show_default=True,
+    help="Which objects to send, as a dry run, to a copy of the new CRD: those where the prediction is not "
+    "certain, all as proof, or none.",
+)
+@click.option(
     "--output",
     "-o",
     type=click.Choice(tuple(PRINTERS)),
@@ -63,17 +71,19 @@ def rehearse(
     old_file: str | None,
     rules: str | None,
     old_rules: str | None,
+    shadow: str,
     output: str,
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
     """Show what a new CRD would do to existing objects, before you apply it.
 
-    Every object in the cluster is sent, as a dry run, to a copy of the new CRD in a separate API group, and
-    its reads and writes at each version are predicted. Your objects are not written; the copy is removed.
+    The API server tries the new CRD by a dry run. For every object in the cluster, reads and writes at each
+    version are predicted. Objects for which this is not certain are sent, as a dry run, to a copy of the new
+    CRD in a separate API group. Your objects are not written; the copy is removed.
 
-    Exit codes: 0 if nothing would be lost or refused, 1 if something would be, 2 if the input is invalid or
-    the outcome is uncertain for some objects.
+    Exit codes: 0 if nothing would be lost or refused, 1 if something would be, 2 if the input is invalid, a
+    CRD could not be rehearsed or the outcome is uncertain for some objects.
     """
     if old_file is not None and not objects:
         raise click.UsageError("--from requires --objects; otherwise the current CRD is the cluster's")
@@ -81,15 +91,20 @@ def rehearse(
         raise click.UsageError("--old-rules requires --from with --objects")
     definitions = read_definitions(filenames)
     given = RulePair.read(rules, old_rules, definitions)
+    reports: Sequence[RehearsalReport]
+    failures: Sequence[BadInput] = ()
     if objects:
         reports = _offline(definitions, objects, old_file, given)
     else:
-        reports = _live(definitions, given, kubeconfig, context)
-    PRINTERS[output](reports)
+        reports, failures = _live(definitions, given, shadow, kubeconfig, context)
+    if reports or not failures:
+        PRINTERS[output](reports)
+    for failure in failures:
+        show(failure)
     verdicts = {each.verdict for each in reports}
     if verdicts & {RehearsalVerdict.HARMFUL, RehearsalVerdict.REJECTED}:
         raise SystemExit(_HARMFUL)
-    if RehearsalVerdict.UNCERTAIN in verdicts:
+    if failures or RehearsalVerdict.UNCERTAIN in verdicts:
         raise SystemExit(_UNCERTAIN)
 
 
@@ -117,13 +132,19 @@ def _offline(
 
 
 def _live(
-    definitions: Sequence[Any], rules: RulePair, kubeconfig: Path | None, context: str | None
-) -> list[RehearsalReport]:
+    definitions: Sequence[Any], rules: RulePair, shadow: str, kubeconfig: Path | None, context: str | None
+) -> tuple[Sequence[RehearsalReport], Sequence[BadInput]]:
+    """The reports, and what kept other CRDs from being rehearsed."""
     # Imported only here: a rehearsal of files needs no Kubernetes client.
     from crdkeeper.cli.rehearse.live import rehearse_all
+    from crdkeeper.operations.rehearsal.proof import ShadowUse
 
+    use = ShadowUse(shadow)
     try:
-        return run_async(until_signal(rehearse_all(definitions, rules, kubeconfig, context, _progress())))
+        done = run_async(
+            until_signal(rehearse_all(definitions, rules, use, kubeconfig, context, _progress()))
+        )
+        return done.reports, done.failures
     except Signalled as signalled:
         line("Stopped. Nothing was left in the cluster.", err=True)
         raise SystemExit(signalled.exit_code) from None
@@ -132,13 +153,14 @@ def _live(
 
 
 def _progress() -> Callable[[int], None]:
-    """Tells how far it is, each time when so many more objects are done."""
-    told = 0
+    """Says how far it is, each time when so many more objects are done."""
+    total = shown = 0
 
     def progress(done: int) -> None:
-        nonlocal told
-        if done - told >= _MANY:
-            told = done
-            line(f"{done:,} objects …", err=True)
+        nonlocal total, shown
+        total += done
+        if total - shown >= _MANY:
+            shown = total
+            line(f"{total:,} objects …", err=True)
 
     return progress

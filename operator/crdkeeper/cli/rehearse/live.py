@@ -1,7 +1,9 @@
-"""`crdkeeper rehearse` on the cluster: one CRD after the other."""
+"""`crdkeeper rehearse` on the cluster: several CRDs at a time."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,28 +22,63 @@ from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.bundle import BadBundle, unpacked
 from crdkeeper.core.conversion.target import webhook_namespace
 from crdkeeper.core.rehearsal.report import RehearsalReport
-from crdkeeper.operations.rehearsal.run import CannotRehearse, Conversions, NotPermitted, rehearse
-from crdkeeper.operations.rehearsal.shadow import ShadowFailed
+from crdkeeper.operations.rehearsal.proof import ShadowUse
+from crdkeeper.operations.rehearsal.rights import TO_ADD, NotPermitted
+from crdkeeper.operations.rehearsal.run import CannotRehearse, Conversions, rehearse
+from crdkeeper.operations.rehearsal.shadow import ShadowFailed, remove_left_shadows
+
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRehearsals:
+    """What came of the CRDs of one command."""
+
+    reports: list[RehearsalReport]
+    failures: list[BadInput]
+    """Why other CRDs could not be rehearsed."""
 
 
 async def rehearse_all(
     definitions: Sequence[Mapping[str, Any]],
     rules: RulePair,
+    use: ShadowUse,
     kubeconfig: Path | None,
     context: str | None,
     progress: Callable[[int], None],
-) -> list[RehearsalReport]:
-    """The reports of all CRDs. Raises BadInput, ApiError and Unreachable."""
-    reports = []
-    async with Client(Connection(kubeconfig, context)) as client:
-        for each in definitions:
-            name = each["metadata"]["name"]
-            conversions = _conversions(name, rules.completed(name, await _serving(client, name)))
+) -> LiveRehearsals:
+    """Rehearses all CRDs, a few at a time; what keeps one of them from it leaves the others alone.
+
+    Raises Unreachable.
+    """
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(client: Client, manifest: Mapping[str, Any]) -> RehearsalReport | BadInput:
+        name = manifest["metadata"]["name"]
+        async with limit:
             try:
-                reports.append(await rehearse(client, each, conversions, progress))
-            except (NotPermitted, CannotRehearse, ShadowFailed, UnreadableDefinition) as error:
-                raise BadInput(f"{name}: {error}") from None
-    return reports
+                conversions = _conversions(name, rules.completed(name, await _serving(client, name)))
+                return await rehearse(client, manifest, conversions, progress, use)
+            except BadInput as error:
+                return error
+            except NotPermitted as error:
+                return BadInput(f"{name}: {error.missing}. {TO_ADD}", *error.rules)
+            except (CannotRehearse, ShadowFailed, UnreadableDefinition, ApiError) as error:
+                return BadInput(f"{name}: {error}")
+
+    async with Client(Connection(kubeconfig, context)) as client:
+        with suppress(ApiError):  # who may not remove shadows made none
+            await remove_left_shadows(client)
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one(client, each)) for each in definitions]
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+    results = [each.result() for each in tasks]
+    return LiveRehearsals(
+        [each for each in results if isinstance(each, RehearsalReport)],
+        [each for each in results if isinstance(each, BadInput)],
+    )
 
 
 async def _serving(client: Client, name: str) -> VersionConversionSpec | None:

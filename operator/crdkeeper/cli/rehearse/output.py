@@ -1,5 +1,6 @@
 """How `crdkeeper rehearse` tells what it found: as text, or as a document for programs."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from crdkeeper.core.rehearsal.report import RehearsalReport, RehearsalVerdict
 from crdkeeper.core.rehearsal.tally import EffectCount
 from crdkeeper.core.text import count
 
+_NOT_SERVED = "is not served today"
 _VERDICTS = {
     RehearsalVerdict.SAFE: "Nothing is lost or refused.",
     RehearsalVerdict.HARMFUL: "Something is lost or refused.",
@@ -30,19 +32,30 @@ def _item(report: RehearsalReport) -> dict[str, Any]:
     return {
         "name": report.name,
         "verdict": report.verdict.value,
-        "judgedBy": "Server" if report.by_server else "Engine",
+        "judgedBy": _judges(report.by_server, report.tally.objects),
+        "objectsByServer": report.by_server,
         "isNew": report.is_new,
         "rejections": list(report.rejections),
         "objects": report.tally.objects,
         "gone": report.gone,
-        "affected": {
-            each.label: report.tally.affected[each] for each in EffectKind if each in report.tally.affected
-        },
+        "affected": _labelled(report.tally.affected),
+        "affectedToday": _labelled(report.tally.today),
+        "affectedAtNewVersions": _labelled(report.tally.at_new_versions),
         "findings": [_finding(each) for each in report.tally.findings()],
         "findingsLeftOut": report.tally.beyond,
         "doubts": report.doubts,
         "notes": report.notes,
     }
+
+
+def _labelled(counts: Mapping[EffectKind, int]) -> dict[str, int]:
+    return {each.label: counts[each] for each in EffectKind if each in counts}
+
+
+def _judges(by_server: int, objects: int) -> str:
+    if not by_server:
+        return "Engine"
+    return "Server" if by_server >= objects else "Both"
 
 
 def _finding(finding: EffectCount) -> dict[str, Any]:
@@ -51,6 +64,9 @@ def _finding(finding: EffectCount) -> dict[str, Any]:
         "field": finding.field,
         "versions": sorted(finding.versions),
         "message": finding.message,
+        "messageVaries": finding.varies,
+        "servedToday": not finding.at_new_version,
+        "judgedBy": _judges(finding.by_server, finding.count),
         "count": finding.count,
         "examples": [
             {"namespace": each.namespace, "name": each.name, "field": each.field} for each in finding.examples
@@ -67,29 +83,61 @@ def _yaml(reports: Sequence[RehearsalReport]) -> None:
 
 
 def _text(reports: Sequence[RehearsalReport]) -> None:
-    for i, each in enumerate(reports):
-        if i:
+    if len(reports) == 1:
+        lines(_lines(reports[0]))
+        return
+    # One of many that are sound is one line.
+    quiet = [each for each in reports if _is_quiet(each)]
+    lines(f"{_headline(each)}. {_VERDICTS[each.verdict]}" for each in quiet)
+    for i, each in enumerate(each for each in reports if not _is_quiet(each)):
+        if i or quiet:
             line()
         lines(_lines(each))
+    numbers = Counter(each.verdict for each in reports)
+    said = ", ".join(
+        f"{numbers[each]:,} {each.value.lower()}" for each in RehearsalVerdict if each in numbers
+    )
+    lines(["", f"{count(len(reports), 'CRD')}: {said}."])
+
+
+def _is_quiet(report: RehearsalReport) -> bool:
+    """Whether there is nothing to say but that all is well."""
+    return report.verdict is RehearsalVerdict.SAFE and not report.tally.affected
 
 
 def _lines(report: RehearsalReport) -> list[str]:
     lines = [_headline(report)]
     lines += [f"  {each}" for each in report.rejections]
-    findings = report.tally.findings()
-    for kind in EffectKind:
-        number = report.tally.affected.get(kind)
-        if number is None:
-            continue
-        lines += ["", f"{kind.label} ({kind.meaning}): {count(number, 'object')}"]
-        for each in findings:
-            if each.kind is kind:
-                lines += _told(each)
+    lines += _effects(
+        report.tally.today, [each for each in report.tally.findings() if not each.at_new_version]
+    )
+    new = [each for each in report.tally.findings() if each.at_new_version]
+    if new:
+        versions = sorted(set().union(*(each.versions for each in new)))
+        lines += ["", f"Only for clients that use {' or '.join(versions)}, which {_NOT_SERVED}:"]
+        lines += _effects(report.tally.at_new_versions, new)
     if report.tally.beyond:
         lines += ["", f"{report.tally.beyond:,} more are counted, but not listed."]
     for title, said in (("Uncertain", report.doubts), ("Note", report.notes)):
         lines += ["", *(f"{title}: {each}" for each in said)] if said else []
-    return [*lines, "", _VERDICTS[report.verdict]]
+    return [*lines, "", _conclusion(report)]
+
+
+def _effects(counts: Mapping[EffectKind, int], findings: Sequence[EffectCount]) -> list[str]:
+    lines = []
+    for kind in EffectKind:
+        if kind in counts:
+            lines += ["", f"{kind.label} ({kind.meaning}): {count(counts[kind], 'object')}"]
+            for each in findings:
+                if each.kind is kind:
+                    lines += _told(each)
+    return lines
+
+
+def _conclusion(report: RehearsalReport) -> str:
+    if report.verdict is RehearsalVerdict.HARMFUL and not any(each.is_harm for each in report.tally.today):
+        return f"Nothing is lost or refused for clients of today, but at a version that {_NOT_SERVED}."
+    return _VERDICTS[report.verdict]
 
 
 def _headline(report: RehearsalReport) -> str:
@@ -97,15 +145,26 @@ def _headline(report: RehearsalReport) -> str:
         return f"{report.name}: a new CRD, which the API server would accept"
     if report.rejections:
         return f"{report.name}: refused"
-    judge = "the API server" if report.by_server else "the engine, offline"
+    judge = "the engine, offline" if report.offline else _judge(report)
     gone = f", {report.gone:,} deleted in the meantime" if report.gone else ""
     return f"{report.name}: {count(report.tally.objects, 'object')} rehearsed by {judge}{gone}"
 
 
+def _judge(report: RehearsalReport) -> str:
+    if not report.by_server:
+        return "the engine"
+    asked = "" if report.by_server >= report.tally.objects else f" (of {report.by_server:,} objects)"
+    return f"the engine and the API server{asked}"
+
+
 def _told(finding: EffectCount) -> list[str]:
     at = f" ({', '.join(sorted(finding.versions))})" if finding.versions else ""
-    said = ": ".join(filter(None, (finding.field, finding.message)))
-    lines = [f"  {said}{at}: {count(finding.count, 'object')}"]
+    message = f"for example, {finding.message}" if finding.varies else finding.message
+    said = ": ".join(filter(None, (finding.field, message)))
+    proved = ", as the API server says" if finding.by_server else ""
+    if 0 < finding.by_server < finding.count:
+        proved += f" of {finding.by_server:,}"
+    lines = [f"  {said}{at}: {count(finding.count, 'object')}{proved}"]
     if finding.examples:
         shown = ", ".join(map(str, finding.examples))
         more = ", …" if finding.count > len(finding.examples) else ""

@@ -9,6 +9,10 @@ class EffectKind(Enum):
 
     UNREADABLE = ("Unreadable", "cannot be read any more")
     NOT_SERVED = ("NotServed", "cannot be read or written any more at a version that was served")
+    APPLY_FAILS = (
+        "ApplyFails",
+        "every server-side apply fails, because managedFields name a version that goes",
+    )
     UNCONVERTIBLE = ("Unconvertible", "cannot be converted by the rules")
     PRUNED = ("Pruned", "a field is lost for all who read it")
     LOST_ON_WRITE = ("LostOnWrite", "a field is lost with the next write")
@@ -45,6 +49,10 @@ class Effect:
     """The message without what differs from object to object, by which objects are counted together."""
     exact: str = ""
     """The field in this object."""
+    at_new_version: bool = False
+    """Whether only those meet it who use a version that is not served today."""
+    by_server: bool = False
+    """Whether the API server said so, and not only the engine."""
 
     @property
     def key(self) -> tuple[EffectKind, str, str]:

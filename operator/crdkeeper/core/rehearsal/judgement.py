@@ -1,7 +1,7 @@
 """What a new CRD does to one object, predicted by the engine of `apiserver/objects`."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crdkeeper.apiserver.objects.jsonvalue import same, stored
@@ -15,6 +15,7 @@ from crdkeeper.core.rehearsal.differences import Difference, How, differences, g
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.hiddendefaults import least_stored
 from crdkeeper.core.rehearsal.losses import lost_by_writing
+from crdkeeper.core.removedversions import APPLY_ANSWER
 
 Json = Any
 _NOT_EVALUATED = "<nil>"
@@ -35,6 +36,11 @@ class Prediction:
     recreation: Admitted | None = None
     """What a creation of the object answers; it takes no status where that is a subresource."""
     effects: list[Effect] = field(default_factory=list)
+
+    @property
+    def creation_is_certain(self) -> bool:
+        """Whether the engine could check all of what the API server checks at a creation."""
+        return self.creation is not None and not self.creation.unchecked
 
 
 def as_sent(obj: Json) -> Json:
@@ -62,10 +68,45 @@ class Judge:
             least = self._least(obj)
             if least is not None:
                 found.effects += _disagreement(found, self._predict(least))
+            found.effects = self.placed([*found.effects, *self._applied(obj)])
         except RecursionError:
             reason = "the object nests too deep"
             return Prediction(effects=[Effect(EffectKind.INDETERMINATE, "", version_of(obj), reason, reason)])
         return found
+
+    def placed(self, effects: Iterable[Effect]) -> list[Effect]:
+        """The effects, with those marked that only users of a version meet that is not served today.
+
+        That an object cannot be converted to a new storage version is not among them: no version can be
+        written then.
+        """
+        if self.old is None:
+            return list(effects)
+        today = {"", *self.old.served}
+        return [
+            each
+            if each.version in today
+            or (each.kind is EffectKind.UNCONVERTIBLE and each.version == self.new.storage)
+            else replace(each, at_new_version=True)
+            for each in effects
+        ]
+
+    def _applied(self, obj: Json) -> list[Effect]:
+        """Whether a server-side apply fails because a version goes that managedFields name."""
+        entries = (obj.get("metadata") or {}).get("managedFields") or ()
+        named = {version_of(each) for each in entries if isinstance(each, dict)}
+        known = self.old.versions if self.old is not None else named
+        return [
+            Effect(
+                EffectKind.APPLY_FAILS,
+                "metadata.managedFields",
+                "",
+                message := f'an entry names {each}: "{APPLY_ANSWER}: {self.new.group}/{each}"',
+                message,
+                "metadata.managedFields",
+            )
+            for each in sorted(named.intersection(known) - self.new.versions.keys())
+        ]
 
     def _least(self, obj: Json) -> Json | None:
         """The object with what is perhaps not stored left out, if anything is."""

@@ -9,7 +9,7 @@ from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.rehearsal.definition import compile_definition, version_of
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
-from crdkeeper.core.rehearsal.report import RehearsalReport, doubts, note_unserved
+from crdkeeper.core.rehearsal.report import RehearsalReport, doubts, note_apply, note_unserved
 from crdkeeper.core.rehearsal.update import applied
 
 Json = Any
@@ -28,7 +28,7 @@ def rehearse_offline(
     Without `old_manifest` nothing is known of the CRD as it is: then all is stored that an object has.
     Raises UnreadableDefinition.
     """
-    report = RehearsalReport(manifest["metadata"]["name"], by_server=False)
+    report = RehearsalReport(manifest["metadata"]["name"], offline=True)
     document = applied(old_manifest, manifest) if old_manifest is not None else manifest
     said = check_update(document, old_manifest) if old_manifest is not None else check_creation(document)
     if said.violations:
@@ -56,6 +56,7 @@ def rehearse_offline(
         report.notes.append(f"{others} of the objects are of another kind")
     if old is not None:
         note_unserved(report, old, new)
+    note_apply(report)
     return report
 
 

@@ -7,6 +7,7 @@ from enum import Enum
 from crdkeeper.core.rehearsal.definition import NONE, CompiledDefinition
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.tally import EffectTally
+from crdkeeper.core.removedversions import APPLY_REMEDY
 
 
 class RehearsalVerdict(Enum):
@@ -23,8 +24,10 @@ class RehearsalReport:
     """One rehearsal."""
 
     name: str
-    by_server: bool
-    """Whether the API server judged the objects; else only the engine did."""
+    offline: bool = False
+    """Whether there was no API server to ask: not of the CRD either."""
+    by_server: int = 0
+    """Of how many objects the API server was asked, too; of the others it is only the engine's prediction."""
     tally: EffectTally = field(default_factory=EffectTally)
     rejections: Sequence[str] = ()
     """Why the API server refuses the CRD itself; then no object was looked at."""
@@ -50,12 +53,21 @@ class RehearsalReport:
 
 
 def note_unserved(report: RehearsalReport, old: CompiledDefinition, new: CompiledDefinition) -> None:
-    """Counts what all objects lose with a version that was served and will not be."""
+    """Counts what all objects lose with a version that was served and will not be.
+
+    It is harm without any object, too: clients that ask for that version fail.
+    """
     away = [each for each in old.served if each not in new.served]
-    if not away or not report.tally.objects:
+    if not away:
         return
-    message = f"{', '.join(away)} will not be served"
+    message = f"{', '.join(away)} will not be served: clients that use it get 404"
     report.tally.add_to_all(Effect(EffectKind.NOT_SERVED, "", "", message, message), away)
+
+
+def note_apply(report: RehearsalReport) -> None:
+    """Says what to do where a server-side apply would fail."""
+    if EffectKind.APPLY_FAILS in report.tally.affected:
+        report.notes.append(APPLY_REMEDY.replace("PLURAL.GROUP", report.name))
 
 
 def doubts(old: CompiledDefinition | None, new: CompiledDefinition, stored_in: Sequence[str]) -> list[str]:

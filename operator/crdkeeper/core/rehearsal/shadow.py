@@ -19,13 +19,15 @@ Json = Any
 
 GROUP: Final = "rehearsal.crdkeeper.dev"
 LABEL: Final = "crdkeeper.dev/rehearsal"
+MADE_BY: Final = "crdkeeper.dev/rehearsal-by"
+"""The annotation with the process that made a shadow."""
 STALE: Final = timedelta(hours=3)
 """A shadow of this age was left by a rehearsal that was killed."""
 _KEPT = ("name", "served", "storage", "schema")
 
 
 def shadow_definition(
-    document: Mapping[str, Any], plural: str, kind: str, *, judged_at: str = ""
+    document: Mapping[str, Any], plural: str, kind: str, *, judged_at: str = "", made_by: str = ""
 ) -> dict[str, Any]:
     """The shadow of a CRD as the API server has accepted it.
 
@@ -47,7 +49,7 @@ def shadow_definition(
         "metadata": {
             "name": f"{plural}.{GROUP}",
             "labels": {LABEL: "shadow"},
-            "annotations": {LABEL: document["metadata"]["name"]},
+            "annotations": {LABEL: document["metadata"]["name"], **({MADE_BY: made_by} if made_by else {})},
         },
         "spec": {
             "group": GROUP,
@@ -131,11 +133,14 @@ def _servers(answer: DryRun, sent: Json, version: str, new: CompiledDefinition) 
         node = known.node if known is not None else None
         kinds = {"gone": EffectKind.PRUNED, "new": EffectKind.DEFAULTED, "changed": EffectKind.CHANGED}
         return [
-            Effect(kinds[each.how.value], each.field, version, exact=each.exact)
+            Effect(kinds[each.how.value], each.field, version, exact=each.exact, by_server=True)
             for each in differences(sent, _of_real_kind(answer.object, sent), node)
         ]
     causes = answer.causes or [("", answer.message)]
-    return [Effect(EffectKind.REFUSED, general(at), version, said, general(said), at) for at, said in causes]
+    return [
+        Effect(EffectKind.REFUSED, general(at), version, said, general(said), at, by_server=True)
+        for at, said in causes
+    ]
 
 
 def _doubt(field: str, version: str, message: str) -> Effect:

@@ -31,9 +31,23 @@ class EffectCount:
     field: str
     message: str
     """The first one, in the API server's words."""
+    at_new_version: bool = False
+    """Whether only those meet it who use a version that is not served today."""
+    varies: bool = False
+    """Whether the message differs from object to object, as with the value of the field."""
+    by_server: int = 0
+    """For how many of the objects the API server said so, and not only the engine."""
     versions: set[str] = dataclasses.field(default_factory=set)
     count: int = 0
     examples: list[Example] = dataclasses.field(default_factory=list)
+
+
+_Key = tuple[EffectKind, str, str, bool]
+
+
+def _key(effect: Effect) -> _Key:
+    """What is counted as one finding; versions are told together."""
+    return effect.kind, effect.field[:_LONGEST], effect.cause[:_LONGEST], effect.at_new_version
 
 
 class EffectTally:
@@ -44,41 +58,56 @@ class EffectTally:
         """How many were looked at."""
         self.affected: dict[EffectKind, int] = {}
         """Objects by the kind of effect."""
+        self.today: dict[EffectKind, int] = {}
+        """The same, without effects that only users of a version meet that is not served today."""
+        self.at_new_versions: dict[EffectKind, int] = {}
+        """The same, with those effects alone."""
         self.beyond = 0
         """Effects that are counted by kind, but for which there is no finding, since there are too many."""
-        self._findings: dict[tuple[EffectKind, str, str], EffectCount] = {}
+        self._findings: dict[_Key, EffectCount] = {}
 
     def add(self, namespace: str, name: str, effects: Iterable[Effect]) -> None:
         """Counts one object, however many effects there are on it."""
         self.objects += 1
-        kinds: set[EffectKind] = set()
-        seen: set[tuple[EffectKind, str, str]] = set()
+        kinds: set[tuple[EffectKind, bool]] = set()
+        seen: dict[_Key, bool] = {}
         for effect in effects:
-            kinds.add(effect.kind)
-            key = effect.kind, effect.field[:_LONGEST], effect.cause[:_LONGEST]
-            finding = self._findings.get(key)
+            kinds.add((effect.kind, effect.at_new_version))
+            finding = self._finding(effect)
             if finding is None:
-                if len(self._findings) >= MOST_FINDINGS:
-                    self.beyond += 1
-                    continue
-                finding = EffectCount(effect.kind, key[1], effect.message[:_LONGEST])
-                self._findings[key] = finding
+                self.beyond += 1
+                continue
             if effect.version:
                 finding.versions.add(effect.version)
-            if key in seen:
-                continue
-            seen.add(key)
-            finding.count += 1
-            if len(finding.examples) < EXAMPLES:
-                finding.examples.append(Example(namespace, name, effect.exact[:_LONGEST]))
-        for kind in kinds:
+            finding.varies |= effect.message[:_LONGEST] != finding.message
+            key = _key(effect)
+            finding.by_server += effect.by_server and not seen.get(key, False)
+            if key not in seen:
+                finding.count += 1
+                if len(finding.examples) < EXAMPLES:
+                    finding.examples.append(Example(namespace, name, effect.exact[:_LONGEST]))
+            seen[key] = seen.get(key, False) or effect.by_server
+        for kind in {each for each, _ in kinds}:
             self.affected[kind] = self.affected.get(kind, 0) + 1
+        for kind, new in kinds:
+            counts = self.at_new_versions if new else self.today
+            counts[kind] = counts.get(kind, 0) + 1
+
+    def _finding(self, effect: Effect) -> EffectCount | None:
+        """Where the effect is counted; None if there is no room."""
+        key = _key(effect)
+        found = self._findings.get(key)
+        if found is None and len(self._findings) < MOST_FINDINGS:
+            message = effect.message[:_LONGEST]
+            found = self._findings[key] = EffectCount(effect.kind, key[1], message, effect.at_new_version)
+        return found
 
     def add_to_all(self, effect: Effect, versions: Iterable[str]) -> None:
         """Counts an effect on each object that was looked at."""
-        finding = EffectCount(effect.kind, effect.field, effect.message, set(versions), self.objects)
-        self._findings[effect.key] = finding
-        self.affected[effect.kind] = self.objects
+        self._findings[_key(effect)] = EffectCount(
+            effect.kind, effect.field, effect.message, versions=set(versions), count=self.objects
+        )
+        self.affected[effect.kind] = self.today[effect.kind] = self.objects
 
     def findings(self) -> list[EffectCount]:
         """All of them: by kind, and the ones of most objects first."""

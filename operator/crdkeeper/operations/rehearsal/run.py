@@ -1,38 +1,32 @@
-"""A rehearsal on the live cluster: each object is predicted by the engine and judged by the shadow.
+"""A rehearsal on the live cluster: the engine predicts each object, and the API server judges it on the
+shadow where the engine is not certain.
 
 Nothing of the user's is written: the CRD and the objects are sent as dry runs only.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from crdkeeper.cluster.resources.access import Right, missing_rights
-from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cluster.resources.access import Right
+from crdkeeper.cluster.resources.definitions import get_definition_object, get_revision
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.conversion.objects import Conversion
-from crdkeeper.core.conversion.values import Unconvertible
-from crdkeeper.core.rehearsal.definition import NONE, CompiledDefinition, compile_definition, version_of
-from crdkeeper.core.rehearsal.effect import Effect, EffectKind
-from crdkeeper.core.rehearsal.judgement import Judge, Prediction, between_views
-from crdkeeper.core.rehearsal.report import RehearsalReport, doubts, note_unserved
-from crdkeeper.core.rehearsal.shadow import GROUP, confirm
+from crdkeeper.core.rehearsal.definition import CompiledDefinition, compile_definition
+from crdkeeper.core.rehearsal.effect import Effect
+from crdkeeper.core.rehearsal.judgement import Judge, between_views
+from crdkeeper.core.rehearsal.report import RehearsalReport, doubts, note_apply, note_unserved
 from crdkeeper.core.rehearsal.update import applied
-from crdkeeper.operations.rehearsal.shadow import Shadow, try_definition
+from crdkeeper.operations.rehearsal.proof import Proof, ShadowUse
+from crdkeeper.operations.rehearsal.rights import check_rights, rights_for_a_shadow, rights_to_try
+from crdkeeper.operations.rehearsal.shadow import try_definition
 from crdkeeper.operations.rehearsal.source import at_version, pages
 
 Json = Any
 AT_ONCE = 16
 _ATTEMPTS = 5
-_CRDS = "customresourcedefinitions"
-_APIEXTENSIONS = "apiextensions.k8s.io"
-
-
-class NotPermitted(Exception):
-    """Our account lacks rights; the text has the rules to add."""
 
 
 class CannotRehearse(Exception):
@@ -53,15 +47,16 @@ async def rehearse(
     manifest: Mapping[str, Any],
     conversions: Conversions,
     progress: Callable[[int], None] = lambda _: None,
+    use: ShadowUse = ShadowUse.AUTO,
 ) -> RehearsalReport:
-    """Rehearses a new CRD on what is in the cluster; `progress` is told the objects that are done.
+    """Rehearses a new CRD on what is in the cluster; `progress` gets the number of objects of each page done.
 
     Raises NotPermitted and CannotRehearse, ShadowFailed, ApiError and Unreachable.
     """
     name = manifest["metadata"]["name"]
-    live = await _live(client, manifest)
-    report = RehearsalReport(name, by_server=True, is_new=live is None)
-    await _check_rights(client, manifest, exists=live is not None)
+    live = await _live(client, manifest, use)
+    report = RehearsalReport(name)
+    await check_rights(client, _needed(manifest, use, exists=live is not None))
     try:
         live, accepted = await _tried(client, manifest, live)
     except ApiError as error:
@@ -70,24 +65,49 @@ async def rehearse(
         report.rejections = _causes(error)
         return report
     if live is None:
+        report.is_new = True
         return report
     new = compile_definition(accepted, conversions.new(accepted))
     old = compile_definition(live, conversions.old(live))
     stored_in = (live.get("status") or {}).get("storedVersions") or [old.storage]
     report.doubts = doubts(old, new, stored_in)
-    await _objects(_Run(client, accepted, live, old, new, stored_in, report, progress))
+    try:
+        await _objects(_Run(client, accepted, live, old, new, stored_in, report, progress, use))
+    except ApiError as error:
+        if error.code == 404:
+            await _check_still_there(client, live)
+        raise
+    if not await _check_still_there(client, live):
+        report.doubts.append("the CRD was changed in the meantime: rehearse again")
     note_unserved(report, old, new)
+    note_apply(report)
     return report
 
 
-async def _live(client: Client, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+async def _check_still_there(client: Client, live: Mapping[str, Any]) -> bool:
+    """Whether the CRD is as it was. Raises CannotRehearse if it is gone, ApiError and Unreachable."""
+    metadata = live["metadata"]
+    found = await get_revision(client, metadata["name"])
+    if found is None or found[0] != metadata["uid"]:
+        raise CannotRehearse("the CRD was deleted in the meantime")
+    return bool(found[1] == metadata["generation"])
+
+
+async def _live(client: Client, manifest: Mapping[str, Any], use: ShadowUse) -> dict[str, Any] | None:
     """The CRD as it is; None if there is none. Raises ApiError and NotPermitted."""
     try:
         return await get_definition_object(client, manifest["metadata"]["name"])
     except ApiError as error:
         if error.code == 403:
-            await _check_rights(client, manifest, exists=True)
+            await check_rights(client, _needed(manifest, use, exists=True))
         raise
+
+
+def _needed(manifest: Mapping[str, Any], use: ShadowUse, *, exists: bool) -> list[Right]:
+    needed = rights_to_try(manifest, exists=exists)
+    if exists and use is ShadowUse.ALWAYS:
+        needed += rights_for_a_shadow()
+    return list(dict.fromkeys(needed))
 
 
 async def _tried(
@@ -116,6 +136,7 @@ class _Run:
     stored_in: Sequence[str]
     report: RehearsalReport
     progress: Callable[[int], None]
+    use: ShadowUse
 
     def endpoint(self, version: str) -> Endpoint:
         return Endpoint(self.old.group, version, self.old.plural)
@@ -126,16 +147,16 @@ async def _objects(run: _Run) -> None:
     if version is None:
         raise CannotRehearse(f"no version of {run.old.name} is served: its objects cannot be read")
     judge = Judge(run.old, run.new)
-    judged_at = judge.creation_version({"apiVersion": f"{run.new.group}/{version}"})
-    if judged_at is None:
-        await _walk(run, judge, version, None)
-        return
-    alone = judged_at if run.new.strategy != NONE else ""
-    async with Shadow(run.client, run.accepted, judged_at=alone) as shadow:
-        await _walk(run, judge, version, shadow)
+    async with Proof(run.client, run.accepted, judge, version, run.use) as proof:
+        await _walk(run, judge, version, proof)
+        run.report.by_server = proof.asked
+        if proof.denied:
+            run.report.doubts.append(
+                f"the engine is not certain, and the API server was not asked: {proof.denied}"
+            )
 
 
-async def _walk(run: _Run, judge: Judge, version: str, shadow: Shadow | None) -> None:
+async def _walk(run: _Run, judge: Judge, version: str, proof: Proof) -> None:
     others = [
         each
         for each in run.stored_in
@@ -145,7 +166,7 @@ async def _walk(run: _Run, judge: Judge, version: str, shadow: Shadow | None) ->
 
     async def one(obj: Json) -> list[Effect] | None:
         async with limit:
-            return await _judged(run, judge, obj, others, shadow)
+            return await _judged(run, judge, obj, others, proof)
 
     async for items in pages(run.client, run.endpoint(version)):
         try:
@@ -159,7 +180,7 @@ async def _walk(run: _Run, judge: Judge, version: str, shadow: Shadow | None) ->
                 run.report.gone += 1
             else:
                 run.report.tally.add(metadata.get("namespace") or "", metadata["name"], effects)
-        run.progress(run.report.tally.objects)
+        run.progress(len(items))
 
 
 def _differ(run: _Run, one: str, other: str) -> bool:
@@ -174,12 +195,14 @@ def _schema(document: Mapping[str, Any], version: str) -> Json:
 
 
 async def _judged(
-    run: _Run, judge: Judge, obj: Json, others: Sequence[str], shadow: Shadow | None
+    run: _Run, judge: Judge, obj: Json, others: Sequence[str], proof: Proof
 ) -> list[Effect] | None:
     """The effects on an object; None if it is gone."""
     prediction = judge.predict(obj)
-    effects = list(prediction.effects)
-    metadata = obj["metadata"]
+    found = await proof.of(obj, prediction)
+    if found is None:
+        return None
+    effects, metadata = list(found), obj["metadata"]
     for version in others:
         view = await at_version(
             run.client, run.endpoint(version), metadata.get("namespace") or "", metadata["name"]
@@ -187,58 +210,7 @@ async def _judged(
         if view is None:
             return None
         effects += between_views(prediction, judge.predict(view), version)
-    if shadow is not None:
-        confirmed = await _confirmed(run, judge, obj, prediction, shadow)
-        if confirmed is None:
-            return None
-        effects += confirmed
     return effects
-
-
-async def _confirmed(
-    run: _Run, judge: Judge, obj: Json, prediction: Prediction, shadow: Shadow
-) -> list[Effect] | None:
-    with suppress(Unconvertible):
-        sent = judge.to_send(obj)
-        if sent is not None:
-            answer = await shadow.judge(sent)
-            return None if answer is None else confirm(prediction, answer, sent, run.new)
-    if any(each.kind is EffectKind.UNCONVERTIBLE for each in prediction.effects):
-        return []
-    reason = "not sent to the API server: no known conversion to the version it would be created at"
-    return [Effect(EffectKind.INDETERMINATE, "", version_of(obj), reason, reason)]
-
-
-async def _check_rights(client: Client, manifest: Mapping[str, Any], *, exists: bool) -> None:
-    """Asks for all rights before anything is done. Raises NotPermitted."""
-    spec, name = manifest["spec"], manifest["metadata"]["name"]
-    needed = [Right("create", _APIEXTENSIONS, _CRDS)]
-    if exists:
-        group, plural = str(spec.get("group")), str((spec.get("names") or {}).get("plural"))
-        needed += [
-            *(Right(verb, group, plural) for verb in ("list", "get")),
-            Right("update", _APIEXTENSIONS, _CRDS, name=name),
-            *(Right(verb, _APIEXTENSIONS, _CRDS) for verb in ("get", "list", "delete")),
-            Right("create", GROUP, "*"),
-        ]
-    missing = [each for each in needed if await missing_rights(client, [each])]
-    if missing:
-        rules = "\n".join(_rule(each) for each in missing)
-        raise NotPermitted(
-            f"not permitted: {'; '.join(map(str, missing))}. Add these rules to a ClusterRole of "
-            f"this account:\n{rules}"
-        )
-
-
-def _rule(right: Right) -> str:
-    lines = [
-        f'- apiGroups: ["{right.group}"]',
-        f'  resources: ["{right.resource}"]',
-        f"  verbs: [{right.verb}]",
-    ]
-    if right.name:
-        lines.insert(2, f"  resourceNames: [{right.name}]")
-    return "\n".join(lines)
 
 
 def _causes(error: ApiError) -> list[str]:

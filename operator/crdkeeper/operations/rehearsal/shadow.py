@@ -15,11 +15,13 @@ from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.rehearsal.shadow import (
     GROUP,
     LABEL,
+    MADE_BY,
     DryRun,
     is_stale,
     shadow_definition,
     shadow_object,
 )
+from crdkeeper.operations.rehearsal.maker import has_ended, this_process
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _SERVED_SECONDS = 60.0
@@ -68,7 +70,9 @@ class Shadow:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _make(self) -> None:
-        definition = shadow_definition(self._document, self.plural, self.kind, judged_at=self._judged_at)
+        definition = shadow_definition(
+            self._document, self.plural, self.kind, judged_at=self._judged_at, made_by=this_process()
+        )
         # A creation that was sent is waited for, also when we are told to stop: else it could come after the
         # removal.
         self._creation = asyncio.ensure_future(self._client.request("POST", _PATH, definition))
@@ -80,7 +84,7 @@ class Shadow:
             if isinstance(error, ApiError) and error.code == 422:
                 raise ShadowFailed(
                     "the API server allows these schemas only to CRDs that have them already, no shadow; "
-                    f"rehearse offline, with --objects and --from: {error.body.get('message')}"
+                    f"rehearse with --shadow never: {error.body.get('message')}"
                 ) from None
             raise
 
@@ -91,13 +95,7 @@ class Shadow:
 
     async def _sweep(self) -> None:
         """Removes what was left, and takes another kind if a rehearsal at work has this one."""
-        taken = set()
-        for each in await list_definition_objects(self._client, LABEL):
-            if is_stale(each, self._client.now()):
-                await self._client.send("DELETE", f"{_PATH}/{each['metadata']['name']}")
-            else:
-                taken.add(each["spec"]["names"]["kind"])
-        if self.kind in taken:
+        if self.kind in await remove_left_shadows(self._client):
             self._rename()
 
     def _rename(self) -> None:
@@ -189,6 +187,23 @@ class Shadow:
 
 def _is_of_namespace(body: Mapping[str, Any]) -> bool:
     return (body.get("details") or {}).get("kind") == "namespaces"
+
+
+async def remove_left_shadows(client: Client) -> set[str]:
+    """Removes the shadows of rehearsals that were killed; the kinds of those that may be at work.
+
+    Raises ApiError and Unreachable.
+    """
+    taken = set()
+    for each in await list_definition_objects(client, LABEL):
+        if each["spec"]["group"] != GROUP:
+            continue  # whoever labels a CRD of another group does not have it deleted
+        made_by = str((each["metadata"].get("annotations") or {}).get(MADE_BY) or "")
+        if is_stale(each, client.now()) or has_ended(made_by):
+            await client.send("DELETE", f"{_PATH}/{each['metadata']['name']}")
+        else:
+            taken.add(each["spec"]["names"]["kind"])
+    return taken
 
 
 async def try_definition(client: Client, definition: Mapping[str, Any], *, exists: bool) -> dict[str, Any]:

@@ -80,6 +80,59 @@ def test_what_is_not_known_is_neither_safe_nor_harmful(folder: Folder) -> None:
     assert run("-f", new, "--objects", folder.file("objects.yaml", *objects(4))).exit_code == 0
 
 
+def test_what_is_new_and_what_differs_between_objects_is_said_so(folder: Folder) -> None:
+    new = crd(version(a=TEXT, b=INTEGER | {"maximum": 1}), version("v2", storage=False, a=TEXT))
+    files = ("-f", folder.file("new.yaml", new), "--from", folder.file("old.yaml", OLD))
+    found = run(*files, "--objects", folder.file("objects.yaml", *objects(4)))
+    assert found.stdout.splitlines() == [
+        f"widgets.{GROUP}: 4 objects rehearsed by the engine, offline",
+        "",
+        "Refused (refused if it is created again, or if the field changes): 2 objects",
+        "  spec.b: for example, Invalid value: 2: spec.b in body should be less than or equal to 1 (v1): "
+        "2 objects",
+        "      w2, w3",
+        "",
+        "Only for clients that use v2, which is not served today:",
+        "",
+        "Pruned (a field is lost for all who read it): 4 objects",
+        "  spec.b (v2): 4 objects",
+        "      w0, w1, w2, w3",
+        "",
+        "Something is lost or refused.",
+    ]
+
+
+def test_of_many_those_that_are_sound_take_a_line_each(folder: Folder) -> None:
+    def named(name: str, **parts: Json) -> Json:
+        found = crd(version(**parts))
+        found["metadata"]["name"] = f"{name}s.{GROUP}"
+        found["spec"]["names"] = {"plural": f"{name}s", "kind": name.capitalize()}
+        return found
+
+    items = [{**each, "kind": kind} for each in objects(1) for kind in ("Cat", "Dog", "Cow")]
+    new = folder.file(
+        "new.yaml", named("cat", a=TEXT, b=INTEGER), named("dog", a=TEXT), named("cow", a=TEXT, b=INTEGER)
+    )
+    found = run("-f", new, "--objects", folder.file("objects.yaml", *items))
+    assert found.exit_code == 1
+    assert found.stdout.splitlines() == [
+        f"cats.{GROUP}: 1 object rehearsed by the engine, offline. Nothing is lost or refused.",
+        f"cows.{GROUP}: 1 object rehearsed by the engine, offline. Nothing is lost or refused.",
+        "",
+        f"dogs.{GROUP}: 1 object rehearsed by the engine, offline",
+        "",
+        "Pruned (a field is lost for all who read it): 1 object",
+        "  spec.b (v1): 1 object",
+        "      w0",
+        "",
+        "Note: 2 of the objects are of another kind",
+        "",
+        "Something is lost or refused.",
+        "",
+        "3 CRDs: 2 safe, 1 harmful.",
+    ]
+
+
 def test_folders_and_lists_of_objects_and_what_is_of_another_kind(folder: Folder) -> None:
     folder.file("objects/a.yaml", {"apiVersion": "v1", "kind": "List", "items": objects(3)})
     folder.file("objects/b.yaml", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}})

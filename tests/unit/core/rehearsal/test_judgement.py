@@ -8,7 +8,7 @@ import pytest
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
-from crdkeeper.core.rehearsal.definition import compile_definition
+from crdkeeper.core.rehearsal.definition import CompiledDefinition, compile_definition
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge, between_views
 from tests.unit.core.rehearsal.crds import INTEGER, TEXT, crd, definition, effects, told, version, widget
@@ -100,6 +100,61 @@ def test_a_version_that_lacks_a_field_shows_and_loses_it() -> None:
     found = effects(definition(one, both), flipped, widget({"a": "x", "b": "y"}))
     assert told(found) == {(EffectKind.LOST_ON_WRITE, "spec.b", "v1")}
     assert effects(flipped, flipped, widget({"a": "x", "b": "y"})) == []
+
+
+def test_what_only_users_of_a_new_version_meet_is_marked() -> None:
+    one, two = version(a=TEXT, b=TEXT), version("v2", storage=False, a=TEXT)
+    obj = widget({"a": "x", "b": "y"})
+
+    def marked(old: CompiledDefinition, new: CompiledDefinition) -> set[Any]:
+        return {(each.kind, each.version, each.at_new_version) for each in effects(old, new, obj)}
+
+    assert marked(definition(one), definition(one, two)) == {(EffectKind.PRUNED, "v2", True)}
+    hidden = version("v2", storage=False, served=False, a=TEXT, b=TEXT)
+    assert marked(definition(one, hidden), definition(one, two)) == {(EffectKind.PRUNED, "v2", True)}
+    assert marked(definition(one), definition(version(a=TEXT))) == {(EffectKind.PRUNED, "v1", False)}
+    # What is stored in the new version loses fields for those who read the old one.
+    flipped = definition(version(storage=False, a=TEXT, b=TEXT), version("v2", a=TEXT))
+    assert marked(definition(one), flipped) == {
+        (EffectKind.PRUNED, "v2", True),
+        (EffectKind.LOST_ON_WRITE, "v1", False),
+    }
+
+
+def test_what_cannot_be_converted_to_a_new_storage_version_cannot_be_written_today_either() -> None:
+    for storage in ("v1", "v2"):
+        document = crd(
+            version(storage=storage == "v1", a=TEXT), version("v2", storage=storage == "v2", a=INTEGER)
+        )
+        cast = _rules(document, {"hub": "spec.a", "spoke": "spec.a", "cast": True, "refuse": True})
+        found = effects(definition(version(a=TEXT)), compile_definition(document, cast), widget({"a": "x"}))
+        assert [(each.kind, each.at_new_version) for each in found if each.version == "v2"] == [
+            (EffectKind.UNCONVERTIBLE, storage == "v1")
+        ]
+
+
+def test_server_side_apply_fails_where_managed_fields_name_a_version_that_goes() -> None:
+    both = definition(version(storage=False, a=TEXT), version("v2", a=TEXT))
+    new = definition(version("v2", a=TEXT))
+
+    def obj(*versions: str) -> Json:
+        entries = [{"manager": "m", "apiVersion": f"example.com/{each}"} for each in versions]
+        return {**widget({"a": "x"}, "v2"), "metadata": {"name": "w", "managedFields": entries}}
+
+    (found,) = effects(both, new, obj("v1", "v2", "v1"))
+    assert (found.kind, found.field, found.at_new_version) == (
+        EffectKind.APPLY_FAILS,
+        "metadata.managedFields",
+        False,
+    )
+    assert '"request to convert CR to an invalid group/version: example.com/v1"' in found.message
+    assert effects(both, new, obj("v2")) == []
+    # It fails today already.
+    assert effects(both, new, obj("v0")) == []
+    assert effects(None, new, obj("v1")) == [found]
+    # A version that is only not served does no such harm.
+    hidden = definition(version(served=False, storage=False, a=TEXT), version("v2", a=TEXT))
+    assert effects(both, hidden, obj("v1")) == []
 
 
 def test_a_default_in_status_is_not_taken_from_a_write_at_another_version() -> None:

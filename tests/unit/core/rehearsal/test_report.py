@@ -1,5 +1,7 @@
 """Counts, examples and the verdict; their size has a bound."""
 
+from dataclasses import replace
+
 import pytest
 
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
@@ -50,7 +52,7 @@ def test_the_tally_stays_small_whatever_the_objects_are() -> None:
     ],
 )
 def test_verdict(effects: list[EffectKind], said: list[str], verdict: RehearsalVerdict) -> None:
-    report = RehearsalReport("x", by_server=True, doubts=said)
+    report = RehearsalReport("x", doubts=said)
     report.tally.add("", "o", [Effect(each, "", "") for each in effects])
     assert report.verdict is verdict
     report.rejections = ["no"]
@@ -60,13 +62,62 @@ def test_verdict(effects: list[EffectKind], said: list[str], verdict: RehearsalV
 def test_a_version_that_will_not_be_served_concerns_all_objects() -> None:
     old = definition(version(a=TEXT), version("v2", storage=False, a=TEXT))
     new = definition(version(a=TEXT), version("v2", storage=False, served=False, a=TEXT))
-    report = RehearsalReport("x", by_server=True)
-    note_unserved(report, old, new)
-    assert report.verdict is RehearsalVerdict.SAFE  # there is no object
+    report = RehearsalReport("x")
     report.tally.add("", "o", [])
     note_unserved(report, old, new)
-    assert report.tally.affected == {EffectKind.NOT_SERVED: 1}
+    assert report.tally.affected == report.tally.today == {EffectKind.NOT_SERVED: 1}
     assert [each.versions for each in report.tally.findings()] == [{"v2"}]
+
+
+def test_a_version_that_will_not_be_served_is_harm_without_any_object() -> None:
+    old = definition(version(a=TEXT), version("v2", storage=False, a=TEXT))
+    report = RehearsalReport("x")
+    note_unserved(report, old, definition(version(a=TEXT)))
+    assert report.verdict is RehearsalVerdict.HARMFUL
+    assert report.tally.affected == {EffectKind.NOT_SERVED: 0}
+    (finding,) = report.tally.findings()
+    assert (finding.versions, finding.count, finding.examples) == ({"v2"}, 0, [])
+    assert "v2 will not be served" in finding.message
+
+
+def test_what_clients_of_today_meet_is_counted_apart_from_what_is_new() -> None:
+    tally = EffectTally()
+    new = Effect(EffectKind.PRUNED, "spec.a", "v2", at_new_version=True)
+    tally.add("", "x", [LOST, new])
+    tally.add("", "y", [new])
+    assert tally.affected == {EffectKind.PRUNED: 2}
+    assert tally.today == {EffectKind.PRUNED: 1}
+    assert tally.at_new_versions == {EffectKind.PRUNED: 2}
+    assert [(each.at_new_version, each.versions, each.count) for each in tally.findings()] == [
+        (True, {"v2"}, 2),
+        (False, {"v1"}, 1),
+    ]
+
+
+def test_a_message_with_the_value_of_one_object_is_not_taken_for_that_of_all() -> None:
+    tally = EffectTally()
+    for i, value in enumerate((5, 6)):
+        message = f"Invalid value: {value}: too large"
+        tally.add(
+            "", f"o{i}", [Effect(EffectKind.REFUSED, "spec.a", "v1", message, "Invalid value: too large")]
+        )
+        tally.add(
+            "", f"p{i}", [Effect(EffectKind.REFUSED, "spec.b", "v1", "Required value", "Required value")]
+        )
+    assert [(each.field, each.count, each.varies) for each in tally.findings()] == [
+        ("spec.a", 2, True),
+        ("spec.b", 2, False),
+    ]
+
+
+def test_how_many_the_api_server_judged_is_counted_by_object() -> None:
+    tally = EffectTally()
+    ours = Effect(EffectKind.REFUSED, "spec.a", "v1")
+    theirs = replace(ours, by_server=True)
+    for effects in ([ours], [theirs], [ours, theirs], [theirs, ours]):
+        tally.add("", "o", effects)
+    (finding,) = tally.findings()
+    assert (finding.count, finding.by_server) == (4, 3)
 
 
 def test_what_the_definitions_leave_open() -> None:

@@ -8,7 +8,15 @@ import pytest
 from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
-from crdkeeper.core.rehearsal.shadow import GROUP, STALE, DryRun, confirm, is_stale, shadow_definition
+from crdkeeper.core.rehearsal.shadow import (
+    GROUP,
+    MADE_BY,
+    STALE,
+    DryRun,
+    confirm,
+    is_stale,
+    shadow_definition,
+)
 from crdkeeper.core.rehearsal.update import applied
 from tests.unit.core.rehearsal.crds import INTEGER, TEXT, crd, definition, told, version, widget
 
@@ -29,7 +37,8 @@ def test_the_shadow_is_a_good_definition_without_status_subresource_or_conversio
     assert [each.get("subresources") for each in made["spec"]["versions"]] == [{"scale": SCALE}, None]
     assert [each["storage"] for each in made["spec"]["versions"]] == [False, True]
     assert not GROUP.endswith((".k8s.io", ".kubernetes.io"))
-    kept = shadow_definition(document, "r1", "Widget")
+    kept = shadow_definition(document, "r1", "Widget", made_by="a process")
+    assert kept["metadata"]["annotations"][MADE_BY] == "a process"
     assert [each["storage"] for each in kept["spec"]["versions"]] == [True, False]
 
 

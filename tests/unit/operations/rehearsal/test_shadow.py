@@ -7,6 +7,7 @@ import pytest
 
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.core.rehearsal.shadow import GROUP
 from crdkeeper.operations.rehearsal import shadow as module
 from crdkeeper.operations.rehearsal.shadow import Shadow, ShadowFailed
 from crdkeeper.operations.rehearsal.source import pages
@@ -20,8 +21,10 @@ READY = json({"status": {"conditions": [{"type": "Established", "status": "True"
 TAKEN = json({"status": {"conditions": [{"type": "NamesAccepted", "status": "False", "message": "in use"}]}})
 LEFT: dict[str, Any] = {
     "metadata": {"name": "left", "creationTimestamp": "2026-01-01T00:00:00Z"},
-    "spec": {"names": {"kind": "Widget"}},
+    "spec": {"group": GROUP, "names": {"kind": "Widget"}},
 }
+FOREIGN = {**LEFT, "spec": {**LEFT["spec"], "group": "example.com"}}
+"""Somebody has put our label on it."""
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +43,7 @@ def methods(server: Any) -> list[str]:
         # One that was left is removed first.
         ([json({"items": [LEFT], "metadata": {}}), MADE, MADE, READY, MADE],
             ["GET", "DELETE", "POST", "GET", "DELETE"]),
+        ([json({"items": [FOREIGN], "metadata": {}}), MADE, READY, MADE], ["GET", "POST", "GET", "DELETE"]),
         # Another rehearsal has taken the kind meanwhile.
         ([NONE, MADE, TAKEN, MADE, MADE, READY, MADE],
             ["GET", "POST", "GET", "DELETE", "POST", "GET", "DELETE"]),
@@ -66,9 +70,9 @@ async def test_what_was_never_made_is_not_removed(tmp_path: Path) -> None:
         assert methods(server) == ["GET", "POST"]
 
 
-async def test_schemas_that_can_only_be_kept_are_rehearsed_offline(tmp_path: Path) -> None:
+async def test_schemas_that_can_only_be_kept_are_rehearsed_without_a_shadow(tmp_path: Path) -> None:
     async with client_of(tmp_path, NONE, failure(422, "Invalid", "too costly")) as (server, client):
-        with pytest.raises(ShadowFailed, match=r"rehearse offline, with --objects and --from: too costly"):
+        with pytest.raises(ShadowFailed, match=r"rehearse with --shadow never: too costly"):
             async with Shadow(client, DEFINITION):
                 pass
         assert methods(server) == ["GET", "POST"]
