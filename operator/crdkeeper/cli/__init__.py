@@ -107,5 +107,6 @@ def main() -> None:
     crdkeeper convert -f FILE --rules R --to V  convert objects to another version, by rules
     crdkeeper upgrade-manifest FILE             rewrite a v1beta1 CRD for v1
     crdkeeper compose crd -f FILE               print the CRD of a CompositeResourceDefinition
+    crdkeeper compose import FILE               rewrite Crossplane's CompositeResourceDefinitions
     """
     one_line_logs()

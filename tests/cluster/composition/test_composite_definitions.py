@@ -13,8 +13,10 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.composition.acceptance import accept
+from crdkeeper.core.composition.crossplane import imported
 from tests.cluster.harness.waiting import eventually
 from tests.controlplane.cluster import Cluster
+from tests.unit.core.composition.crossplanes import EXAMPLES
 from tests.unit.core.composition.documents import document, version
 
 Json = Any
@@ -177,3 +179,12 @@ async def test_schemas_are_stored_as_they_are(client: Client) -> None:
     found = await client.request("GET", f"{PATH}/{NAME}")
     assert found["status"] == {"observedGeneration": -1}
     await client.request("DELETE", f"{PATH}/{NAME}")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+async def test_what_is_imported_of_crossplane_works(client: Client, name: str) -> None:
+    value = imported(EXAMPLES[name]).definition
+    assert await said(client, value) == []
+    made = accept(value).definition
+    answer = await client.send("POST", f"{CRDS}?dryRun=All", content=orjson.dumps(made))
+    assert answer.code == 201, answer.content

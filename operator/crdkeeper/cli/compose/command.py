@@ -3,6 +3,7 @@
 import click
 
 from crdkeeper.cli.compose.crd import crd
+from crdkeeper.cli.compose.importing import import_definitions
 
 
 @click.group(short_help="Define composite APIs.")
@@ -14,3 +15,4 @@ def compose() -> None:
 
 
 compose.add_command(crd)
+compose.add_command(import_definitions)

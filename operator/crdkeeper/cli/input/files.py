@@ -90,6 +90,18 @@ class Skipped:
     value: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignComposite(Skipped):
+    """A CompositeResourceDefinition of somebody else, such as Crossplane."""
+
+    document: Document = field(kw_only=True)
+    steps: Steps = field(kw_only=True)
+
+    def find(self, steps: Steps) -> Position:
+        """Where a field of it stands in the file."""
+        return self.document.find((*self.steps, *steps))
+
+
 def summary(skipped: Sequence[Skipped]) -> str:
     """One line about all that is no CRD, as a release has many such objects."""
     first = f"{skipped[0].file}:{skipped[0].position.line}"
@@ -253,7 +265,7 @@ def _composite(
 
     if not is_composite_definition(value):
         what = f"a CompositeResourceDefinition of {value.get('apiVersion')}"
-        yield Skipped(file, document.find(steps), what, value)
+        yield ForeignComposite(file, document.find(steps), what, value, document=document, steps=steps)
         return
     judged = accept(value)
     if judged.definition is not None:

@@ -1,0 +1,102 @@
+"""`crdkeeper compose import`: Crossplane's CompositeResourceDefinitions rewritten as crdkeeper's."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from crdkeeper.cli.input.files import STDIN, Failed, ForeignComposite, read
+from crdkeeper.cli.input.yamldocument import Position
+from crdkeeper.cli.output.printing import line, print_json, print_yaml
+from crdkeeper.core.composition.acceptance import accept, with_server_errors
+from crdkeeper.core.composition.crossplane import ImportNote, NotOfCrossplane, imported
+from crdkeeper.core.composition.problem import CompositeProblem
+from crdkeeper.core.text import count
+
+_OPEN, _UNREADABLE = 1, 2
+
+
+@dataclass(slots=True)
+class _Result:
+    manifests: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[tuple[ForeignComposite, ImportNote]] = field(default_factory=list)
+    problems: list[tuple[ForeignComposite, CompositeProblem]] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+
+
+@click.command("import", short_help="Rewrite Crossplane's CompositeResourceDefinitions.")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE|FOLDER|-...")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Choice(("yaml", "json")),
+    default="yaml",
+    show_default=True,
+    help="The format.",
+)
+def import_definitions(paths: tuple[str, ...], *, output: str) -> None:
+    """Rewrite Crossplane's CompositeResourceDefinitions, of v1 or v2, as crdkeeper's.
+
+    Manifests go to standard output. What has no counterpart or means something else goes to standard error,
+    with the line in the old file: "decide" if it is for you to decide. Other objects are skipped. Comments
+    are not copied.
+
+    Exit codes: 0 if nothing is left to do, 1 if you must decide something or a new definition would be
+    refused, 2 if something could not be read.
+    """
+    if paths.count(STDIN) > 1:
+        raise click.UsageError("standard input can only be read once")
+    result = _import_all(paths)
+    if output == "json":
+        print_json({"apiVersion": "v1", "kind": "List", "items": result.manifests})
+    elif result.manifests:
+        print_yaml(*result.manifests, width=110)
+    for old, note in result.notes:
+        what = "decide" if note.remedy else "changed"
+        line(f"{_place(old, note.path.steps)}: {what}: {note.path}: {note.message}", err=True)
+        if note.remedy:
+            line(f"    {note.remedy}", err=True)
+    for old, problem in result.problems:
+        severity = "error" if problem.refused else "warning"
+        place = _place(old, problem.path.steps)
+        line(f"{place}: {severity}[{problem.rule.id}]: {problem.path}: {problem.message}", err=True)
+        line(f"    {problem.rule.remedy}", err=True)
+    for each in result.failed:
+        line(f"{each.file}:{each.position.line}:{each.position.column}: {each.message}", err=True)
+    decisions = sum(bool(note.remedy) for _, note in result.notes)
+    errors = sum(problem.refused for _, problem in result.problems)
+    line(
+        f"{count(len(result.manifests), 'definition')} imported, {count(decisions, 'decision')} left to you, "
+        f"{count(errors, 'error')}.",
+        err=True,
+    )
+    if result.failed:
+        raise SystemExit(_UNREADABLE)
+    if decisions or errors:
+        raise SystemExit(_OPEN)
+
+
+def _import_all(paths: tuple[str, ...]) -> _Result:
+    result = _Result()
+    for each in read(paths):
+        if isinstance(each, Failed):
+            result.failed.append(each)
+        elif isinstance(each, ForeignComposite):
+            try:
+                found = imported(each.value)
+            except NotOfCrossplane as error:
+                result.failed.append(Failed(each.file, each.position, str(error)))
+                continue
+            result.manifests.append(found.definition)
+            result.notes += [(each, note) for note in found.notes]
+            judged = with_server_errors(accept(found.definition))
+            result.problems += [(each, problem) for problem in judged.problems]
+    if not (result.manifests or result.failed):
+        message = "contains no CompositeResourceDefinition of Crossplane"
+        result.failed.append(Failed(", ".join(paths), Position(), message))
+    return result
+
+
+def _place(old: ForeignComposite, steps: tuple[str | int, ...]) -> str:
+    position = old.find(steps)
+    return f"{old.file}:{position.line}:{position.column}"

@@ -1,0 +1,78 @@
+"""`crdkeeper compose import`: what it prints where, and how it exits."""
+
+import json
+from pathlib import Path
+
+import yaml
+from click.testing import CliRunner, Result
+
+from crdkeeper.cli import main
+from tests.unit.core.composition.crossplanes import EXAMPLES
+
+CLEAR = yaml.safe_dump(EXAMPLES["the smallest"])
+OPEN = """\
+apiVersion: apiextensions.crossplane.io/v1
+kind: CompositeResourceDefinition
+metadata: {name: xstores.example.org}
+spec:
+  group: example.org
+  names: {kind: XStore, plural: xstores}
+  claimNames: {kind: Store, plural: stores}
+  defaultCompositeDeletePolicy: Foreground
+  scope: Cluster
+  versions:
+  - name: v1
+    served: true
+    referenceable: true
+    schema:
+      openAPIV3Schema: {type: object}
+"""
+BAD = OPEN.replace("referenceable: true", "referenceable: false")
+
+
+def run(*arguments: str | Path, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["compose", *map(str, arguments)], input=stdin)
+
+
+def test_nothing_left_to_do() -> None:
+    result = run("import", "-", stdin=f"{CLEAR}---\nkind: ConfigMap\n")
+    assert result.exit_code == 0
+    assert result.stderr == "1 definition imported, 0 decisions left to you, 0 errors.\n"
+    again = run("crd", "-f", "-", stdin=result.stdout)
+    assert again.exit_code == 0
+    assert yaml.safe_load(again.stdout)["metadata"]["name"] == "stores.example.org"
+
+
+def test_decisions_have_their_lines(tmp_path: Path) -> None:
+    file = tmp_path / "old.yaml"
+    file.write_text(OPEN)
+    result = run("import", file)
+    assert result.exit_code == 1
+    first, remedy, second, summary = result.stderr.splitlines()
+    assert first == f"{file}:7:3: decide: spec.claimNames: dropped: crdkeeper has no claims"
+    assert remedy.startswith("    Let users create composites")
+    assert second.startswith(f"{file}:8:3: changed: spec.defaultCompositeDeletePolicy")
+    assert summary == "1 definition imported, 1 decision left to you, 0 errors."
+    assert yaml.safe_load(result.stdout)["spec"]["scope"] == "Cluster"
+
+
+def test_what_would_be_refused_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "old.yaml"
+    file.write_text(BAD)
+    result = run("import", file)
+    assert result.exit_code == 1
+    assert f"{file}:4:1: error[composite-invalid]: spec: " in result.stderr
+    assert "exactly one version must be referenceable" in result.stderr
+
+
+def test_json() -> None:
+    result = run("import", "-", "-o", "json", stdin=f"{CLEAR}---\n{OPEN}")
+    kinds = [each["kind"] for each in json.loads(result.stdout)["items"]]
+    assert kinds == ["CompositeResourceDefinition"] * 2
+
+
+def test_what_is_not_of_crossplane() -> None:
+    for text in ("kind: ConfigMap\n", CLEAR.replace("/v2", "/v9")):
+        result = run("import", "-", stdin=text)
+        assert (result.exit_code, result.stdout) == (2, "")
+    assert run("import", "-", "-", stdin=CLEAR).exit_code == 2
