@@ -1,1 +1,1 @@
-"""Checks of the tree that no linter knows: `make lint` runs them."""
+"""Checks of the tree that no linter has; `make lint` runs them."""

@@ -1,4 +1,4 @@
-"""Checks that a reader finds the way: packages that say what they hold, short files, clear names."""
+"""Checks that readers find their way: packages with a description, short files, unambiguous names."""
 
 import ast
 import sys
@@ -14,7 +14,7 @@ _LONGEST_SENTENCE: Final = 200
 
 
 def silent_packages(root: Path) -> Iterator[str]:
-    """Packages below operator/crdkeeper whose `__init__.py` does not open with one sentence."""
+    """Packages in operator/crdkeeper whose `__init__.py` does not open with one sentence."""
     for folder in sorted({each.parent for each in (root / PACKAGES).rglob("*.py")}):
         init = folder / "__init__.py"
         name = folder.relative_to(root).as_posix()
@@ -37,7 +37,7 @@ def long_files(root: Path) -> Iterator[str]:
 
 
 def ambiguous_names(root: Path) -> Iterator[str]:
-    """Public classes of one name in two places. For scripts our kinds have the names of the API."""
+    """Public classes with the same name in two places. In scripting/, our kinds have their API names."""
     places: dict[str, list[str]] = {}
     for file in sorted((root / PACKAGES).rglob("*.py")):
         name = file.relative_to(root / PACKAGES).as_posix()
@@ -52,7 +52,7 @@ def ambiguous_names(root: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print what is wrong, if anything; 1 if so."""
+    """Print the problems; 1 if there are any."""
     found = [*silent_packages(ROOT), *long_files(ROOT), *ambiguous_names(ROOT)]
     for each in found:
         print(each)

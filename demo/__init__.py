@@ -1,1 +1,1 @@
-"""`make demo`: a migration from beginning to end on a real API server, in the words of those who run one."""
+"""`make demo`: a migration from start to end on a real API server, as its users see it."""

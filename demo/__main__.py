@@ -1,4 +1,4 @@
-"""`python -m demo [conversion]`: plays a story, says how long it took, and leaves nothing behind."""
+"""`python -m demo [conversion]`: plays a story, prints how long it took, and cleans up."""
 
 import signal
 import sys
@@ -17,12 +17,12 @@ _LOG_LINES = 20
 
 
 def main() -> int:
-    """Returns the exit status: 0 if all went as the story says."""
+    """Returns the exit status: 0 if everything went as in the story."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
     started = time.monotonic()
     conversion = sys.argv[1:] == ["conversion"]
     try:
-        # The webhook runs on this machine, where the API servers of other clusters do not reach it.
+        # The webhook runs on this machine, which the API servers of other clusters cannot reach.
         with stage(own=conversion) as set_up:
             _introduce(set_up, time.monotonic() - started)
             try:

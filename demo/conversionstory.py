@@ -1,4 +1,4 @@
-"""The story: an API gets a second form, and rules convert between the two instead of a webhook to write."""
+"""The story: an API gets a second version, and rules instead of a new webhook convert between the two."""
 
 import json
 
@@ -13,7 +13,7 @@ _NEW, _OLD = (f"crontabs.{version}.stable.example.com" for version in ("v1", "v1
 
 
 def play(stage: Stage) -> None:
-    """All chapters. Raises CommandFailed where something is not as the story says."""
+    """Plays all chapters. Raises CommandFailed if something differs from the story."""
     for chapter in (
         _look_at_two_schemas,
         _begin_without_rules,

@@ -1,6 +1,6 @@
-"""The objects of the demo: `python -m demo.databases 2000` makes them as their owners would have.
+"""The objects of the demo: `python -m demo.databases 2000` creates them as their owners would have.
 
-Through the API server at v1, each with a status from a second write, as the controller of an operator does.
+Through the API server at v1, each with a status from a second write, like that of a controller.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def _status(database: dict[str, Any]) -> dict[str, Any]:
 
 
 async def create(count: int) -> None:
-    """Create them in the cluster that KUBECONFIG names; all or an error."""
+    """Creates them in the cluster of KUBECONFIG; all of them, or raises."""
     left = databases(count)
     async with Client(Connection()) as client, asyncio.TaskGroup() as group:
         for _ in range(_AT_ONCE):
@@ -89,7 +89,7 @@ async def _create_each(client: Client, left: Iterator[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Create as many as the command line says."""
+    """Creates as many as the command line says."""
     parser = argparse.ArgumentParser(prog="python -m demo.databases", description=__doc__)
     parser.add_argument("count", type=int)
     count = parser.parse_args().count

@@ -1,11 +1,11 @@
-"""The chapter that both stories share: crdkeeper is installed, and runs as processes of this machine."""
+"""The chapter that both stories share: installs crdkeeper, and runs it as processes on this machine."""
 
 from demo.stage import Stage
 from demo.terminal import eventually
 
 
 def install(stage: Stage, *, webhook: bool = False) -> None:
-    """Install by the manifests and start the operator, and the conversion webhook where it is needed."""
+    """Applies the manifests and starts the operator and, if needed, the conversion webhook."""
     terminal = stage.terminal
     terminal.heading("Install crdkeeper")
     terminal.run("kubectl apply --server-side -k manifests")

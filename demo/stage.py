@@ -1,4 +1,4 @@
-"""Where the demo plays: a control plane of its own, or a cluster that the user brought and gets back tidy."""
+"""Where the demo runs: its own control plane, or the user's cluster, which it cleans up."""
 
 import os
 import sys
@@ -28,12 +28,12 @@ CRD: Final = f"{PLURAL}.{GROUP}"
 
 
 class Occupied(Exception):
-    """The user's cluster holds something that the demo would disturb."""
+    """The user's cluster contains something that the demo would disturb."""
 
 
 @dataclass(slots=True)
 class Stage:
-    """The cluster, a terminal whose kubectl talks to it, a client of it, and the operator once it runs."""
+    """The cluster, a terminal whose kubectl uses it, a client for it, and the operator once it runs."""
 
     cluster: Cluster
     terminal: Terminal
@@ -43,23 +43,23 @@ class Stage:
 
     @property
     def plane(self) -> ControlPlane | None:
-        """The cluster if it is our own control plane, with an etcd to look into."""
+        """The cluster if it is our own control plane, with access to its etcd."""
         return self.cluster if isinstance(self.cluster, ControlPlane) else None
 
     def start_operator(self) -> Operator:
-        """Starts it as a process of this machine, under the account that the manifests gave it."""
+        """Starts it as a process on this machine, with the account from the manifests."""
         flags = {"webhook-url": self.webhook.url} if self.webhook is not None else None
         self.operator = Operator(self.cluster, identity="demo", flags=flags)
         self.operator.start()
         return self.operator
 
     def add_webhook(self) -> WebhookPod:
-        """A conversion webhook, which can start when the operator has made its certificate."""
+        """A conversion webhook, which can start when the operator has created its certificate."""
         self.webhook = WebhookPod(self.cluster, self.cluster.directory / "webhook")
         return self.webhook
 
     def stop(self) -> None:
-        """Ends what runs."""
+        """Stops what is running."""
         if self.webhook is not None:
             self.webhook.close()
         if self.operator is not None:
@@ -69,7 +69,7 @@ class Stage:
 
 @contextmanager
 def stage(*, own: bool = False) -> Iterator[Stage]:
-    """Sets the stage and clears it, however the demo ends. `own`: never on the user's cluster."""
+    """Sets up the stage, and clears it however the demo ends. `own`: never on the user's cluster."""
     with tempfile.TemporaryDirectory(prefix="crdkeeper-demo-") as name:
         directory = Path(name)
         external = None if own else os.environ.get(KUBECONFIG)
@@ -98,7 +98,7 @@ def _borrowed(kubeconfig: Path, directory: Path) -> Iterator[Stage]:
 
 
 def _terminal(cluster: Cluster, *programs: Path) -> Terminal:
-    # The command `crdkeeper` is beside the interpreter that its package is installed for.
+    # The command `crdkeeper` is next to the interpreter for which its package is installed.
     path = [*map(str, programs), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     return Terminal(
         {
@@ -127,7 +127,7 @@ def _refuse_to_disturb(cluster: Cluster) -> None:
 
 
 def _tidy(cluster: Cluster) -> None:
-    """Removes all that the demo has put into a cluster that lives on."""
+    """Removes everything that the demo has created in a cluster that remains."""
     for what in (
         ("crd", CRD),
         ("namespace", *NAMESPACES),

@@ -20,7 +20,7 @@ _GET_PROOF = (
 
 
 def play(stage: Stage) -> None:
-    """All chapters. Raises CommandFailed where something is not as the story says."""
+    """Plays all chapters. Raises CommandFailed if something differs from the story."""
     for chapter in (
         install,
         _say_what_is_wanted,
@@ -75,7 +75,7 @@ def _look_on(stage: Stage) -> None:
 
 
 def _wait_until_migrated(stage: Stage) -> None:
-    """The operator makes the migration, so the report tells of its end before anybody knows its name."""
+    """The operator creates the migration, so the report shows its end before anyone knows its name."""
     report_of(CRD, api=stage.api).wait_until(
         lambda report: report.status.stored_versions == ["v2"], timeout=_SECONDS
     )
@@ -105,7 +105,7 @@ def _remove_the_old_version(stage: Stage) -> None:
 
 
 def _count_in_etcd(stage: Stage, *, expected: str) -> None:
-    """Shows what only etcd can tell: the API server converts what it reads."""
+    """Shows what only etcd can prove: the API server converts what it reads."""
     if stage.plane is None:
         stage.terminal.comment(
             "Left out, as the demo cannot look into the etcd of a cluster that it did not start:"

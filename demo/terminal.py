@@ -1,4 +1,4 @@
-"""What the demo looks like: numbered headings, comments, and commands with what they print."""
+"""The demo's output: numbered headings, comments, and commands with their output."""
 
 import os
 import signal
@@ -18,11 +18,11 @@ _COLOURS = {"heading": "\033[1;36m", "command": "\033[1m", "comment": "\033[2m"}
 
 
 class CommandFailed(Exception):
-    """A command of the demo did not end as it should."""
+    """A command of the demo failed."""
 
 
 class Terminal:
-    """Runs commands in a shell, in the top directory of the project, and shows them as they were typed."""
+    """Runs commands in a shell, in the project's root directory, and shows them as if typed."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = {**os.environ, **environment}
@@ -43,11 +43,11 @@ class Terminal:
         self._print(text)
 
     def typed(self, command: str) -> None:
-        """A command, without running it."""
+        """Shows a command without running it."""
         self._print(f"$ {command}", "command")
 
     def run(self, command: str, *, fails: bool = False) -> str:
-        """Runs a command and shows it and what it prints; returns that.
+        """Runs a command; shows it and its output, and returns the output.
 
         Raises CommandFailed unless its status is zero, or with `fails` if it is.
         """
@@ -64,9 +64,9 @@ class Terminal:
         return output
 
     def watch(self, command: str, until: Callable[[], None]) -> None:
-        """Runs a command without an end, and shows its lines as they come, until `until` returns.
+        """Runs a command that does not end, and shows its output until `until` returns.
 
-        The command may have heard less than that by then, so it is let finish what it has to say.
+        Then waits until the command has printed the rest.
         """
         self.typed(command)
         process = self._start(command)
@@ -97,7 +97,7 @@ class Terminal:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,  # a group of its own, so that all of a pipe can be ended
+            start_new_session=True,  # its own group, so that all of a pipe can be ended
         )
 
     def _print(self, text: str, style: str = "") -> None:
@@ -113,7 +113,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def eventually(holds: Callable[[], bool], what: str, timeout: float = 30.0) -> None:
-    """Waits until something holds; raises CommandFailed if that takes too long."""
+    """Waits until something is true; raises CommandFailed if that takes too long."""
     deadline = time.monotonic() + timeout
     while not holds():
         if time.monotonic() > deadline:

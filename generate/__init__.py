@@ -1,1 +1,1 @@
-"""Generators of the pages of docs/ that come from the code: `make generate`."""
+"""Generators of the pages in docs/ that come from the code: `make generate`."""

@@ -1,4 +1,4 @@
-"""The page about `crdkeeper diff`, made from the kinds of changes: `python -m generate.diff`."""
+"""Generates the page about `crdkeeper diff` from the kinds of changes: `python -m generate.diff`."""
 
 from crdkeeper.cli.output.printing import print_page
 from crdkeeper.core.compatibility.change import ChangeKind, Effects
@@ -92,7 +92,6 @@ compare everything, and exits with 2. What it has found by then is still shown.
 
 
 def page() -> str:
-    """The whole page."""
     return _BEGINNING + "".join(map(_section, all_kinds()))
 
 

@@ -1,4 +1,4 @@
-"""The page about `crdkeeper lint`, made from the rules themselves: `python -m generate.lint`."""
+"""Generates the page about `crdkeeper lint` from its rules: `python -m generate.lint`."""
 
 from crdkeeper.apiserver.schema.rules import all_rules
 from crdkeeper.cli.output.printing import print_page
@@ -145,7 +145,6 @@ _ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
 def page() -> str:
-    """The whole page."""
     conventions = all_conventions()
     rows = []
     for severity in _ORDER:

@@ -1,4 +1,4 @@
-"""The page about DefinitionReports, from the reasons in the code: `python -m generate.reports`."""
+"""Generates the page about DefinitionReports from the reasons in the code: `python -m generate.reports`."""
 
 from crdkeeper.cli.output.printing import print_page
 from crdkeeper.core.diagnosis.registry import PROBED, REASONS
@@ -54,7 +54,6 @@ another cluster; and what crdkeeper cannot find out.
 
 
 def page() -> str:
-    """The whole page."""
     ready, *others = REASONS
     sections = [f"\n## {type_}\n{_reasons(type_)}" for type_ in others]
     probed = ", ".join(each for each in REASONS if each in PROBED)

@@ -1,4 +1,4 @@
-"""The page about `crdkeeper upgrade-manifest`, made from what it can have to say."""
+"""Generates the page about `crdkeeper upgrade-manifest` from its possible messages."""
 
 from crdkeeper.cli.output.printing import print_page
 from crdkeeper.core.upgrade.topics import Topic, all_topics
@@ -35,7 +35,6 @@ v1 refuses.
 
 
 def page() -> str:
-    """The whole page."""
     every = all_topics()
     return "".join(
         (

@@ -1,4 +1,4 @@
-"""`python -m image build|check`: builds the container image; shows that two builds are the same."""
+"""`python -m image build|check`: builds the container image; checks that two builds are the same."""
 
 import argparse
 import sys
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def check(python_image: str | None) -> int:
-    """Builds the image once more; 1 if its archive or its bill of materials differ from the first's."""
+    """Builds the image again; 1 if its archive or its bill of materials differs from the first."""
     with tempfile.TemporaryDirectory(prefix="crdkeeper-again-") as directory:
         again = build(Path(directory), python_image=python_image)
         differing = [

@@ -1,7 +1,8 @@
-"""A base image made from Debian's packages, for machines that reach no registry of images.
+"""A base image of Debian's packages, for machines without access to a registry of images.
 
-It has what the Dockerfile asks of its base: `python` with `venv`. It is made once and kept in the cache
-outside the tree, next to the control plane's programs; the key is all that says how it is made.
+It has what the Dockerfile requires of its base: `python` with `venv`. It is built once and kept in the cache
+outside the tree, next to the control plane's programs; the key consists of everything that determines the
+result.
 """
 
 import fcntl
@@ -19,13 +20,13 @@ PACKAGES = ("ca-certificates", "python-is-python3", "python3-venv")
 # Nothing in the image depends on it; the files of one package version get the same times on each machine.
 EPOCH = 1_700_000_000
 REMOVED = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
-KEPT = ("/usr/share/doc/*/copyright",)  # licences ask for it
+KEPT = ("/usr/share/doc/*/copyright",)  # licences require it
 OF_THIS_MACHINE = ("etc/hostname", "etc/resolv.conf")
 LOGS = ("var/cache/ldconfig/aux-cache", "var/log/alternatives.log", "var/log/apt", "var/log/dpkg.log")
 
 
 def image() -> Path:
-    """The base as an OCI archive, made now if it is not in the cache.
+    """The base as an OCI archive, built now if it is not in the cache.
 
     Raises:
         BuildFailed: a tool is missing or failed; the message says what to do.
@@ -50,12 +51,12 @@ def _bootstrap(files: Path) -> list[str]:
     options += [f"--dpkgopt=path-include={pattern}" for pattern in KEPT]
     options.append('--customize-hook=cd "$1" && rm -rf ' + " ".join((*OF_THIS_MACHINE, *LOGS)))
     include = "--include=" + ",".join(PACKAGES)
-    # No mirror is named: mmdebstrap then takes the suite with its updates from Debian itself.
+    # Without a mirror, mmdebstrap gets the suite with its updates from Debian itself.
     return ["mmdebstrap", "--quiet", "--variant=minbase", include, *options, SUITE, str(files)]
 
 
 def _make(target: Path) -> None:
-    """Makes the base beside the target and renames at the end: what is in the cache is always complete."""
+    """Builds the base next to the target and renames it at the end: the cache contains only complete ones."""
     scratch = Path(tempfile.mkdtemp(prefix=".base-", dir=target.parent))
     try:
         with Tools(scratch / "storage") as tools:

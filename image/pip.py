@@ -1,7 +1,4 @@
-"""Gives the build this machine's way to Python packages: mirror, proxy, certificates.
-
-They are mounted while the build runs, so that neither the Dockerfile nor the image names them.
-"""
+"""Gives the build this machine's access to Python packages: mirror, proxy, certificates."""
 
 import ast
 import configparser
