@@ -1,4 +1,4 @@
-"""Authorities and the certificates that they sign, as good or as bad as a test wants them."""
+"""Authorities and the certificates that they sign, as valid or invalid as a test needs them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,9 +24,10 @@ class Issued:
 
 
 class Authority:
-    """A CA with a certificate that is good from `begin` on for `lifetime`; by default from an hour ago.
+    """A CA with a certificate that is valid from `begin` for `lifetime`; by default from an hour ago.
 
-    Its certificates have no key identifiers, as those of many clusters. Python 3.13 refuses that by default.
+    Its certificates have no key identifiers, like those of many clusters. Python 3.13 rejects that by
+    default.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Benchmarks: they print a comparison and never fail on a figure, only on a wrong result."""
+"""Benchmarks: they print a comparison, and fail only for a wrong result, never for a figure."""

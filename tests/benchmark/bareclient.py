@@ -1,8 +1,8 @@
-"""The leanest client that we can write: what the API server gives when next to nothing is spent on asking.
+"""The leanest client that we can write: the API server's throughput when requests cost next to nothing.
 
-A process of its own that lists the objects, makes all requests ready, and only then measures: blocks of
-patches over keep-alive TLS connections, driven by epoll, with no framework and no parsing beyond the status
-code. With several numbers for --at-once the blocks take turns at them. Prints JSON.
+A separate process that lists the objects, prepares all requests, and only then measures: blocks of patches
+over keep-alive TLS connections, driven by epoll, without a framework and without parsing beyond the status
+code. With several numbers for --at-once, the blocks alternate between them. Prints JSON.
 """
 
 import argparse
@@ -39,7 +39,7 @@ class Channel:
         self._failures = 0
 
     def send(self, request: bytes) -> None:
-        """Sends a request. It is small, and the one before was answered: the socket has room for it."""
+        """Sends a request. It is small, and the previous one was answered: the socket has room for it."""
         self._request, self._failures = request, 0
         self._send()
 
@@ -48,7 +48,7 @@ class Channel:
         self.socket.send(self._request)
 
     def receive(self) -> bool:
-        """Reads what is there; True once the object is written. Asks a busy server again.
+        """Reads available data; True once the object is written. Retries while the server is busy.
 
         Raises RuntimeError if the server refuses.
         """
@@ -65,7 +65,7 @@ class Channel:
 
     def _written(self) -> bool:
         code = int(self._answer[9:12])
-        # A request that timed out may have been carried out, and finds the object changed the next time.
+        # A request that timed out may have been executed, and finds the object changed the next time.
         if code == 200 or (code == 409 and self._failures):
             return True
         self._failures += 1
@@ -126,7 +126,7 @@ def patch(channels: Sequence[Channel], block: Sequence[bytes]) -> None:
 
 
 def measure(server: Server, all_requests: Sequence[bytes], at_once: Sequence[int], meter: Meter) -> Any:
-    """Sends all of them; what each number of connections has done and used."""
+    """Sends all of them; returns what each number of connections achieved and used."""
     channels = [Channel(server) for _ in range(max(at_once))]
     block = _BLOCK if len(at_once) > 1 else len(all_requests)
     done = dict.fromkeys(at_once, 0)
@@ -146,7 +146,6 @@ def measure(server: Server, all_requests: Sequence[bytes], at_once: Sequence[int
 
 
 def main() -> None:
-    """Do what the command line says."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmark.bareclient", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--resource", nargs=3, required=True, metavar=("GROUP", "VERSION", "PLURAL"))

@@ -1,7 +1,7 @@
-"""Those who rewrite all objects, each in a way of its own, and how each one's work is measured.
+"""The contestants that rewrite all objects, each in its own way, and how their work is measured.
 
-Each assumes that the storage version was flipped and has settled, and ends when it says that it is done;
-whether it is true is then read from etcd.
+Each assumes that the storage version was changed and has settled, and ends when it reports success; whether
+that is true is then read from etcd.
 """
 
 import json
@@ -29,15 +29,15 @@ CONTROLLERS: Final = "kube-controller-manager"
 _IDLE_SECONDS = 5.0
 _ROOT = Path(__file__).parents[2]
 _SILENCE_SECONDS = 300.0
-"""A contestant of whom nothing is heard for this long has failed."""
+"""A contestant that is silent for this long has failed."""
 _IN_TREE_SECONDS = 7200.0
-"""The in-tree migration tells nothing before its end."""
+"""The in-tree migration reports nothing before its end."""
 _IN_TREE = "storagemigration.k8s.io/v1"
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What rewriting all objects took. `whole` also covers what the contestant does before and after."""
+    """The cost of rewriting all objects. `whole` includes what the contestant does before and after."""
 
     usage: Usage
     whole: Usage | None = None
@@ -68,7 +68,7 @@ def server_pids(plane: ControlPlane) -> dict[str, int]:
 
 
 def idle(plane: ControlPlane, operator: Operator) -> Usage:
-    """What all processes use that are there when no contestant works."""
+    """The usage of all processes while no contestant works."""
     pids = {**server_pids(plane), OPERATOR: operator.pid}
     if plane.controller_manager is not None:
         pids[CONTROLLERS] = plane.controller_manager.pid
@@ -79,16 +79,16 @@ def idle(plane: ControlPlane, operator: Operator) -> Usage:
 
 
 def crdkeeper(plane: ControlPlane, operator: Operator, name: str) -> Work:
-    """A StorageMigration by the operator: a process of its own under its ServiceAccount.
+    """A StorageMigration by the operator: a separate process with its own ServiceAccount.
 
-    Measured from the condition Settled to Rewritten, that is with listing all objects; as a whole up to
-    Succeeded, with the second pass that proves it and the trim.
+    Measured from the condition Settled to Rewritten, so with listing all objects; as a whole up to Succeeded,
+    with the second pass that proves it and the trim.
     """
     reset_peak_memory(operator.pid)
     meter = Meter({**server_pids(plane), OPERATOR: operator.pid})
     spec = {
         "resource": {"group": GROUP, "resource": PLURAL},
-        # The flip has settled already, and a lone API server cannot be one that nobody has heard of.
+        # The change has settled already, and a single API server cannot be one that has not seen it.
         "settleSeconds": 1,
         "apiServerLeases": "Ignore",
     }
@@ -106,9 +106,9 @@ def crdkeeper(plane: ControlPlane, operator: Operator, name: str) -> Work:
 def bare_client(
     plane: ControlPlane, kubeconfig: Path, version: str, at_once: Sequence[int]
 ) -> dict[int, tuple[int, Usage]]:
-    """The same patches from `bareclient`, with so many at once; each number's objects and what they took.
+    """The same patches from `bareclient`, with so many concurrently; each number's objects and usage.
 
-    Measured from the first patch to the last answer; the list was made before.
+    Measured from the first patch to the last answer; the list was prepared before.
     """
     meter = [f"{name}={pid}" for name, pid in server_pids(plane).items()]
     command = [sys.executable, "-m", "tests.benchmark.bareclient", f"--kubeconfig={kubeconfig}"]
@@ -123,9 +123,9 @@ def bare_client(
 
 
 def in_tree(plane: ControlPlane, name: str) -> Work:
-    """A StorageVersionMigration by kube-controller-manager, whose whole CPU counts as the client's.
+    """A StorageVersionMigration by kube-controller-manager, whose whole CPU time counts as the client's.
 
-    Measured from the first rewritten object to the condition Succeeded: not the time, up to a minute, for
+    Measured from the first rewritten object to the condition Succeeded: without the time, up to a minute, for
     which it waits until its garbage collector's cache is recent enough.
     """
     controllers = plane.controller_manager
@@ -154,7 +154,7 @@ def _create(plane: ControlPlane, api_version: str, kind: str, name: str, spec: M
 
 
 def _milestones(events: Iterator[dict[str, Any]], meter: Meter, wanted: Sequence[str]) -> dict[str, Reading]:
-    """The meters as each of the conditions becomes True, up to the last one."""
+    """The meters when each of the conditions becomes True, up to the last one."""
     seen: dict[str, Reading] = {}
     while wanted[-1] not in seen:
         migration = next(events)

@@ -1,7 +1,7 @@
-"""Our conversion webhook next to one written by hand in Go, for the same two versions of a CronTab.
+"""Our conversion webhook compared to one written by hand in Go, for the same two versions of a CronTab.
 
-`make bench-conversion` prints it: both webhooks asked directly, then through a real API server, in turns, in
-one run. What the API server converts, and when, is in the legend.
+`make bench-conversion` prints it: both webhooks called directly, then through a real API server, alternating,
+in one run. The legend says what the API server converts, and when.
 """
 
 import argparse
@@ -56,7 +56,7 @@ class Section:
     samples: dict[str, list[Sample]] = field(default_factory=dict)
 
     def round(self, number: int) -> None:
-        """Have each contestant work once, in turns forth and back: a slower machine hurts all alike."""
+        """Have each contestant work once, in alternating order: a slower machine affects all alike."""
         for name, turn in list(self.turns.items())[:: -1 if number % 2 else 1]:
             self.samples.setdefault(name, []).append(turn())
 
@@ -122,7 +122,7 @@ def _clients(number: int) -> str:
 
 
 def direct(contestants: Sequence[Contestant], seconds: float) -> list[Section]:
-    """Both webhooks asked as an API server asks them."""
+    """Both webhooks called as an API server calls them."""
 
     def turn(each: Contestant, objects: int, at_once: int, reconnect: bool) -> Callable[[], Sample]:
         numbers = range(OBJECTS)
@@ -185,7 +185,7 @@ def through(plane: ControlPlane, contestants: Sequence[Contestant], seconds: flo
 
 
 def reviews_of_a_list(plane: ControlPlane, ours: Ours) -> str:
-    """What the API server asks for one list, as our webhook counts it."""
+    """The API server's requests for one list, as our webhook counts them."""
     before = ours.counted()
     plane.kubectl("get", "--raw", f"/apis/{ours.group}/v1alpha1/crontabs")
     after = ours.counted()
@@ -222,7 +222,7 @@ def run(options: argparse.Namespace) -> list[Section]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 1 if something was not answered as it should be, else 0."""
+    """Returns 1 if an answer was wrong, else 0."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmark.conversion",
         description=__doc__,

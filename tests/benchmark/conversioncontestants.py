@@ -23,7 +23,7 @@ SERVICE_NAMESPACE: Final = "default"
 
 
 class Contestant:
-    """A webhook that converts the CronTabs of an API group of its own."""
+    """A webhook that converts the CronTabs of its own API group."""
 
     def __init__(self, title: str, name: str, authority: Authority, directory: Path) -> None:
         self.title = title
@@ -46,7 +46,7 @@ class Contestant:
 
     @property
     def service(self) -> dict[str, Any]:
-        """A Service that is this process: by one, API servers speak HTTP/1.1 as in production."""
+        """A Service that is this process: through a Service, API servers use HTTP/1.1 as in production."""
         return {
             "apiVersion": "v1",
             "kind": "Service",
@@ -56,7 +56,7 @@ class Contestant:
 
     @property
     def client_config(self) -> dict[str, Any]:
-        """How an API server gets there."""
+        """How an API server reaches it."""
         service = {
             "name": self.name,
             "namespace": SERVICE_NAMESPACE,

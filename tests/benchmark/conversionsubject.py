@@ -58,7 +58,7 @@ RULES: Final[list[dict[str, Any]]] = [
 
 
 def definition(group: str, client_config: dict[str, Any]) -> dict[str, Any]:
-    """The CRD in that group, converted by the webhook that is reached so."""
+    """The CRD in that group, converted by the webhook at this address."""
     versions = [
         {
             "name": version,
@@ -108,7 +108,7 @@ def rules(group: str) -> dict[str, Any]:
 
 
 def manifest(group: str, version: str, number: int) -> dict[str, Any]:
-    """The object of that number, as its author writes it."""
+    """The object with that number, as its author writes it."""
     containers: list[dict[str, Any]] = []
     for name, memory in (("web", 1536), ("worker", 640 + number % 7)):
         container: dict[str, Any] = {
@@ -136,7 +136,7 @@ def manifest(group: str, version: str, number: int) -> dict[str, Any]:
 
 
 def stored(group: str, version: str, number: int) -> dict[str, Any]:
-    """The object as an API server hands it to a webhook: with all that it adds to metadata."""
+    """The object as an API server sends it to a webhook: with everything that it adds to metadata."""
     made = manifest(group, version, number)
     fields: dict[str, Any] = {f"f:{key}": {} for key in made["spec"] if key != "containers"}
     each: dict[str, Any] = {f"f:{key}": {} for key in made["spec"]["containers"][0]}
@@ -161,7 +161,7 @@ def stored(group: str, version: str, number: int) -> dict[str, Any]:
 
 
 def review(group: str, version: str, objects: Sequence[Any]) -> bytes:
-    """What the API server asks to have them at that version."""
+    """The API server's request to convert them to that version."""
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
         "desiredAPIVersion": f"{group}/{version}",

@@ -1,4 +1,4 @@
-"""Builds the Go programs of the conversion benchmark into a cache outside of the tree, once per source."""
+"""Builds the Go programs of the conversion benchmark into a cache outside the tree, once per source."""
 
 import hashlib
 import os

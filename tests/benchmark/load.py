@@ -16,7 +16,7 @@ WARM_SECONDS: Final = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server that is asked over TLS."""
+    """A server to call over TLS."""
 
     address: str
     server_name: str
@@ -25,7 +25,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a number of clients got in a span of time, each one answer after the other."""
+    """What a number of clients got in a span of time, each waiting for its answers."""
 
     seconds: float
     answers: int
@@ -34,12 +34,12 @@ class Sample:
     usage: Usage
 
     def quantile(self, part: float) -> float:
-        """The latency that so many were not slower than, in seconds."""
+        """The latency, in seconds, that this share of requests did not exceed."""
         return self.latencies[min(len(self.latencies) - 1, int(part * len(self.latencies)))]
 
 
 class Failed(Exception):
-    """Something was answered with an error, so that there are no figures."""
+    """A request failed, so there are no figures."""
 
 
 def post(path: str, body: bytes) -> bytes:
@@ -69,7 +69,7 @@ def load(
     seconds: float,
     reconnect: bool = False,
 ) -> Sample:
-    """Send the requests in turns, so many at once, for so long. Raises Failed."""
+    """Send the requests alternately, with so many clients, for so long. Raises Failed."""
     work: dict[str, Any] = {
         "address": target.address,
         "serverName": target.server_name,
@@ -90,7 +90,7 @@ def load(
         assert program.stdin is not None and program.stdout is not None and program.stderr is not None
         program.stdin.write(json.dumps(work))
         program.stdin.close()
-        # It tells when the requests that count begin and end.
+        # It reports when the requests that count begin and end.
         said = program.stderr.readline()
         before = meter.read()
         said += program.stderr.readline()

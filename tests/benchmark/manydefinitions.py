@@ -1,6 +1,6 @@
 """Thousands of CRDs in a cluster within seconds: one of some 30 KB is created, etcd gets copies of it.
 
-To create thousands by requests keeps an API server busy for an hour.
+Creating thousands by requests keeps an API server busy for an hour.
 """
 
 import json
@@ -9,14 +9,14 @@ from typing import Any, Final
 from tests.controlplane.plane import ControlPlane
 
 _GROUP_SIZE: Final = 10
-"""CRDs in an API group: the API server writes the OpenAPI document of a whole group again for each change."""
+"""CRDs in an API group: on each change, the API server rewrites the OpenAPI document of the whole group."""
 _PREFIX: Final = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 _UID: Final = "00000000-0000-4000-8000-{:012d}"
 _FIELDS: Final = 150
 
 
 def put_definitions(plane: ControlPlane, count: int) -> int:
-    """Make so many; the size of one as JSON. The API server needs a while to take them in."""
+    """Creates that many; returns the size of one as JSON. The API server needs a while to load them."""
     plane.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(_definition()))
     plane.kubectl.wait_established(f"crd/{name(0)}")
     model = plane.etcd.raw(_PREFIX + name(0))
@@ -36,7 +36,7 @@ def put_definitions(plane: ControlPlane, count: int) -> int:
 
 
 def remove_definitions(plane: ControlPlane, count: int) -> None:
-    """Take them away again, as they came."""
+    """Removes them in the same way."""
     for number in range(count):
         plane.etcd.delete(_PREFIX + name(number))
 
@@ -54,7 +54,6 @@ def _group(number: int) -> str:
 
 
 def name(number: int) -> str:
-    """The name of one of them."""
     return f"{_plural(number)}.{_group(number)}"
 
 

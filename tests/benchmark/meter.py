@@ -1,4 +1,4 @@
-"""What processes cost: CPU seconds and peak memory from /proc, so that any process can be measured."""
+"""Resource usage of processes: CPU seconds and peak memory from /proc, for any process."""
 
 import os
 import time
@@ -14,20 +14,20 @@ _IDLE_FIELDS = (3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was used in a span of time: CPU seconds of each process by name, and of all others together."""
+    """Usage in a span of time: CPU seconds of each process by name, and of all others together."""
 
     seconds: float
     cpu: Mapping[str, float]
     others: float
 
     def without(self, idle: "Usage") -> "Usage":
-        """The same less what each process would have used without the work."""
+        """Without what each process would have used when idle."""
         share = self.seconds / idle.seconds
         less = {name: max(0.0, used - share * idle.cpu.get(name, 0.0)) for name, used in self.cpu.items()}
         return Usage(self.seconds, less, self.others)
 
     def plus(self, other: "Usage") -> "Usage":
-        """Both together, as of spans that follow each other."""
+        """The sum, for consecutive spans."""
         cpu = {name: used + other.cpu[name] for name, used in self.cpu.items()}
         return Usage(self.seconds + other.seconds, cpu, self.others + other.others)
 
@@ -50,25 +50,25 @@ class Reading:
     machine: float
 
     def until(self, end: "Reading") -> Usage:
-        """What was used from this reading to a later one."""
+        """The usage between this reading and a later one."""
         cpu = {name: end.cpu[name] - before for name, before in self.cpu.items()}
         return Usage(end.at - self.at, cpu, max(0.0, end.machine - self.machine - sum(cpu.values())))
 
 
 class Meter:
-    """Reads the meters of some processes, by the names they are given here."""
+    """Reads the meters of some processes, under the given names."""
 
     def __init__(self, pids: Mapping[str, int]) -> None:
         self.pids = dict(pids)
 
     def read(self) -> Reading:
-        """The meters as of now."""
+        """The current values."""
         cpu = {name: cpu_seconds(pid) for name, pid in self.pids.items()}
         return Reading(time.monotonic(), cpu, _machine_seconds())
 
 
 def reset_peak_memory(pid: int) -> None:
-    """Has the kernel forget how large the process once was."""
+    """Resets the kernel's record of the process' peak size."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
@@ -78,7 +78,7 @@ def peak_memory(pid: int) -> int:
 
 
 def resident_memory(pid: int) -> int:
-    """The resident size as of now, in bytes."""
+    """The current resident size, in bytes."""
     return _memory(pid, "VmRSS")
 
 
@@ -97,7 +97,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def _machine_seconds() -> float:
-    """CPU time that all processes together have used."""
+    """CPU time used by all processes together."""
     line = Path("/proc/stat").read_text().partition("\n")[0]
     ticks = [int(field) for field in line.split()[1:9]]
     return sum(value for index, value in enumerate(ticks) if index not in _IDLE_FIELDS) / _TICKS

@@ -1,13 +1,13 @@
-"""`make bench-migration`: our rate and cost beside the API server's ceiling and its own migrator, in one run.
+"""`make bench-migration`: our rate and cost, the API server's maximum, and its own migrator in one run.
 
-All contestants take turns on one control plane. Before each turn the storage version is flipped and etcd
-holds every object at the old one; after it etcd must hold every object at the new one, or the benchmark
-fails. No figure makes it fail.
+All contestants take turns on one control plane. Before each turn the storage version is changed and etcd
+contains every object at the old one; afterwards it must contain every object at the new one, or the benchmark
+fails. It never fails for a figure.
 
-The first number of objects is for the comparison, in as many rounds as asked for; then, and for all other
+The first number of objects is for the comparison, in as many rounds as requested; then, and for all other
 numbers, crdkeeper migrates alone once, for its memory. A million objects take about an hour and some 5 GB of
-disk: `--objects 1000000 --skip-comparison --skip-in-tree`. The API server would take some 36 GB for the
-watch caches of so many, so that it runs without them if there are more than 100,000.
+disk: `--objects 1000000 --skip-comparison --skip-in-tree`. The API server would need some 36 GB for the watch
+caches of so many, so it runs without them for more than 100,000.
 """
 
 import argparse
@@ -73,7 +73,7 @@ class Benchmark:
             works: dict[str, list[Work]] = {name: [] for name in turns}
             idle = contestants.idle(self._plane, operator)
             for number in range(rounds):
-                # Forth and back, so that a machine that becomes slower in the meantime favours nobody.
+                # In alternating order, so that a machine that becomes slower in the meantime favours nobody.
                 for name, turn in list(turns.items())[:: -1 if number % 2 else 1]:
                     _tell(f"round {number + 1} of {rounds}: {name}")
                     works[name].append(self._turn(turn).without(idle))
@@ -81,7 +81,7 @@ class Benchmark:
         return Comparison(subject.count, subject.size, tried, rows)
 
     def migrate(self) -> Single:
-        """crdkeeper alone, once, by a fresh operator."""
+        """Only crdkeeper, once, with a new operator."""
         with self._operator() as operator:
             idle = contestants.idle(self._plane, operator)
             work = self._turn(lambda: contestants.crdkeeper(self._plane, operator, next(self._names)))
@@ -95,7 +95,7 @@ class Benchmark:
         return work
 
     def _calibrate(self) -> dict[int, float]:
-        """Objects per second of the bare client with so many at a time."""
+        """Objects per second of the bare client with so many concurrent requests."""
         _tell(f"bare client with {', '.join(map(str, _AT_ONCE))} at a time, in turns")
         self.subject.flip()
         tried = contestants.bare_client(self._plane, self._account, self.subject.version, _AT_ONCE)
@@ -117,7 +117,7 @@ class Benchmark:
             operator.close()
 
     def _wait_for_rights(self) -> None:
-        """The control plane needs a moment to add our role to the operator's."""
+        """The control plane needs a moment to aggregate our role into the operator's."""
         deadline = time.monotonic() + _RIGHTS_SECONDS
         question = ("auth", "can-i", "patch", CRD, "--all-namespaces")
         while "yes" not in self._plane.kubectl(*question, check=False, kubeconfig=self._account):
@@ -152,7 +152,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 1 if something was not rewritten that should have been, else 0."""
+    """Returns 1 if an object was not rewritten that should have been, else 0."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmark.migration",
         description=__doc__,

@@ -1,4 +1,4 @@
-"""What the benchmark prints: tables of medians with ranges, and what exactly each figure is."""
+"""The benchmark's output: tables of medians with ranges, and what exactly each figure is."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All rounds over so many objects of so many bytes. The first row is the ceiling of the others."""
+    """All rounds with that many objects of that size. The first row is the maximum for the others."""
 
     objects: int
     size: int
     calibration: Mapping[int, float]
-    """Objects per second of the bare client by requests at a time."""
+    """Objects per second of the bare client by concurrent requests."""
     rows: Sequence[Row]
 
     def lines(self) -> list[str]:

@@ -1,12 +1,12 @@
-"""`make bench-reports`: a cluster with thousands of CRDs, and what it takes to keep a report on each.
+"""`make bench-reports`: a cluster with thousands of CRDs, and the cost of a report for each.
 
 The operator is measured:
 
-- with no report there: until each CRD has one;
-- with all reports there: until each CRD has been judged again; a write makes the benchmark fail;
+- without reports: until each CRD has one;
+- with all reports: until each CRD has been assessed again; a write makes the benchmark fail;
 - and at rest: from a change of a CRD's schema to the report of the new generation, one change after another.
 
-No figure makes it fail.
+It never fails for a figure.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tests.controlplane.plane import ControlPlane
 
 _CONTROLLERS: Final = ("clusterrole-aggregation-controller", "serviceaccount-controller")
 _PATIENT: Final = {"lease-duration": "120", "renew-deadline": "100"}
-"""An API server that takes in thousands of CRDs does not always answer within ten seconds."""
+"""An API server that loads thousands of CRDs does not always answer within ten seconds."""
 _CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _REPORTS: Final = "/apis/crdkeeper.dev/v1alpha1/definitionreports"
 _QUIET: Final = 0.2
@@ -38,7 +38,7 @@ _AT_REST_SECONDS: Final = 15.0
 
 
 class NeedlessWrite(Exception):
-    """A report was written though nothing had changed."""
+    """A report was written although nothing had changed."""
 
 
 class Reports:
@@ -46,25 +46,25 @@ class Reports:
 
     def __init__(self, server: Server) -> None:
         self.generations: dict[str, int] = {}
-        """The generation of the CRD that each complete report is about."""
+        """The generation of the CRD that each complete report describes."""
         self.versions: dict[str, str] = {}
         self.writes = 0
         self._changed = threading.Condition()
         threading.Thread(target=self._follow, args=(server,), daemon=True).start()
 
     def wait(self, holds: Callable[[], bool], seconds: float = _TIMEOUT) -> float:
-        """When that came to hold; raises TimeoutError if it does not."""
+        """When that became true; raises TimeoutError if it does not."""
         with self._changed:
             if not self._changed.wait_for(holds, seconds):
                 raise TimeoutError(f"{len(self.generations)} reports, and still not as expected")
             return time.monotonic()
 
     def wait_for(self, name: str, generation: int) -> float:
-        """When there was a report on that generation of a CRD."""
+        """When a report for that generation of a CRD existed."""
         return self.wait(lambda: self.generations[name] >= generation)
 
     def _follow(self, server: Server) -> None:
-        with suppress(OSError):  # the API server has ended; who waits for more runs out of time
+        with suppress(OSError):  # the API server has ended; waiting for more times out
             for report in server.watch_all(_REPORTS):
                 self._take(report)
 
@@ -79,7 +79,7 @@ class Reports:
 
 
 class Benchmark:
-    """One control plane with so many CRDs, and crdkeeper installed."""
+    """A control plane with so many CRDs, and crdkeeper installed."""
 
     def __init__(self, plane: ControlPlane, count: int) -> None:
         self._plane = plane
@@ -115,7 +115,7 @@ class Benchmark:
         return size
 
     def _wait_until_quiet(self) -> None:
-        """The API server takes new CRDs in for minutes: watch cache, handlers, discovery, OpenAPI."""
+        """The API server processes new CRDs for minutes: watch cache, handlers, discovery, OpenAPI."""
         meter = Meter({"apiserver": self._plane.api_servers[0].pid})
         deadline = time.monotonic() + _TIMEOUT
         while not self._all_listed():

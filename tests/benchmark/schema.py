@@ -1,7 +1,7 @@
-"""How many objects a second are validated and how many CEL rules evaluated, next to naive use of libraries.
+"""Objects validated and CEL rules evaluated per second, compared to a naive use of libraries.
 
-`make bench-schema` prints it. All contestants do the same work in the same process, in turns, so that what
-else the machine does hits all of them. Absolute figures are the machine's; the ratios are what counts.
+`make bench-schema` prints it. All contestants do the same work in the same process, alternating, so that
+other load on the machine affects all of them. Absolute figures depend on the machine; the ratios count.
 """
 
 import argparse
@@ -54,7 +54,7 @@ Work = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """Something that does the work of a section once for each call."""
+    """Something that does the work of a section once per call."""
 
     name: str
     work: Work
@@ -137,7 +137,7 @@ def _rate(contestant: Contestant, seconds: float) -> float:
 
 
 def table(title: str, contestants: Sequence[Contestant], rates: Sequence[Sequence[float]]) -> list[str]:
-    """The figures of a section; the first contestant is what the others are held against."""
+    """The figures of a section; the others are compared to the first contestant."""
     lines = [f"{title:<34}{'per second (lowest-highest)':>34}{'we are':>14}"]
     for contestant, own in zip(contestants, rates, strict=True):
         spread = f"{median(own):,.0f} ({min(own):,.0f}-{max(own):,.0f})"

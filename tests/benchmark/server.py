@@ -1,4 +1,4 @@
-"""Plain requests by the standard library, for those who measure the API server: nothing hidden."""
+"""Plain requests with the standard library, for measuring the API server: nothing hidden."""
 
 import http.client
 import json
@@ -14,7 +14,7 @@ _PAGE = 500
 
 
 class Server:
-    """Where the API server is, and who asks, by a kubeconfig as the tests' control plane writes them."""
+    """The API server's address and the client's identity, from a kubeconfig of the tests' control plane."""
 
     def __init__(self, kubeconfig: Path) -> None:
         config = json.loads(kubeconfig.read_text())
@@ -40,9 +40,9 @@ class Server:
                 return
 
     def watch(self, path: str, name: str, silence: float) -> Iterator[dict[str, Any]]:
-        """The object, now and after each change, without end; raises TimeoutError after so long a silence."""
+        """The object, now and after each change, without end; raises TimeoutError after such a silence."""
         query = f"?watch=1&fieldSelector=metadata.name%3D{name}"
-        while True:  # the API server ends each watch after some half an hour
+        while True:  # the API server ends each watch after about half an hour
             connection = self._connect(silence)
             connection.request("GET", path + query, headers={"Authorization": self.authorization})
             try:
@@ -59,7 +59,7 @@ class Server:
             query = f"?watch=1&allowWatchBookmarks=true&resourceVersion={version}"
             connection.request("GET", path + query, headers={"Authorization": self.authorization})
             response = connection.getresponse()
-            if response.status != http.HTTPStatus.OK:  # the storage of a kind is set up when first asked for
+            if response.status != http.HTTPStatus.OK:  # the storage of a kind is set up on its first request
                 connection.close()
                 time.sleep(0.5)
                 continue
@@ -73,7 +73,7 @@ class Server:
                 connection.close()
 
     def merge(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
-        """A merge patch; the object by then."""
+        """A merge patch; returns the resulting object."""
         connection = self._connect()
         headers = {
             "Authorization": self.authorization,

@@ -1,4 +1,4 @@
-"""The objects that all contestants rewrite, and the flips of their storage version."""
+"""The objects that all contestants rewrite, and the changes of their storage version."""
 
 import json
 import sys
@@ -16,9 +16,9 @@ PREFIX: Final = f"/registry/{GROUP}/{PLURAL}/"
 NAMESPACES: Final = ("bench-0", "bench-1", "bench-2")
 
 _SETTLE_SECONDS = 3.0
-"""A lone API server sees a new storage version within milliseconds."""
+"""A single API server sees a new storage version within milliseconds."""
 _QUIET = 0.2
-"""Cores that an API server at most uses that has nothing to do."""
+"""Cores that an idle API server uses at most."""
 _QUIET_TIMEOUT = 600.0
 
 _TEMPLATE = ("bench-0", "site-0000000", "00000000-0000-0000-0000-000000000000")
@@ -26,7 +26,7 @@ _VERSIONS = ("v1", "v2")
 
 
 class WrongResult(Exception):
-    """Something is not stored as it should be: the figures are worth nothing."""
+    """Something is not stored as it should be: the figures are worthless."""
 
 
 class Subject:
@@ -45,9 +45,9 @@ class Subject:
         plane.kubectl.wait_established(f"crd/{CRD}")
 
     def grow(self, count: int) -> None:
-        """Have `count` objects, stored at the present storage version.
+        """Create `count` objects, stored at the current storage version.
 
-        One is made through the API server; the others are copies of its stored bytes, put into etcd: a
+        One is created through the API server; the others are copies of its stored bytes, put into etcd: a
         million of them take minutes instead of an hour, and no rewrite can tell the difference.
         """
         if not self.count:
@@ -62,7 +62,7 @@ class Subject:
         self.check()
 
     def flip(self) -> str:
-        """Change the storage version; returns it when all writes follow and the API server is at rest."""
+        """Change the storage version; returns it when all writes use it and the API server is idle."""
         old = self.version
         self.check()
         self.version = next(each for each in _VERSIONS if each != old)
@@ -75,7 +75,7 @@ class Subject:
         return self.version
 
     def check(self) -> None:
-        """Raises WrongResult unless etcd holds all objects at the storage version."""
+        """Raises WrongResult unless etcd stores all objects at the storage version."""
         found = self._plane.etcd.stored_versions(GROUP, PLURAL)
         if found != {f"{GROUP}/{self.version}": self.count}:
             raise WrongResult(
@@ -83,9 +83,9 @@ class Subject:
             )
 
     def _warm_up(self) -> None:
-        """Have the API server load all objects for the changed CRD now, at the cost of no contestant.
+        """Have the API server load all objects for the changed CRD now, not at the cost of a contestant.
 
-        It reads them into its watch cache, once per version, when somebody first asks for any.
+        It reads them into its watch cache, once per version, on the first request for any.
         """
         for version in _VERSIONS:
             self._plane.kubectl("get", "--raw", f"/apis/{GROUP}/{version}/{PLURAL}?limit=1")

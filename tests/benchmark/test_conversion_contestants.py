@@ -1,4 +1,4 @@
-"""The conversion benchmark compares the same work: both of its webhooks make the same objects."""
+"""The conversion benchmark compares the same work: both of its webhooks return the same objects."""
 
 import json
 import shutil

@@ -1,7 +1,7 @@
 """What a network neighbour of the conversion webhook can do to the requests of API servers, in figures.
 
 `python -m tests.benchmark.webhookattacks` starts `crdkeeper webhook` for each attack, lets it serve a client
-that behaves as an API server does, and prints what that client noticed and what memory the webhook took.
+that behaves like an API server, and prints what that client noticed and what memory the webhook used.
 """
 
 import argparse
@@ -24,9 +24,9 @@ from tests.benchmark.meter import peak_memory, reset_peak_memory, resident_memor
 from tests.certificates import Authority
 
 NEIGHBOUR: Final = "127.0.0.2"
-"""Where attacks come from."""
+"""The source address of attacks."""
 _CONNECTIONS: Final = 25
-"""That an API server keeps (client-go's webhook.ClientManager)."""
+"""Kept by an API server (client-go's webhook.ClientManager)."""
 _PATIENCE: Final = 30.0
 """Seconds that an API server waits for an answer."""
 _MIB: Final = 1 << 20
@@ -34,7 +34,7 @@ _MIB: Final = 1 << 20
 
 @dataclass(slots=True)
 class Client:
-    """Small reviews over connections that are mostly idle, as by an API server with little to do."""
+    """Small reviews over connections that are mostly idle, as from an API server with little to do."""
 
     ours: Ours
     tls: ssl.SSLContext
@@ -45,7 +45,7 @@ class Client:
     failures: list[str] = field(default_factory=list)
 
     async def run(self) -> None:
-        """Ask until cancelled."""
+        """Sends requests until cancelled."""
         async with asyncio.TaskGroup() as group:
             for number in range(_CONNECTIONS):
                 group.create_task(self._ask(number))
@@ -74,7 +74,7 @@ class Client:
 async def connect(
     ours: Ours, tls: ssl.SSLContext | None, address: str = NEIGHBOUR
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """One connection from that address. Raises OSError."""
+    """A connection from that address. Raises OSError."""
     return await asyncio.open_connection(LOOPBACK, ours.port, ssl=tls, local_addr=(address, 0))
 
 
@@ -88,7 +88,7 @@ async def _answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, 
 
 
 Attack = Callable[[Ours, ssl.SSLContext, float], Awaitable[str]]
-"""Goes on for some seconds, and returns what it did."""
+"""Runs for some seconds, and returns what it did."""
 
 
 async def trailers(ours: Ours, tls: ssl.SSLContext, seconds: float) -> str:
@@ -120,7 +120,7 @@ async def _flood(
 
 
 async def connects(ours: Ours, _: ssl.SSLContext, seconds: float) -> str:
-    """150 TCP connections per second that say nothing."""
+    """150 TCP connections per second that send nothing."""
     return await _connects(ours, seconds, 150)
 
 
@@ -141,7 +141,7 @@ async def _connects(ours: Ours, seconds: float, rate: int) -> str:
 
 
 async def established(ours: Ours, tls: ssl.SSLContext, seconds: float) -> str:
-    """As many TLS connections as can be had, each with one good request, that are then idle."""
+    """As many TLS connections as possible, each idle after one good request."""
     review = subject.review(ours.group, "v1alpha1", [subject.stored(ours.group, "v1", 0)])
     made: list[asyncio.StreamWriter] = []
 
@@ -183,7 +183,7 @@ async def pauses(ours: Ours, tls: ssl.SSLContext, seconds: float) -> str:
 
 
 async def bursts(ours: Ours, tls: ssl.SSLContext, seconds: float) -> str:
-    """900 clients send 256 KiB of a body at once and pause, so that every buffer is as large as can be."""
+    """900 clients send 256 KiB of a body at once and pause, so that every buffer is as large as possible."""
     writers: list[asyncio.StreamWriter] = []
 
     async def open_them() -> None:
@@ -205,7 +205,7 @@ async def bursts(ours: Ours, tls: ssl.SSLContext, seconds: float) -> str:
 
 
 async def slow_readers(ours: Ours, tls: ssl.SSLContext, seconds: float) -> str:
-    """200 clients ask for large answers and do not take them."""
+    """200 clients request large answers and do not read them."""
     objects = [{"apiVersion": f"{ours.group}/v1", "kind": "CronTab", "spec": {"host": "h" * 250_000}}]
     review = post(ours.path, subject.review(ours.group, "v1alpha1", objects * 20))
     writers: list[asyncio.StreamWriter] = []
@@ -267,7 +267,7 @@ async def _repeat(ours: Ours, tls: ssl.SSLContext, seconds: float, request: byte
 
 
 async def quadratic(ours: Ours, tls: ssl.SSLContext, seconds: float) -> str:
-    """One client sends an object of 60 KB whose list comes back otherwise in every item."""
+    """One client sends an object of 60 KB whose list comes back with every item changed."""
     containers = [{"name": "a", "memory": f"{number}.5Gi"} for number in range(1800)]
     return await _repeat(ours, tls, seconds, post(ours.path, _review_of(ours, {"containers": containers})), 1)
 
@@ -300,7 +300,7 @@ ATTACKS: Final[dict[str, Attack]] = {
 
 
 async def figures(ours: Ours, attack: Attack, seconds: float, address: str) -> str:
-    """One line about an attack on a webhook that was just started."""
+    """One line about an attack on a newly started webhook."""
     tls = ssl.create_default_context(cafile=str(ours.ca_file))
     client = Client(ours, tls, address)
     working = asyncio.create_task(client.run())

@@ -1,4 +1,4 @@
-"""Fixtures of tests on a real control plane: crdkeeper installed, its operator at work, an admin."""
+"""Fixtures of tests on a real control plane: crdkeeper installed, its operator running, an admin."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
@@ -16,14 +16,14 @@ from tests.controlplane.cluster import Cluster
 
 _NUMBERS = count()
 
-# On a test: its operators, each with the place in its log where the test began.
+# For a test: its operators, each with the position in its log where the test began.
 OPERATORS = pytest.StashKey[list[tuple[Operator, int]]]()
 _SHOWN = 20_000
 
-# With one API server and no other writer there is nothing to settle.
+# With one API server and no other writer, there is nothing to settle.
 UNSETTLED = {**QUICK, "settleSeconds": 0}
 
-# Kopf calls it an error when the API server asks to wait, as it does while it sets up a kind's storage.
+# Kopf logs an error when the API server returns 429, as it does while it sets up a kind's storage.
 ERROR = re.compile(r"\[(ERROR|CRITICAL) *\](?! Request attempt #1/\d+ failed; will retry: )|^Traceback ")
 
 
@@ -43,7 +43,7 @@ def group(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def admin(installed: Cluster) -> AsyncIterator[Admin]:
-    """The admin of the session's cluster. No trim of a CRD that it applies may be untrue."""
+    """The admin of the session's cluster. Checks every trim of a CRD that it applies."""
     with TrimGuard(installed.etcd) as guard:
         async with Admin(installed, template=UNSETTLED, on_definition=guard.add) as admin:
             yield admin
@@ -55,7 +55,7 @@ async def admin(installed: Cluster) -> AsyncIterator[Admin]:
 
 @pytest.fixture(scope="module")
 def module_operator(installed: Cluster) -> Iterator[Operator]:
-    """The operator of a module's tests; not running in modules that do not ask for it."""
+    """The operator of a module's tests; not running in modules that do not request it."""
     operator = Operator(installed)
     yield operator
     operator.close()
@@ -65,7 +65,7 @@ def module_operator(installed: Cluster) -> Iterator[Operator]:
 def operator(request: pytest.FixtureRequest, module_operator: Operator) -> Iterator[Operator]:
     """The one operator of the session's cluster, running and ready.
 
-    It may log no error: what users cause is told by conditions and warnings.
+    It must not log errors: conditions and warnings report what users cause.
     """
     begin = module_operator.log_size()
     _show_on_failure(request, module_operator, begin)
@@ -80,7 +80,7 @@ def operator(request: pytest.FixtureRequest, module_operator: Operator) -> Itera
 def start_operator(request: pytest.FixtureRequest) -> Iterator[Callable[..., Operator]]:
     """Starts operators for one test: `start_operator(cluster, …)` takes the arguments of Operator.
 
-    They compete for the cluster's one Lease, also with the operator of the fixture `operator`.
+    They compete for the cluster's single Lease, also with the operator of the fixture `operator`.
     """
     with ExitStack() as stack:
 
@@ -102,7 +102,7 @@ def _show_on_failure(request: pytest.FixtureRequest, operator: Operator, begin: 
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Shows in the report of a failed test what its operators logged meanwhile."""
+    """Adds to the report of a failed test what its operators logged meanwhile."""
     report = yield
     if report.failed:
         for operator, begin in item.stash.get(OPERATORS, []):
@@ -112,7 +112,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def shells(tmp_path: Path) -> Iterator[Callable[[Path], CommandLine]]:
-    """Makes a command line for a kubeconfig; ends what still runs at the end."""
+    """Creates a command line for a kubeconfig; ends what is still running at the end."""
     opened: list[CommandLine] = []
 
     def open_(kubeconfig: Path) -> CommandLine:

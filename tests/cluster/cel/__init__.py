@@ -1,1 +1,1 @@
-"""What we and the API server say of CEL: what compiles, what it costs, what comes out."""
+"""Compares us with the API server on CEL: what compiles, its cost, its results."""

@@ -1,7 +1,8 @@
-"""The compile-time half of our CEL engine and the API server say the same of a rule: its errors and its cost.
+"""Our CEL compiler and the API server agree on a rule's errors and its cost.
 
-CRDs full of rules are sent as dry runs. CRDKEEPER_EXPRESSIONS says how many rules are drawn, CRDKEEPER_SEED
-makes other ones, CRDKEEPER_CORPUS names a folder of CRDs whose rules are tried and mutated as well.
+CRDs full of rules are sent as dry runs. CRDKEEPER_EXPRESSIONS sets how many rules are generated,
+CRDKEEPER_SEED selects others, CRDKEEPER_CORPUS names a directory of CRDs whose rules are tested and mutated
+as well.
 """
 
 import asyncio

@@ -54,7 +54,7 @@ async def test_same_value_or_error(plane: Cluster, group: str) -> None:
         print(f"{area}: {tally}")
     wrong = [each for tally in tallies for each in tally.wrong]
     assert not wrong, f"{len(wrong)} disagree\n" + "\n".join(wrong[:SHOWN])
-    # The rest is worth something only if nearly all expressions are compared, some of them with errors.
+    # The rest proves something only if nearly all expressions are compared, some of them with errors.
     drawn = sum(tally.drawn for tally in tallies)
     left = [each for tally in tallies for each in tally.left]
     refused = [each for tally in tallies for each in tally.refused]

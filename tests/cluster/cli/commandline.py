@@ -1,4 +1,4 @@
-"""The command line as users have it: processes of their own, with an account's kubeconfig and no more."""
+"""The command line as users run it: separate processes, with only an account's kubeconfig."""
 
 import os
 import pty
@@ -17,7 +17,7 @@ TIMEOUT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a command ended, and all that it printed."""
+    """How a command ended, and all its output."""
 
     exit_code: int
     stdout: str
@@ -36,16 +36,16 @@ class Command:
 
     @property
     def stdout(self) -> str:
-        """What it has printed so far."""
+        """Its standard output so far."""
         return (self._output / "stdout").read_text(encoding="utf-8")
 
     @property
     def stderr(self) -> str:
-        """What it has told so far."""
+        """Its standard error so far."""
         return (self._output / "stderr").read_text(encoding="utf-8")
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Returns when that holds; fails if the command ends before, or takes too long."""
+        """Returns when that is true; fails if the command ends first, or takes too long."""
 
         async def look() -> bool:
             held = holds()
@@ -68,13 +68,13 @@ class Command:
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """Ends it without a chance to clean up; returns when it is gone. No error if it is already."""
+        """Kills it; returns when it is gone. No error if it already is."""
         self._process.kill()
         self._process.wait()
 
 
 class CommandLine:
-    """A shell of one user: all commands get this kubeconfig. Close it to end what still runs."""
+    """A shell of one user: all commands get this kubeconfig. Close it to end what is still running."""
 
     def __init__(self, kubeconfig: Path, directory: Path) -> None:
         self._kubeconfig = kubeconfig
@@ -82,11 +82,11 @@ class CommandLine:
         self._commands: list[Command] = []
 
     def start(self, *args: str) -> Command:
-        """Starts `crdkeeper ARGS` and does not wait for it."""
+        """Starts `crdkeeper ARGS` without waiting for it."""
         return self.start_program(sys.executable, "-m", "crdkeeper", *args)
 
     def run_on_terminal(self, *args: str) -> Done:
-        """Runs `crdkeeper ARGS` to its end with stderr on a terminal of its own; blocks meanwhile."""
+        """Runs `crdkeeper ARGS` to its end with stderr on its own terminal; blocks meanwhile."""
         ours, theirs = pty.openpty()
         with os.fdopen(ours, "rb", buffering=0) as screen:
             process = subprocess.Popen(
@@ -102,7 +102,7 @@ class CommandLine:
         return Done(process.returncode, stdout.decode(), shown.decode())
 
     def _environment(self, path: str | None = None) -> dict[str, str]:
-        # As in a Job's pod: nothing of the user's terminal or language matters.
+        # As in a Job's pod: the user's terminal and language have no effect.
         return {
             "PATH": path or os.environ["PATH"],
             "KUBECONFIG": str(self._kubeconfig),
@@ -121,7 +121,7 @@ class CommandLine:
         return await self.start(*args).done()
 
     def close(self) -> None:
-        """Ends what still runs, by force."""
+        """Kills what is still running."""
         for each in self._commands:
             each.kill()
 

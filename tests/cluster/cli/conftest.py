@@ -10,7 +10,7 @@ from tests.cluster.harness import Admin, CustomKind
 
 @pytest.fixture
 async def kind(admin: Admin, group: str) -> AsyncIterator[CustomKind]:
-    """A kind of this test's own; the migrations that commands created for it are deleted at the end."""
+    """A kind for this test only; the migrations that commands created for it are deleted at the end."""
     yield CustomKind(group)
     for each in await migrations(admin, group):
         await admin.delete_migration(each.metadata.name)

@@ -1,4 +1,4 @@
-"""The sample Job, made to fit another kind: its account with exactly its rights, and its command."""
+"""The sample Job, adapted to another kind: its account with exactly its permissions, and its command."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,7 +23,7 @@ _COLLECTIONS = {
 
 
 def documents(kind: CustomKind) -> list[dict[str, Any]]:
-    """The sample with that kind in place of cert-manager's certificates, under names of its own."""
+    """The sample with that kind in place of cert-manager's certificates, with its own names."""
     text = SAMPLE.read_text(encoding="utf-8")
     text = text.replace("migrate-certificates", f"migrate-{kind.group.partition('.')[0]}")
     text = text.replace("certificates", kind.plural).replace("cert-manager.io", kind.group)
@@ -41,9 +41,9 @@ def arguments(kind: CustomKind) -> list[str]:
 async def account(
     admin: Admin, kind: CustomKind, *, without: Iterable[str] = (), blind: bool = False
 ) -> Path:
-    """Applies all but the Job, `without` those verbs on the objects; returns the account's kubeconfig.
+    """Applies everything but the Job, `without` those verbs on the objects; returns the account's kubeconfig.
 
-    `blind`, it may not see StorageVersionMigrations.
+    With `blind`, it may not see StorageVersionMigrations.
     """
     name, lacking = "", set(without)
     for each in documents(kind):

@@ -1,4 +1,4 @@
-"""Migrations by `crdkeeper migrate`, mostly under the account of the sample Job."""
+"""Migrations by `crdkeeper migrate`, mostly with the account of the sample Job."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,21 +19,21 @@ Shells = Callable[[Path], CommandLine]
 
 
 async def migrations(admin: Admin, group: str) -> list[StorageMigration]:
-    """The StorageMigrations of a group, in the order of their names."""
+    """The StorageMigrations of a group, sorted by name."""
     items = (await admin.get(MIGRATIONS))["items"]
     found = [StorageMigration.model_validate(each) for each in items]
     return [each for each in found if each.spec.resource.group == group]
 
 
 async def begun_slowly(admin: Admin, kind: CustomKind) -> str:
-    """A migration for a command to go on with, whose pace an admin can change; returns its name."""
+    """A migration for a command to resume, whose pace an admin can change; returns its name."""
     limits = {"maxObjectsPerSecond": SLOW}
     made = await admin.create_migration(f"{kind.name}-cli", kind, managedBy=CLI, limits=limits)
     return made.metadata.name
 
 
 async def until_under_way(admin: Admin, command: Command, kind: CustomKind) -> StorageMigration:
-    """The command's migration when some of the objects are rewritten, as etcd and the status have it."""
+    """The command's migration when some of the objects are rewritten, according to etcd and the status."""
     await command.until(lambda: admin.stored(kind).get("v2", 0) > 0)
     return await admin.wait_for_migration(
         f"{kind.name}-cli", lambda made: made.status.progress.rewritten > 0, "under way"

@@ -1,4 +1,4 @@
-"""`crdkeeper migrate` as a process of its own, mostly under the account of the sample Job."""
+"""`crdkeeper migrate` as a separate process, mostly with the account of the sample Job."""
 
 import asyncio
 import json
@@ -70,7 +70,7 @@ async def test_after_a_kill_the_same_command_goes_on(admin: Admin, kind: CustomK
     assert made.status.settled_resource_version == before.status.settled_resource_version
     assert made.status.restarts == 0
     progress = made.status.progress
-    # What the first run wrote after its last checkpoint is found to be current.
+    # What the first run wrote after its last checkpoint is found current.
     assert progress.rewritten + progress.current == 400
     assert progress.rewritten >= before.status.progress.rewritten
 
@@ -118,7 +118,7 @@ async def test_a_signal_ends_the_command_with_its_state_saved(
     assert (done.exit_code, done.stdout) == (exit_code, "")
     stored = admin.stored(kind)["v2"]
     (made,) = await migrations(admin, kind.group)
-    # All but what was in flight is on record.
+    # Everything except what was in flight is recorded.
     assert stored - 2 <= made.status.progress.rewritten <= stored < 400
     assert done.stderr.splitlines()[-1] == (
         f"Interrupted at {made.status.progress.rewritten} of 400 objects (Rewriting); "
@@ -186,7 +186,7 @@ async def test_refused_objects_are_listed_and_the_next_run_tries_only_these(
     assert condition(refused, "Succeeded").reason == "RetriesExhausted"
     written = await admin.resource_versions(kind)
 
-    still = await job.run("migrate", kind.name)  # with no retries left of those that were asked for first
+    still = await job.run("migrate", kind.name)  # with none of the originally requested retries left
 
     assert still.exit_code == 1
     assert "default/db-00003" in still.stdout
@@ -349,7 +349,7 @@ async def test_on_a_terminal_there_is_a_bar(admin: Admin, kind: CustomKind, shel
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", done.stderr)
     assert re.search(r"Rewriting [━╸╺]+ *\d+/300, \d+/s, \d+ in flight, 0 refused", text)
     assert "Trimmed=True Trimmed: Removed v1" in text
-    # Of the bar nothing is left on the screen: its line was erased, and the cursor is shown again.
+    # The bar leaves nothing on the screen: its line was erased, and the cursor is visible again.
     after_the_bar = done.stderr[done.stderr.rindex("━") :]
     assert "\x1b[2K" in after_the_bar
     assert "\x1b[?25h" in after_the_bar

@@ -51,7 +51,7 @@ async def test_a_crd_from_the_flip_to_the_trim(
     expected = [kind.name, "v2", "v2", "v1,v2", group, "100%", "Migrated"]
     assert cells(line)[:7] == expected
     policy, rewritten, current, refused = cells(line)[8:12]
-    # A write that was in flight when the limits changed is found to be current.
+    # A write in flight when the limits changed is found current.
     assert (policy, int(rewritten) + int(current), refused) == ("-", 300, "0")
     assert line.endswith("300 objects proved to be stored at the storage version.")
 

@@ -41,7 +41,7 @@ async def _has(client: Client, kind: CustomKind, type_: str, status: str) -> Non
 
 
 async def test_by_names_and_labels(client: Client, shell: CommandLine) -> None:
-    # Of two CRDs that claim one kind the second is never established.
+    # Of two CRDs that claim one kind, the second is never established.
     await client.request("POST", CRDS, FIRST.to_object())
     await _has(client, FIRST, "Established", "True")
     await client.request("POST", CRDS, SECOND.to_object())

@@ -1,4 +1,4 @@
-"""What tests of conversion share: a webhook by files, and an operator with a webhook that it instructs."""
+"""Shared by tests of conversion: a webhook with rules from files, and an operator with a webhook."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.controlplane.cluster import Cluster
 
 @pytest.fixture
 def specs() -> Mapping[str, Any]:
-    """The fields of each version of the CRD that a test begins with."""
+    """The fields of each version of the CRD at the beginning of a test."""
     return SPECS
 
 
@@ -49,7 +49,7 @@ def pod(installed: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def operator(installed: Cluster, pod: WebhookPod) -> Iterator[Operator]:
-    """An operator with that webhook; it makes the certificate that the webhook waits for."""
+    """An operator with that webhook; it creates the certificate that the webhook waits for."""
     operator = Operator(installed, flags={"webhook-url": pod.url})
     operator.start()
     pod.start()
@@ -59,7 +59,7 @@ def operator(installed: Cluster, pod: WebhookPod) -> Iterator[Operator]:
 
 @pytest.fixture
 def scene(installed: Cluster, group: str, operator: Operator) -> Iterator[Scene]:
-    """A CRD without a conversion, which that operator may convert."""
+    """A CRD without conversion, which that operator may convert."""
     scene = Scene(installed, group)
     yield scene
     scene.remove()

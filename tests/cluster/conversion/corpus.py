@@ -1,6 +1,6 @@
-"""Real CRDs with several versions that differ, each under a group of the test's own, and rules between them.
+"""Real CRDs with several versions that differ, each in the test's own group, and rules between them.
 
-The CRDs are those of the folder that CRDKEEPER_CORPUS names. The rules are ours: `corpusrules`.
+The CRDs are those of the directory in CRDKEEPER_CORPUS. The rules are ours: `corpusrules`.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ RULES = sorted((Path(__file__).parent / "corpusrules").glob("*.yaml"))
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 AT_ONCE = 16
 MADE_UP = 120
-"""Objects of a version that some are chosen from: CEL rules refuse many."""
+"""Generated objects of a version, to choose from: CEL rules reject many."""
 
 
 class Pair:
@@ -75,13 +75,13 @@ class Pair:
         return made
 
     def generated(self, version: str, number: int) -> list[Json]:
-        """So many objects that the version's schema and CEL rules accept, with as many fields as can be."""
+        """As many objects that the version's schema and CEL rules accept, with all possible fields."""
         admission = ObjectSchema.of(self.schemas[version])
         contents = samples(narrowed(self._spec, self.schemas, version), MADE_UP)
         made = [
             admission.admit(self.object(version, f"{version}-{i}", each)) for i, each in enumerate(contents)
         ]
-        # With defaults: what is sent is what must come back.
+        # With defaults: what is sent must come back.
         good = [(each.object, _fields(each.object)) for each in made if each.accepted]
         found: list[Json] = []
         seen: set[str] = set()
@@ -93,7 +93,7 @@ class Pair:
         return found
 
     def may_be_stored(self, value: Json, version: str) -> bool:
-        """Whether an object is valid at that version too: it may lack what is required there."""
+        """Whether an object is also valid at that version: it may lack required fields there."""
         admitted = ObjectSchema.of(self.schemas[version]).admit(self.conversion.convert(value, version))
         return admitted.accepted is True
 
@@ -125,7 +125,7 @@ class CorpusWebhook(ConversionWebhook):
             )
 
     def client_config_of(self, pair: Pair) -> Json:
-        """How the API server gets there."""
+        """How the API server reaches it."""
         config = self.client_config
         return {**config, "url": f"https://127.0.0.1:{self.port}/convert/{pair.name}"}
 
@@ -163,18 +163,18 @@ class Objects:
         return True
 
     async def remove(self) -> None:
-        """Delete the CRD with its objects, and wait until it is gone."""
+        """Delete the CRD with its objects, and wait until they are gone."""
         path = f"{CRDS}/{self.pair.name}"
         await self.client.send("DELETE", path)
 
         async def gone() -> bool:
             return (await self.client.send("GET", path)).code == 404
 
-        # Thousands of objects may have to go first.
+        # Thousands of objects may have to be deleted first.
         await eventually(gone, seconds=120)
 
     async def create(self, value: Json) -> Json:
-        """Create an object, its status too; what the server says that it is then, which is what it was."""
+        """Create an object and its status; returns the server's previous view of both."""
         version, name = value["apiVersion"].rpartition("/")[2], value["metadata"]["name"]
         made = await self.client.request("POST", self.pair.path(version), value)
         if "status" in value:
@@ -227,7 +227,7 @@ async def watching(client: Client, path: str, version: str) -> AsyncIterator[asy
 
 
 def content(value: Json) -> Json:
-    """What belongs to the user: spec, status, labels and annotations, without what is kept aside."""
+    """The user's content: spec, status, labels and annotations, without notes."""
     bare = without_notes(value)
     metadata = bare.get("metadata", {})
     return {
@@ -237,7 +237,7 @@ def content(value: Json) -> Json:
 
 
 async def in_parallel(work: Iterable[Callable[[], Awaitable[_T]]]) -> list[_T]:
-    """All of it, a few at a time."""
+    """Run all of them, a few at a time."""
     turn = asyncio.Semaphore(AT_ONCE)
 
     async def one(each: Callable[[], Awaitable[_T]]) -> _T:

@@ -1,4 +1,4 @@
-"""Objects as users write them, of CRDs of the corpus: at the old version, and what the new one shows."""
+"""Objects as users write them, for CRDs of the corpus: at the old version, and converted to the new one."""
 
 from typing import Any
 

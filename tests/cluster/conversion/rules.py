@@ -131,7 +131,7 @@ def rules_of(group: str, rules: dict[str, list[dict[str, Any]]]) -> dict[str, An
 
 
 class ConversionWebhook:
-    """`crdkeeper webhook` as a process, with a folder of rules and a certificate of its own."""
+    """`crdkeeper webhook` as a process, with its own rules directory and certificate."""
 
     def __init__(
         self,
@@ -170,12 +170,12 @@ class ConversionWebhook:
 
     @property
     def client_config(self) -> dict[str, Any]:
-        """How the API server gets there."""
+        """How the API server reaches it."""
         bundle = base64.b64encode(self.ca_file.read_bytes()).decode()
         return {"url": f"https://127.0.0.1:{self.port}/convert/crontabs.{self._group}", "caBundle": bundle}
 
     def write_rules(self, rules: dict[str, list[dict[str, Any]]]) -> None:
-        """Put these rules and the CRD into the folder."""
+        """Put these rules and the CRD into the directory."""
         definition = crontab_definition(
             self._group,
             storage="v1",

@@ -1,4 +1,4 @@
-"""A CronTab's CRD without a conversion, and its VersionConversion: what tests of the controller share."""
+"""A CronTab's CRD without conversion, and its VersionConversion: shared by tests of the controller."""
 
 import json
 import time
@@ -25,7 +25,7 @@ V1ALPHA1: Final[dict[str, Any]] = {
 
 
 class Scene:
-    """The CronTab's CRD without a conversion, and its VersionConversion."""
+    """The CronTab's CRD without conversion, and its VersionConversion."""
 
     def __init__(self, plane: Cluster, group: str) -> None:
         self.plane, self.group, self.name = plane, group, f"crontabs.{group}"
@@ -50,7 +50,7 @@ class Scene:
         self.apply(definition)
 
     def grant(self) -> None:
-        """Let the operator convert and read, as manifests/samples/converter-role.yaml does."""
+        """Let the operator convert and read, like manifests/samples/converter-role.yaml."""
         self.opt_in()
         self.let_read()
 
@@ -99,7 +99,7 @@ class Scene:
         self.apply(body, flags=())
 
     def post(self, version: str, name: str, spec: dict[str, Any], **metadata: Any) -> None:
-        """Create it as it is; `kubectl apply` would keep all of it in an annotation, too."""
+        """Create it unchanged; `kubectl apply` would also keep all of it in an annotation."""
         body = {
             "apiVersion": f"{self.group}/{version}",
             "kind": "CronTab",
@@ -113,7 +113,7 @@ class Scene:
         return json.loads(self.plane.kubectl("get", resource, name, "-o", "json"))["spec"]
 
     def wait(self, condition: str, status: str, reason: str | None = None) -> dict[str, Any]:
-        """The VersionConversion once it has that condition for its present generation."""
+        """The VersionConversion once it has that condition for its current generation."""
 
         def look() -> dict[str, Any] | None:
             found: dict[str, Any] = json.loads(self.plane.kubectl("get", "vconv", self.name, "-o", "json"))
@@ -144,7 +144,7 @@ class Scene:
             return None
 
     def versions(self) -> list[dict[str, Any]]:
-        """The versions that the CRD begins with."""
+        """The CRD's versions at the beginning."""
         versions: list[dict[str, Any]] = crontab_definition(self.group, storage="v1", client_config={})[
             "spec"
         ]["versions"]
@@ -156,7 +156,7 @@ class Scene:
 
     def remove(self) -> None:
         self.plane.kubectl("delete", "crd", self.name, "--timeout=30s", check=False)
-        # Without an operator nobody would tell that it is not in use any more.
+        # Without an operator, nothing would report that it is no longer in use.
         status = ("--subresource=status", "--type=merge", '--patch={"status":{"conditions":[]}}')
         self.plane.kubectl("patch", "vconv", self.name, *status, check=False)
         self.plane.kubectl("delete", "vconv", self.name, "--timeout=30s", "--ignore-not-found", check=False)

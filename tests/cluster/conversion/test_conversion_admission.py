@@ -1,4 +1,4 @@
-"""The policies of `crdkeeper convert admission` keep out what the rules cannot convert, and nothing else."""
+"""The policies of `crdkeeper convert admission` reject what the rules cannot convert, and nothing else."""
 
 import json
 import subprocess
@@ -46,7 +46,7 @@ _PRINTED: dict[str, str] = {}
 
 
 def policies(scene: Scene) -> str:
-    """What the command prints for the CRD and the rules in files."""
+    """The command's output for the CRD and the rules in files."""
     if scene.group not in _PRINTED:
         directory = scene.plane.directory / scene.group
         directory.mkdir()
@@ -74,7 +74,7 @@ _NUMBERS = count()
 
 
 def refused(scene: Scene, version: str, spec: dict[str, Any], name: str = "") -> bool:
-    """Whether such an object is; a new one each time, as one that was let in before may stay."""
+    """Whether such an object is rejected; a new one each time, as one that was once admitted may stay."""
     try:
         scene.create(version, name or f"bad-{next(_NUMBERS)}", spec)
     except KubectlError as error:
@@ -86,7 +86,7 @@ def test_what_cannot_be_converted_is_refused_where_it_is_written(scene: Scene) -
     bad = {**V1, "containers": [{"name": "web", "memory": "abc"}]}
     scene.create("v1", "before", bad)
     scene.plane.kubectl("apply", "--server-side", "-f", "-", input=policies(scene))
-    # A policy is in force some seconds after it was made.
+    # A policy takes effect some seconds after its creation.
     until(lambda: refused(scene, "v1", bad))
     until(lambda: refused(scene, "v1beta1", {**V1BETA1, "port": "abc"}))
     until(lambda: refused(scene, "v1alpha1", {**V1ALPHA1, "hostPort": "localhost"}))
@@ -96,7 +96,7 @@ def test_what_cannot_be_converted_is_refused_where_it_is_written(scene: Scene) -
     scene.create("v1", "without-containers", {"schedule": "* * * * *"})
     scene.create("v1beta1", "good-port", V1BETA1)
     scene.create("v1alpha1", "good-join", V1ALPHA1)
-    # What was there can be changed, and mended.
+    # Existing objects can be changed, and fixed.
     scene.create("v1", "before", {**bad, "replicas": 7})
     assert scene.spec("v1", "before")["replicas"] == 7
     scene.create("v1", "before", V1)
@@ -133,7 +133,7 @@ def test_policies_for_rules_that_mean_harm_are_taken(installed: Cluster) -> None
 
 
 def created(installed: Cluster, cases: Iterable[Kind]) -> None:
-    """Have the API server look at the policies for these rules, as they are printed."""
+    """Have the API server check the policies for these rules, as printed."""
     made = []
     for number, (rules, hub, spoke, _) in enumerate(cases):
         found = admission(spec_of(rules), {"v1": schema_of(hub), "v1beta1": schema_of(spoke)})

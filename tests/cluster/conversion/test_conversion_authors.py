@@ -1,4 +1,4 @@
-"""Rules decide what everybody reads of a CRD: who may write them."""
+"""Rules decide what everyone reads from a CRD: who may write them."""
 
 import json
 from typing import Any
@@ -40,7 +40,7 @@ def test_rules_are_written_by_those_who_may_change_the_crd(installed: Cluster, g
 
 
 def binding(role: str) -> dict[str, Any]:
-    """Gives a role to an account that has no other."""
+    """Grants a role to an account that has no other."""
     subject = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
     return {
         "apiVersion": RBAC,

@@ -1,4 +1,4 @@
-"""Whoever reaches the webhook's port gets a proper answer for what is no conversion, at a bounded cost."""
+"""Whoever reaches the webhook's port gets a proper answer for what is not a conversion, at bounded cost."""
 
 import http.client
 import json
@@ -154,9 +154,10 @@ def test_large_bodies_take_bounded_memory(webhook: ConversionWebhook) -> None:
             for number in range(100):
                 for channel in channels:
                     _send(channel, megabyte, must=number < 4)
-            # Two are held until they are here, and are no reviews then, or there is no room for both.
+            # Two are held until they are complete, but then they are not reviews, or there is no room for
+            # both.
             assert {_status(channel) for channel in channels} <= {400, 413, 503}
-    # Bodies of twice 16 MiB at most are held at a time, and what grows is copied.
+    # At most twice 16 MiB of bodies are held at a time, and a growing buffer is copied.
     assert peak_memory(pid) - before < 150 << 20
 
 
@@ -170,7 +171,8 @@ def test_bursts_on_many_connections_leave_no_large_buffers(webhook: ConversionWe
         for _ in range(400):
             _send(stack.enter_context(_channel(webhook)), head + b" " * 259_999, must=False)
         assert _converted(webhook)
-    # Of 16 MiB of small bodies and of what TLS keeps for each connection. Twice 256 KiB of that were 200 MiB.
+    # For 16 MiB of small bodies and TLS' buffers for each connection. Twice 256 KiB of these would be 200
+    # MiB.
     assert peak_memory(pid) - before < 100 << 20
 
 
@@ -272,7 +274,7 @@ def _post(
 
 
 def _converted(webhook: ConversionWebhook) -> Any:
-    """What becomes of a good object."""
+    """The result for a valid object."""
     review = {**REVIEW, "request": {**REQUEST, "objects": [OBJECT]}}
     code, text = _post(webhook, json.dumps(review))
     assert code == 200, text
@@ -292,7 +294,7 @@ def _send(channel: socket.socket, data: bytes, *, must: bool) -> None:
     try:
         channel.sendall(data)
     except OSError:
-        # It was refused, and the server has stopped listening to the rest.
+        # It was refused, and the server has stopped reading the rest.
         if must:
             raise
 

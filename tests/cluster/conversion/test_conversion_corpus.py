@@ -1,7 +1,7 @@
-"""Rules convert real CRDs on the real API server: each object comes back as it was at its own version.
+"""Rules convert real CRDs on the real API server: each object comes back unchanged at its own version.
 
-CRDKEEPER_CORPUS names the folder of CRDs. CRDKEEPER_CONVERSIONS says how many objects of each version are
-made up, CRDKEEPER_LISTED how long the list is.
+CRDKEEPER_CORPUS names the directory of CRDs. CRDKEEPER_CONVERSIONS sets how many objects of each version are
+generated, CRDKEEPER_LISTED how long the list is.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ async def test_every_object_is_served_at_every_version_and_comes_back(objects: O
 
 
 async def _travel(objects: Objects, value: Json) -> int:
-    """Read at each other version, write what was read, and edit it there; how many writes were refused."""
+    """Read at each other version, write back, and edit there; returns how many writes were rejected."""
     own, name = value["apiVersion"].rpartition("/")[2], value["metadata"]["name"]
     refused = 0
     assert content(await objects.get(own, name)) == content(value)
@@ -92,7 +92,7 @@ async def _travel(objects: Objects, value: Json) -> int:
             continue
         there = await objects.get(other, name)
         assert content(there) == content(objects.pair.conversion.convert(value, other))
-        # An object may be good at one version and not at the other: what is required differs.
+        # An object may be valid at one version and not at the other: required fields differ.
         for status in (False, True):
             written = await accepted(objects.put(there, status=status and "status" in there))
             refused += written is None
@@ -114,7 +114,7 @@ async def test_what_users_write_is_what_the_new_version_shows(objects: Objects) 
     made = await objects.create(objects.pair.object("v1beta1", "old", {"spec": old}))
     assert (await objects.get("v1beta2", "old"))["spec"] == new
     await objects.create(objects.pair.object("v1beta2", "new", {"spec": new}))
-    # What nobody wrote at the old version is made up from the new one, and reads the same there.
+    # What nobody wrote at the old version is generated from the new one, and must read the same there.
     await objects.put(await objects.get("v1beta1", "new"))
     assert (await objects.get("v1beta2", "new"))["spec"] == new
     assert content(await objects.get("v1beta1", "old")) == content(made)
@@ -149,7 +149,7 @@ async def test_server_side_apply_at_two_versions(objects: Objects) -> None:
     made = await apply("v1beta2", {**required, "checks": {"nodeStartupTimeoutSeconds": 1200}}, "new")
     assert made["spec"] == {**new, "checks": {**new["checks"], "nodeStartupTimeoutSeconds": 1200}}
     assert (await objects.get("v1beta1", "mine"))["spec"] == {**old, "nodeStartupTimeout": "20m0s"}
-    # What an applier no longer names goes, also if another version was applied in between.
+    # What an applier no longer names is removed, even if another version was applied in between.
     left = {key: each for key, each in old.items() if key != "maxUnhealthy"}
     await apply("v1beta1", {**left, "nodeStartupTimeout": "20m0s"}, "old")
     assert "triggerIf" not in (await objects.get("v1beta2", "mine"))["spec"]["remediation"]
@@ -212,7 +212,7 @@ async def test_a_storage_migration_moves_everything_and_loses_nothing(
     stored = f"{pair.group}/v1beta1"
 
     async def old_storage() -> bool:
-        """Whether the API server knows the storage version: the first object tells."""
+        """Whether the API server uses the storage version: the first object shows it."""
         name = values[0]["metadata"]["name"]
         await objects.client.send("DELETE", pair.path("v1beta1", name))
         made.append(await objects.create(values[0]))
@@ -240,7 +240,7 @@ async def test_a_storage_migration_moves_everything_and_loses_nothing(
 
 
 async def accepted(request: Awaitable[Json]) -> Json | None:
-    """The answer; None if the server finds the object invalid."""
+    """The answer; None if the server considers the object invalid."""
     try:
         return await request
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""VersionConversions that are deleted: not in use, and whatever happens, nobody is left unread."""
+"""Deleted VersionConversions: only unused ones, and in any case every object remains readable."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.kubectl import KubectlError
 
 FINALIZER = "crdkeeper.dev/conversion"
-"""What a former release put on VersionConversions."""
+"""What an earlier release added to VersionConversions."""
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def delete(scene: Scene) -> None:
 
 
 def delete_behind_its_back(scene: Scene, operator: Operator) -> None:
-    """As if the policy were not there: while the operator is down, and without the condition."""
+    """As if there were no policy: while the operator is down, and without the condition."""
     operator.stop()
     scene.plane.kubectl(
         *("patch", "vconv", scene.name, "--subresource=status", "--type=merge"),
@@ -59,7 +59,7 @@ def delete_behind_its_back(scene: Scene, operator: Operator) -> None:
 
 
 def events(scene: Scene, reason: str) -> list[Any]:
-    """Of that reason, about the CRD."""
+    """Those with that reason, about the CRD."""
     found = json.loads(scene.plane.kubectl("get", "events.events.k8s.io", "-A", "-o", "json"))["items"]
     return [each for each in found if each["reason"] == reason and each["regarding"]["name"] == scene.name]
 
@@ -98,7 +98,7 @@ def test_its_rules_go_on_serving_while_anybody_needs_them(
     assert bundle_exists(scene)
     assert scene.conversion()["strategy"] == "Webhook"
     assert scene.spec("v1alpha1", "mine") == V1ALPHA1
-    # Served at one version alone nobody needs a conversion.
+    # A CRD with a single served version needs no conversion.
     versions = [{**each, "served": each["storage"]} for each in scene.versions()]
     scene.apply_definition("v1", versions=versions)
     until(lambda: scene.conversion() == {"strategy": "None"})
@@ -135,7 +135,7 @@ def test_what_others_point_to_our_webhook_is_theirs(scene: Scene, operator: Oper
     scene.create("v1", "mine", V1)
     operator.start()
     scene.plane.kubectl("annotate", "crd", scene.name, "look=again")
-    # It has done so for another CRD by then, which comes after this one.
+    # By then it has done so for another CRD, which comes after this one.
     other = Scene(scene.plane, f"other-{scene.group}")
     try:
         other.convert(RULES)

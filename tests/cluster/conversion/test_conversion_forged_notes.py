@@ -1,6 +1,6 @@
 """On the real API server: who can write an object at one version cannot choose what is read at another.
 
-`conversion.crdkeeper.dev/<version>` is an annotation like any other, so that tenants can write it.
+`conversion.crdkeeper.dev/<version>` is an annotation like any other, so tenants can write it.
 """
 
 import json
@@ -63,7 +63,7 @@ def test_what_is_written_at_a_version_that_lacks_a_field_fits_the_schema_of_the_
         "misfits": [{"at": ["spec", "replicas"], "was": "many"}, {"at": ["spec", "host"], "was": "evil"}],
     }
     create(crontabs, *(forged(crontabs, "v1alpha1", name, "v1", each) for name, each in entries.items()))
-    # What v1alpha1 has not, who writes at v1alpha1 can choose: within the schema.
+    # Fields that v1alpha1 lacks can be chosen by who writes at v1alpha1: within the schema.
     assert crontabs.spec("v1", "fits")["replicas"] == 7
     misfit = crontabs.spec("v1", "misfits")
     assert "replicas" not in misfit

@@ -19,7 +19,7 @@ VERSIONS = ("v1", "v1beta1", "v1alpha1")
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 EMBEDDED = {**ANYTHING, "x-kubernetes-embedded-resource": True}
 MORE = {version: {**fields, "free": ANYTHING, "other": EMBEDDED} for version, fields in SPECS.items()}
-# No annotation has room for it, however it is packed.
+# No annotation has room for it, even compressed.
 NOISE = random.Random(7).randbytes(150_000).hex()
 ALL_ANNOTATIONS = 256 * 1024
 
@@ -54,7 +54,7 @@ SPEC: dict[str, str] = {
     "no-spec": "null",
 }
 FORGED = {f"{PREFIX}{each}": "incomplete" for each in VERSIONS}
-# Metadata of an object at v1 whose replicas and memory have to be kept aside.
+# Metadata of an object at v1 whose replicas and memory must be kept aside.
 METADATA: dict[str, dict[str, Any]] = {
     "marked-by-hand": {"labels": FORGED},
     "labelled-by-hand": {"labels": {f"{v}.{PREFIX}{i}": "x" * 63 for v in VERSIONS for i in range(50)}},
@@ -74,7 +74,7 @@ def specs() -> Mapping[str, Any]:
 
 
 def post(crontabs: CronTabs, directory: Path, name: str, spec: str, **metadata: Any) -> str:
-    """Create it as it is written here, which Python could not write again."""
+    """Create it exactly as written here, which Python could not serialize again."""
     found = crontabs.object("v1", name, {})
     found["metadata"] |= metadata
     file = directory / "object.json"
@@ -84,13 +84,13 @@ def post(crontabs: CronTabs, directory: Path, name: str, spec: str, **metadata: 
 
 
 def spec_at(crontabs: CronTabs, version: str, name: str) -> str:
-    """The text of its spec; it stands last."""
+    """The text of its spec, which comes last."""
     path = f"/apis/{crontabs.group}/{version}/namespaces/default/crontabs/{name}"
     return crontabs.plane.kubectl("get", f"--raw={path}").strip().partition('"spec":')[2]
 
 
 def names(crontabs: CronTabs, version: str) -> set[str]:
-    """All that a LIST shows. (As a table: no client reads a list of objects as deep as they may be.)"""
+    """All names in a LIST. (As a table: no client reads a list of objects nested this deep.)"""
     table = crontabs.plane.kubectl("get", f"crontabs.{version}.{crontabs.group}", "--no-headers")
     return {line.split()[0] for line in table.splitlines()}
 
@@ -108,12 +108,12 @@ def test_every_object_is_listed_at_every_version_whatever_is_stored(
     for storage in ("v1", "v1alpha1", "v1beta1", "v1"):
         crontabs.store(storage)
         until(partial(_stores, crontabs, storage))
-        # Nothing is migrated yet: reads at the new storage version come from the old one.
+        # Nothing is migrated yet: reads at the new storage version convert from the old one.
         for version in VERSIONS:
             assert names(crontabs, version) - {"probe"} == everything, (storage, version)
         assert {name: spec_at(crontabs, "v1", name) for name in everything} == before
         for name in everything:
-            # What a migration does.
+            # Like a migration.
             resource = f"crontabs.{storage}.{crontabs.group}"
             crontabs.plane.kubectl("patch", resource, name, "--type=merge", "--patch={}", "--output=name")
         assert {_stored(crontabs, name) for name in everything} == {storage}
@@ -124,7 +124,7 @@ def test_every_object_is_listed_at_every_version_whatever_is_stored(
 
 def test_what_no_answer_can_hold_is_left_out_of_it(crontabs: CronTabs, tmp_path: Path) -> None:
     until(partial(crontabs.apply, "v1", "first", FULL["v1"]))
-    # The API server takes 10,000 levels, and has three of its own in what it asks of a webhook.
+    # The API server accepts 10,000 levels, and uses three of its own in requests to a webhook.
     for levels in range(9994, 9998):
         post(crontabs, tmp_path, f"lists-{levels}", lists(levels))
     with pytest.raises(KubectlError, match="exceeded max depth"):
@@ -140,13 +140,13 @@ def test_what_no_answer_can_hold_is_left_out_of_it(crontabs: CronTabs, tmp_path:
 
 
 def _stores(crontabs: CronTabs, version: str) -> bool:
-    """Whether what is written now is stored at that version."""
+    """Whether new writes are stored at that version."""
     crontabs.apply("v1", "probe", {"host": version})
     return _stored(crontabs, "probe") == version
 
 
 def _stored(crontabs: CronTabs, name: str) -> str:
-    """The version in etcd, whatever Python can read of the rest."""
+    """The version in etcd, even if Python cannot read the rest."""
     content = crontabs.plane.etcd.raw(f"/registry/{crontabs.group}/crontabs/default/{name}")
     found = re.match(rb'{"apiVersion":"[^"/]+/(\w+)"', content or b"")
     assert found, content

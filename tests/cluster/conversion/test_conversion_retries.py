@@ -1,4 +1,4 @@
-"""What an API server does about a conversion webhook that fails: the ground for how ours refuses and ends."""
+"""How an API server handles a failing conversion webhook: the basis for how ours refuses and ends."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ MARKER = "marked"
 
 
 class Webhook(ThreadingHTTPServer):
-    """Converts by another apiVersion; the first requests for objects with the marker fail as told."""
+    """Changes only apiVersion; the first requests for objects with the marker fail as configured."""
 
     daemon_threads = True
 
@@ -95,7 +95,7 @@ def test_what_an_api_server_repeats(installed: Cluster, webhook: Webhook, group:
         body = json.dumps({**item, "spec": {"cronSpec": MARKER}})
 
         def requests(failures: int, status: int, **headers: str) -> int:
-            """How many a write took that stores nothing. Raises KubectlError if it failed."""
+            """How many requests a write without effect took. Raises KubectlError if it failed."""
             webhook.failures, webhook.status, webhook.requests = failures, status, 0
             webhook.headers = {name.replace("_", "-"): value for name, value in headers.items()}
             kubectl("create", "--dry-run=server", "-f", "-", input=body)

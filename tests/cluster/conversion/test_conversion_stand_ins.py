@@ -1,4 +1,4 @@
-"""Objects that are valid and cannot be converted: no list fails by them, and nothing of them is lost."""
+"""Valid objects that cannot be converted: no list fails because of them, and none of their data is lost."""
 
 import json
 import random
@@ -13,9 +13,9 @@ from tests.cluster.harness.webhookpod import WebhookPod
 
 SECRET = "hunter2"
 MANY_BYTES = "9" * 1_000_000
-# More than an annotation holds, and nothing that is packed well.
+# More than fits in an annotation, and hard to compress.
 LARGE = random.Random(7).randbytes(150_000).hex()
-# Each kind of object that nobody can convert, at the storage version v1.
+# Each kind of object that cannot be converted, at the storage version v1.
 BAD: dict[str, dict[str, Any]] = {
     "no-quantity": {**V1, "containers": [{"name": "web", "memory": SECRET}]},
     "too-large-a-quantity": {**V1, "containers": [{"name": "web", "memory": MANY_BYTES}]},
@@ -42,7 +42,7 @@ def test_no_list_fails_and_nothing_is_lost(scene: Scene, operator: Operator, pod
     begin = operator.log_size()
     scene.convert(RULES)
     found = scene.ready()
-    # They are counted and named, and stop neither these rules nor later ones.
+    # They are counted and named, and block neither these rules nor later ones.
     verification = found["status"]["verification"]
     assert (verification["objects"], verification["failed"], verification["unmatched"]) == (4, 0, 3)
     assert {each["name"] for each in verification["unmatchedObjects"]} == BAD.keys() | {"large"}
@@ -52,7 +52,7 @@ def test_no_list_fails_and_nothing_is_lost(scene: Scene, operator: Operator, pod
         assert listed(scene, version).keys() == BAD.keys() | {"good", "large"}
     patch(scene, "v1alpha1", "good", {"hostPort": "example.com:80"})
     assert scene.spec("v1", "good") == {**V1, "host": "example.com", "port": 80}
-    # An edit of another field at the other version leaves the value that it cannot show.
+    # Editing another field at the other version leaves the value that it cannot show.
     assert scene.spec("v1beta1", "no-quantity")["containers"] == [{"name": "web"}]
     patch(scene, "v1beta1", "no-quantity", {"cronSpec": "@daily"})
     assert scene.spec("v1", "no-quantity") == {**BAD["no-quantity"], "schedule": "@daily"}
@@ -62,14 +62,14 @@ def test_no_list_fails_and_nothing_is_lost(scene: Scene, operator: Operator, pod
     assert all(each.startswith(f"v1.{PREFIX}") for each in labels)
     patch(scene, "v1beta1", "large", {"cronSpec": "@daily"})
     assert scene.spec("v1", "large") == {**large, "schedule": "@daily"}
-    # When the value is mended, nothing is left of all this.
+    # Once the value is fixed, no trace of it remains.
     for name in BAD:
         patch(scene, "v1", name, {"containers": [{"name": "web", "memory": "1024Mi"}]})
     for name in BAD:
         each = listed(scene, "v1beta1")[name]
         assert each["spec"]["containers"][0]["memoryMiB"] == 1024
         assert not each["metadata"].keys() & {"annotations", "labels"}
-    # Nobody has been shown a value.
+    # No message shows a value.
     events = scene.plane.kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "json")
     shown = [json.dumps(found), events, operator.log_since(begin), pod.process.log.read_text()]
     assert not [each for each in shown if SECRET in each or "9" * 100 in each]

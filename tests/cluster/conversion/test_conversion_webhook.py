@@ -19,7 +19,7 @@ VERSIONS = ("v1", "v1beta1", "v1alpha1")
 def test_every_version_is_served_whatever_is_stored(crontabs: CronTabs, installed: Cluster) -> None:
     for storage in VERSIONS:
         crontabs.store(storage)
-        # The API server may store at the old version for a moment.
+        # The API server may still store at the old version for a moment.
         until(partial(_stored, crontabs, installed, storage))
     for storage in VERSIONS:
         for version in VERSIONS:
@@ -30,7 +30,7 @@ def test_every_version_is_served_whatever_is_stored(crontabs: CronTabs, installe
 
 def test_edits_at_one_version_are_seen_at_the_others_and_lose_nothing(crontabs: CronTabs) -> None:
     crontabs.apply("v1", "mine", FULL["v1"])
-    # A controller of the old version reads, changes a field, and writes all that it knows.
+    # A controller of the old version reads, changes a field, and writes everything that it knows.
     old = crontabs.get("v1alpha1", "mine")
     old["spec"] |= {"cronSpec": "0 0 * * *", "hostPort": "example.com:80"}
     crontabs.plane.kubectl("replace", "-f", "-", input=json.dumps(old))
@@ -96,7 +96,7 @@ def test_an_object_that_a_rule_refuses_is_named_and_the_others_are_served(
     until(partial(_applied, crontabs, "v1beta1", "bad", {"port": "http"}))
     crontabs.apply("v1beta1", "good", {"port": "80"})
     assert crontabs.spec("v1", "good") == {"port": 80}
-    # The webhook may have the old rules for a moment.
+    # The webhook may still have the old rules for a moment.
     until(lambda: "CronTab default/bad: spec.port: a string that is no integer" in _refusal(crontabs, "bad"))
 
 
@@ -142,7 +142,7 @@ def test_a_webhook_that_cannot_serve_says_so(tmp_path: Path) -> None:
 
 
 def _stored(crontabs: CronTabs, plane: Cluster, version: str) -> bool:
-    """Whether the object is stored at that version; if it is not, it is made again the next time."""
+    """Whether the object is stored at that version; if not, it is re-created the next time."""
     name, stored = f"stored-at-{version}", f"{crontabs.group}/{version}"
     crontabs.apply("v1", name, FULL["v1"])
     if stored in plane.etcd.stored_versions(crontabs.group, "crontabs"):

@@ -31,7 +31,7 @@ Start = Callable[..., Awaitable[ServingCertificate]]
 
 @pytest.fixture
 async def start(installed: Cluster, admin: Admin) -> AsyncIterator[Start]:
-    """Starts operators' parts for certificates; all end with the test, and the Secrets go."""
+    """Starts the certificate controllers of operators; all end with the test, and the Secrets are deleted."""
     await _forget(admin)
     account = Client(Connection(installed.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)))
     tasks = []
@@ -96,7 +96,7 @@ async def test_both_secrets_are_made_and_what_is_served_is_good(admin: Admin, st
 
 
 async def _serve_and_connect(tls: dict[str, Any], bundle: str, name: str) -> None:
-    """A handshake that OpenSSL is strict about. Raises ssl.SSLCertVerificationError."""
+    """A handshake with OpenSSL's strict checks. Raises ssl.SSLCertVerificationError."""
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.NamedTemporaryFile() as file:
         file.write(_data(tls, "tls.crt") + _data(tls, "tls.key"))
@@ -161,7 +161,7 @@ async def test_a_secret_of_others_is_read_and_never_written(admin: Admin, start:
         {
             "metadata": {
                 "name": TLS_SECRET,
-                # As cert-manager marks its own; the label may be there from before it took over.
+                # As cert-manager marks its own; the label may remain from before it took over.
                 "annotations": {"cert-manager.io/certificate-name": "webhook"},
                 "labels": {LABEL: OURS},
             },
@@ -191,7 +191,7 @@ async def test_a_secret_of_others_is_read_and_never_written(admin: Admin, start:
 
 
 async def test_a_secret_of_others_is_taken_over_with_the_label(admin: Admin, start: Start) -> None:
-    """Its CA stays trusted until nobody can be served by it any more."""
+    """Its CA remains trusted until no replica can serve with it any more."""
     authority = Authority()
     issued = authority.issue(NAMES)
     data = _encoded(tls_crt=issued.certificate, tls_key=issued.key, ca_crt=authority.pem)

@@ -34,7 +34,7 @@ def test_rules_become_a_conversion_that_serves(scene: Scene) -> None:
     assert aside == [("v1alpha1", "spec.replicas"), ("v1alpha1", "spec.containers[*].memory")]
     listed = scene.plane.kubectl("get", "vconv", scene.name)
     assert "v1 <- v1beta1, v1alpha1" in listed
-    # An edit at an old version keeps what only the new one can say.
+    # An edit at an old version keeps what only the new one can express.
     scene.create("v1alpha1", "mine", {**V1ALPHA1, "hostPort": "example.com:80"})
     assert scene.spec("v1", "mine") == {**V1, "host": "example.com", "port": 80}
 
@@ -64,7 +64,7 @@ def test_bad_rules_never_replace_those_that_serve(scene: Scene) -> None:
 
 def test_objects_that_do_not_survive_the_rules_are_named(scene: Scene) -> None:
     scene.apply_definition("v1beta1")
-    # The API server may store at the old version for a moment.
+    # The API server may still store at the old version for a moment.
     until(lambda: _created(scene, "v1beta1", "bad", {"port": "http"}))
     refusing = deepcopy(RULES)
     refusing["v1beta1"][1]["refuse"] = True
@@ -194,7 +194,7 @@ def test_without_an_opt_in_nothing_is_converted(scene: Scene, installed: Cluster
     assert "aggregate-to-converter" in found["message"]
     assert f'resourceNames: ["{scene.name}"]' in found["message"]
     scene.wait("Ready", "False", "NotPermitted")
-    # Nobody's objects were read, and nothing was handed to the webhook.
+    # No objects were read, and nothing was passed to the webhook.
     assert found["status"]["verification"]["digest"] == ""
     find = ("get", "configmap", scene.name, "-n", NAMESPACE, "--ignore-not-found", "-o", "name")
     assert not installed.kubectl(*find)
@@ -220,7 +220,7 @@ def test_without_the_opt_in_of_before_rules_go_on_serving(scene: Scene, installe
 
 
 def refused_by_rbac(scene: Scene) -> bool:
-    """Whether the operator's account lacks the right that is the opt-in."""
+    """Whether the operator's account lacks the opt-in permission."""
     account = scene.plane.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
     asked = ("auth", "can-i", "patch", f"customresourcedefinitions/{scene.name}")
     return scene.plane.kubectl(*asked, kubeconfig=account, check=False).startswith("no")
@@ -264,7 +264,7 @@ def test_a_rehearsal_goes_by_the_rules_that_serve(scene: Scene, installed: Clust
     scene.create("v1", "mine", V1)
     scene.convert(RULES)
     scene.ready()
-    # A copy, as all CronTabs share the schemas of their versions.
+    # A copy, because all CronTabs share the schemas of their versions.
     definition = deepcopy(crontab_definition(scene.group, storage="v1", client_config={}))
     definition["spec"].pop("conversion")
     same = rehearse(installed, definition)

@@ -1,4 +1,4 @@
-"""An installation for those who have no VersionConversions: fewer rights, and everything else works."""
+"""An installation without VersionConversions: fewer permissions, and everything else works."""
 
 from collections.abc import Callable
 
@@ -39,7 +39,7 @@ def test_it_does_all_but_convert(
     plane.kubectl("wait", "--for=condition=Succeeded", "smig/all", "--timeout=60s")
     assert plane.etcd.stored_versions(scene.group, "crontabs") == {f"{scene.group}/v1beta1": 1}
 
-    # Nothing holds a VersionConversion that never served.
+    # Nothing blocks the deletion of a VersionConversion that never served.
     plane.kubectl("delete", "vconv", scene.name, "--timeout=30s")
     until(lambda: operator.metric("crdkeeper_version_conversions") == 0)
     assert not [each for each in operator.log_since().splitlines() if ERROR.search(each)]

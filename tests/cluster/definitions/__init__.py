@@ -1,1 +1,1 @@
-"""What we and the API server say of CRDs: on create, on update, in OpenAPI, by the thousand."""
+"""Compares us with the API server on CRDs: on create, on update, in OpenAPI, by the thousand."""

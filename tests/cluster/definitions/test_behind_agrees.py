@@ -1,7 +1,7 @@
-"""What `crdkeeper lint` says behind the first errors of a CRD, the API server says once these are mended.
+"""The API server reports what `crdkeeper lint` finds behind a CRD's first errors, once these are fixed.
 
-A script mends what the API server refuses, round by round; each claim must then be among its errors.
-CRDKEEPER_VARIANTS says how many CRDs are drawn, CRDKEEPER_SEED makes other ones.
+A script fixes what the API server reports, round by round; each claim must then be among its errors.
+CRDKEEPER_VARIANTS sets how many CRDs are drawn, CRDKEEPER_SEED selects others.
 """
 
 import copy
@@ -48,7 +48,7 @@ def _at(document: Any, steps: tuple[str | int, ...]) -> Any:
 
 
 def _drop(value: Any, keyword: str) -> None:
-    """Removes a keyword that the API server finds and does not locate."""
+    """Removes a keyword that the API server reports without its place."""
     if isinstance(value, dict):
         value.pop(keyword, None)
     for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -84,13 +84,13 @@ def _mend(crd: Crd, violation: Violation, claims: Sequence[Violation]) -> None:
 
 
 def _has_place(crd: Crd, violation: Violation) -> bool:
-    """Whether mending has left the default or rule that a claim is about."""
+    """Whether the default or rule of a claim still exists after the fix."""
     steps = violation.path.steps
     return any(_at(crd, steps[:i]) is not None for i in (len(steps), len(steps) - 1))
 
 
 async def _unproved(client: Client, crd: Crd, report: Report) -> tuple[list[str], int]:
-    """The claims that the API server never makes, and how many it has made."""
+    """The claims that the API server never confirms, and how many it has confirmed."""
     waiting, proved = list(report.behind), 0
     for _ in range(ROUNDS):
         now = check_creation(crd)
@@ -114,7 +114,7 @@ async def _unproved(client: Client, crd: Crd, report: Report) -> tuple[list[str]
 
 def _is_said(claim: Violation, causes: frozenset[Cause]) -> bool:
     if "Syntax error: " in claim.detail:
-        # The words of the parser are its own.
+        # The parser has its own messages.
         return any(field == str(claim.path) and "Syntax error: " in message for field, message in causes)
     return as_worded(claim, causes) in causes
 

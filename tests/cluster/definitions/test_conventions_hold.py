@@ -1,4 +1,4 @@
-"""What the conventions say of the API server is so: each trap is set up, and caught in the act."""
+"""What the conventions say about the API server is true: each problem is provoked and observed."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -112,7 +112,7 @@ DEFINITIONS = (
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client(plane: Cluster) -> AsyncIterator[Client]:
-    """The definitions are there and served."""
+    """The definitions exist and are served."""
     async with Client(Connection(plane.kubeconfig)) as opened:
         for each in DEFINITIONS:
             await opened.request("POST", CRDS, each)

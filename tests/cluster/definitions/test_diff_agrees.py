@@ -1,9 +1,9 @@
 """What `crdkeeper diff` calls safe is safe on the real API server.
 
-For schemas before and after a change, objects that were valid before are sent to the CRD as it is after. If
-all changes are safe for writers none may be refused; if they are safe for stored objects too, none may lose a
-value. CRDKEEPER_UPGRADES says how many changes to try, CRDKEEPER_CORPUS names a folder of CRDs whose schemas
-to use beside our own, CRDKEEPER_SEED makes other ones.
+For schemas before and after a change, objects that were valid before are sent to the changed CRD. If all
+changes are safe for writers, none may be rejected; if they are also safe for stored objects, none may lose a
+value. CRDKEEPER_UPGRADES sets how many changes to try, CRDKEEPER_CORPUS names a directory of CRDs whose
+schemas to use besides our own, CRDKEEPER_SEED selects others.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ TIMEOUT_SECONDS = 300 + COUNT
 
 @dataclass(slots=True)
 class Upgrade:
-    """A field before and after, objects for it, and what we say."""
+    """A field before and after, objects for it, and our result."""
 
     name: str
     old: Json
@@ -59,13 +59,13 @@ class Upgrade:
 
 @dataclass(slots=True)
 class Tally:
-    """How it went."""
+    """The counts of a run."""
 
     upgrades: int = 0
     safe: int = 0
     objects: int = 0
     refused: int = 0
-    """Of upgrades that are not safe: that they may be refused must show somewhere."""
+    """Of unsafe upgrades: some of these must be rejected."""
     kinds: set[str] = field(default_factory=set)
     """Of all changes."""
     wrong: list[str] = field(default_factory=list)
@@ -81,10 +81,10 @@ def _cases(draw: st.DrawFn) -> Case:
 
 
 def _is_list_for_text(value: Json, schema: Json) -> bool:
-    """Whether a list stands where a text with a format should be.
+    """Whether there is a list where a string with a format should be.
 
-    The API server accepts it, until the format goes or the type is widened: a mistake of its own
-    (kube-openapi's typeValidator) that is left out here, since nobody can mean it.
+    The API server accepts it, until the format is removed or the type is widened: a bug of its own
+    (kube-openapi's typeValidator) that is excluded here, since nobody can intend it.
     """
     if not isinstance(schema, dict):
         return False
@@ -110,7 +110,7 @@ async def _send(client: Client, resource: Resource, upgrade: Upgrade, value: Jso
 
 
 def _lost(before: Json, after: Json) -> bool:
-    """Whether a value is gone or another one; new fields in objects are none of that."""
+    """Whether a value is gone or changed; new fields in objects do not count."""
     if isinstance(before, dict) and isinstance(after, dict):
         return any(name not in after or _lost(each, after[name]) for name, each in before.items())
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
@@ -147,10 +147,10 @@ def _show(upgrade: Upgrade, value: Json, said: str) -> str:
 
 
 def _drawn(number: int) -> list[Case]:
-    """Cases of which the API server accepts the schemas, the same ones each time."""
+    """Cases whose schemas the API server accepts, the same ones each time."""
     found: dict[bytes, Case] = {}
     for run in range(IN_ONE_CRD):
-        # A long run of hypothesis comes to vary what it has; many short ones start over.
+        # Long runs of hypothesis tend to vary earlier examples; many short ones start over.
         for old, new, objects in drawn(_cases(), RUN, (SEED * 1000 + number) * 1000 + run):
             if objects:
                 found.setdefault(orjson.dumps([old, new]), (old, new, objects))
@@ -200,7 +200,7 @@ async def test_what_is_called_safe_is_safe(plane: Cluster) -> None:
         f"{tally.refused} refused after; {len(tally.kinds)} kinds of changes"
     )
     assert not tally.wrong, f"{len(tally.wrong)} wrong" + "\n".join(tally.wrong[:SHOWN])
-    # It proves something only if many are called safe, and those that are not do refuse objects.
+    # This proves something only if many are called safe, and if the others do reject objects.
     assert tally.safe > tally.upgrades * 0.2
     assert tally.objects > tally.upgrades
     assert tally.refused > tally.upgrades * 0.05

@@ -1,8 +1,7 @@
-"""`crdkeeper lint` and the API server say the same of a CRD: refused or not, each field with its message,
-the warnings, and what the server makes of what it accepts.
+"""`crdkeeper lint` and the API server agree on a CRD: rejected or not, messages, warnings and the result.
 
-Variants of CRDs are sent as dry runs. CRDKEEPER_VARIANTS says how many, CRDKEEPER_CORPUS names a folder of
-CRDs to vary beside our own, CRDKEEPER_SEED makes other ones.
+Variants of CRDs are sent as dry runs. CRDKEEPER_VARIANTS sets how many, CRDKEEPER_CORPUS names a directory of
+CRDs to vary besides our own, CRDKEEPER_SEED selects others.
 """
 
 import asyncio
@@ -63,5 +62,5 @@ async def test_same_verdict_same_words(plane: Cluster) -> None:
     undecided = sum(each.undecided for each in compared)
     print(f"{len(crds)} variants: {refused} refused, {undecided} partly left to the server")
     assert not any(each.disagreement for each in compared), _show(crds, compared)
-    # The variants are worth something only if some are good and some bad, and few are out of our reach.
+    # The variants prove something only if some are valid and some invalid, and we can check most.
     assert len(crds) * 0.2 < refused < len(crds) * 0.9

@@ -1,8 +1,8 @@
-"""`published_schemas` and the API server publish the same of a CRD, in OpenAPI v2 and v3.
+"""`published_schemas` and the API server publish the same for a CRD, in OpenAPI v2 and v3.
 
-The CRDs are made for real, in groups of their own. CRDKEEPER_PUBLISHED says how many random schemas are
-published, and a fifth as many variants of CRDs; CRDKEEPER_CORPUS names a folder of CRDs to publish as well,
-CRDKEEPER_SEED makes other ones.
+The CRDs are really created, in their own groups. CRDKEEPER_PUBLISHED sets how many random schemas are
+published, and a fifth as many variants of CRDs; CRDKEEPER_CORPUS names a directory of CRDs to publish as
+well, CRDKEEPER_SEED selects others.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ async def _created(client: Client, crds: Sequence[Crd]) -> AsyncIterator[None]:
 
 
 async def _published(client: Client, crds: Sequence[Crd]) -> dict[OpenAPI, Schemas]:
-    """What the server publishes of these, once it publishes all that it ever will."""
+    """The server's documents for these, once they are complete."""
     versions = [
         (crd["spec"]["group"], each["name"])
         for crd in crds
@@ -94,7 +94,7 @@ async def _published(client: Client, crds: Sequence[Crd]) -> dict[OpenAPI, Schem
 
 
 def _compared(crds: Sequence[Crd], published: dict[OpenAPI, Schemas]) -> tuple[int, list[str]]:
-    """How many schemas were compared, and which are not the same."""
+    """How many schemas were compared, and which ones differ."""
     count, wrong = 0, []
     for crd in crds:
         group = ".".join(reversed(crd["spec"]["group"].split(".")))
@@ -113,7 +113,7 @@ def _compared(crds: Sequence[Crd], published: dict[OpenAPI, Schemas]) -> tuple[i
 
 
 def _explained_otherwise(kubectl: Kubectl, crds: Sequence[Crd]) -> list[str]:
-    """Of which kinds `kubectl explain` shows other fields than we say."""
+    """The kinds for which `kubectl explain` shows other fields than predicted."""
     wrong = []
     for crd in crds:
         version = next(each["name"] for each in crd["spec"]["versions"] if each.get("served"))

@@ -1,4 +1,4 @@
-"""What the API server does when a version is removed from spec.versions, and that `diff` says so."""
+"""What the API server does when a version is removed from spec.versions, and that `diff` reports it."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ Crd = dict[str, Any]
 
 
 def without(crd: Crd, version: str) -> Crd:
-    """The CRD without a version; another one stores then."""
+    """The CRD without a version; then another one stores."""
     new = copy.deepcopy(crd)
     new["spec"]["versions"] = [each for each in new["spec"]["versions"] if each["name"] != version]
     if not any(each["storage"] for each in new["spec"]["versions"]):
@@ -94,7 +94,7 @@ async def test_apply_fails_where_managed_fields_name_a_removed_version(admin: Ad
 
     async def code(name: str, manager: str, **body: Any) -> int:
         content = orjson.dumps({**kind.instance(name), **body})
-        # A dry run: an apply that succeeds would replace its manager's entry.
+        # A dry run: a successful apply would replace its manager's entry.
         path = f"{kind.path(name)}?fieldManager={manager}&force=true&dryRun=All"
         answer = await admin.client.send("PATCH", path, content=content, content_type=APPLY_PATCH)
         assert answer.code == 200 or APPLY_ANSWER in answer.json()["message"]

@@ -1,8 +1,8 @@
-"""`update` and the API server say the same of a CRD in the place of another one: errors, warnings and result.
+"""`update` and the API server agree on a CRD that replaces another one: errors, warnings and result.
 
-Old CRDs are made for real, in groups of their own, and deleted in the end; the updates are dry runs.
-CRDKEEPER_UPDATES says how many old CRDs there are (with twenty updates each), CRDKEEPER_CORPUS names a
-folder of CRDs to vary beside our own, CRDKEEPER_SEED makes other ones.
+Old CRDs are really created, in their own groups, and deleted at the end; the updates are dry runs.
+CRDKEEPER_UPDATES sets the number of old CRDs (with twenty updates each), CRDKEEPER_CORPUS names a directory
+of CRDs to vary besides our own, CRDKEEPER_SEED selects others.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ TIMEOUT_SECONDS = 300 + 10 * COUNT
 SECONDS = 60
 
 Case = tuple[Crd, Crd, Comparison, OutcomeComparison]
-"""The old CRD, the new one, how their errors compare, and how the outcomes."""
+"""The old CRD, the new one, and the comparisons of errors and outcomes."""
 
 
 def _renamed(crd: Crd, number: int, run: str) -> Crd:
-    """The same CRD in a group of its own, whose end stays: some groups need an approval."""
+    """The same CRD in its own group, with the same suffix: some groups need an approval."""
     crd = copy.deepcopy(crd)
     spec = crd["spec"]
     end = "k8s.io" if spec["group"].endswith(".k8s.io") else "example.com"
@@ -54,13 +54,13 @@ def _renamed(crd: Crd, number: int, run: str) -> Crd:
 
 
 def _good(crds: Sequence[Crd]) -> list[Crd]:
-    """Those that the API server takes, and soon."""
+    """Those that the API server accepts, and soon."""
     small = [each for each in crds if len(repr(each)) < BIGGEST]
     return [each for each in small if not check_creation(each).violations]
 
 
 Store = Callable[[Client, Crd], AbstractAsyncContextManager[str]]
-"""Makes a CRD be there, and tells its name."""
+"""Stores a CRD, and returns its name."""
 
 
 @asynccontextmanager
@@ -75,7 +75,7 @@ async def _created(client: Client, crd: Crd) -> AsyncIterator[str]:
 
 
 def _slipped_in(etcd: Etcd) -> Store:
-    """Puts CRDs into etcd, past all rules."""
+    """Puts CRDs into etcd, bypassing all rules."""
 
     @asynccontextmanager
     async def store(client: Client, crd: Crd) -> AsyncIterator[str]:
@@ -96,7 +96,7 @@ def _slipped_in(etcd: Etcd) -> Store:
 
 
 async def _settled(client: Client, name: str) -> None:
-    """Until the server's own controllers are through with it."""
+    """Until the server's own controllers have processed it."""
     async with asyncio.timeout(SECONDS):
         while True:
             status = (await client.request("GET", f"{CRDS}/{name}")).get("status", {})
@@ -107,7 +107,7 @@ async def _settled(client: Client, name: str) -> None:
 
 
 async def _compare(client: WarnedClient, name: str, new: Crd) -> Case:
-    """Sends an update. Where the old CRD changes meanwhile, both are looked at again."""
+    """Sends an update. If the old CRD changes meanwhile, both are compared again."""
     while True:
         old = await client.request("GET", f"{CRDS}/{name}")
         sent = copy.deepcopy(new)

@@ -1,1 +1,1 @@
-"""What is installed: the manifests, the rights they grant, what an uninstall leaves."""
+"""What is installed: the manifests, the permissions that they grant, what an uninstall leaves."""

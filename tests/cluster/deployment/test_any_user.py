@@ -1,4 +1,4 @@
-"""Pods run under user ids that no image knows: 65532 by the Dockerfile, a random one on OpenShift."""
+"""Pods run with user ids unknown to any image: 65532 from the Dockerfile, a random one on OpenShift."""
 
 import os
 import subprocess
@@ -15,11 +15,11 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.processes import LAUNCH
 
 USERS = [65532, 1000680000]
-"""The Dockerfile's, and one as OpenShift gives them."""
+"""The Dockerfile's, and one as OpenShift assigns them."""
 
 
 def launched(user: int, *command: str) -> subprocess.CompletedProcess[str]:
-    """What a command says under a user that does not exist, without any environment."""
+    """A command's output for a user that does not exist, without any environment."""
     arguments = [sys.executable, "-I", "-S", str(LAUNCH), "--user", str(user), "--", *command]
     return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=60)
 

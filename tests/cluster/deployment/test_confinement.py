@@ -1,4 +1,4 @@
-"""What a stolen token of the operator can write: nothing that the operator itself does not."""
+"""What a stolen token of the operator can write: nothing that the operator itself does not write."""
 
 import asyncio
 import json
@@ -81,14 +81,14 @@ def token(installed: Cluster) -> Path:
 
 @pytest.fixture(scope="module")
 def scene(installed: Cluster) -> Iterator[Scene]:
-    """A CRD that is opted in."""
+    """A CRD with opt-in."""
     scene = Scene(installed, "confinement.example.com")
     yield scene
     scene.remove()
 
 
 def patch(scene: Scene, account: Path, changes: list[dict[str, Any]], subresource: str = "") -> str:
-    """What the API server says to a JSON patch under an account, as a dry run; nothing if it accepts it."""
+    """The API server's answer to a JSON patch by an account, as a dry run; empty if it accepts it."""
     path = f"/apis/{_CRDS[1]}/v1/{_CRDS[0]}/{scene.name}{subresource}?dryRun=All"
 
     async def send() -> Answer:

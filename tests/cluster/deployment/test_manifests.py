@@ -1,4 +1,4 @@
-"""The manifests on a real control plane: they apply, they stay put, and they grant no more than is used."""
+"""The manifests on a real control plane: they apply, they are stable, and they grant no more than is used."""
 
 import json
 import time
@@ -73,18 +73,18 @@ def migration(installed: Cluster) -> Iterator[str]:
 
 
 def a_migration(name: str) -> str:
-    """The least that makes a migration."""
+    """A minimal migration."""
     resource = {"group": "manifests.example.com", "resource": "widgets"}
     return manifest("StorageMigration", name, spec={"resource": resource})
 
 
 def manifest(kind: str, name: str, **fields: Any) -> str:
-    """One object of ours, fit for kubectl's input."""
+    """One of our objects as input of kubectl."""
     return json.dumps({"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, **fields})
 
 
 def eventually(holds: Callable[[], bool], seconds: float = 30) -> None:
-    """Waits for what controllers do in their own time."""
+    """Waits for what controllers do asynchronously."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, f"not so after {seconds} seconds"
@@ -99,7 +99,7 @@ def get(plane: Cluster, *args: str) -> Any:
 def review(plane: Cluster, account: Path, kind: str, spec: dict[str, Any]) -> Any:
     """The API server's answer to what an account, given by its kubeconfig, may do."""
     question = json.dumps({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec})
-    # Without validation by kubectl, for which it would have to read all CRDs.
+    # Without validation by kubectl, which would need to read all CRDs.
     args = ("create", "--validate=false", "--filename=-", "--output=json")
     return json.loads(plane.kubectl(*args, input=question, kubeconfig=account))["status"]
 
@@ -107,8 +107,7 @@ def review(plane: Cluster, account: Path, kind: str, spec: dict[str, Any]) -> An
 def may(
     plane: Cluster, account: Path, verb: str, resource: str, *, namespace: str = "", name: str = ""
 ) -> bool:
-    """Whether an account has a right, by default in all namespaces. (`kubectl auth can-i` knows the group of
-    a resource only if its CRD is there.)"""
+    """Whether an account has a permission. Unlike `kubectl auth can-i`, it does not need a resource's CRD."""
     plural, _, group = resource.partition(".")
     attributes = {"verb": verb, "resource": plural, "group": group, "namespace": namespace, "name": name}
     answer = review(plane, account, "SelfSubjectAccessReview", {"resourceAttributes": attributes})
@@ -116,14 +115,14 @@ def may(
 
 
 def rights(plane: Cluster, account: Path, namespace: str) -> Rights:
-    """All that an account may do in a namespace and to the whole cluster."""
+    """All permissions of an account in a namespace and in the whole cluster."""
     return flatten(
         review(plane, account, "SelfSubjectRulesReview", {"namespace": namespace})["resourceRules"]
     )
 
 
 def flatten(rules: list[dict[str, Any]]) -> Rights:
-    """RBAC's rules as single rights."""
+    """RBAC rules as single permissions."""
     return {
         (qualified(resource, group), name, verb)
         for rule in rules
@@ -135,13 +134,13 @@ def flatten(rules: list[dict[str, Any]]) -> Rights:
 
 
 def qualified(resource: str, group: str) -> str:
-    """A resource by its full name, as kubectl writes it: `deployments.apps/scale`."""
+    """A resource by its full name, in kubectl's notation: `deployments.apps/scale`."""
     plural, _, subresource = resource.partition("/")
     return f"{plural}.{group}".rstrip(".") + (f"/{subresource}" if subresource else "")
 
 
 def grants(table: dict[str, str], name: str = "") -> Rights:
-    """Rights from a table of resources and their verbs."""
+    """Permissions from a table of resources and their verbs."""
     return {(resource, name, verb) for resource, verbs in table.items() for verb in verbs.split()}
 
 
@@ -173,7 +172,7 @@ API_SERVER_LEASES = grants({LEASES: "list"})
 
 
 def test_a_second_apply_changes_nothing(opted_in: Cluster) -> None:
-    # Opted in, as then the control plane has filled in rules of a ClusterRole that we applied.
+    # Opted in, because then the control plane has filled in rules of a ClusterRole that we applied.
     def generations() -> dict[str, Any]:
         items = get(opted_in, f"--kustomize={MANIFESTS}")["items"]
         return {each["metadata"]["uid"]: each["metadata"].get("generation") for each in items}
@@ -181,7 +180,7 @@ def test_a_second_apply_changes_nothing(opted_in: Cluster) -> None:
     before = generations()
     opted_in.kubectl("apply", "--server-side", f"--kustomize={MANIFESTS}")
     assert generations() == before
-    # The diff shows a status that changes while it is made, so it may take more than one look.
+    # The diff shows a status that changes meanwhile, so it may take several attempts.
     diff = ("diff", "--server-side", f"--kustomize={MANIFESTS}")
     eventually(lambda: opted_in.kubectl(*diff, check=False) == "")
 
@@ -304,7 +303,7 @@ def test_the_columns_of_a_policy(installed: Cluster) -> None:
 def test_the_operator_may_do_exactly_what_it_does(
     installed: Cluster, operator: Path, namespace: str, expected: Rights
 ) -> None:
-    # What all service accounts may do, and what other tests have opted in to, is not ours.
+    # Excludes what all service accounts may do, and what other tests have opted in to.
     anybody = installed.service_account_kubeconfig("default", "default")
     roles = ("crdkeeper-rewriter", "crdkeeper-reader", "crdkeeper-conversion")
     opted_in = set().union(*(flatten(get(installed, "clusterrole", each)["rules"] or []) for each in roles))
@@ -371,7 +370,7 @@ def test_the_clusters_own_roles_cover_our_kinds(
         rules = get(installed, "clusterrole", role)["rules"]
         return (f"{kind.plural}.{GROUP}", "", verb) in flatten(rules)
 
-    # Reports are the operator's to write, and rules decide what everybody reads.
+    # Only the operator may write reports, and rules decide what everyone reads.
     guarded = (DefinitionReport, VersionConversion)
     wanted = {kind: expected and (verb == "list" or kind not in guarded) for kind in KINDS}
     eventually(lambda: all(covered(kind) is each for kind, each in wanted.items()))
@@ -394,7 +393,7 @@ def test_the_pods_fit_the_namespaces_security_level(installed: Cluster, path: st
         if each["kind"] in {"Deployment", "Job"}
     )
     metadata = {"name": "test-security", "namespace": NAMESPACE}
-    # Under the operator's account, as the one of a sample that is not applied does not exist.
+    # With the operator's account, because that of a sample that is not applied does not exist.
     spec = {**template["spec"], "serviceAccountName": SERVICE_ACCOUNT}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     installed.kubectl("create", "--dry-run=server", "--filename=-", input=json.dumps(pod))

@@ -1,16 +1,16 @@
-"""What is not ours stays as it is: a rewrite changes apiVersion in an object, storedVersions in its CRD."""
+"""Foreign data is not changed: a rewrite changes an object's apiVersion, and storedVersions in its CRD."""
 
 from typing import Any
 
 from tests.cluster.harness import Admin, CustomKind, Operator, outdated, time_passes
 from tests.cluster.harness.admin import CRDS, POLICIES
 
-# Another Kopf operator's by default: one that is careless removes it from whatever it watches.
+# That of other Kopf operators by default: a careless one removes it from whatever it watches.
 KOPF_FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
 
 
 async def furnished(admin: Admin, kind: CustomKind) -> None:
-    """Adds what objects carry in real clusters: annotations, finalizers, owners of fields, a status."""
+    """Adds what objects have in real clusters: annotations, finalizers, owners of fields, a status."""
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "example.com/note": "keep"}
     metadata = {"metadata": {"annotations": annotations, "finalizers": [KOPF_FINALIZER]}}
     await admin.merge(f"{kind.path('db-00000')}?fieldManager=kubectl-edit", metadata)
@@ -20,7 +20,7 @@ async def furnished(admin: Admin, kind: CustomKind) -> None:
 
 
 def raw(admin: Admin, kind: CustomKind) -> dict[str, bytes | None]:
-    """The bytes that etcd holds of a CRD and of all its objects."""
+    """The bytes in etcd of a CRD and of all its objects."""
     keys = [*admin.etcd.keys(f"/registry/{kind.group}/{kind.plural}/"), kind.definition_key]
     return {key: admin.etcd.raw(key) for key in keys}
 
@@ -83,19 +83,19 @@ async def test_a_rewrite_changes_the_api_version_and_nothing_else(
 
 
 def objects(admin: Admin, kind: CustomKind) -> dict[str, Any]:
-    """All objects as they are stored, with generation and managedFields."""
+    """All objects as stored, with generation and managedFields."""
     return {key: admin.etcd.get(key) for key in admin.etcd.keys(f"/registry/{kind.group}/{kind.plural}/")}
 
 
 def trimmed(definition: dict[str, Any]) -> dict[str, Any]:
-    """What a trim makes of a CRD."""
+    """The effect of a trim on a CRD."""
     return {**without_version(definition), "status": {**definition["status"], "storedVersions": ["v2"]}}
 
 
 def without_trim_entry(definition: dict[str, Any]) -> dict[str, Any]:
-    """The CRD without what any write of a field leaves: a new resourceVersion, and who owns the field.
+    """The CRD without the traces of any field write: a new resourceVersion, and the field's owner.
 
-    Our entry covers storedVersions and nothing else.
+    Our entry covers only storedVersions.
     """
     found = without_version(definition)
     metadata = found["metadata"]

@@ -1,4 +1,4 @@
-"""Missing rights: a condition names the verb and the resource, and the work goes on once they are there."""
+"""Missing permissions: a condition names the verb and the resource, and the work continues once granted."""
 
 from crdkeeper.api.storagemigration import StorageMigration
 from tests.cluster.harness import Admin, CustomKind, Operator, condition, outdated
@@ -10,18 +10,18 @@ MISSING = {
     ("get", "patch"): ("list",),
     ("list", "patch"): ("get",),
 }
-"""What is missing where only these are granted."""
+"""What is missing if only these are granted."""
 
 
 def forbidden(migration: StorageMigration) -> str:
-    """What the condition says of missing rights; it is also the reason of no success."""
+    """The condition's message about missing permissions, which also explains why there is no success."""
     found, succeeded = condition(migration, "Permitted"), condition(migration, "Succeeded")
     assert (succeeded.status, succeeded.reason, succeeded.message) == ("False", "Forbidden", found.message)
     return found.message
 
 
 async def test_missing_rights_are_named_and_waited_for(admin: Admin, operator: Operator, group: str) -> None:
-    # Side by side, as each goes on only when it looks again, every ten seconds.
+    # In parallel, because each continues only with its next check, every ten seconds.
     kinds = {granted: CustomKind(f"{'-'.join(granted) or 'none'}.{group}") for granted in MISSING}
     for granted, kind in kinds.items():
         await outdated(admin, kind, 5, opt_in=False)
@@ -89,7 +89,7 @@ async def test_the_right_to_trim_is_asked_for_before_the_work(
     finally:
         await admin.merge(path, {"rules": rules})
 
-    # Any change of the spec has it look at once.
+    # Any change of the spec triggers a check.
     await admin.patch_migration(group, ttlSecondsAfterFinished=3600)
     await admin.wait_for_condition(group, "Succeeded", "True")
     assert admin.stored(kind) == {"v2": 5}

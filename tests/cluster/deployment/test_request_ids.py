@@ -1,4 +1,4 @@
-"""The API server returns a request's Audit-ID with every answer: by it answers are told apart."""
+"""The API server returns a request's Audit-ID with every answer, which distinguishes answers."""
 
 import pytest
 from yarl import URL

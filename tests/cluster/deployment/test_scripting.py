@@ -1,4 +1,4 @@
-"""The client for scripts on a real API server, under an account with no more rights than users have."""
+"""The client for scripts on a real API server, with an account that has only the permissions of users."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -96,7 +96,7 @@ async def test_a_migration_that_ends_without_success_says_why(
 async def test_a_migration_that_is_deleted_is_not_waited_for(
     admin: Admin, operator: Operator, group: str, api: HTTPClient
 ) -> None:
-    # It waits for its CRD, which never comes.
+    # It waits for its CRD, which is never created.
     migration = StorageMigration.for_(f"things.{group}", api=api)
     waiting = asyncio.create_task(asyncio.to_thread(migration.create().wait, timeout=SECONDS))
     await admin.wait_for_condition(migration.name, "Resolved", "False", "ResourceNotFound")

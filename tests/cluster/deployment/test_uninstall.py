@@ -1,4 +1,4 @@
-"""`kubectl delete -k manifests` with conversions and migrations in place: complete, soon, and announced."""
+"""`kubectl delete -k manifests` with conversions and migrations in place: complete, fast, and announced."""
 
 import json
 import time
@@ -17,12 +17,12 @@ from tests.controlplane.plane import ControlPlane
 UNINSTALL = ("delete", f"--kustomize={MANIFESTS}")
 SECONDS = 120
 DRAIN = 95
-"""What the Deployment's pods have: as long as API servers keep connections that are idle."""
+"""As in the Deployment's pods: as long as API servers keep idle connections."""
 
 
 @pytest.fixture
 def plane(start_plane: Callable[..., ControlPlane]) -> ControlPlane:
-    """One that can be spoiled."""
+    """A control plane that the test may leave unusable."""
     plane = start_plane()
     install(plane)
     return plane
@@ -44,7 +44,7 @@ def pod(plane: ControlPlane, tmp_path: Path) -> Iterator[WebhookPod]:
 
 @pytest.fixture
 def scene(plane: ControlPlane, pod: WebhookPod) -> Scene:
-    """A conversion that serves, and a migration that waits for rights."""
+    """A conversion that serves, and a migration that waits for permissions."""
     scene = Scene(plane, "uninstall.example.com")
     scene.create("v1", "mine", V1)
     scene.convert(RULES)
@@ -57,7 +57,7 @@ def scene(plane: ControlPlane, pod: WebhookPod) -> Scene:
 
 
 def warnings(scene: Scene, *command: str) -> list[str]:
-    """The lines of a command by which a CRD is said to lose its webhook."""
+    """The command's warnings that a CRD loses its webhook."""
     said = scene.plane.kubectl(*command, check=False).splitlines()
     return [each for each in said if f"the CRD {scene.name} loses its conversion webhook" in each]
 
@@ -66,7 +66,7 @@ def warnings(scene: Scene, *command: str) -> list[str]:
 def test_an_uninstall_is_announced_and_complete(scene: Scene, pod: WebhookPod, order: str) -> None:
     kubectl = scene.plane.kubectl
     assert scene.spec("v1alpha1", "mine") == V1ALPHA1
-    # Admission policies come into force some seconds after they are written.
+    # Admission policies take effect some seconds after they are written.
     until(lambda: warnings(scene, *UNINSTALL, "--dry-run=server", "--wait=false"))
     begin = time.monotonic()
     if order == "backwards":
@@ -83,10 +83,10 @@ def test_an_uninstall_is_announced_and_complete(scene: Scene, pod: WebhookPod, o
         assert [each["metadata"]["name"] for each in left if "deletionTimestamp" in each["metadata"]] == []
         ours = [each["metadata"]["name"] for each in left if "crdkeeper" in each["metadata"]["name"]]
         assert ours == []
-    # The webhook need not wait for API servers to leave, of which one has an idle connection to it.
+    # The webhook need not wait for API servers to close, one of which has an idle connection to it.
     pod.process.terminate()
     until(lambda: not pod.process.running)
-    # What is stored can be read at the version that it is stored at, and the CRD can be used again.
+    # Stored objects can be read at the version that they are stored at, and the CRD can be used again.
     assert scene.spec("v1", "mine") == V1
 
 
@@ -102,7 +102,7 @@ def test_whoever_removes_a_part_is_warned(scene: Scene) -> None:
         return [bool(warnings(scene, "delete", *part, "--dry-run=server")) for part in PARTS]
 
     until(lambda: all(told()))
-    # Not a word where nothing needs it.
+    # No warning where nothing needs it.
     scene.plane.kubectl("delete", f"crontabs.v1.{scene.group}", "mine")
     scene.plane.kubectl("annotate", "vconv", scene.name, "look=again")
     until(lambda: not any(told()))

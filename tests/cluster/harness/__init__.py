@@ -1,4 +1,4 @@
-"""What tests on a real control plane share: a CRD to migrate, an admin's hands, operators as processes."""
+"""Shared by tests on a real control plane: a CRD to migrate, an admin, operators as processes."""
 
 from tests.cluster.harness.admin import Admin, condition, each_of
 from tests.cluster.harness.customkind import CustomKind, Version

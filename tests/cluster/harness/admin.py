@@ -1,4 +1,4 @@
-"""What an admin does to a cluster in the tests: define kinds, fill them with objects, ask for migrations."""
+"""What an admin does to a cluster in the tests: define kinds, create objects, request migrations."""
 
 import asyncio
 import json
@@ -31,13 +31,13 @@ QUICK: Mapping[str, Any] = {
     "apiServerLeases": "Ignore",
     "retry": {"backoffSeconds": 1, "maxBackoffSeconds": 1},
 }
-"""How tests migrate that are not about settling: an API server renews its Lease only every ten seconds."""
+"""For tests that are not about settling: an API server renews its Lease only every ten seconds."""
 
 
 class Admin:
-    """An admin at one cluster, by the API server of index `server`; use as an async context manager.
+    """An admin of one cluster, with the API server of index `server`; use as an async context manager.
 
-    `template` holds the fields of migrations' specs for which a test gives none.
+    `template` has default fields for the specs of migrations.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class Admin:
         await self.client.__aexit__(kind, error, trace)
 
     async def clean_up(self) -> None:
-        """Deletes what it created; what has been deleted by then is fine."""
+        """Deletes what it created; ignores what is already gone."""
         for path in reversed(self._leftovers):
             await self.delete(path)
 
     def cleans_up(self, path: str) -> None:
-        """Has an object deleted at the end, too."""
+        """Registers an object for deletion at the end, too."""
         self._leftovers.setdefault(path)
 
     async def get(self, path: str) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class Admin:
     async def apply(
         self, path: str, body: Mapping[str, Any], *, manager: str = FIELD_MANAGER
     ) -> dict[str, Any]:
-        """Server-side apply, as `kubectl apply --server-side` does it."""
+        """Server-side apply, like `kubectl apply --server-side`."""
         query = f"?fieldManager={manager}"
         return await self.client.request("PATCH", path + query, body, content_type=APPLY_PATCH)
 
@@ -105,7 +105,7 @@ class Admin:
         return await self.client.request("PATCH", path, patch, content_type=MERGE_PATCH)
 
     async def delete(self, path: str) -> None:
-        """Deletes an object, if it is there; does not wait for its finalizers."""
+        """Deletes an object, if it exists; does not wait for its finalizers."""
         try:
             await self.client.request("DELETE", path)
         except ApiError as error:
@@ -130,7 +130,7 @@ class Admin:
         return applied
 
     async def definition(self, kind: CustomKind) -> dict[str, Any]:
-        """The CRD as it is now."""
+        """The current CRD."""
         return await self.get(f"{CRDS}/{kind.name}")
 
     async def stored_versions_of(self, kind: CustomKind) -> list[str]:
@@ -139,12 +139,12 @@ class Admin:
         return found
 
     def stored(self, kind: CustomKind) -> dict[str, int]:
-        """How many objects etcd holds at which version."""
+        """How many objects etcd stores at which version."""
         found = self.etcd.stored_versions(kind.group, kind.plural)
         return {each.rpartition("/")[2]: number for each, number in found.items()}
 
     async def wait_until_stored(self, kind: CustomKind, version: str, at_least: int) -> None:
-        """Returns when etcd holds so many objects at that version."""
+        """Returns when etcd stores that many objects at that version."""
 
         async def look() -> bool:
             return self.stored(kind).get(version, 0) >= at_least
@@ -152,7 +152,7 @@ class Admin:
         await eventually(look, otherwise=lambda: f"etcd holds {self.stored(kind)} of {kind.name}")
 
     async def resource_versions(self, kind: CustomKind) -> dict[str, str]:
-        """The resourceVersion of each object by name: one that stays has not been written."""
+        """The resourceVersion of each object by name; unchanged if an object has not been written."""
         body = await self.client.request("GET", kind.path(), accept=METADATA_ONLY_LIST)
         return {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in body["items"]}
 
@@ -166,7 +166,7 @@ class Admin:
         namespace: str = "default",
         **spec: Any,
     ) -> list[str]:
-        """Creates `prefix-00000`, …, many at a time; returns the names. Keywords go to their spec."""
+        """Creates `prefix-00000`, …, many concurrently; returns the names. Keywords are fields of spec."""
         names = [f"{prefix}-{number:05d}" for number in range(count)]
         await self.create_instances(
             kind, (kind.instance(each, version=version, namespace=namespace, **spec) for each in names)
@@ -174,9 +174,9 @@ class Admin:
         return names
 
     async def create_instances(self, kind: CustomKind, instances: Iterable[Mapping[str, Any]]) -> None:
-        """Creates objects of a kind, many at a time.
+        """Creates objects of a kind, many concurrently.
 
-        By server-side apply, as the API server delays a POST for two seconds where a CRD is new.
+        With server-side apply, because the API server delays a POST for two seconds after a CRD's creation.
         """
 
         async def create(body: Mapping[str, Any]) -> None:
@@ -189,7 +189,7 @@ class Admin:
     async def delete_objects(
         self, kind: CustomKind, names: Iterable[str], *, namespace: str = "default"
     ) -> None:
-        """Deletes objects, many at a time."""
+        """Deletes objects, many concurrently."""
 
         async def delete(name: str) -> None:
             await self.delete(kind.path(name, namespace=namespace))
@@ -197,7 +197,7 @@ class Admin:
         await each_of(names, delete)
 
     async def _apply_when_served(self, path: str, body: Mapping[str, Any]) -> None:
-        """Applies an object once its version's storage is set up; the API server says 404 and 429 before."""
+        """Applies an object once its version's storage is ready; before, the server returns 404 or 429."""
         content = orjson.dumps(body)
 
         async def attempt() -> bool:
@@ -210,7 +210,7 @@ class Admin:
 
         await eventually(attempt, otherwise=lambda: f"{path} is not served")
 
-    # Rights
+    # Permissions
 
     async def opt_in(
         self, group: str, *resources: str, verbs: Sequence[str] = ("get", "list", "patch")
@@ -234,7 +234,7 @@ class Admin:
         await self._until_known(group, resources, verbs, allowed=True)
 
     async def opt_out(self, group: str, *resources: str) -> None:
-        """Takes that right away and waits until it is gone."""
+        """Revokes that permission and waits until it is gone."""
         await self.delete(f"{CLUSTER_ROLES}/test-rewrite-{group or 'core'}")
         await self._until_known(group, resources, ("list", "patch"), allowed=False)
 
@@ -256,7 +256,7 @@ class Admin:
     async def create_migration(
         self, name: str, resource: CustomKind | tuple[str, str], **spec: Any
     ) -> StorageMigration:
-        """Asks for a migration of a kind, or of (group, resource); keywords are fields of spec."""
+        """Requests a migration of a kind, or of (group, resource); keywords are fields of spec."""
         group, plural = (resource.group, resource.plural) if isinstance(resource, CustomKind) else resource
         body = {
             "apiVersion": API_VERSION,
@@ -274,12 +274,12 @@ class Admin:
         seconds: float = TIMEOUT_SECONDS,
         **spec: Any,
     ) -> StorageMigration:
-        """Asks for a migration and waits until it has succeeded."""
+        """Requests a migration and waits until it has succeeded."""
         await self.create_migration(name, resource, **spec)
         return await self.wait_for_condition(name, "Succeeded", "True", seconds=seconds)
 
     async def migration(self, name: str) -> StorageMigration:
-        """A migration as it is now."""
+        """The current migration."""
         return StorageMigration.model_validate(await self.get(f"{MIGRATIONS}/{name}"))
 
     async def patch_migration(self, name: str, **spec: Any) -> None:
@@ -297,7 +297,7 @@ class Admin:
         *,
         seconds: float = TIMEOUT_SECONDS,
     ) -> StorageMigration:
-        """The migration as soon as that holds of it; fails with its status if it takes too long."""
+        """The migration as soon as that is true for it; fails with its status if it takes too long."""
         seen: list[StorageMigration] = []
 
         async def look() -> StorageMigration | None:
@@ -340,14 +340,14 @@ class Admin:
 
 
 def condition(migration: StorageMigration, type_: str) -> Condition:
-    """A condition that must be there."""
+    """A condition that must exist."""
     found = find_condition(migration.status.conditions, type_)
     assert found is not None, f"{migration.metadata.name} has no condition {type_}"
     return found
 
 
 async def each_of(items: Iterable[Any], work: Callable[[Any], Awaitable[None]]) -> None:
-    """Does the work for each item, many at a time; fails as soon as one fails."""
+    """Processes each item, many concurrently; fails as soon as one fails."""
     iterator = iter(items)
 
     async def worker() -> None:

@@ -1,4 +1,4 @@
-"""What stands in the way of a write: policies that deny it, webhooks that fail."""
+"""What blocks a write: policies that deny it, webhooks that fail."""
 
 import socket
 import threading
@@ -20,7 +20,7 @@ WEBHOOKS = f"{_REGISTRATION}/validatingwebhookconfigurations"
 async def deny_updates(admin: Admin, kind: CustomKind, unless: str, *, example: str) -> str:
     """Has a ValidatingAdmissionPolicy deny updates for which a CEL expression is false.
 
-    Returns its name when an update of the object called `example` is denied.
+    Returns its name once an update of the object called `example` is denied.
     """
     name = f"deny-{kind.group}"
     policy = {
@@ -40,7 +40,7 @@ async def deny_updates(admin: Admin, kind: CustomKind, unless: str, *, example: 
 
 
 async def deny_secret(admin: Admin, name: str) -> None:
-    """Has a ValidatingAdmissionPolicy of that name deny updates of a Secret, in words that hold its data."""
+    """Has a ValidatingAdmissionPolicy deny updates of a Secret, with a message that contains its data."""
     rule = {"apiGroups": [""], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["secrets"]}
     words = "'the password ' + object.data.password + ' is too short'"
     policy = {
@@ -66,7 +66,7 @@ async def deny_secret(admin: Admin, name: str) -> None:
 
 
 async def allow_updates(admin: Admin, kind: CustomKind, *, example: str) -> None:
-    """Removes that policy and returns when it is out of force."""
+    """Removes that policy and returns when it no longer has an effect."""
     await admin.delete(f"{BINDINGS}/deny-{kind.group}")
     await _until(admin, kind, example, accepted=True)
 
@@ -76,8 +76,8 @@ async def add_webhook(
 ) -> str:
     """Has a validating webhook at a loopback port decide on updates, with one second to answer.
 
-    It is not asked about those by the user `spared`. Returns its name when an update of the object called
-    `example` fails by it.
+    It is not called for updates by the user `spared`. Returns its name once an update of the object called
+    `example` fails because of it.
     """
     name = f"guard.{kind.group}"
     conditions = [{"name": "spared", "expression": f"request.userInfo.username != '{spared}'"}]
@@ -103,13 +103,13 @@ async def add_webhook(
 
 
 async def remove_webhook(admin: Admin, kind: CustomKind) -> None:
-    """Removes that webhook, as whoever installed it would when it is broken."""
+    """Removes that webhook, as its owner would if it is broken."""
     await admin.delete(f"{WEBHOOKS}/guard.{kind.group}")
 
 
 @contextmanager
 def closed_port() -> Iterator[int]:
-    """A loopback port that refuses connections: bound, so that nobody else gets it, but not listening."""
+    """A loopback port that refuses connections: bound, so that nothing else gets it, but not listening."""
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         yield reserved.getsockname()[1]
@@ -117,7 +117,7 @@ def closed_port() -> Iterator[int]:
 
 @contextmanager
 def silent_port() -> Iterator[int]:
-    """A loopback port that takes connections and never says a word."""
+    """A loopback port that accepts connections and never answers."""
     connections: list[socket.socket] = []
 
     def accept(listener: socket.socket) -> None:

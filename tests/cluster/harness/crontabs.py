@@ -42,7 +42,7 @@ FULL: dict[str, dict[str, Any]] = {
 
 
 class CronTabs:
-    """The CRD in the cluster, and its objects by way of kubectl."""
+    """The CRD in the cluster, and its objects, through kubectl."""
 
     def __init__(self, plane: Cluster, group: str, webhook: ConversionWebhook) -> None:
         self.plane, self.group, self._webhook = plane, group, webhook
@@ -89,7 +89,7 @@ class CronTabs:
 
 
 def until(holds: Callable[[], object]) -> None:
-    """Wait until something holds; a refusal in the meantime is not the end."""
+    """Wait until something is true; errors in the meantime are ignored."""
     deadline = time.monotonic() + SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""A custom resource as a team would define it, in versions whose storage can be flipped."""
+"""A custom resource as a team would define it, in versions whose storage can be switched."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -46,7 +46,7 @@ class Version:
     spec: dict[str, Any] = field(default_factory=lambda: SPEC)
 
     def to_object(self) -> dict[str, Any]:
-        """As it stands in a CRD."""
+        """The entry in a CRD."""
         properties = {"spec": self.spec, "status": STATUS}
         return {
             "name": self.name,
@@ -63,7 +63,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class CustomKind:
-    """A CRD of databases: by default v1 and v2 are served alike and v1 is stored."""
+    """A CRD of databases: by default v1 and v2 are both served with the same schema, and v1 is stored."""
 
     group: str
     plural: str = "databases"
@@ -83,7 +83,7 @@ class CustomKind:
 
     @property
     def served_version(self) -> str:
-        """One to read and write at: the storage version where it is served."""
+        """A version to read and write at: the storage version if it is served."""
         served = [each.name for each in self.versions if each.served]
         return self.storage_version if self.storage_version in served else served[0]
 
@@ -106,7 +106,7 @@ class CustomKind:
         return f"{self.group}/{version}"
 
     def to_object(self) -> dict[str, Any]:
-        """The CRD, as a user's manifest has it."""
+        """The CRD as in a user's manifest."""
         return {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -131,13 +131,13 @@ class CustomKind:
         return f"{base}/{name}" if name else base
 
     def etcd_key(self, name: str, *, namespace: str = "default") -> str:
-        """Where etcd holds one object."""
+        """The key of an object in etcd."""
         space = f"{namespace}/" if self.namespaced else ""
         return f"/registry/{self.group}/{self.plural}/{space}{name}"
 
     @property
     def definition_key(self) -> str:
-        """Where etcd holds the CRD."""
+        """The key of the CRD in etcd."""
         return definition_key(self.name)
 
     def instance(
@@ -161,5 +161,5 @@ class CustomKind:
 
 
 def definition_key(name: str) -> str:
-    """Where etcd holds the CRD of that name."""
+    """The key in etcd of the CRD with that name."""
     return f"/registry/apiextensions.k8s.io/customresourcedefinitions/{name}"

@@ -1,4 +1,4 @@
-"""Puts crdkeeper on a cluster as its documentation says."""
+"""Installs crdkeeper on a cluster as documented."""
 
 from pathlib import Path
 
@@ -13,6 +13,6 @@ CRDS = [f"crd/{kind.plural}.{GROUP}" for kind in KINDS]
 
 
 def install(cluster: Cluster, manifests: Path = MANIFESTS) -> None:
-    """Applies manifests and waits for the kinds. The Deployment gets no pods that run."""
+    """Applies manifests and waits for the kinds. The Deployment has no running pods."""
     cluster.kubectl("apply", "--server-side", f"--kustomize={manifests}")
     cluster.kubectl.wait_established(*CRDS)

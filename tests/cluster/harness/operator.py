@@ -1,4 +1,4 @@
-"""crdkeeper as users run it: a process of its own, under the account that the manifests give it."""
+"""crdkeeper as users run it: a separate process, with the account from the manifests."""
 
 import http.client
 import sys
@@ -19,11 +19,10 @@ _GRACE = 20.0
 
 
 class Operator:
-    """One replica, with its log in a file. It talks to the API server of index `server`.
+    """One replica, with its log in a file. It uses the API server of index `server`.
 
-    With the identity of a replica that was killed it takes the Lease over at once; with another one only
-    when the Lease has expired, 15 seconds later. `flags` are further ones of `crdkeeper run`;
-    `user` is as of Process.
+    With the identity of a killed replica it takes over the Lease at once; with another one only when the
+    Lease has expired, 15 seconds later. `flags` are further ones of `crdkeeper run`; `user` is as in Process.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class Operator:
         self.log = self._process.log
 
     def start(self, *, wait: bool = True) -> None:
-        """Starts it and waits until it is ready: leading and at work, or a standby."""
+        """Starts it and waits until it is ready: leading and working, or a standby."""
         self._process.start()
         if wait:
             self.wait_ready()
@@ -67,12 +66,12 @@ class Operator:
         self._process.wait_ready()
 
     def stop(self, grace: float = _GRACE) -> int | None:
-        """Ends it as a kubelet does (SIGTERM, and SIGKILL after a grace); returns its exit status."""
+        """Ends it as a kubelet does (SIGTERM, and SIGKILL after a grace period); returns its exit status."""
         self._process.stop(grace)
         return self._process.exit_status
 
     def close(self) -> None:
-        """Ends it for good and gives its port back."""
+        """Ends it finally and releases its port."""
         self.stop()
         self._ports.close()
 
@@ -81,11 +80,11 @@ class Operator:
         self._process.kill()
 
     def pause(self) -> None:
-        """Stops it where it is (SIGSTOP), with its connections open."""
+        """Stops it (SIGSTOP), with its connections open."""
         self._process.pause()
 
     def resume(self) -> None:
-        """Lets it go on (SIGCONT)."""
+        """Resumes it (SIGCONT)."""
         self._process.resume()
 
     @property
@@ -98,20 +97,20 @@ class Operator:
 
     @property
     def exit_status(self) -> int | None:
-        """As subprocess.Popen.returncode: None while it runs, negative after a signal."""
+        """Like subprocess.Popen.returncode: None while it runs, negative after a signal."""
         return self._process.exit_status
 
     def ready(self) -> bool:
-        """Whether /readyz says so."""
+        """Whether /readyz reports success."""
         status, _ = self.probe("/readyz")
         return status == http.client.OK
 
     def leading(self) -> bool:
-        """Whether it holds the Lease and is at work."""
+        """Whether it holds the Lease and works."""
         return self.probe("/readyz") == (http.client.OK, "leading")
 
     def probe(self, path: str) -> tuple[int, str]:
-        """Status and text of /healthz, /readyz or /metrics; status 0 if nobody answers."""
+        """Status and text of /healthz, /readyz or /metrics; status 0 without an answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
         try:
             connection.request("GET", path)
@@ -137,7 +136,7 @@ class Operator:
         return int(self.metric("crdkeeper_migration_requests_total", resource=crd))
 
     def log_size(self) -> int:
-        """Where the log ends at present."""
+        """The current end of the log."""
         return self.log.stat().st_size if self.log.exists() else 0
 
     def log_since(self, offset: int = 0) -> str:

@@ -11,7 +11,7 @@ _NUMBERS = numbers()
 async def outdated(
     admin: Admin, kind: CustomKind, count: int, *, flipped: CustomKind | None = None, opt_in: bool = True
 ) -> CustomKind:
-    """A kind whose objects were all written before its storage version went from v1 to v2.
+    """A kind whose objects were all written before its storage version changed from v1 to v2.
 
     `flipped` is what is applied then; that kind is returned.
     """
@@ -26,9 +26,9 @@ async def outdated(
 
 
 async def time_passes(admin: Admin) -> None:
-    """Returns when the operator has done another whole migration, which takes it more than a second.
+    """Returns when the operator has completed another migration, which takes it more than a second.
 
-    What has not happened until then, though its cause was there before, does not happen.
+    What has not happened by then, although its cause existed before, does not happen.
     """
     group = f"time-passes-{next(_NUMBERS)}.example.com"
     await admin.migrate(group, await outdated(admin, CustomKind(group), 1), settleSeconds=1)

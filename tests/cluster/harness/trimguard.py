@@ -12,7 +12,7 @@ _POLL_SECONDS = 0.03
 
 
 def assert_trim_is_true(etcd: Etcd, crd: str) -> None:
-    """No object of a CRD is stored at a version that its storedVersions do not hold, as etcd has both."""
+    """No object of a CRD is stored at a version that is not in its storedVersions, according to etcd."""
     if wrong := untrue(etcd, crd):
         raise AssertionError(wrong)
 
@@ -25,7 +25,7 @@ def untrue(etcd: Etcd, crd: str) -> str:
         if before is None:
             return ""
         objects = etcd.stored_versions(group, plural)
-        # Objects that were counted while storedVersions changed belong to neither state.
+        # Objects counted while storedVersions changed belong to neither state.
         if stored_versions_on_record(etcd, crd) == before:
             break
     lost = {version: n for version, n in objects.items() if version.partition("/")[2] not in before}
@@ -33,13 +33,13 @@ def untrue(etcd: Etcd, crd: str) -> str:
 
 
 def stored_versions_on_record(etcd: Etcd, crd: str) -> list[str] | None:
-    """status.storedVersions as etcd has it; None without that CRD."""
+    """status.storedVersions in etcd; None without that CRD."""
     found = etcd.get(definition_key(crd))
     return None if found is None else list(found.get("status", {}).get("storedVersions") or [])
 
 
 class TrimGuard:
-    """Watches CRDs in a thread of its own, and looks into etcd whenever one loses a stored version."""
+    """Watches CRDs in its own thread, and checks etcd whenever one loses a stored version."""
 
     def __init__(self, etcd: Etcd) -> None:
         self._etcd = etcd
@@ -63,7 +63,7 @@ class TrimGuard:
         self._thread.join()
 
     def check(self) -> None:
-        """Fails if a trim was untrue so far, or is now."""
+        """Fails if a trim was wrong so far, or is now."""
         for crd in list(self._seen):
             self._look(crd)
         assert not self._violations, "\n".join(self._violations)

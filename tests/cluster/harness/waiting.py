@@ -1,4 +1,4 @@
-"""Waiting for what others do in their own time: looking again until a deadline, no hopeful sleep."""
+"""Waiting for asynchronous changes: polling until a deadline, never a hopeful sleep."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ async def eventually(
     seconds: float = TIMEOUT_SECONDS,
     otherwise: Callable[[], str] | None = None,
 ) -> _T:
-    """What `look` returns, as soon as that is true; fails with what `otherwise` says if it takes too long."""
+    """The result of `look` once it is true; fails with the text of `otherwise` if that takes too long."""
     deadline = time.monotonic() + seconds
     while not (found := await look()):
         if time.monotonic() > deadline:

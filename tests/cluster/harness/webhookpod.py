@@ -1,4 +1,4 @@
-"""`crdkeeper webhook` as the Deployment runs it: under its own account, with the Secret mounted as files."""
+"""`crdkeeper webhook` as in the Deployment: with its own account, and the Secret mounted as files."""
 
 import base64
 import http.client
@@ -23,7 +23,7 @@ _SYNC_SECONDS: Final = 0.5
 
 
 class SecretVolume:
-    """The files of a Secret in a folder, kept up to date as a kubelet does."""
+    """The files of a Secret in a directory, kept up to date like a kubelet does."""
 
     def __init__(self, cluster: Cluster, directory: Path, secret: str = SECRET) -> None:
         self.directory = directory
@@ -34,7 +34,7 @@ class SecretVolume:
         directory.mkdir(parents=True, exist_ok=True)
 
     def start(self) -> None:
-        """Begin to follow the Secret; it need not be there yet."""
+        """Start to follow the Secret, which need not exist yet."""
         self._thread.start()
 
     def close(self) -> None:
@@ -83,12 +83,12 @@ class WebhookPod:
         )
 
     def start(self) -> None:
-        """Start it; the Secret need not be there yet."""
+        """Start it; the Secret need not exist yet."""
         self.process.start()
         self.process.wait_ready()
 
     def ready(self) -> bool:
-        """Whether /readyz says so."""
+        """Whether /readyz reports success."""
         connection = http.client.HTTPConnection("127.0.0.1", self.probe_port, timeout=5)
         try:
             connection.request("GET", "/readyz")

@@ -1,1 +1,1 @@
-"""Expressions that the compile-time half of our CEL engine and the API server must judge alike."""
+"""Expressions that the compile-time half of our CEL engine and the API server must treat alike."""

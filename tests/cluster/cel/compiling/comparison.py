@@ -1,8 +1,8 @@
-"""Puts many rules into one CRD, asks the API server about it, and compares what it says of each rule.
+"""Puts many rules into one CRD, sends it to the API server, and compares the errors of each rule.
 
-The server tells a cost only if it is over a limit. Each rule is therefore put below a list that is just
-long enough for its cost, as we estimate it, to be between 1 and 1.5 times the limit: there the server gives
-six digits.
+The server reports a cost only if it exceeds a limit. So each rule is put below a list that is just long
+enough for its cost, by our estimate, to be between 1 and 1.5 times the limit: there the server reports six
+digits.
 """
 
 import math
@@ -34,11 +34,11 @@ Rule = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Expectation:
-    """What we say of one CRD: for each field the details of its errors; and what we leave to the server."""
+    """Our result for one CRD: for each field the details of its errors; and what we leave to the server."""
 
     crd: dict[str, Any]
     rules: dict[str, Rule] = field(default_factory=dict)
-    """The rules by their field."""
+    """The rules by field."""
     said: set[tuple[str, str]] = field(default_factory=set)
     inexact: set[str] = field(default_factory=set)
     left: set[str] = field(default_factory=set)
@@ -96,7 +96,7 @@ def _crd(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def judged(crd: dict[str, Any]) -> Expectation:
-    """What we say of the expressions of a CRD with one version."""
+    """Our result for the expressions of a CRD with one version."""
     result = Expectation(crd)
     schema = _decoded(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
     _judge(RulePlace.root(schema), _ROOT, None, result)
@@ -166,11 +166,11 @@ def _say(result: Expectation, at: str, detail: str | None) -> None:
 
 
 def disagreements(expectation: Expectation, causes: Sequence[tuple[str, str]]) -> list[str]:
-    """What only one side says of a CRD, with the rules in question."""
+    """What only one side reports about a CRD, with the rules in question."""
     server: dict[str, list[str]] = {}
     for at, message in causes:
         if CONTRIBUTED in message:
-            # Which of equal costs the server names is chance: it goes over properties in no order.
+            # Which of equal costs the server names is random: it iterates over properties in no order.
             continue
         server.setdefault(at, []).append(_SELF_TYPE.sub("selfType", message))
     ours: dict[str, list[str]] = {}

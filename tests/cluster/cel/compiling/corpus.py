@@ -1,4 +1,4 @@
-"""The CRDs of a folder: as they are, with other rules, and without the limits that keep their rules cheap."""
+"""The CRDs of a directory: unchanged, with other rules, and without limits that make rules cheap."""
 
 import copy
 import random

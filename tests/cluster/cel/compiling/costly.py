@@ -1,4 +1,4 @@
-"""Expressions whose cost depends on what is known of the sizes of things."""
+"""Expressions whose cost depends on what is known about sizes."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Expressions drawn at random: calls of every function with right and wrong arguments, and nested ones."""
+"""Random expressions: calls of every function with right and wrong arguments, and nested ones."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ VALUES: Final[dict[str, tuple[str, ...]]] = {
     "kubernetes.NamedFormat": ("format.dns1123Label()", "format.named('uri').value()"),
     "type": ("int", "type(self.i)", "net.IP", "google.protobuf.Timestamp"),
 }
-"""Expressions by the type that they have."""
+"""Expressions by type."""
 
 _ALL: Final = tuple(each for values in VALUES.values() for each in values)
 _OPERATORS: Final = {
@@ -98,7 +98,7 @@ _INTERNAL: Final = ("@not_strictly_false", "cel.@mapInsert", "@sortByAssociatedK
 
 
 def value(rng: random.Random, wanted: Type, bound: dict[str, str] | None = None) -> str:
-    """An expression of a type; the same type for each occurrence of a parameter, as `bound` says."""
+    """An expression of a type; the same type for each occurrence of a parameter, as in `bound`."""
     bound = {} if bound is None else bound
     text = _named(rng, wanted, bound)
     if text.startswith("kubernetes.authorization"):
@@ -119,7 +119,7 @@ def _named(rng: random.Random, wanted: Type, bound: dict[str, str]) -> str:
 
 
 def called(function: str, overload: OverloadDeclaration, arguments: Sequence[str]) -> str:
-    """A call, as one writes it."""
+    """A call as people write it."""
     operator = _OPERATORS.get(function)
     if operator is not None:
         return f"({arguments[0]} {operator} {arguments[1]})"
@@ -172,14 +172,13 @@ def as_bool(rng: random.Random, expression: str, result: Type | None = None) -> 
 
 
 class Nested:
-    """Draws nested expressions, most of them with the right types."""
+    """Generates nested expressions, most of them with the right types."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.names = 0
 
     def rule(self) -> str:
-        """A rule."""
         return self.condition(3, {})
 
     def value(self, kind: str, depth: int, scope: dict[str, str]) -> str:
@@ -311,7 +310,7 @@ _SWAPS: Final = ("==", "<", "+", "-", "*", "in", "&&", "||", "!=", "%", ".", "!"
 
 
 def mutated(rng: random.Random, rule: str) -> str:
-    """A rule with one or two tokens lost, doubled, or replaced by others."""
+    """A rule with one or two tokens lost, doubled, or replaced."""
     tokens = tokenize(rule)
     texts, kinds = tokens.texts[:-1], tokens.kinds[:-1]
     names = [text for text, kind in zip(texts, kinds, strict=True) if kind == "id"] or ["self"]

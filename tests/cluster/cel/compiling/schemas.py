@@ -1,4 +1,4 @@
-"""The schema that generated expressions are about: every type that a structural schema can declare."""
+"""The schema for generated expressions: every type that a structural schema can declare."""
 
 from typing import Any, Final
 

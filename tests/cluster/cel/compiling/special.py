@@ -1,4 +1,4 @@
-"""Expressions that the drawn ones do not cover: syntax, literals, names, limits, messages."""
+"""Expressions that the generated ones do not cover: syntax, literals, names, limits, messages."""
 
 # Long because it is one table of cases.
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""Expressions over an object: what a schema makes of data."""
+"""Expressions over an object: its data seen through a schema."""
 
 from typing import Any
 

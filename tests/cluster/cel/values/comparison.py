@@ -1,7 +1,7 @@
-"""Evaluates expressions as rules on the real API server, and compares what it says with what we say.
+"""Evaluates expressions as rules on the real API server, and compares the results with ours.
 
-Each expression becomes a rule. One that is of type bool is taken as it is; of any other, the rule says that
-its value is the one that we have found, type and all. A rule that passes, fails, or ends with an error
+Each expression becomes a rule. One of type bool is used as it is; for any other, the rule states that its
+value is the one that we computed, including its type. A rule that passes, fails, or ends with an error
 reports so by its number.
 """
 
@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"#(\d+)#$")
 
 @dataclass
 class Tally:
-    """How it went."""
+    """The counts of a run."""
 
     drawn: int
     compared: int = 0
@@ -57,9 +57,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Case:
-    """An expression, the rule made of it, and what we say the server will report: nothing, a failure or an
-    error.
-    """
+    """An expression, its rule, and the server's expected report: nothing, a failure or an error."""
 
     expression: str
     rule: str
@@ -101,7 +99,7 @@ class Evaluated:
 
 
 def _revealing(expression: str, value: Value) -> str:
-    """A rule that holds if the expression has the value. The server must not think it expensive."""
+    """A rule that is true if the expression has the value. The server must not consider it expensive."""
     if value is NONE:
         return f"!{expression}.hasValue()"
     if type(value) is OptionalValue:
@@ -118,7 +116,7 @@ def _worded(error: str) -> str:
 
 
 def cases(evaluated: Evaluated, expressions: list[str], tally: Tally) -> list[Case]:
-    """The rules for those expressions that we can say something about."""
+    """The rules for those expressions whose result we know."""
     made = []
     for each in expressions:
         try:

@@ -1,4 +1,4 @@
-"""Values of CEL as expressions that give them, so that a rule can say what a value is expected to be."""
+"""Values of CEL as expressions, so that a rule can state the expected value."""
 
 import math
 
@@ -8,7 +8,7 @@ from crdkeeper.apiserver.cel.values.values import CelType, Uint, Value, elements
 
 
 class Unwritable(Exception):
-    """There is no expression that gives the value."""
+    """No expression gives the value."""
 
 
 def quoted(text: str) -> str:

@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""Strings, formats, regular expressions, times, URLs and the like."""
+"""Strings, formats, regular expressions, times, URLs and so on."""
 
 from itertools import product
 

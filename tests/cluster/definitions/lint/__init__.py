@@ -1,1 +1,1 @@
-"""CRDs by the thousand, and the comparison of what we and the API server say of each."""
+"""CRDs by the thousand, and the comparison of our result with the API server's for each."""

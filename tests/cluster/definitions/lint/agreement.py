@@ -1,4 +1,4 @@
-"""Compares what we say of a CRD with what the API server says."""
+"""Compares our result for a CRD with the API server's."""
 
 import json
 import re
@@ -15,7 +15,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ATTEMPTS = 3
 
 _SELF_TYPE = re.compile(r"\bselfType[0-9]+")
-"""The name of the type of `self`, which is another one each time."""
+"""The name of the type of `self`, which differs each time."""
 
 Cause = tuple[str, str]
 """A field and the server's message about it."""
@@ -23,7 +23,7 @@ Cause = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the API server said."""
+    """The API server's answer."""
 
     code: int
     message: str
@@ -33,11 +33,11 @@ class Verdict:
 
 
 async def ask(client: Client, crd: Any, *, replaced: str | None = None) -> Verdict:
-    """Sends a CRD as a dry run, to be created or in the place of the one with that name.
+    """Sends a CRD as a dry run, to be created or to replace the one with that name.
 
     The API server has bugs that end the connection: that is its verdict then.
     """
-    # orjson refuses integers of more than 64 bits.
+    # orjson rejects integers of more than 64 bits.
     content = json.dumps(crd).encode()
     method, path = ("POST", CRDS) if replaced is None else ("PUT", f"{CRDS}/{replaced}")
     for _ in range(_ATTEMPTS):
@@ -59,16 +59,16 @@ async def ask(client: Client, crd: Any, *, replaced: str | None = None) -> Verdi
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How a CRD went."""
+    """The comparison of a CRD."""
 
     refused: bool
     undecided: bool
-    """Whether we left something to the server, which was not compared then."""
+    """Whether we left something to the server, which is then not compared."""
     disagreement: str | None
 
 
 def compare(report: Report, verdict: Verdict) -> Comparison:
-    """Whether we say the same: accepted or refused, and each field with its message."""
+    """Whether both agree: accepted or rejected, and each field with its message."""
     refused = verdict.code >= 400
     undecided = bool(report.unchecked)
     return Comparison(refused, undecided, _disagreement(report, verdict))
@@ -107,7 +107,7 @@ _RULE = re.compile(r"(.*\.x-kubernetes-validations\[\d+\])\.(rule|messageExpress
 
 
 def _stem(path: str) -> str:
-    """All that the compiler says of a rule is said somewhere below it."""
+    """Everything that the compiler says about a rule is reported somewhere below it."""
     rule = _RULE.fullmatch(path)
     return rule[1] if rule else path
 
@@ -117,7 +117,7 @@ def _is_left(cause: Cause, left: list[str]) -> bool:
     if any(field.startswith(each) for each in left):
         return True
     if message.startswith("Internal error"):
-        # The compiler may fail on the schema as a whole, before it comes to the first expression.
+        # The compiler may fail for the schema as a whole, before the first expression.
         return any(each.startswith(f"{field}[") for each in left)
     return bool(left) and "estimated rule cost total" in message
 
@@ -126,7 +126,7 @@ _ABOUT_EXPRESSIONS = frozenset((rules.CEL, rules.CEL_COST, rules.OLD_SELF))
 
 
 def _is_unsure(violation: Violation, report: Report) -> bool:
-    """Whether the words of a violation are the server's own, or it is said only if a default is good."""
+    """Whether a message is the server's own, or depends on the validity of a default."""
     if violation.rule not in _ABOUT_EXPRESSIONS:
         return False
     path = str(violation.path)
@@ -134,7 +134,7 @@ def _is_unsure(violation: Violation, report: Report) -> bool:
 
 
 def as_worded(violation: Violation, causes: frozenset[Cause]) -> Cause:
-    """Our violation in the server's words where we leave out its dump of a bad value."""
+    """Our violation in the server's form, without the dump of an invalid value."""
     field = str(violation.path)
     if violation.value is None and violation.kind == "Invalid value":
         for cause in causes:

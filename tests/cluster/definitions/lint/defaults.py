@@ -1,4 +1,4 @@
-"""Schemas with defaults that nearly fit: what the API server says of them comes from three libraries."""
+"""Schemas with nearly valid defaults: the API server's messages come from three libraries."""
 
 from typing import Any
 
@@ -97,13 +97,13 @@ def _object(draw: st.DrawFn) -> Json:
         default = {"a": "x", **default}
     if draw(st.integers(0, 3)):
         return {**schema, "default": default}
-    # The same further down in a list.
+    # The same at a deeper level in a list.
     return {"type": "array", "items": schema, "default": [default, draw(_OBJECTS)]}
 
 
 @st.composite
 def _metadata(draw: st.DrawFn) -> Json:
-    """An embedded resource with a default inside of its metadata."""
+    """An embedded resource with a default inside its metadata."""
     name = draw(st.sampled_from(sorted(_FIELDS_OF_METADATA)))
     value = draw(st.sampled_from(("a", "a/b", 1, {"a": "b"}, {"a b": "!"}, {"x": 1}, [])))
     fields = {**_FIELDS_OF_METADATA, name: {**_FIELDS_OF_METADATA[name], "default": value}}

@@ -1,4 +1,4 @@
-"""Draws examples by hypothesis outside of a property test: the same ones each time."""
+"""Draws examples with hypothesis outside a property test: the same ones each time."""
 
 from typing import TypeVar
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def drawn(strategy: st.SearchStrategy[T], count: int, number: int) -> list[T]:
-    """So many examples; another number makes other ones."""
+    """That many examples; another seed gives others."""
     found: list[T] = []
 
     @seed(number)

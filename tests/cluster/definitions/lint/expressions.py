@@ -1,4 +1,4 @@
-"""Rules of x-kubernetes-validations: good ones, wrong ones, dear ones."""
+"""Rules of x-kubernetes-validations: valid, invalid and expensive ones."""
 
 from typing import Any
 

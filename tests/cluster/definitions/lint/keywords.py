@@ -1,4 +1,4 @@
-"""Values for each keyword of a schema: some good, many bad, some only odd."""
+"""Values for each keyword of a schema: some valid, many invalid, some only unusual."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ _COUNTS = _one_of(0, 1, 3, -1)
 _FLAGS = _one_of(True, True, False)
 _KEYS = st.sampled_from(("a", "b", "name", "", "it's", "kind", "apiVersion", "metadata", "generateName"))
 
-# What stands around the expressions; more of those are in `expressions`.
+# The other fields of rules; `expressions` has more expressions.
 _STEPS = (
     ".",
     ".a",
@@ -165,7 +165,7 @@ _TELLING = (
 
 @st.composite
 def _small(draw: st.DrawFn) -> Json:
-    """A schema of few keywords, most of them where they belong."""
+    """A schema with few keywords, most of them where they belong."""
     schema: dict[str, Json] = {}
     if draw(st.integers(0, 3)):
         schema["type"] = draw(st.sampled_from(TYPES))

@@ -1,4 +1,4 @@
-"""Compares what we say becomes of a CRD with what the API server answers: its warnings and its changes."""
+"""Compares our prediction for a CRD with the API server's answer: its warnings and its changes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,14 +7,14 @@ from crdkeeper.apiserver.definitions.outcome import RequestOutcome
 from tests.cluster.definitions.lint.agreement import Verdict
 
 _TRUNCATED = 4096
-"""Of warnings longer than this together the server shows parts."""
+"""If the warnings are longer than this in total, the server truncates them."""
 
 _NO_NAMES = {"plural": "", "kind": ""}
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeComparison:
-    """How an outcome compares, and what there was to compare."""
+    """The differences, and what could be compared."""
 
     warned: bool
     several_stored: bool
@@ -22,7 +22,7 @@ class OutcomeComparison:
 
 
 def compare_outcome(outcome: RequestOutcome, verdict: Verdict, warnings: frozenset[str]) -> OutcomeComparison:
-    """Where the two differ; whether a CRD is refused, and for what, is compared elsewhere."""
+    """Where the two differ; whether and why a CRD is rejected is compared elsewhere."""
     stored = (verdict.body.get("status") or {}) if verdict.code in (200, 201) else {}
     several = len(stored.get("storedVersions", ())) > 1
     return OutcomeComparison(bool(warnings), several, _disagreement(outcome, verdict, warnings))
@@ -55,7 +55,7 @@ def _said(outcome: RequestOutcome) -> dict[str, Any]:
 
 def _shown(crd: Any) -> dict[str, Any]:
     spec, status = crd["spec"], dict(crd["status"])
-    # What nobody has set yet is shown all the same.
+    # Fields that nobody has set yet are returned all the same.
     if not status.get("conditions"):
         status.pop("conditions", None)
     if status.get("acceptedNames") == _NO_NAMES:

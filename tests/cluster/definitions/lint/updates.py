@@ -1,4 +1,4 @@
-"""Updates of CRDs: what takes the place of a stored one, most of it nearly right."""
+"""Updates of CRDs: replacements of a stored one, most of them nearly valid."""
 
 import copy
 from typing import Any
@@ -76,7 +76,7 @@ UPDATE_SPOTS: Spots = (
 
 @st.composite
 def updates(draw: st.DrawFn, old: Crd) -> Crd:
-    """A whole CRD to send in the place of `old`, as read from the API server."""
+    """A whole CRD to send as a replacement of `old`, as read from the API server."""
     new = copy.deepcopy(old)
     new["metadata"]["resourceVersion"] = CURRENT
     if draw(st.integers(0, 7)) == 0:
@@ -89,7 +89,7 @@ def updates(draw: st.DrawFn, old: Crd) -> Crd:
 
 
 def _add_odd_field(draw: st.DrawFn, versions: Any) -> None:
-    """Adds a field of which the API server may warn."""
+    """Adds a field about which the API server may warn."""
     entry = draw(st.sampled_from(versions)) if isinstance(versions, list) and versions else None
     schema = (entry.get("schema") or {}).get("openAPIV3Schema") if isinstance(entry, dict) else None
     if isinstance(schema, dict) and schema.get("type") == "object":

@@ -1,4 +1,4 @@
-"""Variants of CRDs: small ones of ours and, if asked for, those of a folder, each changed in a few places."""
+"""Variants of CRDs: our small ones and, on request, those of a directory, each changed in a few places."""
 
 import copy
 import os
@@ -217,7 +217,7 @@ SPOTS: Spots = (
 
 
 def corpus(biggest: int | None = _BIGGEST) -> tuple[Crd, ...]:
-    """The CRDs of the folder that the environment names, in files up to a size; none where it names none."""
+    """The CRDs of the configured directory, in files up to a size; none without it."""
     folder = os.environ.get(CORPUS)
     if not folder:
         return ()
@@ -231,10 +231,10 @@ def corpus(biggest: int | None = _BIGGEST) -> tuple[Crd, ...]:
 
 @st.composite
 def variants(draw: st.DrawFn, bases: tuple[Crd, ...]) -> Crd:
-    """A CRD with some changes; sometimes with a schema all of its own."""
+    """A CRD with some changes; sometimes with a schema of its own."""
     crd = copy.deepcopy(draw(st.sampled_from(bases)))
     if draw(st.integers(0, 5)) == 0:
-        # What a strategy draws may be shared between variants.
+        # Variants may share what a strategy draws.
         schema = {"type": "object", **copy.deepcopy(draw(SMALL))}
         crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": schema}
     for _ in range(draw(st.sampled_from((0, 1, 1, 1, 1, 2, 3)))):

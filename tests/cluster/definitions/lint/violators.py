@@ -1,6 +1,6 @@
-"""CRDs as clusters hold them from the days before a rule, or that only a cluster's own history makes.
+"""CRDs from before a rule existed, or in states that only a cluster's own history creates.
 
-No API server of today would let them be created, so the tests put them into etcd.
+No current API server accepts their creation, so the tests put them into etcd.
 """
 
 from typing import Any

@@ -1,1 +1,1 @@
-"""What the API server publishes of CRDs in OpenAPI, next to what we say that it publishes."""
+"""Compares what the API server publishes of CRDs in OpenAPI with our prediction."""

@@ -8,7 +8,7 @@ _REFERENCES = frozenset(("$ref", "allOf"))
 
 
 def differences(ours: Any, theirs: Any, path: str = "") -> Iterator[str]:
-    """Where two schemas differ, each with both values. Of numbers it is their value that counts."""
+    """Where two schemas differ, each with both values. Numbers are compared by value."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in sorted(ours.keys() | theirs.keys()):
             if key not in ours:
@@ -28,7 +28,7 @@ def differences(ours: Any, theirs: Any, path: str = "") -> Iterator[str]:
 def _equal(ours: Any, theirs: Any) -> bool:
     if type(ours) is type(theirs):
         return bool(ours == theirs)
-    # Go writes a big float as the shortest integer that is read as the same float.
+    # Go writes a big float as the shortest integer that parses to the same float.
     return {type(ours), type(theirs)} == {int, float} and float(ours) == float(theirs)
 
 

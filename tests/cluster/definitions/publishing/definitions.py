@@ -45,11 +45,11 @@ QUIRKS: tuple[Any, ...] = (
     {"type": "string", "example": 0, "enum": ["a", ""], "externalDocs": {"url": "https://example.com"}},
     {**_TEXT, "x-kubernetes-validations": [{"rule": "true", "message": "", "optionalOldSelf": False}]},
 )
-"""Schemas that one version of OpenAPI shows otherwise than they are written."""
+"""Schemas that one version of OpenAPI shows differently."""
 
 
 def in_group(crd: Crd, number: int, run: str) -> Crd:
-    """The same CRD in a group of its own, whose end stays: some groups need an approval."""
+    """The same CRD in its own group, with the same suffix: some groups need an approval."""
     crd = copy.deepcopy(crd)
     spec = crd["spec"]
     end = "k8s.io" if spec["group"].endswith(".k8s.io") else "example.com"
@@ -59,7 +59,7 @@ def in_group(crd: Crd, number: int, run: str) -> Crd:
 
 
 async def with_random_schemas(client: Client, count: int, seed: int) -> list[Crd]:
-    """CRDs whose specs have quirks and random properties; those that the API server refuses are left out."""
+    """CRDs with quirks and random properties in their specs; without those that the API server rejects."""
     drawn_schemas: list[Any] = [*QUIRKS, *drawn(schemas(), count, seed)]
     found: list[Crd] = []
     for at in range(0, len(drawn_schemas), AT_ONCE):
@@ -71,7 +71,7 @@ async def with_random_schemas(client: Client, count: int, seed: int) -> list[Crd
 
 
 async def accepted_variants(client: Client, count: int, seed: int) -> list[Crd]:
-    """Small CRDs with a few changes each, as far as the API server takes them."""
+    """Small CRDs with a few changes each, if the API server accepts them."""
     good = [each for each in drawn(variants(BASES), 3 * count, seed) if not check_creation(each).violations]
     return [each for each in good[:count] if (await ask(client, each)).code == 201]
 

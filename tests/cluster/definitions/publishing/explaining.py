@@ -1,4 +1,4 @@
-"""What `kubectl explain --recursive` prints, next to what we say that it prints."""
+"""Compares the output of `kubectl explain --recursive` with our prediction."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ _FAILURE = "expected schema argument"
 
 
 def said_of(crd: Crd, version: str) -> list[ExplainedField] | None:
-    """What we say; None if kubectl fails."""
+    """Our prediction; None if kubectl fails."""
     spec = crd["spec"]
     name = component_name(spec["group"], version, spec["names"]["kind"])
     try:
@@ -28,7 +28,7 @@ def said_of(crd: Crd, version: str) -> list[ExplainedField] | None:
 
 
 def printed_for(kubectl: Kubectl, crd: Crd, version: str) -> list[ExplainedField] | None:
-    """What kubectl prints, without the fields of metadata; None if it fails."""
+    """kubectl's output, without the fields of metadata; None if it fails."""
     spec = crd["spec"]
     plural, api_version = spec["names"]["plural"], f"{spec['group']}/{version}"
     printed = kubectl("explain", plural, f"--api-version={api_version}", "--recursive", check=False)

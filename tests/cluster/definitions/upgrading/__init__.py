@@ -1,1 +1,1 @@
-"""Schemas before and after a change, and whether the API server bears out what is said of the change."""
+"""Schemas before and after a change, and whether the API server confirms our assessment of the change."""

@@ -46,7 +46,7 @@ def upgrades(draw: Draw) -> tuple[Json, Json]:
 
 
 def _change_somewhere(draw: Draw, schema: Json) -> None:
-    """Makes one change, at one of the fields that it can be made at."""
+    """Makes one change, at one of the fields where it is possible."""
     change = draw(st.sampled_from(_CHANGES))
     before = copy.deepcopy(schema)
     for node in draw(st.permutations(list(_nodes(schema)))):
