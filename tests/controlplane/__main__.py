@@ -1,4 +1,4 @@
-"""A control plane to keep at hand: `python -m tests.controlplane build|up|down|kubeconfig`."""
+"""A persistent control plane: `python -m tests.controlplane build|up|down|kubeconfig`."""
 
 import argparse
 import shutil
@@ -37,11 +37,11 @@ def main(arguments: list[str] | None = None, *, directory: Path = DIRECTORY) -> 
 
 
 def up(directory: Path, *, api_servers: int = 1, emulated_version: str | None = None) -> int:
-    """Starts a control plane that stays after this command has ended."""
+    """Starts a control plane that remains after this command has ended."""
     if _running(directory):
         print("The control plane is already up.", file=sys.stderr)
     else:
-        _remove(directory)  # what a crash or a reboot left
+        _remove(directory)  # the remains of a crash or a reboot
         started = time.monotonic()
         plane = ControlPlane(
             directory, api_servers=api_servers, emulated_version=emulated_version, detached=True
@@ -54,7 +54,7 @@ def up(directory: Path, *, api_servers: int = 1, emulated_version: str | None = 
 
 
 def down(directory: Path) -> int:
-    """Ends the control plane and removes all that it stored."""
+    """Ends the control plane and removes its data."""
     was_there = directory.exists()
     _remove(directory)
     print("The control plane is down." if was_there else "There is no control plane.", file=sys.stderr)
@@ -85,13 +85,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _running(directory: Path) -> bool:
-    """Whether all programs run that were started; a plane with one missing is of no use."""
+    """Whether all programs that were started are running; a control plane without one of them is useless."""
     processes = {path.stem: ProcessId.read(path) for path in (directory / "pids").glob("*.json")}
     return "kube-apiserver-0" in processes and all(process.alive for process in processes.values())
 
 
 def _remove(directory: Path) -> None:
-    pids.kill_all(directory / "pids")  # no need to be polite: the data goes too
+    pids.kill_all(directory / "pids")  # without a clean shutdown: the data is deleted, too
     if directory.exists():
         shutil.rmtree(directory)
 

@@ -1,4 +1,4 @@
-"""Where the programs of the control plane come from: the user's envtest directory, or our own build."""
+"""The source of the control plane's programs: the user's envtest directory, or our own build."""
 
 import os
 from dataclasses import dataclass
@@ -17,13 +17,14 @@ CONTROL_PLANE = Module(
 
 
 class BinariesMissing(RuntimeError):
-    """The directory that the user named lacks a program that no run can do without."""
+    """The directory that the user named lacks an essential program."""
 
 
 @dataclass(frozen=True)
 class Binaries:
-    """The programs. Envtest ships no controller manager: a plane runs without, but then nothing
-    collects garbage, ends namespaces or makes service accounts."""
+    """The programs. Without kube-controller-manager, which envtest lacks, nothing collects garbage, deletes
+    namespaces or creates ServiceAccounts.
+    """
 
     etcd: Path
     kube_apiserver: Path

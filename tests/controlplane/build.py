@@ -1,7 +1,7 @@
 """Builds programs from Go modules into a cache outside the tree, once per version.
 
-A module's go.mod names the versions and nothing else does: the version that the programs report is
-taken from there, and a change there makes a new cache entry.
+A module's go.mod is the only place that names versions: the programs report the version from there, and a
+change there creates a new cache entry.
 """
 
 import fcntl
@@ -25,7 +25,7 @@ PROGRESS_EVERY = 10.0
 
 FLAGS = ("-trimpath", "-mod=readonly")
 LDFLAGS = "-s -w"
-# Without the stamp a server calls itself v0.0.0-master. The module proxy doesn't know the git commit.
+# Without the stamp, a server calls itself v0.0.0-master. The module proxy doesn't know the git commit.
 KUBERNETES = "k8s.io/kubernetes"
 KUBERNETES_STAMP = " " + " ".join(
     f"-X k8s.io/component-base/version.{name}"
@@ -49,17 +49,17 @@ class Module:
     """A directory with a go.mod, whose `tool` lines are the programs to build."""
 
     name: str
-    """Says in messages what is built, and where in the cache it is."""
+    """For messages, and the name in the cache."""
     directory: Path
     programs: tuple[str, ...]
-    """What the build must have made, each as its file is called in the end."""
+    """The programs that the build must produce, by their final file names."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Go names a program by the last part of its package; these files get a better name."""
     kubernetes: bool = False
     """Whether the programs report the version of the module k8s.io/kubernetes."""
     tags: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
-    """C libraries, as pkg-config knows them; a module that names one needs a C compiler."""
+    """C libraries, by their pkg-config names; a module with one needs a C compiler."""
     otherwise: str = ""
     """What a user without Go can do instead of installing it."""
 
@@ -91,14 +91,14 @@ def build(module: Module) -> Path:
 
 
 def cache_directory(name: str) -> Path:
-    """Where builds of that name are kept: in CRDKEEPER_CACHE, else in the user's cache directory."""
+    """Where builds with that name are kept: in CRDKEEPER_CACHE, else in the user's cache directory."""
     named = os.environ.get("CRDKEEPER_CACHE")
     root = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "crdkeeper"
     return root.expanduser().absolute() / name
 
 
 def _key(module: Module) -> str:
-    """Names a build by all that goes into it, without asking Go: a cached build needs no Go at all."""
+    """Identifies a build by all its inputs, without running Go: a cached build needs no Go at all."""
     digest = hashlib.sha256()
     for part in (
         (module.directory / "go.mod").read_bytes(),
@@ -112,7 +112,7 @@ def _key(module: Module) -> str:
 
 @contextmanager
 def _locked(path: Path, name: str) -> Iterator[None]:
-    """Holds the lock of a directory in the cache; says so when another process holds it."""
+    """Holds the lock of a directory in the cache; says so if another process holds it."""
     with path.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -123,7 +123,7 @@ def _locked(path: Path, name: str) -> Iterator[None]:
 
 
 def _build_into(module: Module, target: Path) -> None:
-    """Builds beside the target and renames at the end: a directory in the cache is always complete."""
+    """Builds next to the target and renames at the end: a directory in the cache is always complete."""
     _check_go(module)
     _check_libraries(module)
     scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
@@ -197,7 +197,7 @@ def _check_go(module: Module) -> None:
 
 
 def _check_libraries(module: Module) -> None:
-    """Names the Debian package of a library that is missing; the compiler would name a header."""
+    """Names the Debian package of a missing library; the compiler would name a header."""
     for library in module.libraries:
         try:
             found = subprocess.run(["pkg-config", "--exists", library], check=False).returncode == 0
@@ -234,5 +234,5 @@ def _go(module: Module, *arguments: str) -> str:
 
 
 def _environment(module: Module) -> dict[str, str]:
-    # A workspace file somewhere above would change which versions are built.
+    # A workspace file in a parent directory would change the versions that are built.
     return {**os.environ, "GOWORK": "off", **({"CGO_ENABLED": "1"} if module.libraries else {})}

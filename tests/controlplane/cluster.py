@@ -1,4 +1,4 @@
-"""What tests can ask of any cluster, be it our own control plane or one that the user brought."""
+"""What tests can use in any cluster: our own control plane, or the user's cluster."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ TOKEN_DURATION = "8h"
 
 
 class Cluster(ABC):
-    """A running cluster with an admin's access to it. Files that it makes go to its directory."""
+    """A running cluster with admin access. Files for it are created in its directory."""
 
     directory: Path
 
@@ -30,7 +30,7 @@ class Cluster(ABC):
     @property
     @abstractmethod
     def ca_file(self) -> Path | None:
-        """The CA of the API server's certificate, in PEM; None if it is one that the system trusts."""
+        """The CA of the API server's certificate, in PEM; None if the system trusts it."""
 
     @property
     @abstractmethod
@@ -40,7 +40,7 @@ class Cluster(ABC):
     @property
     @abstractmethod
     def etcd(self) -> Etcd:
-        """What is really stored."""
+        """Reads what is really stored."""
 
     @property
     @abstractmethod
@@ -69,7 +69,7 @@ class Cluster(ABC):
         return kubeconfig.write(path, url=self._server_url(server), ca_file=self.ca_file, token=token)
 
     def service_account_kubeconfig(self, namespace: str, name: str, *, server: int = 0) -> Path:
-        """Writes a kubeconfig for a service account that exists, with a token fit for a long test."""
+        """Writes a kubeconfig for an existing ServiceAccount, with a token that outlasts a long test."""
         token = self.kubectl(
             "create", "token", name, f"--namespace={namespace}", f"--duration={TOKEN_DURATION}"
         )

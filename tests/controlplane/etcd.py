@@ -1,7 +1,7 @@
-"""Reads and writes what is really stored, past the API server, through etcd's own HTTP/JSON gateway.
+"""Reads and writes what is really stored, bypassing the API server, through etcd's HTTP/JSON gateway.
 
-This is the tests' ground truth: the API server converts what it reads, so only etcd can tell at
-which version an object is stored.
+This is the tests' ground truth: the API server converts what it reads, so only etcd can show at which version
+an object is stored.
 """
 
 import base64
@@ -16,9 +16,9 @@ from typing import Any
 PAGE = 1000
 # etcd's default for --max-txn-ops.
 TRANSACTION = 128
-# The API server writes the keys of a custom object in order, so nearly always this is how it starts.
+# The API server writes the keys of a custom object in order, so it nearly always starts like this.
 API_VERSION = re.compile(rb'\{"apiVersion":"([^"\\]+)"')
-# Enough base64 to hold such a start; a multiple of four, so that it can be decoded by itself.
+# Enough base64 for such a start; a multiple of four, so that it can be decoded by itself.
 HEAD = 512
 
 
@@ -46,14 +46,14 @@ class Etcd:
             yield base64.b64decode(pair["key"]).decode()
 
     def write_counts(self, prefix: str) -> dict[str, int]:
-        """How often each key that starts with the prefix was written since it was made."""
+        """How often each key that starts with the prefix was written since its creation."""
         return {
             base64.b64decode(pair["key"]).decode(): int(pair["version"])
             for pair in self._pairs(prefix, keys_only=True)
         }
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """A custom object as stored; None if there is no such key. For all other resources see `raw`."""
+        """A custom object as stored; None if the key does not exist. For all other resources see `raw`."""
         value = self.raw(key)
         return None if value is None else json.loads(value)
 
@@ -63,7 +63,7 @@ class Etcd:
         return base64.b64decode(pairs[0]["value"]) if pairs else None
 
     def put(self, key: str, value: bytes | Mapping[str, object]) -> None:
-        """Stores bytes, or an object as JSON, whatever the API server would think of it."""
+        """Stores bytes, or an object as JSON, even if the API server would reject it."""
         data = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
         self._call("put", _pair(key, data))
 
@@ -74,7 +74,7 @@ class Etcd:
             self._call("txn", {"success": some})
 
     def delete(self, key: str) -> bool:
-        """Removes a key, finalizers or not; says whether it was there."""
+        """Removes a key, regardless of finalizers; returns whether it existed."""
         return "deleted" in self._call("deleterange", {"key": _encode(key)})
 
     def written_since(self, prefix: str, revision: int) -> bool:
@@ -93,11 +93,11 @@ class Etcd:
         return int(self._call("range", {"key": _encode("\0"), "count_only": True})["header"]["revision"])
 
     def compact(self, revision: int | None = None) -> None:
-        """Forgets all history before the revision (the current one by default); returns when it is gone."""
+        """Discards all history before the revision (the current one by default); returns when it is gone."""
         self._call("compaction", {"revision": str(revision or self.revision()), "physical": True})
 
     def _pairs(self, prefix: str, *, keys_only: bool = False) -> Iterator[dict[str, str]]:
-        """Page by page, so that memory stays flat; each page at the first one's revision."""
+        """Page by page, so that memory stays constant; each page at the first one's revision."""
         key, end = prefix.encode(), _after(prefix)
         request: dict[str, object] = {"range_end": _encode(end), "limit": str(PAGE), "keys_only": keys_only}
         while True:

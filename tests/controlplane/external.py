@@ -1,4 +1,4 @@
-"""A cluster that the user brought by CRDKEEPER_TEST_KUBECONFIG: kind, envtest, or any other."""
+"""The user's cluster, given by CRDKEEPER_TEST_KUBECONFIG: kind, envtest, or any other."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ from tests.controlplane.processes import Process
 
 
 class ExternalCluster(Cluster):
-    """A running cluster without a way into its machines: tests that need one are skipped."""
+    """A running cluster without access to its machines: tests that need that are skipped."""
 
     def __init__(self, kubeconfig: Path, directory: Path) -> None:
         self.directory = directory
@@ -54,7 +54,7 @@ class ExternalCluster(Cluster):
 
     @cached_property
     def _settings(self) -> dict[str, Any]:
-        """The cluster that the kubeconfig's current context points to, files read in."""
+        """The cluster in the kubeconfig's current context, with the contents of referenced files."""
         view = json.loads(self.kubectl("config", "view", "--raw", "--minify", "--flatten", "--output=json"))
         settings: dict[str, Any] = view["clusters"][0]["cluster"]
         return settings

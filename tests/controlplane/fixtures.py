@@ -1,4 +1,4 @@
-"""Pytest's way to a cluster: one for the whole session, and more for tests that need one of their own.
+"""Clusters as pytest fixtures: one for the whole session, and further ones for tests that need their own.
 
 Load it with `pytest_plugins = ["tests.controlplane.fixtures"]` in `tests/conftest.py`.
 """
@@ -18,13 +18,13 @@ from tests.controlplane.plane import ControlPlane
 
 EXTERNAL = "CRDKEEPER_TEST_KUBECONFIG"
 
-# On a test: where the logs are of the planes that it started.
+# For a test: the log directories of the control planes that it started.
 LOGS = pytest.StashKey[list[Path]]()
 
 
 @pytest.fixture(scope="session")
 def control_plane_binaries(request: pytest.FixtureRequest) -> None:
-    """Has the programs built, in sight: a first build takes minutes, which must not look like a hang."""
+    """Builds the programs visibly: a first build takes minutes, which must not look like a hang."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with ExitStack() as stack:
         if capture is not None:
@@ -34,7 +34,7 @@ def control_plane_binaries(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session")
 def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """The session's cluster. Tests share it, so they use names of their own and stop none of its programs."""
+    """The session's cluster. Tests share it, so they use their own names and stop none of its programs."""
     directory = tmp_path_factory.mktemp("plane")
     external = os.environ.get(EXTERNAL)
     if external:
@@ -49,7 +49,7 @@ def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def start_plane(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., ControlPlane]]:
-    """Starts planes for one test: `start_plane(api_servers=2)` takes the arguments of ControlPlane."""
+    """Starts control planes for one test: `start_plane(api_servers=2)` has ControlPlane's arguments."""
     if os.environ.get(EXTERNAL):
         pytest.skip(f"this test starts a control plane of its own: not done with {EXTERNAL}")
     request.getfixturevalue("control_plane_binaries")
@@ -67,7 +67,7 @@ def start_plane(
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Says in the report of a failed test where the logs of its control planes are."""
+    """Adds the log directories of its control planes to the report of a failed test."""
     report = yield
     if report.failed:
         shared = getattr(item, "funcargs", {}).get("plane")

@@ -10,7 +10,7 @@ SERVICES = "10.0.0.0/24"
 
 
 def etcd(data: Path, *, client_port: int, peer_port: int) -> Flags:
-    """One member, on disk without fsync: the data need not survive a power cut."""
+    """One member, on disk without fsync: the data need not survive a power failure."""
     client, peer = f"http://{LOOPBACK}:{client_port}", f"http://{LOOPBACK}:{peer_port}"
     return {
         "name": "default",
@@ -23,7 +23,7 @@ def etcd(data: Path, *, client_port: int, peer_port: int) -> Flags:
         "unsafe-no-fsync": "true",
         # The default of 2 GiB is full after a rewrite or two of a million objects.
         "quota-backend-bytes": str(8 << 30),
-        # As real clusters do: the API server's watch cache learns from these how fresh it is.
+        # As in real clusters: they tell the API server's watch cache how fresh it is.
         "watch-progress-notify-interval": "5s",
         "log-level": "warn",
     }
@@ -32,7 +32,7 @@ def etcd(data: Path, *, client_port: int, peer_port: int) -> Flags:
 def kube_apiserver(
     pki: Pki, directory: Path, *, etcd_url: str, address: str, port: int, emulated_version: str | None
 ) -> Flags:
-    """As in production where that matters to a client: RBAC, watch cache, priority and fairness."""
+    """As in production where clients notice it: RBAC, watch cache, priority and fairness."""
     return {
         "etcd-servers": etcd_url,
         "bind-address": address,
@@ -53,7 +53,7 @@ def kube_apiserver(
         "service-account-signing-key-file": str(pki.service_account_key),
         "service-cluster-ip-range": SERVICES,
         "allow-privileged": "true",
-        # Nobody reaches a loopback address through the `kubernetes` Service.
+        # Nothing uses the `kubernetes` Service to reach a loopback address.
         **({"endpoint-reconciler-type": "none"} if address == LOOPBACK else {}),
         "shutdown-delay-duration": "0s",
         **_emulated(emulated_version),
@@ -69,7 +69,7 @@ def kube_controller_manager(
     controllers: Sequence[str],
     emulated_version: str | None,
 ) -> Flags:
-    """The named controllers only, each under its own service account as in production."""
+    """Only the named controllers, each with its own ServiceAccount as in production."""
     return {
         "kubeconfig": str(kubeconfig),
         "bind-address": LOOPBACK,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def write(path: Path, *, url: str, ca_file: Path | None, token: str) -> Path:
-    """A kubeconfig that holds all it needs; as JSON, which is YAML. Returns the path."""
+    """A self-contained kubeconfig; as JSON, which is YAML. Returns the path."""
     cluster = {"server": url, **({"certificate-authority": str(ca_file)} if ca_file else {})}
     config = {
         "apiVersion": "v1",

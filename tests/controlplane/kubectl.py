@@ -1,4 +1,4 @@
-"""kubectl as a function, for what tests do to a cluster as its user would."""
+"""kubectl as a function, for what tests do to a cluster as its users."""
 
 import os
 import subprocess
@@ -9,11 +9,11 @@ _ESTABLISHED_SECONDS = 60.0
 
 
 class KubectlError(RuntimeError):
-    """kubectl refused; the message holds the command and what it said."""
+    """kubectl failed; the message contains the command and its output."""
 
 
 class Kubectl:
-    """Runs kubectl against one cluster, untouched by the user's own settings and caches."""
+    """Runs kubectl against one cluster, isolated from the user's own settings and caches."""
 
     def __init__(self, program: Path, *, kubeconfig: Path, cache: Path) -> None:
         self._program = program
@@ -23,7 +23,7 @@ class Kubectl:
     def __call__(
         self, *args: str, input: str | None = None, check: bool = True, kubeconfig: Path | None = None
     ) -> str:
-        """What kubectl prints. Without `check` a failure doesn't raise; its error text is returned too."""
+        """kubectl's output. Without `check` a failure doesn't raise; its error text is returned, too."""
         done = subprocess.run(
             [*self._as(kubeconfig or self._kubeconfig), *args],
             check=False,
@@ -40,7 +40,7 @@ class Kubectl:
     def wait_established(self, *crds: str) -> None:
         """Returns when these CRDs (`crd/NAME`) are served.
 
-        `kubectl wait` alone fails on one that is so new that it has no conditions.
+        `kubectl wait` alone fails for one that is too new to have conditions.
         """
         deadline = time.monotonic() + _ESTABLISHED_SECONDS
         while True:
@@ -54,7 +54,7 @@ class Kubectl:
 
     @property
     def command(self) -> list[str]:
-        """The words that a command line of this user begins with."""
+        """The first words of this user's command lines."""
         return self._as(self._kubeconfig)
 
     def _as(self, kubeconfig: Path) -> list[str]:

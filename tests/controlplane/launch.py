@@ -1,13 +1,13 @@
-"""Becomes another program, after what must happen inside the new process: run as a script, not imported.
+"""Becomes another program, after preparations inside the new process: run as a script, not imported.
 
 Three things cannot be done from outside. An API server's identity Lease is named after the host, so each
-further server on this machine needs a UTS namespace with a host name of its own. A container runs under a
-user that its image does not know: a user namespace gives a process such an id, and lets it read what we
-read. And the programs must not outlive a test run that is killed hard, so they ask the kernel to be killed
-with their parent. As exec keeps the process id, the parent can signal the program itself.
+further server on this machine needs a UTS namespace with its own host name. A container runs as a user that
+its image does not know: a user namespace gives a process such an id, and lets it read what we can read. And
+the programs must not outlive a test run that is killed, so they ask the kernel to be killed with their
+parent. Because exec keeps the process id, the parent can signal the program itself.
 
-A program inside a machine of tests/node is a child of this process instead, as its process table is another
-one. This process then passes SIGTERM on, and takes the program along when it is killed.
+A program inside a machine of tests/node is a child of this process instead, because its process table is a
+different one. This process then passes SIGTERM on, and the program ends with it when it is killed.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def take_hostname(name: str) -> None:
-    """Moves into a UTS namespace of its own; without root this takes a user namespace too."""
+    """Moves into its own UTS namespace; without root this also takes a user namespace."""
     uid, gid = os.getuid(), os.getgid()
     try:
         if uid == 0:
@@ -66,7 +66,7 @@ def take_hostname(name: str) -> None:
 
 
 def take_user(user: int) -> None:
-    """Has this user id from now on, in a user namespace where it stands for the present one."""
+    """Switches to this user id, in a user namespace that maps it to the current one."""
     uid, gid = os.getuid(), os.getgid()
     try:
         _call("unshare", CLONE_NEWUSER)
@@ -84,7 +84,7 @@ def enter(machine: int) -> None:
     child = os.fork()
     if child == 0:
         os.chdir("/")
-        die_with(0)  # that is how a parent outside is seen from inside
+        die_with(0)  # a parent outside looks like this from inside
         return
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
     os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)

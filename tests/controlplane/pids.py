@@ -1,4 +1,4 @@
-"""Process ids on disk that can be trusted later: a pid alone may by then be another program's."""
+"""Process ids on disk that can be trusted later: by then, a pid may belong to another program."""
 
 import json
 import os
@@ -18,7 +18,7 @@ class ProcessId:
 
     @classmethod
     def of(cls, pid: int) -> Self:
-        """The identity of a process that is running now."""
+        """The identity of a running process."""
         started = _started(pid)
         if started is None:
             raise ProcessLookupError(f"there is no process {pid}")
@@ -26,22 +26,22 @@ class ProcessId:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """What `write` has written."""
+        """Reads what `write` has written."""
         return cls(**json.loads(path.read_text()))
 
     def write(self, path: Path) -> None:
-        """Saves it, all at once: a reader never sees half a file."""
+        """Saves it atomically: a reader never sees half a file."""
         scratch = path.with_suffix(".new")
         scratch.write_text(json.dumps(asdict(self)))
         scratch.replace(path)
 
     @property
     def alive(self) -> bool:
-        """Whether that very process still runs."""
+        """Whether exactly this process still runs."""
         return _started(self.pid) == self.started
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to that very process, or to none."""
+        """Sends a signal to exactly this process, or to none."""
         descriptor = self._open()
         if descriptor is not None:
             try:
@@ -61,7 +61,7 @@ class ProcessId:
                 os.close(descriptor)
 
     def _open(self) -> int | None:
-        """A handle on the process. Its identity is checked last: an open handle can mean no other."""
+        """A handle for the process. Its identity is checked last: an open handle cannot mean another one."""
         try:
             descriptor = os.pidfd_open(self.pid)
         except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""The secrets of one control plane: a CA, a serving certificate, the service accounts' key, static tokens."""
+"""The secrets of one control plane: a CA, a serving certificate, the ServiceAccounts' key, static tokens."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.sv
 
 @dataclass(frozen=True)
 class Pki:
-    """Files in the plane's directory, and the tokens that are in one of them."""
+    """Files in the control plane's directory, and the tokens in one of them."""
 
     ca_file: Path
     serving_certificate: Path
@@ -29,7 +29,7 @@ class Pki:
     service_account_key: Path
     service_account_public_key: Path
     kubelet_client_certificate: Path
-    """What API servers show to kubelets."""
+    """Used by API servers to authenticate to kubelets."""
     kubelet_client_key: Path
     token_file: Path
     tokens: Mapping[str, str]
@@ -49,10 +49,10 @@ class Pki:
 def create(
     directory: Path, *, addresses: Sequence[str] = (), users: Mapping[str, Sequence[str]] | None = None
 ) -> Pki:
-    """Makes all secrets again.
+    """Creates all secrets again.
 
-    One serving certificate does for all programs, at 127.0.0.1 and at these addresses. The users, each with
-    his groups, get a token besides the two that every plane has.
+    All programs share one serving certificate, for 127.0.0.1 and for these addresses. The users, each with
+    their groups, get a token in addition to the two of every control plane.
     """
     everybody = {ADMIN: ("system:masters",), CONTROLLER_MANAGER: (), **(users or {})}
     directory.mkdir(parents=True, mode=0o700)

@@ -33,7 +33,7 @@ CONTROLLERS = (
 class ApiServer(Process):
     """One kube-apiserver, with its `url` and an admin's `kubeconfig` for it.
 
-    The controllers use the first one: while that is paused they are blind.
+    The controllers use the first one: while that is paused, they do nothing.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ApiServer(Process):
             program,
             server_flags,
             directory=directory,
-            # A new cluster is ready a moment before its namespaces exist, but tests go on at once.
+            # A new cluster is ready a moment before its namespaces exist, but tests start immediately.
             ready=lambda: ask("/readyz") and ask("/api/v1/namespaces/default"),
             hostname=hostname,
             detached=detached,
@@ -69,12 +69,12 @@ class ApiServer(Process):
 
 
 class ControlPlane(Cluster):
-    """A control plane in a directory of its own; gone with the process that made it, unless detached.
+    """A control plane in its own directory; gone with the process that created it, unless detached.
 
-    `api_servers` beyond the first run under other host names, as each server's identity Lease is named
-    after its host. They listen at `address`; their certificate is good for `more_addresses` besides, and
-    `users`, each with his groups, get tokens (`pki.tokens`). `emulated_version` ("1.34") makes all programs
-    behave as that minor version. The extra flags are by name without dashes and override ours.
+    `api_servers` after the first run with other host names, because each server's identity Lease is named
+    after its host. They listen at `address`; their certificate is also valid for `more_addresses`, and
+    `users`, each with their groups, get tokens (`pki.tokens`). `emulated_version` ("1.34") makes all programs
+    behave like that minor version. The extra flags are by name without dashes and override ours.
     `controllers=()` runs no controller manager.
     """
 
@@ -140,7 +140,7 @@ class ControlPlane(Cluster):
         return self.directory / "logs"
 
     def take_port(self) -> int:
-        """A free port for a program beside these, reserved until the plane's end."""
+        """A free port for an additional program, reserved until the control plane ends."""
         return self._ports.take()
 
     def start(self) -> Self:
@@ -161,7 +161,7 @@ class ControlPlane(Cluster):
         return self
 
     def stop(self, grace: float = GRACE) -> None:
-        """Ends all programs, what depends on others first, and waits until they are gone. Files stay."""
+        """Ends all programs in order of dependency, and waits until they are gone. Files remain."""
         clients = [*([self._controller_manager] if self._controller_manager else []), *self._api_servers]
         for process in clients:
             process.terminate()

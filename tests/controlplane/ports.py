@@ -1,14 +1,14 @@
-"""Ports that stay ours: free ones, reserved for as long as a plane lives, across restarts of its programs."""
+"""Reserved ports: free ones, kept as long as a control plane lives, across restarts of its programs."""
 
 import socket
 
 
 class Ports:
-    """Hands out loopback ports and keeps a bound socket on each.
+    """Assigns loopback ports and keeps a bound socket on each.
 
-    As neither side of a pair listens twice and both set SO_REUSEADDR (Go always does), the program can
-    listen on the port although we hold it, while the kernel gives it to nobody else, be it as a free
-    port or as the local end of a connection.
+    Because only one side listens and both set SO_REUSEADDR (Go always does), the program can listen on the
+    port although we have bound it, while the kernel assigns it to nothing else, neither as a free port nor as
+    the local end of a connection.
     """
 
     def __init__(self) -> None:
@@ -24,6 +24,6 @@ class Ports:
         return port
 
     def close(self) -> None:
-        """Gives all ports back."""
+        """Releases all ports."""
         while self._sockets:
             self._sockets.pop().close()

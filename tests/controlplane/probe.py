@@ -1,4 +1,4 @@
-"""Asks a server of the control plane one question over HTTP(S): does it serve yet?"""
+"""Checks over HTTP(S) whether a server of the control plane serves."""
 
 import http.client
 from pathlib import Path
@@ -9,7 +9,7 @@ from crdkeeper.cluster.transport.tls import verifying
 def answers(
     port: int, path: str, *, host: str = "127.0.0.1", ca_file: Path | None = None, token: str | None = None
 ) -> bool:
-    """Whether a GET on the port is answered with 200; by TLS if a CA is given."""
+    """Whether a GET on the port returns 200; over TLS if a CA is given."""
     if ca_file is None:
         connection = http.client.HTTPConnection(host, port, timeout=5)
     else:

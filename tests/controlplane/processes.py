@@ -20,12 +20,12 @@ class ProcessFailed(RuntimeError):
 
 
 class Process:
-    """A program with its log file and a file that holds its process id.
+    """A program with its log file and a file with its process id.
 
-    Unless detached it dies with the thread that started it, however that ends: start it from a thread
-    that lives as long as the process shall (in pytest, the main thread). With a `user` it has that user id,
-    which need not exist, and no environment. With a `machine`, the process id of one (tests/node), it runs in
-    there, and can be ended but not paused.
+    Unless detached, it ends with the thread that started it, however that ends: start it from a thread that
+    lives long enough (in pytest, the main thread). With a `user` it has that user id, which need not exist,
+    and no environment. With a `machine`, the process id of one (tests/node), it runs in there, and can be
+    ended but not paused.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Process:
 
     @property
     def exit_status(self) -> int | None:
-        """How it ended, as subprocess has it (negative: by a signal); None while it runs."""
+        """Its exit status as in subprocess (negative: by a signal); None while it runs."""
         return self._started().poll()
 
     def start(self) -> None:
-        """Starts the program and does not wait for it: see `wait_ready`."""
+        """Starts the program without waiting for it: see `wait_ready`."""
         if self.running:
             raise RuntimeError(f"{self.name} is already running")
         for directory in (self.log.parent, self._pid_file.parent):
@@ -82,12 +82,12 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # a Ctrl-C is for the tests; they end the programs in good order
+                start_new_session=True,  # Ctrl-C is for the tests, which end the programs in order
             )
         ProcessId.of(self._process.pid).write(self._pid_file)
 
     def wait_ready(self, timeout: float = READY_TIMEOUT) -> None:
-        """Returns when the program serves; raises with the end of its log when it ended or takes too long."""
+        """Returns when the program serves; raises with the end of its log if it ended or takes too long."""
         deadline = time.monotonic() + timeout
         while not self._ready():
             if not self.running:
@@ -99,30 +99,30 @@ class Process:
             time.sleep(0.05)
 
     def pause(self) -> None:
-        """Stops all of its threads where they are (SIGSTOP): to the others it is slow, not gone."""
+        """Stops all its threads (SIGSTOP): to the others it is slow, not gone."""
         if self._machine:
             raise RuntimeError(f"{self.name} runs in a machine: it cannot be paused from here")
         self._started().send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Lets a paused process go on, with all it knew when it was paused."""
+        """Resumes a paused process, with the state that it had."""
         self._started().send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """Ends it without a chance to clean up (SIGKILL); returns when it is gone."""
+        """Kills it (SIGKILL); returns when it is gone."""
         process = self._started()
         process.kill()
         process.wait()
         self._pid_file.unlink(missing_ok=True)
 
     def terminate(self) -> None:
-        """Asks it to end and does not wait. One that is paused is resumed, as it could not end otherwise."""
+        """Sends SIGTERM without waiting. A paused process is resumed, because it could not end otherwise."""
         if self.running:
             self._started().terminate()
             self.resume()
 
     def stop(self, grace: float = GRACE) -> None:
-        """Ends it politely, by force after the grace; returns when it is gone. No error if it is already."""
+        """Ends it by SIGTERM, after the grace period by SIGKILL; returns when it is, or already was, gone."""
         if self._process is None:
             return
         self.terminate()

@@ -1,4 +1,4 @@
-"""The control plane itself, tested: that it is what the other tests take it for."""
+"""Tests of the control plane itself: that it is what the other tests assume."""
 
 import json
 import os
@@ -90,7 +90,7 @@ def python(code: str) -> list[str]:
 
 @pytest.fixture
 def stored(plane: Cluster) -> Etcd:
-    """The session's etcd. A test that asks for it leaves nothing on a cluster that has none to show."""
+    """The session's etcd. A test that requests it is skipped on a cluster without access to etcd."""
     return plane.etcd
 
 
@@ -104,7 +104,7 @@ def namespace(plane: Cluster) -> Iterator[str]:
 
 
 @pytest.mark.skipif("KUBEBUILDER_ASSETS" in os.environ, reason="the version is up to KUBEBUILDER_ASSETS")
-@pytest.mark.usefixtures("stored")  # only of our own plane we know the version
+@pytest.mark.usefixtures("stored")  # we know the version only of our own control plane
 def test_servers_report_the_version_that_the_module_names(plane: Cluster) -> None:
     named = re.search(
         r"^\tk8s\.io/kubernetes (\S+)", (CONTROL_PLANE.directory / "go.mod").read_text(), re.MULTILINE

@@ -1,1 +1,1 @@
-"""What a migration must survive: each fault on the real API server, and the truth read from etcd."""
+"""What a migration must survive: each fault on the real API server, verified in etcd."""

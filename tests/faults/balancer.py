@@ -1,7 +1,7 @@
-"""A TCP balancer that stands for a Service of webhook replicas, as kube-proxy makes one.
+"""A TCP balancer in place of a Service of webhook replicas, like kube-proxy's.
 
-A new connection goes to one of the replicas that are ready by /readyz, at random; one that is refused there
-is refused. Connections that are open stay where they are. Bytes are not looked at.
+A new connection goes to a random replica that is ready according to /readyz; if the replica refuses it, it is
+refused. Open connections are not moved. The bytes are not inspected.
 """
 
 import asyncio
@@ -14,21 +14,21 @@ from typing import Any
 
 _PIECE = 1 << 16
 _LONGEST_ALERT = 64
-"""Bytes. What is longer is a request, and no goodbye of TLS."""
+"""Bytes. Longer data is a request, not a closing TLS alert."""
 _PROBE_SECONDS = 0.05
 
 
 @dataclass
 class Backend:
-    """One replica, and what became of connections to it."""
+    """One replica, and the results of connections to it."""
 
     port: int
     probe_port: int
     ready: bool = False
     refused: int = 0
-    """Connections to it that could not be made."""
+    """Failed connections to it."""
     cut: int = 0
-    """Connections that it ended when the client had spoken last: a request was not answered."""
+    """Connections that it ended after the client had sent something: a request was not answered."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Balancer:
     port: int
     backends: Sequence[Backend]
     lag: float = 0.0
-    """Seconds from a change of readiness to its effect, as EndpointSlices and kube-proxy have."""
+    """Seconds from a change of readiness to its effect, as with EndpointSlices and kube-proxy."""
     connections: int = 0
     nowhere: int = 0
     """Connections while no replica was ready."""
@@ -96,7 +96,7 @@ class _Pipe:
     there_reader: asyncio.StreamReader
     there_writer: asyncio.StreamWriter
     asked: bool = True
-    """Whether the client waits: it connected, or spoke last."""
+    """Whether the client waits: it connected, or sent the last bytes."""
     client_left: bool = False
 
     async def run(self) -> None:
@@ -126,7 +126,7 @@ class _Pipe:
 
 
 async def _is_ready(port: int) -> bool | None:
-    """None if there was no answer in time, of which a kubelet makes nothing until it happens again."""
+    """None without an answer in time, which a kubelet ignores until it happens again."""
     try:
         async with asyncio.timeout(10):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -1,4 +1,4 @@
-"""Fixtures of the fault tests: those of `tests.cluster`, and a plane whose programs may be broken."""
+"""Fixtures of the fault tests: those of `tests.cluster`, and a control plane whose programs may fail."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -34,7 +34,7 @@ __all__ = [
 
 @pytest.fixture
 async def admin(installed: Cluster) -> AsyncIterator[Admin]:
-    """The admin of the session's cluster. No trim of a CRD that it applies may be untrue."""
+    """The admin of the session's cluster. Checks every trim of a CRD that it applies."""
     async with guarded(installed) as admin:
         yield admin
 
@@ -43,14 +43,14 @@ async def admin(installed: Cluster) -> AsyncIterator[Admin]:
 def breakable_plane(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
-    """One plane with crdkeeper installed for all tests that break one."""
+    """One control plane with crdkeeper installed for all tests that break one."""
     with own_plane(request, tmp_path_factory) as plane:
         yield plane
 
 
 @pytest.fixture
 def breakable(request: pytest.FixtureRequest, breakable_plane: ControlPlane) -> Iterator[ControlPlane]:
-    """A plane whose programs a test may pause, kill and restart; mended for the next test."""
+    """A control plane whose programs a test may pause, kill and restart; repaired for the next test."""
     plane = breakable_plane
     request.node.stash.setdefault(LOGS, []).append(plane.logs)
     servers = [each.pid for each in plane.api_servers]
@@ -62,11 +62,11 @@ def breakable(request: pytest.FixtureRequest, breakable_plane: ControlPlane) -> 
             process.start()
         process.wait_ready()
     if plane.controller_manager and servers != [each.pid for each in plane.api_servers]:
-        plane.controller_manager.restart()  # by itself it waits for half a minute before it tries again
+        plane.controller_manager.restart()  # by itself it waits half a minute before it tries again
 
 
 @pytest.fixture
 async def breakable_admin(breakable: ControlPlane) -> AsyncIterator[Admin]:
-    """The admin of that plane. No trim of a CRD that it applies may be untrue."""
+    """The admin of that control plane. Checks every trim of a CRD that it applies."""
     async with guarded(breakable) as admin:
         yield admin

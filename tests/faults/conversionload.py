@@ -1,6 +1,6 @@
 """Constant reads and writes of CronTabs at all versions, each of which needs the conversion webhook.
 
-It runs on an event loop in a thread of its own, so that tests can start and stop processes meanwhile.
+It runs on an event loop in a separate thread, so that tests can start and stop processes meanwhile.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Background:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(seconds)
 
     def until(self, holds: Callable[[], bool], seconds: float = 60.0) -> None:
-        """Return once that is so."""
+        """Return once that is true."""
         deadline = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < deadline, "it never came to be"
@@ -63,7 +63,7 @@ class Background:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A request that was not answered as it should be."""
+    """A request that was not answered correctly."""
 
     time: float
     what: str
@@ -72,17 +72,17 @@ class Failure:
 
 @dataclass
 class Load:
-    """Some clients, each with objects of its own, whose content it knows."""
+    """Some clients, each with its own objects, whose content it knows."""
 
     client: Client
     group: str
     clients: int = 6
     seed: int = 1
     reads: float = 0.45
-    """The share of reads of one object; of the rest, most is writes."""
+    """The share of reads of one object; most of the other requests are writes."""
     answered: int = 0
     repeated: int = 0
-    """Requests that the API server wanted to be sent again."""
+    """Requests that the API server asked to repeat."""
     failures: list[Failure] = field(default_factory=list)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -90,7 +90,7 @@ class Load:
         self._tasks = [asyncio.create_task(self._work(number)) for number in range(self.clients)]
 
     async def stop(self) -> None:
-        """End after the requests at work. Raises what a client stumbled over."""
+        """End after the requests in progress. Raises a client's exception."""
         tasks, self._tasks = self._tasks, []
         await asyncio.gather(*tasks)
 
@@ -124,7 +124,7 @@ class Load:
                 self._compare(found, version, known, name)
             elif others < 0.73:
                 found = await self._send("PATCH", self.path(version, name), {"spec": spec})
-                # What became of a write without an answer is not known.
+                # The effect of a write without an answer is unknown.
                 known[name] = "" if found is None else value
                 self._compare(found, version, known, name)
             elif others < 0.91:
@@ -143,7 +143,7 @@ class Load:
             assert found["spec"][SCHEDULE[version]] == known[name], (name, version)
 
     async def _exists(self, name: str) -> bool:
-        """Whether it is there. A request in between may have failed, or its answer alone."""
+        """Whether it exists. A preceding request may have failed, or only its answer."""
         while True:
             answer = await self.client.send("GET", self.path("v1", name))
             if answer.code in (200, 404):
@@ -153,11 +153,11 @@ class Load:
     async def _send(
         self, method: str, path: str, body: dict[str, Any] | None = None
     ) -> dict[str, Any] | None:
-        """The answer; None for a failure, which is noted.
+        """The answer; None for a failure, which is recorded.
 
-        As kubectl and all that is built on client-go, it tries again where the server says when. After each
-        change of a CRD the API server does: it builds the storage again, and requests that were slow to
-        begin get 503 "apiserver is shutting down" (crdHandler.tearDown). Failed conversions never say so.
+        Like kubectl and everything built on client-go, it retries when the server says so. The API server
+        does so after each change of a CRD: it rebuilds the storage, and requests that were slow to start get
+        503 "apiserver is shutting down" (crdHandler.tearDown). Failed conversions never say so.
         """
         began = time.monotonic()
         content = None if body is None else orjson.dumps(body)

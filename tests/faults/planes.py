@@ -1,4 +1,4 @@
-"""Planes that the fault tests break, and an admin on one whose every trim is checked."""
+"""Control planes for the fault tests to break, and an admin whose every trim is checked."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -16,7 +16,7 @@ from tests.controlplane.plane import ControlPlane
 def own_plane(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, *, api_servers: int = 1
 ) -> Iterator[ControlPlane]:
-    """A plane with crdkeeper installed that a fixture may keep for longer than one test."""
+    """A control plane with crdkeeper installed that a fixture may keep for longer than one test."""
     if os.environ.get(EXTERNAL):
         pytest.skip(f"this test breaks its control plane: not done with {EXTERNAL}")
     request.getfixturevalue("control_plane_binaries")
@@ -27,7 +27,7 @@ def own_plane(
 
 @asynccontextmanager
 async def guarded(cluster: Cluster) -> AsyncIterator[Admin]:
-    """An admin, with a guard over each trim of a CRD that it applies; cleans up if all is well.
+    """An admin, with a check of each trim of a CRD that it applies; cleans up after success.
 
     Its migrations settle for a second, unlike those of `tests.cluster`: here others write while the CRD
     changes.

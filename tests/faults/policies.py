@@ -1,4 +1,4 @@
-"""Stops the operator at an exact place: the API server denies the one write that comes next."""
+"""Stops the operator at an exact point: the API server denies its next write."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -16,10 +16,10 @@ from tests.cluster.harness.admission import BINDINGS, POLICIES
 async def denied(
     admin: Admin, name: str, *, group: str, resource: str, when: str, such_as: tuple[str, Mapping[str, Any]]
 ) -> AsyncIterator[None]:
-    """Has updates of `resource` denied for which the CEL expression `when` is true, until left.
+    """Has updates of `resource` denied if the CEL expression `when` is true, until the end of the block.
 
-    `such_as` is the path and body of a merge patch that is denied by then: a dry run of it tells when the
-    API server has taken notice.
+    `such_as` is the path and body of a merge patch that is denied by then: a dry run of it shows when the API
+    server has loaded the policy.
     """
     rule = {"apiGroups": [group], "apiVersions": ["*"], "resources": [resource], "operations": ["UPDATE"]}
     policy = {
@@ -60,7 +60,7 @@ async def denied(
 
 
 def trims_denied(admin: Admin, kind: CustomKind) -> AbstractAsyncContextManager[None]:
-    """Nobody may remove a version from storedVersions of that CRD."""
+    """Denies removing a version from storedVersions of that CRD."""
     return denied(
         admin,
         kind.group,

@@ -4,13 +4,13 @@ from tests.cluster.harness import NAMESPACE, Operator, eventually
 
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/crdkeeper-operator"
 HASTY = {"lease-duration": "3", "renew-deadline": "2", "retry-period": "0.5"}
-"""Flags with which leadership moves within seconds."""
+"""Flags for failover within seconds."""
 PATIENT = {"lease-duration": "60", "renew-deadline": "50"}
 """Flags with which a replica keeps its Lease through an outage or a pause of some seconds."""
 
 
 async def until_leading(operator: Operator) -> None:
-    """Returns once it leads and is at work."""
+    """Returns once it leads and works."""
 
     async def leads() -> bool:
         return operator.leading()

@@ -1,4 +1,4 @@
-"""How the fault tests know how far a migration is, and whether it is right: from etcd."""
+"""How the fault tests determine a migration's progress and correctness: from etcd."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from crdkeeper.api.storagemigration import StorageMigration
 from tests.cluster.harness import Admin, CustomKind
 
 PHASES = ("settling", "settled", "Rewrite", "Verify", "proved", "over")
-"""How far a migration is, in order: see `phase`."""
+"""The stages of a migration, in order: see `phase`."""
 
 
 def rewritten(admin: Admin, kind: CustomKind) -> int:
@@ -21,19 +21,19 @@ def write_counts(admin: Admin, kind: CustomKind) -> dict[str, int]:
 
 
 def assert_each_written_once(admin: Admin, kind: CustomKind, *, since: Mapping[str, int]) -> None:
-    """All objects of then are there and were written once since: nobody did the work of another again."""
+    """All these objects exist and were written once since: no process repeated the work of another."""
     now = write_counts(admin, kind)
     assert {key: count - since.get(key, 0) for key, count in now.items()} == dict.fromkeys(since, 1)
 
 
 async def assert_all_stored_at(admin: Admin, kind: CustomKind, count: int) -> None:
-    """The end of a migration, as etcd has it: all objects at the storage version, and it alone on record."""
+    """The end of a migration in etcd: all objects at the storage version, and no other version recorded."""
     assert admin.stored(kind) == {kind.storage_version: count}
     assert await admin.stored_versions_of(kind) == [kind.storage_version]
 
 
 def phase(migration: StorageMigration) -> str:
-    """How far a migration is, by what a new operator finds on record."""
+    """A migration's progress, by what a new operator finds recorded."""
     status = migration.status
     if status.completion_time is not None:
         return "over"
@@ -47,6 +47,6 @@ def phase(migration: StorageMigration) -> str:
 
 
 def message_of(migration: StorageMigration, type_: str) -> str:
-    """What a condition says; nothing before there is one."""
+    """The message of a condition; empty without one."""
     found = find_condition(migration.status.conditions, type_)
     return found.message if found is not None else ""

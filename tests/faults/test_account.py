@@ -1,4 +1,4 @@
-"""The operator's token is no longer worth anything: 401 for all that it asks."""
+"""The operator's token becomes invalid: 401 for all its requests."""
 
 from collections.abc import Callable, Iterator
 
@@ -22,13 +22,13 @@ from tests.faults.scene import assert_all_stored_at, rewritten
 
 OBJECTS = 100
 LIMITS = {"maxObjectsPerSecond": 5}
-"""An API server believes in a token for ten seconds before it looks again."""
+"""An API server caches a token for ten seconds."""
 ACCOUNT = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{SERVICE_ACCOUNT}"
 
 
 @pytest.fixture
 def disowned(breakable: ControlPlane) -> Iterator[ControlPlane]:
-    """A plane on which the operator's account may be deleted."""
+    """A control plane on which the operator's account may be deleted."""
     yield breakable
     install(breakable)
 

@@ -1,4 +1,4 @@
-"""Others write, create and delete all the while: no write of theirs is lost, and none of ours shows."""
+"""Others write, create and delete all the time: no write of theirs is lost, and none of ours is visible."""
 
 import os
 import random
@@ -26,7 +26,7 @@ async def test_no_acknowledged_write_is_lost(admin: Admin, operator: Operator, g
 
     await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 60}, verify="Full")
     migration = await admin.wait_for_condition(group, "Succeeded", "True")
-    # The guard of `admin` has looked into etcd at the trim; they go on writing after it.
+    # The check of `admin` has read etcd at the trim; they continue to write after it.
     await writers.stop()
 
     await writers.check()

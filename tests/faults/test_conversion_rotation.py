@@ -1,7 +1,7 @@
-"""The operator changes its own CA at its own pace, while it is killed and replicas are stopped, under load.
+"""The operator rotates its own CA at normal speed, while it is killed and replicas are stopped, under load.
 
-That takes a quarter of an hour, as its times are those of clusters: only with CRDKEEPER_FAULT_SECONDS=900 or
-more. Shorter, with times for tests, it is in test_conversion_under_load.py.
+That takes a quarter of an hour with the times of real clusters: only with CRDKEEPER_FAULT_SECONDS=900 or
+more. test_conversion_under_load.py does the same with shorter times.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Replicas of the webhook stop, die and get new certificates under load. The operator is not running.
 
-CRDKEEPER_FAULT_SECONDS makes each test go on for that long, instead of for some seconds.
+CRDKEEPER_FAULT_SECONDS makes each test run for that long, instead of for some seconds.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Scene:
         self.plane, self.group, self.background = plane, group, background
         self.name = f"crontabs.{group}"
         rules = {"rules": str(write_rules(directory, group))}
-        # One goes when a Service has noticed, the other when all clients have left.
+        # One ends when a Service has noticed, the other when all clients have left.
         self.replicas = [
             Replica(name, directory, rules, drain_seconds=seconds) for name, seconds in (("a", 1), ("b", 95))
         ]
@@ -84,7 +84,7 @@ class Scene:
         await self.client.request("PATCH", path, definition, content_type=APPLY_PATCH)
 
     def report(self) -> dict[str, Any]:
-        """What came of the load."""
+        """The results of the load."""
         return {
             "answered": self.load.answered,
             "repeated": self.load.repeated,
@@ -126,7 +126,7 @@ def serve_with_one_certificate(scene: Scene) -> None:
 
 
 class Chance:
-    """Which replica is next, each at least once, and when: after so many answers more."""
+    """Selects the next replica, each at least once, and the number of answers until then."""
 
     def __init__(self, scene: Scene, seed: int) -> None:
         self._scene = scene
@@ -159,7 +159,7 @@ def test_replicas_that_are_stopped_at_random_fail_no_request(scene: Scene) -> No
 
 
 def test_replicas_that_are_killed_at_random_fail_only_what_they_were_at(scene: Scene) -> None:
-    """Go's HTTP client never sends a POST again that may have been read, nor does the API server."""
+    """Go's HTTP client never repeats a POST that may have been read, and neither does the API server."""
     serve_with_one_certificate(scene)
     for replica in (chance := Chance(scene, 2)):
         replica.process.kill()
@@ -178,7 +178,7 @@ TIMES: Final = Times(settle=timedelta(seconds=2), spread=timedelta(seconds=8), l
 
 
 class Authorities:
-    """The operator's part that looks after certificates, alone, and the volumes of the replicas."""
+    """Only the operator's certificate controller, and the volumes of the replicas."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -215,11 +215,11 @@ class Authorities:
         ]
 
     def _bundle(self, at: float) -> str:
-        """What the CRD had at that time."""
+        """The CRD's bundle at that time."""
         return next((bundle for since, bundle in reversed(self._applied) if since <= at), "")
 
     async def _bring(self) -> None:
-        """What the controller for VersionConversions does."""
+        """Like the controller for VersionConversions."""
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -231,7 +231,7 @@ class Authorities:
                 self.certificate.wake()
 
     async def _shake_hands(self, replica: Replica) -> None:
-        """New connections all the time, as by API servers that have seen the CRD now, or a while ago."""
+        """New connections all the time, as from API servers that saw the CRD just now, or a while ago."""
         while True:
             await asyncio.sleep(0.05)
             if not replica.backend.ready:
@@ -274,12 +274,12 @@ def authorities(scene: Scene) -> Iterator[Authorities]:
 
 
 def served(scene: Scene) -> set[str]:
-    """The certificates that the replicas show to new connections."""
+    """The certificates that the replicas present to new connections."""
     return {ssl.get_server_certificate(("127.0.0.1", each.backend.port)) for each in scene.replicas}
 
 
 def refused(replica: Replica) -> int:
-    """How often it said that it cannot use the files of a new certificate."""
+    """How often it reported that it cannot use the files of a new certificate."""
     return replica.process.log.read_text().count("new certificate cannot be used")
 
 
@@ -290,7 +290,7 @@ def test_certificates_change_and_no_request_fails(scene: Scene, authorities: Aut
     end = time.monotonic() + SECONDS
     rotations = 0
     while not rotations or time.monotonic() < end:
-        # A new CA: its own comes into the bundle, signs, and the old one goes.
+        # A new CA: it enters the bundle, signs, and the old one is dropped.
         (before,) = served(scene)
         seen = len(authorities.bundles)
         run(authorities.forget(CA_SECRET))
@@ -298,7 +298,7 @@ def test_certificates_change_and_no_request_fails(scene: Scene, authorities: Aut
         both, new = authorities.bundles[seen:]
         assert (both.count("BEGIN"), both.startswith(new), new.count("BEGIN")) == (2, True, 1)
         until(scene, lambda before=before: before not in served(scene))  # type: ignore[misc]
-        # Files that do not fit together come to the replicas, and then a new certificate of the same CA.
+        # The replicas get mismatched files, and then a new certificate from the same CA.
         (before,) = served(scene)
         junk = Authority().issue()
         for each in scene.replicas:

@@ -1,4 +1,4 @@
-"""The CRD's conversion webhook is down: nothing can be read, and who is to blame is said by name."""
+"""The CRD's conversion webhook is down: nothing can be read, and the message names the cause."""
 
 import base64
 import sys

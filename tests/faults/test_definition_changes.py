@@ -1,4 +1,4 @@
-"""The CRD changes while its migration runs: what was proved before says nothing about after."""
+"""The CRD changes while its migration runs: earlier evidence proves nothing afterwards."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ async def test_flipped_back_and_forth_at_random_instants(
         if unseen:
             operator.pause()
         await admin.apply_definition(old)
-        # What is written now is stored at the old version, and later than all that was rewritten.
+        # What is written now is stored at the old version, and is newer than everything rewritten.
         for each in dice.sample(names, 3):
             await admin.merge(old.path(each), {"spec": {"note": f"round {round_}"}})
         await asyncio.sleep(dice.uniform(0.0, 0.5))
@@ -68,7 +68,7 @@ async def test_flipped_back_and_forth_unseen_between_the_proof_and_the_trim(
             lambda each: phase(each) == "proved" and "stopped by a test" in message_of(each, "Succeeded"),
             "denied the trim",
         )
-        operator.pause()  # when it looks again, all names are as before: only the generation tells
+        operator.pause()  # when it looks again, all names are the same: only the generation differs
         await admin.apply_definition(kind.storing("v1"))
         await admin.merge(kind.path("db-00000"), {"spec": {"note": "old again"}})
         await admin.create_objects(kind, 1, prefix="late")

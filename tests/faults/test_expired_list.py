@@ -1,6 +1,6 @@
-"""The continue token of a list is worth nothing any more: 410, in mid-list and after a kill.
+"""The continue token of a list has expired: 410, during a list and after a kill.
 
-An API server serves old tokens from snapshots of its watch cache; it has none after a restart, and then
+An API server serves old tokens from snapshots of its watch cache; after a restart it has none, and then
 etcd's compaction counts.
 """
 
@@ -18,7 +18,7 @@ from tests.faults.replicas import PATIENT
 from tests.faults.scene import assert_all_stored_at, assert_each_written_once, write_counts
 
 OBJECTS = 4 * PAGE + 100
-"""The operator lists two pages ahead and hands out a third, so that the last one comes much later."""
+"""The operator lists two pages ahead while it processes a third, so the last one comes much later."""
 
 
 async def test_no_object_is_passed_over(
@@ -62,7 +62,7 @@ async def test_no_object_is_passed_over(
 
 
 def behind_first_page(migration: StorageMigration) -> bool:
-    """Whether a continue token is on record, from which a run would go on."""
+    """Whether a continue token is recorded from which a run would resume."""
     sweep = migration.status.sweep
     return sweep is not None and sweep.type == "Rewrite" and sweep.continue_token is not None
 

@@ -1,7 +1,7 @@
-"""An API server that sleeps through a change of the storage version stores the old one when it wakes.
+"""An API server that is frozen during a change of the storage version stores the old one when it wakes.
 
-Two API servers on one etcd. One is stopped (SIGSTOP) while the storage version changes, and gets writes
-that it serves the moment it goes on, before its watch has told it of the change.
+Two API servers on one etcd. One is stopped (SIGSTOP) while the storage version changes, and receives writes
+that it serves as soon as it resumes, before its watch has reported the change.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 @pytest.fixture(scope="module")
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A plane of two API servers with crdkeeper installed."""
+    """A control plane of two API servers with crdkeeper installed."""
     with own_plane(request, tmp_path_factory, api_servers=2) as plane:
         yield plane
 
 
 @pytest.fixture
 async def admins(request: pytest.FixtureRequest, pair: ControlPlane) -> AsyncIterator[tuple[Admin, Admin]]:
-    """The admin at each of the two. No trim of a CRD that the first one applies may be untrue."""
+    """The admin at each of the two. Checks every trim of a CRD that the first one applies."""
     request.node.stash.setdefault(LOGS, []).append(pair.logs)
     async with guarded(pair) as awake, Admin(pair, server=SLEEPER) as sleeper:
         yield awake, sleeper
@@ -95,7 +95,7 @@ async def test_nothing_counts_before_every_api_server_was_seen_awake(
 async def asleep(
     at_sleeper: Admin, kind: CustomKind, names: Sequence[str], *, note: str
 ) -> AsyncIterator[None]:
-    """Stops the API server that this admin talks to. On leaving it gets a note for each name and wakes."""
+    """Stops this admin's API server. At the end, it receives a note for each name and wakes."""
     server = at_sleeper.cluster.api_servers[SLEEPER]
 
     async def write(name: str) -> Answer:
@@ -121,7 +121,7 @@ async def asleep(
 
 
 def stored_at(admin: Admin, kind: CustomKind, version: str, names: Sequence[str]) -> int:
-    """How many of these objects etcd holds at that version."""
+    """How many of these objects etcd stores at that version."""
     found = [admin.etcd.get(kind.etcd_key(each)) for each in names]
     return sum(each is not None and each["apiVersion"] == kind.api_version(version) for each in found)
 

@@ -1,4 +1,4 @@
-"""kill -9 of the operator, anywhere: whoever goes on loses nothing and does nothing twice."""
+"""kill -9 of the operator, at any point: its successor loses nothing and repeats nothing."""
 
 import asyncio
 import os
@@ -20,13 +20,13 @@ from tests.faults.scene import PHASES, assert_all_stored_at, phase, write_counts
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "8"))
 OBJECTS = 40
 SLOWLY = {"maxObjectsPerSecond": 15}
-"""More than a second for a pass, so that kills can land in it."""
+"""More than a second for a pass, so that kills can hit it."""
 
 StartOperator = Callable[..., Operator]
 
 
 class Ledger:
-    """What must hold of a migration whenever it is looked at, however often its operator was killed."""
+    """What must always be true for a migration, however often its operator was killed."""
 
     def __init__(self, admin: Admin, kind: CustomKind, name: str) -> None:
         self._admin = admin
@@ -59,7 +59,7 @@ class Ledger:
         }
 
     async def check_end(self) -> None:
-        """Fails unless each object was written exactly once, and all is proved."""
+        """Fails unless each object was written exactly once, and everything is proved."""
         migration = await self.check()
         progress = migration.status.progress
         assert condition(migration, "Succeeded").status == "True"
@@ -146,7 +146,7 @@ async def test_killed_between_the_trim_and_its_record(
 
 
 async def until_phase(admin: Admin, name: str, where: str) -> None:
-    """Returns once a migration is there or further."""
+    """Returns once a migration has reached that phase or a later one."""
     reached = PHASES[PHASES.index(where) :]
     await admin.wait_for_migration(name, lambda each: phase(each) in reached, f"at {where}")
 
@@ -163,8 +163,8 @@ async def succeeds_within(admin: Admin, name: str, seconds: float) -> bool:
 
 @asynccontextmanager
 async def records_of_a_trim_denied(admin: Admin, name: str) -> AsyncIterator[None]:
-    """Nobody may put on record that a StorageMigration of that name has trimmed."""
-    # For the dry run: one that no operator touches.
+    """Denies recording that a StorageMigration with that name has trimmed."""
+    # For the dry run: one that no operator changes.
     other = f"{name}-other"
     await admin.create_migration(other, ("", "pods"), managedBy="nobody")
     now = "2025-01-01T00:00:00Z"

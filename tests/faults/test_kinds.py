@@ -1,4 +1,4 @@
-"""The operator without its kinds: it says what it waits for, and begins when they are there."""
+"""The operator without its kinds: it reports what it waits for, and starts when they exist."""
 
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -18,7 +18,7 @@ WAITING = (HTTPStatus.SERVICE_UNAVAILABLE, "waiting for the kinds of crdkeeper.d
 
 @pytest.fixture
 def stripped(breakable: ControlPlane) -> Iterator[ControlPlane]:
-    """A plane from which the kinds may be removed."""
+    """A control plane from which the kinds may be removed."""
     yield breakable
     install(breakable)
 
@@ -40,7 +40,7 @@ async def test_kinds_come_and_go(
     await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 15})
     await admin.wait_until_stored(kind, "v2", 20)
 
-    # Removed while it runs, and the migration with them: it ends, for a kubelet to start it again.
+    # Removed while it runs, and the migration with them: it ends, and a kubelet restarts it.
     await uninstall(admin)
     assert await until_ended(operator) == 1
     assert "The watches ended, exiting for a fresh start: " in operator.log_since()
@@ -55,7 +55,7 @@ async def test_kinds_come_and_go(
 
 
 async def uninstall(admin: Admin) -> None:
-    """Deletes the CRD of StorageMigrations, and with it all of them."""
+    """Deletes the CRD of StorageMigrations, and all of them with it."""
     path = f"{CRDS}/{MIGRATIONS}"
     await admin.delete(path)
 
@@ -66,7 +66,7 @@ async def uninstall(admin: Admin) -> None:
 
 
 async def until_waiting(operator: Operator) -> None:
-    """Returns once it leads, and says that it cannot begin."""
+    """Returns once it leads, and reports that it cannot start."""
 
     async def waits() -> bool:
         return operator.probe("/readyz") == WAITING

@@ -1,4 +1,4 @@
-"""Two replicas, and leadership that moves in mid-run: by death, by a pause, and by a clean end."""
+"""Two replicas, and leadership that changes during a run: by a kill, by a pause, and by a clean end."""
 
 from collections.abc import Callable
 
@@ -54,7 +54,7 @@ async def killed(admin: Admin, leader: Operator, standby: Operator) -> None:
 
 
 async def paused(admin: Admin, leader: Operator, standby: Operator) -> None:
-    """The leader is paused until the other one is at work; awake again it ends itself."""
+    """The leader is paused until the other one works; once awake, it ends itself."""
     leader.pause()
     await until_leading(standby)
     leader.resume()
@@ -63,7 +63,7 @@ async def paused(admin: Admin, leader: Operator, standby: Operator) -> None:
 
 
 async def ended(admin: Admin, leader: Operator, standby: Operator) -> None:
-    """The leader is told to end: it gives the Lease back, so that nobody waits for it to expire."""
+    """The leader is told to end: it releases the Lease, so that nobody waits for it to expire."""
     assert leader.stop() == 0
     spec = (await admin.get(LEASE))["spec"]
     assert spec.get("holderIdentity", "") in ("", standby.identity)

@@ -1,4 +1,4 @@
-"""The operator's Lease in the hands of others: one that is gone is taken again, one that is taken ends it."""
+"""Others change the operator's Lease: a deleted one is taken again, a lost one ends the operator."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What the run needs is away for a while, or asks it to wait: it goes on, and no object is blamed for it."""
+"""What the run needs is unavailable for a while, or throttles it: it continues, and blames no object."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from tests.faults.scene import (
 
 OBJECTS = 60
 MANY = 400
-"""Enough that some writes meet, however slow the machine is."""
+"""Enough for some concurrent writes, however slow the machine is."""
 LIMITS = {"maxObjectsPerSecond": 20}
 FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1"
 REQUESTS = "crdkeeper_migration_requests_total"
@@ -121,7 +121,7 @@ async def test_the_api_server_has_no_room(admin: Admin, operator: Operator, grou
 
 
 async def without_seats(admin: Admin, group: str) -> str:
-    """Has the API server answer 429 to what the operator writes beside another write; returns the level."""
+    """Has the API server answer 429 to the operator's concurrent writes; returns the priority level."""
     name = group.partition(".")[0]
     limited = {
         "nominalConcurrencyShares": 0,

@@ -1,4 +1,4 @@
-"""SIGTERM in mid-run: what was done is on record, the Lease is free, and the process ends in time."""
+"""SIGTERM during a run: progress is recorded, the Lease is free, and the process ends in time."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from tests.faults.scene import (
 
 OBJECTS = 60
 GRACE = 4.0
-"""Kopf waits five seconds for tasks that nobody ended; with more than that it is killed here."""
+"""Kopf waits five seconds for tasks that nobody ended; a longer wait leads to SIGKILL here."""
 
 
 async def test_what_was_done_is_on_record(

@@ -1,4 +1,4 @@
-"""kill -9 of the operator while it brings new rules to serve: reads never fail, and the end is reached."""
+"""kill -9 of the operator while it rolls out new rules: reads never fail, and it completes."""
 
 import os
 import random
@@ -17,7 +17,7 @@ from tests.controlplane.cluster import Cluster
 
 KILLS = max(2, int(os.environ.get("CRDKEEPER_KILLS", "8")) // 2)
 LONGEST = 4.0
-"""Seconds from the start of an operator to its kill: it takes about that long to bring rules to serve."""
+"""Seconds from the start of an operator to its kill: a rollout of rules takes about that long."""
 SEPARATORS = ":/"
 
 

@@ -1,6 +1,6 @@
-"""A conversion webhook in a process of its own, so that it can be killed: run as a script, not imported.
+"""A conversion webhook in a separate process, so that it can be killed: run as a script, not imported.
 
-Both versions have the same fields: it sets apiVersion, as the strategy None would.
+Both versions have the same fields: it sets apiVersion, like the strategy None.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers ConversionReviews, and GET for those who ask whether it is there."""
+    """Answers ConversionReviews, and GET requests that check whether it runs."""
 
     protocol_version = "HTTP/1.1"
 

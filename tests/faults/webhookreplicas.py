@@ -1,4 +1,4 @@
-"""Replicas of `crdkeeper webhook` that serve the CronTabs from files, as a kubelet mounts them."""
+"""Replicas of `crdkeeper webhook` that serve the CronTabs from files, mounted like a kubelet does."""
 
 import asyncio
 import base64
@@ -25,7 +25,7 @@ GRACE: Final = 120.0
 
 
 class Volume:
-    """Files that change all at once, as a kubelet does it: a link to a new folder replaces the one before."""
+    """Files that change atomically, like a kubelet's: a link to a new directory replaces the previous one."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -37,7 +37,7 @@ class Volume:
         return self.directory / name
 
     def write(self, content: Mapping[str, bytes]) -> None:
-        """Have these files there, and no others."""
+        """Replace all files by these."""
         if content == self._content:
             return
         self._content = dict(content)
@@ -53,17 +53,17 @@ class Volume:
                 self.file(name).symlink_to(f"..data/{name}")
 
     def write_secret(self, secret: Mapping[str, Any]) -> None:
-        """Have the data of that Secret there."""
+        """Store the data of that Secret."""
         self.write({name: base64.b64decode(each) for name, each in (secret.get("data") or {}).items()})
 
 
 class Replica:
-    """One replica, with ports of its own."""
+    """One replica, with its own ports."""
 
     def __init__(
         self, name: str, directory: Path, source: Mapping[str, str], *, drain_seconds: float
     ) -> None:
-        """`source` are the flags that say where the rules are."""
+        """`source` are the flags for the source of the rules."""
         self._ports = Ports()
         self._held = False
         self.volume = Volume(directory / f"tls-{name}")
@@ -85,7 +85,7 @@ class Replica:
         )
 
     async def mount(self, client: Client, secret: str) -> None:
-        """Keep the volume as that Secret is, as a kubelet does, until cancelled."""
+        """Keep the volume in sync with that Secret, like a kubelet, until cancelled."""
         while True:
             with suppress(ApiError):
                 found = await client.request("GET", secret)
@@ -94,7 +94,7 @@ class Replica:
             await asyncio.sleep(_SYNC_SECONDS)
 
     async def hold(self, content: Mapping[str, bytes]) -> None:
-        """Have these files in the volume until `release`. On the event loop of `mount`."""
+        """Keep these files in the volume until `release`. On the event loop of `mount`."""
         self._held = True
         self.volume.write(content)
 
@@ -103,7 +103,7 @@ class Replica:
         self._held = False
 
     def stop(self) -> None:
-        """SIGTERM, and the end is in good order: nothing had to be killed."""
+        """SIGTERM, and a clean end: nothing had to be killed."""
         self.process.stop(GRACE)
         assert self.process.exit_status == 0, self.process.exit_status
 
@@ -114,7 +114,7 @@ class Replica:
 
 
 def write_rules(directory: Path, group: str) -> Path:
-    """A file of the rules and the CRD that they are about."""
+    """A file with the rules and their CRD."""
     definition = crontab_definition(group, storage="v1", client_config={"url": "https://example.com/"})
     path = directory / "rules.yaml"
     documents = json.loads(json.dumps([definition, rules_of(group, RULES)]))  # without YAML's anchors

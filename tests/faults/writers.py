@@ -1,6 +1,6 @@
-"""Clients of other teams that are at work while a migration runs, and what they remember of it.
+"""Clients of other teams that write while a migration runs, and what they remember of it.
 
-Each counts what the API server has acknowledged: in the end every acknowledged write must be there.
+Each counts what the API server has acknowledged: at the end every acknowledged write must be present.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ COUNTERS = {
 }
 """A schema with one counter for all clients and one for each."""
 GUEST = "guest-"
-"""How the names of objects begin that come and go."""
+"""Prefix of the names of temporary objects."""
 
 
 def counting(group: str) -> CustomKind:
-    """A kind of which the objects count."""
+    """A kind whose objects count."""
     return CustomKind(
         group, versions=(Version("v1", storage=True, spec=COUNTERS), Version("v2", spec=COUNTERS))
     )
@@ -55,7 +55,7 @@ class Writers:
         """Objects that were created and not deleted again."""
 
     def start(self) -> None:
-        """Lets all clients begin."""
+        """Starts all clients."""
         work = [
             *(self._update() for _ in range(3)),
             *(self._apply(f"client-{number}") for number in range(3)),
@@ -64,12 +64,12 @@ class Writers:
         self._tasks = [asyncio.create_task(each) for each in work]
 
     async def stop(self) -> None:
-        """Lets each finish its last write; raises what one of them met."""
+        """Lets each finish its last write; raises their exceptions."""
         self._over.set()
         await asyncio.gather(*self._tasks)
 
     async def check(self) -> None:
-        """Fails if an acknowledged write is lost, or if anybody else has changed a spec."""
+        """Fails if an acknowledged write is lost, or if anyone else has changed a spec."""
         listed = await self._admin.get(self._kind.path())
         found = {each["metadata"]["name"]: each for each in listed["items"]}
         assert {each for each in found if each.startswith(GUEST)} == self.present
@@ -82,7 +82,7 @@ class Writers:
             assert found[name]["metadata"]["generation"] == 1 + writes, f"{name} was changed by others"
 
     async def _update(self) -> None:
-        """GET, then PUT with the resourceVersion that was read: as a controller updates."""
+        """GET, then PUT with the resourceVersion that was read, like a controller."""
         while not self._over.is_set():
             name = self._dice.choice(self._names)
             path = self._path(name)
@@ -93,7 +93,7 @@ class Writers:
                 self.updates[name] += 1
 
     async def _apply(self, client: str) -> None:
-        """Server-side apply of a field of its own, at one version after the other."""
+        """Server-side apply of its own field, alternating between the versions."""
         while not self._over.is_set():
             name = self._dice.choice(self._names)
             version = self._dice.choice(("v1", "v2"))
@@ -132,7 +132,7 @@ class Writers:
         body: dict[str, Any] | None = None,
         content_type: str = "application/json",
     ) -> Answer:
-        """One request. A conflict, or to be told to come later as after a change of the CRD, is no write."""
+        """One request. A conflict or a 429, as after a change of the CRD, does not count as a write."""
         content = None if body is None else orjson.dumps(body)
         answer = await self._admin.client.send(method, path, content=content, content_type=content_type)
         refused = answer.code == 409 or answer.retry_after is not None

@@ -1,4 +1,4 @@
-"""Beside the control plane's own migrator on the same resource: ours stands back, and goes on afterwards."""
+"""The control plane's own migrator on the same resource: ours waits, and continues afterwards."""
 
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +16,7 @@ OTHERS = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 
 
 async def other_migration(admin: Admin, kind: CustomKind, name: str) -> None:
-    """A StorageVersionMigration that has begun; it tries again for ever what fails at a broken webhook."""
+    """A StorageVersionMigration that has started; it retries for ever what fails at a broken webhook."""
     body = {
         "apiVersion": "storagemigration.k8s.io/v1",
         "kind": "StorageVersionMigration",
@@ -39,7 +39,7 @@ async def migrating(admin: Admin, kind: CustomKind) -> str:
 
 
 async def mark(admin: Admin, kind: CustomKind, status: str) -> None:
-    """Sets that condition by hand."""
+    """Sets that condition directly."""
     by_hand = {"type": "StorageMigrating", "status": status, "reason": "ByATest", "message": "By a test."}
     conditions = (await admin.definition(kind))["status"]["conditions"]
     kept = [each for each in conditions if each["type"] != "StorageMigrating"]
@@ -89,7 +89,7 @@ async def test_a_pass_stops_when_another_begins(admin: Admin, operator: Operator
         assert (held.status.progress.concurrency, held.status.progress.remaining) == (0, "")
         assert admin.stored(kind)["v1"] > 0
         await admin.delete(f"{OTHERS}/{name}")
-        # Deleted in mid-run it leaves its mark on the CRD for good.
+        # Deleted while it runs, it leaves the condition on the CRD permanently.
         assert await migrating(admin, kind) == "True"
         await mark(admin, kind, "False")
         await admin.patch_migration(group, limits={"maxObjectsPerSecond": None})

@@ -1,4 +1,4 @@
-"""Resources that are no CRD's: what the API server stores differently after a change of its own settings."""
+"""Resources without a CRD: what the API server stores differently after a change of its own settings."""
 
 import base64
 import json
@@ -29,7 +29,7 @@ async def test_what_is_current_is_left_and_nothing_is_trimmed(admin: Admin, oper
     assert (trimmed.status, trimmed.reason) == ("False", "NotApplicable")
     assert migration.status.progress.rewritten == 0
     assert migration.status.progress.current == migration.status.progress.total >= 1
-    # Nothing in an object tells that it is current, so both passes ask the API server.
+    # Nothing in an object shows that it is current, so both passes ask the API server.
     assert operator.requests("configmaps") == 2 * migration.status.progress.total
     assert await admin.get(f"{CONFIG_MAPS}/{name}") == before
 
@@ -59,7 +59,7 @@ async def test_secrets_are_encrypted_with_a_new_key(
 
     assert keys_in_use(plane.etcd) == {b"k8s:enc:secretbox:v1:new:"}
     assert migration.status.progress.rewritten == COUNT
-    # All can be read when the old key is gone: that is what the migration was for.
+    # All remain readable without the old key: that was the migration's purpose.
     encrypt_with(configuration, "new")
     restart(plane)
     async with Admin(plane) as admin:
@@ -69,7 +69,7 @@ async def test_secrets_are_encrypted_with_a_new_key(
 
 
 def restart(plane: ControlPlane) -> None:
-    """Has the API server read its settings again. By force: a clean shutdown takes it seconds."""
+    """Has the API server reload its settings. With SIGKILL: a clean shutdown takes it seconds."""
     (server,) = plane.api_servers
     server.kill()
     server.start()
@@ -89,6 +89,6 @@ def encrypt_with(path: Path, *names: str) -> None:
 
 
 def keys_in_use(etcd: Etcd) -> set[bytes]:
-    """The prefixes of all stored Secrets: they name the key that each is encrypted with."""
+    """The prefixes of all stored Secrets, which name the key that encrypts each."""
     values = [etcd.raw(key) for key in etcd.keys(SECRET_KEYS)]
     return {b":".join(value.split(b":")[:5]) + b":" for value in values if value is not None}

@@ -1,4 +1,4 @@
-"""A CRD that changes in mid-run: rolled back, deleted, deleted, created again. No evidence outlives that."""
+"""A CRD that changes during the run: rolled back, deleted, re-created. Evidence does not survive that."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ FINALIZER = "example.com/protect"
 
 
 async def in_mid_run(admin: Admin, group: str) -> CustomKind:
-    """A kind some of whose objects are rewritten, and a migration of the group's name that goes on slowly."""
+    """A kind with some of its objects rewritten, and a slow migration with the group's name in progress."""
     kind = await outdated(admin, CustomKind(group), TOTAL)
     await admin.create_migration(group, kind, limits=SLOWLY)
     await admin.wait_until_stored(kind, "v2", at_least=5)
@@ -29,7 +29,7 @@ async def in_mid_run(admin: Admin, group: str) -> CustomKind:
 
 
 async def restarted(admin: Admin, name: str, times: int = 1) -> StorageMigration:
-    """The migration when it has begun again so often; from then on it may go fast."""
+    """The migration once it has restarted that often; from then on it may be fast."""
     found = await admin.wait_for_migration(name, lambda seen: seen.status.restarts == times, "restarted")
     await admin.patch_migration(name, limits={"maxObjectsPerSecond": None})
     return found
@@ -67,7 +67,7 @@ async def test_a_rollback_in_mid_run_is_followed(admin: Admin, operator: Operato
 async def test_a_rollback_and_forward_again_in_mid_run(admin: Admin, operator: Operator, group: str) -> None:
     kind = await in_mid_run(admin, group)
 
-    # The names of the versions are what they were; that they changed meanwhile shows in the generation only.
+    # The version names have not changed; that they did in between shows only in the generation.
     await admin.apply_definition(kind.storing("v1"))
     await admin.create_objects(kind.storing("v1"), 10, prefix="during-rollback")
     await admin.apply_definition(kind)
@@ -121,7 +121,7 @@ async def test_objects_of_a_terminating_crd_are_left_alone(
     await admin.delete(f"{CRDS}/{kind.name}")
 
     await admin.wait_for_condition(group, "Succeeded", "False", "DefinitionTerminating")
-    # The API server notes the deletion in each object, which is a write, too.
+    # The API server records the deletion in each object, which is a write, too.
     await admin.wait_until_stored(kind, "v2", at_least=TOTAL)
     before, requests = await admin.resource_versions(kind), operator.requests(kind.name)
     await time_passes(admin)

@@ -1,4 +1,4 @@
-"""DefinitionPolicies: selected CRDs are migrated by themselves, and the policy tells how they stand."""
+"""DefinitionPolicies: selected CRDs are migrated automatically, and the policy reports their state."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ async def create_policy(
 async def policy_where(
     admin: Admin, name: str, holds: Callable[[DefinitionPolicy], bool]
 ) -> DefinitionPolicy:
-    """A policy as soon as that holds of it."""
+    """A policy as soon as that is true for it."""
     seen: list[DefinitionPolicy] = []
 
     async def look() -> DefinitionPolicy | None:
@@ -99,7 +99,7 @@ async def test_a_flip_is_migrated_and_all_goes_with_the_crd(
     async def gone() -> bool:
         return not await migrations_of(admin, kind)
 
-    # The garbage collector looks for new kinds, such as ours, every thirty seconds.
+    # The garbage collector discovers new kinds, such as ours, every thirty seconds.
     await eventually(gone, seconds=90)
     await policy_where(admin, group, standing("True", "Current", 0, 0, 0))
 
@@ -181,7 +181,7 @@ async def test_the_oldest_of_several_policies_governs(admin: Admin, operator: Op
     older = await create_policy(admin, old, group, mode="Disabled")
 
     async def a_later_second() -> bool:
-        # Creation times are whole seconds; of two in the same one the name would decide.
+        # Creation times are whole seconds; within the same one, the name would decide.
         probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": group}}
         made = await admin.client.request("POST", "/api/v1/namespaces/default/configmaps?dryRun=All", probe)
         created = older.to_object()["metadata"]["creationTimestamp"]

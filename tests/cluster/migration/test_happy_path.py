@@ -1,4 +1,4 @@
-"""The main job: rewrite all objects, look again, trim; what users see of it, and what is left of it."""
+"""The main job: rewrite all objects, verify, trim; what users see of it, and what remains of it."""
 
 from collections import Counter
 
@@ -37,7 +37,7 @@ async def test_all_objects_are_rewritten_and_the_old_version_is_trimmed(
         "Settled": ("True", "Settled"),
         "Rewritten": ("True", "AllWritten"),
         "Verified": ("True", "NothingLeft"),
-        # Applied at v1, and left as they are: see test_managed_fields.
+        # Applied at v1, and unchanged: see test_managed_fields.
         "ManagedFieldsCurrent": ("False", "OldVersionNamed"),
         "Trimmed": ("True", "Trimmed"),
         "Succeeded": ("True", "Migrated"),
@@ -122,7 +122,7 @@ async def test_nothing_to_do_is_a_success(admin: Admin, operator: Operator, grou
     await admin.create_objects(kind, 3)
     before = await admin.resource_versions(kind)
 
-    # Without the right to rewrite: there is nothing to rewrite.
+    # Without the permission to rewrite: there is nothing to rewrite.
     migration = await admin.migrate(group, kind)
 
     assert condition(migration, "Succeeded").reason == "AlreadyCurrent"
@@ -187,7 +187,7 @@ async def test_a_migration_is_deleted_when_its_ttl_is_over(
 
 
 async def renewed(admin: Admin) -> str:
-    """When the API server renewed its Lease last."""
+    """When the API server last renewed its Lease."""
     leases = await admin.get(f"{LEASES}?labelSelector=apiserver.kubernetes.io/identity=kube-apiserver")
     (lease,) = leases["items"]
     return str(lease["spec"]["renewTime"])
@@ -202,7 +202,7 @@ async def test_api_servers_are_seen_alive_before_anything_counts(
 ) -> None:
     before = await renewed(admin)
     await eventually(lambda: renewed_since(admin, before))
-    # The next renewal is ten seconds away, so that the migration must wait for it.
+    # The next renewal is ten seconds away, so the migration must wait for it.
     kind = await outdated(admin, CustomKind(group), 3)
     migration = await admin.migrate(group, kind, apiServerLeases="Require")
     settled = condition(migration, "Settled")

@@ -1,6 +1,6 @@
-"""Limits bind: at no moment is more written than they allow for the time since the first write.
+"""Limits are enforced: at no moment is more written than they allow for the time since the first write.
 
-The bounds hold however slow the machine is, as a slow one only writes less.
+The assertions hold however slow the machine is: a slow one only writes less.
 """
 
 import time
@@ -12,7 +12,7 @@ TOTAL = 60
 
 
 async def bounded_to_the_end(admin: Admin, name: str, kind: CustomKind, rate: float) -> None:
-    """Waits until a migration is finished, and looks that it never writes more objects per second.
+    """Waits for a migration's end, and checks that it never writes more objects per second.
 
     One second's worth may come at once.
     """
@@ -58,7 +58,7 @@ async def test_concurrency(admin: Admin, operator: Operator, group: str) -> None
         seen.add(migration.status.progress.concurrency)
         return migration.status.completion_time is not None
 
-    # Slow enough to be seen at work: progress is saved every two seconds.
+    # Slow enough to be observed: progress is saved every two seconds.
     limits = {"maxConcurrency": 2, "maxObjectsPerSecond": 12}
     await admin.create_migration(group, kind, limits=limits)
     await admin.wait_for_migration(group, done, "finished")

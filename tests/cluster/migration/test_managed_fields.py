@@ -1,4 +1,4 @@
-"""metadata.managedFields: left as it is, or moved along so that no entry names the old version any more."""
+"""metadata.managedFields: unchanged, or retargeted so that no entry names the old version any more."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ async def entries(admin: Admin, kind: CustomKind) -> list[dict[str, Any]]:
 
 
 async def write(admin: Admin, kind: CustomKind, version: str, manager: str, patch: Mapping[str, Any]) -> None:
-    """An update by another manager, at a certain version."""
+    """An update by another manager, at a given version."""
     path = f"{kind.path(NAME, version=version)}?fieldManager={manager}"
     await admin.client.request("PATCH", path, patch, content_type=MERGE_PATCH)
 
@@ -33,7 +33,7 @@ async def with_managers(admin: Admin, group: str) -> CustomKind:
     status = f"{kind.path(NAME, version='v1')}/status?fieldManager=controller"
     await admin.client.request("PATCH", status, {"status": {"readyReplicas": 2}}, content_type=MERGE_PATCH)
     await write(admin, kind, "v2", "scaler", {"spec": {"replicas": 2}})
-    # All that was written after the flip is back at v1, as if the flip came last.
+    # Everything written after the storage change is at v1 again, as if the change came last.
     stored = admin.etcd.get(kind.etcd_key(NAME))
     assert stored is not None
     admin.etcd.put(kind.etcd_key(NAME), {**stored, "apiVersion": f"{group}/v1"})
@@ -67,13 +67,13 @@ async def test_kept_entries_stay_as_they_are(admin: Admin, operator: Operator, g
 
     assert await entries(admin, kind) == before
     assert admin.stored(kind) == {"v2": 1}
-    # A person is told what this means, and that is no failure.
+    # The message explains this to a person, and it is not a failure.
     found = condition(done, "ManagedFieldsCurrent")
     assert (found.status, found.reason) == ("False", "OldVersionNamed")
     assert f"names v1, for example of default/{NAME}" in found.message
     assert ("Warning", "OldVersionNamed", found.message) in await admin.events(group)
     assert condition(done, "Ready").status == "True"
-    # What it tells to do helps, although nothing is stored at v1 any more.
+    # Its advice works, although nothing is stored at v1 any more.
     again = await admin.migrate(f"again-{group}", kind, managedFields="Retarget", verify="Full")
     assert {each[2] for each in managers(await entries(admin, kind))} == {"v2"}
     assert all(each.type != "ManagedFieldsCurrent" for each in again.status.conditions)
@@ -118,7 +118,7 @@ async def test_objects_can_be_applied_when_the_old_version_is_gone(
     remaining = replace(kind, versions=tuple(each for each in kind.versions if each.name == "v2"))
     await admin.apply_definition(remaining)
 
-    # Its old manager goes on: what it applies no longer is removed, what it changes is changed.
+    # Its old manager continues: what it no longer applies is removed, what it changes is changed.
     wanted = remaining.instance(NAME, engine="mysql")
     del wanted["spec"]["storage"]
     applied = await admin.apply(remaining.path(NAME), wanted)
@@ -126,7 +126,7 @@ async def test_objects_can_be_applied_when_the_old_version_is_gone(
     assert "storage" not in applied["spec"]
     assert applied["spec"]["note"] == "by the scaler"
 
-    # And what another one owns is still defended, by one entry for all of it.
+    # And another manager's fields are still protected, by one entry for all of them.
     wanted["spec"] |= {"note": "mine", "replicas": 5}
     with pytest.raises(ApiError) as refused:
         await admin.apply(remaining.path(NAME), wanted)

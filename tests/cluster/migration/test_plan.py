@@ -1,4 +1,4 @@
-"""Mode Plan: what would be refused is known before anything is written."""
+"""Mode Plan: reports what would be refused before anything is written."""
 
 from tests.cluster.harness import Admin, CustomKind, Operator, condition, outdated
 from tests.cluster.harness.admission import allow_updates, deny_updates
@@ -6,7 +6,7 @@ from tests.cluster.harness.customkind import SPEC
 
 
 def raw(admin: Admin, kind: CustomKind) -> dict[str, bytes | None]:
-    """The bytes that etcd holds of a CRD and of all its objects."""
+    """The bytes in etcd of a CRD and of all its objects."""
     keys = [*admin.etcd.keys(f"/registry/{kind.group}/{kind.plural}/"), kind.definition_key]
     return {key: admin.etcd.raw(key) for key in keys}
 

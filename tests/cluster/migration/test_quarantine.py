@@ -1,4 +1,4 @@
-"""Objects that cannot be written: named with the cause, no obstacle to the rest, but one to the trim."""
+"""Objects that cannot be written: reported with the cause; they do not block the others, but the trim."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tests.cluster.harness import Admin, CustomKind, Operator, condition, outdat
 from tests.cluster.harness.admission import BINDINGS, POLICIES, allow_updates, deny_secret, deny_updates
 from tests.cluster.harness.customkind import SPEC
 
-# Rules that compare with the object as it was are checked on every write, also of unchanged objects.
+# Rules that compare with the old object are evaluated on every write, even of unchanged objects.
 NO_MORE_MYSQL: dict[str, Any] = {
     **SPEC,
     "x-kubernetes-validations": [
@@ -21,7 +21,7 @@ NO_MORE_MYSQL: dict[str, Any] = {
 
 
 async def wait_until_refused(admin: Admin, name: str, count: int) -> StorageMigration:
-    """The migration when it has finished a pass that was refused for so many objects."""
+    """The migration when it has finished a pass in which that many objects were refused."""
     migration = await admin.wait_for_condition(name, "Succeeded", "False", "ObjectsRefused")
     assert migration.status.progress.quarantined == count
     return migration

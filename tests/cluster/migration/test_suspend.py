@@ -1,4 +1,4 @@
-"""Stopping a migration in mid-run: to go on later, or for good."""
+"""Stopping a migration during the run: to resume it later, or finally."""
 
 from crdkeeper.api.storagemigration import StorageMigration
 from tests.cluster.harness import Admin, CustomKind, Operator, condition, outdated, time_passes
@@ -10,7 +10,7 @@ FAST = {"maxObjectsPerSecond": None}
 
 
 async def in_mid_run(admin: Admin, group: str) -> CustomKind:
-    """A kind some of whose objects are rewritten, and a migration of the group's name that goes on slowly."""
+    """A kind with some of its objects rewritten, and a slow migration with the group's name in progress."""
     kind = await outdated(admin, CustomKind(group), TOTAL)
     await admin.create_migration(group, kind, limits=SLOWLY)
     await admin.wait_until_stored(kind, "v2", at_least=5)
@@ -41,7 +41,7 @@ async def test_nothing_is_written_while_suspended(admin: Admin, operator: Operat
     progress = migration.status.progress
     assert (progress.total, progress.rewritten + progress.current) == (TOTAL, TOTAL)
     assert progress.rewritten >= TOTAL - before["v2"]
-    # What was written before is known to be current: at most what was in flight is asked again.
+    # What was written before is known to be current: at most what was in flight is written again.
     assert operator.requests(kind.name) <= TOTAL + 4
 
 
@@ -61,7 +61,7 @@ async def test_a_suspended_migration_stays_so_in_a_new_process(
     await admin.patch_migration(group, suspend=False, limits=FAST)
     await admin.wait_for_condition(group, "Succeeded", "True")
     assert admin.stored(kind) == {"v2": TOTAL}
-    # Those that were rewritten are not asked again.
+    # Those that were rewritten are not written again.
     assert operator.requests(kind.name) == TOTAL - before["v2"]
 
 

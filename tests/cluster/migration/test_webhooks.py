@@ -1,4 +1,4 @@
-"""Webhooks that do not work: no object is at fault, so the work waits, and goes on by itself afterwards."""
+"""Broken webhooks: no object is at fault, so the run waits, and continues by itself afterwards."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -1,1 +1,1 @@
-"""What we and the API server say of objects, by the thousand."""
+"""Compares us with the API server on objects, by the thousand."""

@@ -1,4 +1,4 @@
-"""Compares what we say of an object with what the API server says."""
+"""Compares our result for an object with the API server's."""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _SET_BY_SERVER = ("uid", "creationTimestamp", "generation", "managedFields", "re
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the API server said."""
+    """The API server's answer."""
 
     code: int
     message: str
@@ -48,7 +48,7 @@ async def ask(client: Client, method: str, path: str, obj: Json) -> Verdict:
 
 
 def _with_known_name(message: str, metadata: Json) -> str:
-    """The message with x for what is drawn in a generated name."""
+    """The message with x in place of the random characters in a generated name."""
     prefix = metadata.get("generateName")
     if metadata.get("name") or not isinstance(prefix, str):
         return message
@@ -56,7 +56,7 @@ def _with_known_name(message: str, metadata: Json) -> str:
 
 
 async def unknown_fields(client: Client, method: str, path: str, obj: Json) -> set[str]:
-    """The fields that the server does not know, of an object that it accepts."""
+    """The unknown fields in an object that the server accepts."""
     content = orjson.dumps(obj)
     answer = await client.send(method, f"{path}?dryRun=All&fieldValidation=Strict", content=content)
     said = str(answer.json().get("message", ""))
@@ -76,7 +76,7 @@ def disagreement(admitted: Admitted, verdict: Verdict) -> str | None:
     ours = {(str(each.path), each.message) for each in admitted.violations}
     missing, extra = sorted(verdict.causes - ours), sorted(ours - verdict.causes)
     if admitted.unchecked:
-        # What we left may add to the server's words, but what we are sure of it must say.
+        # What we left may add to the server's message, but it must contain what we are sure of.
         missing = []
     if missing or extra:
         return "only the server:\n" + _listed(missing) + "only we:\n" + _listed(extra)

@@ -1,4 +1,4 @@
-"""A conversion webhook that answers each object as a test wants, and answers to want: many of them bad."""
+"""A conversion webhook with an answer for each object from the test, and such answers: many are invalid."""
 
 import asyncio
 import copy
@@ -109,7 +109,7 @@ _MISSING = "missing"
 
 @st.composite
 def answerings(draw: st.DrawFn, properties: dict[str, Json]) -> Answering:
-    """Answers about an object whose spec has these properties; half of them are good."""
+    """Answers about an object whose spec has these properties; half of them are valid."""
     names = draw(st.lists(st.sampled_from(sorted(properties)), max_size=3, unique=True))
     spec = {name: draw(values(properties[name])) for name in names}
     if draw(st.integers(0, 3)) == 0:
@@ -137,7 +137,7 @@ def answerings(draw: st.DrawFn, properties: dict[str, Json]) -> Answering:
 
 
 def only_to(version: str, answering: Answering) -> Answering:
-    """Answers as wanted to one version; to others only apiVersion changes."""
+    """The given answers for one version; for others only apiVersion changes."""
 
     def answer(request: Json) -> Json:
         desired = request["desiredAPIVersion"]
@@ -166,7 +166,7 @@ def _with(value: Json, changes: Json) -> Json:
 
 
 class AnsweringWebhook:
-    """Knows by an object's name how to answer, and keeps the first request about it for each version."""
+    """Selects the answer by an object's name, and keeps the first request about it for each version."""
 
     def __init__(self, url: str, ca: bytes) -> None:
         self.url = url
@@ -179,7 +179,7 @@ class AnsweringWebhook:
         review = (await request.json())["request"]
         name = review["objects"][0]["metadata"]["name"]
         self.asked.setdefault((name, review["desiredAPIVersion"]), review)
-        # orjson refuses what a test may want to answer.
+        # orjson rejects some of a test's answers.
         return web.Response(text=json.dumps(self.answers[name](review)), content_type="application/json")
 
 

@@ -22,14 +22,14 @@ _BAD_PROPERTY = re.compile(r"properties\[(?:spec|status)\]\.properties\[(p\d+)\]
 
 
 def _converts(schema: Json) -> bool:
-    """Whether a schema can be made structural; else the server does not say which of many cannot."""
+    """Whether a schema can be made structural; otherwise the server does not say which of many cannot."""
     report = Report()
     decoded = SCHEMA.decode(schema, root("schema"), report)
     return not report.violations and conversion_error(decoded) is None
 
 
 class Resource:
-    """A cluster-scoped resource of its own group; its CRD is open at first, so that it takes any object.
+    """A cluster-scoped resource in its own group; its CRD is open at first, so that it accepts any object.
 
     With `status` it has the subresource, and the same properties in status as in spec.
     """
@@ -70,7 +70,7 @@ class Resource:
         }
 
     def _strict(self, marker: str) -> Json:
-        # An object with another marker is refused as soon as this schema is the one in force.
+        # An object with another marker is rejected as soon as this schema is in effect.
         properties = {**self.properties, "marker": {"type": "string", "enum": [marker]}}
         parts: Json = {"spec": {"type": "object", "properties": properties}}
         if self._status:
@@ -78,7 +78,7 @@ class Resource:
         return {"type": "object", "properties": parts}
 
     async def select(self, schemas: list[Json]) -> None:
-        """Takes those of the schemas that the API server accepts."""
+        """Selects the schemas that the API server accepts."""
         self.properties = {f"p{i}": each for i, each in enumerate(schemas) if _converts(each)}
         while self.properties:
             content = orjson.dumps(self._definition(self._strict("x")))
@@ -101,7 +101,7 @@ class Resource:
         await eventually(served, otherwise=lambda: f"{self._name} is not served")
 
     async def close_in(self, marker: str) -> None:
-        """Puts the schema under test into force."""
+        """Puts the schema under test into effect."""
         await self._replace(self._strict(marker))
         probe = orjson.dumps(self.object("probe", {"marker": "none"}))
 
@@ -120,7 +120,7 @@ class Resource:
 
     async def _replaced(self, schema: Json) -> bool:
         definition = await self._client.request("GET", f"{CRDS}/{self._name}")
-        # Not by a merge patch, which would lose the nulls in enums.
+        # Not with a merge patch, which would lose the nulls in enums.
         definition["spec"] = self._definition(schema)["spec"]
         try:
             await self._client.request("PUT", f"{CRDS}/{self._name}", definition)
@@ -132,6 +132,6 @@ class Resource:
 
     async def delete(self) -> None:
         """Deletes the CRD and its objects."""
-        # By the schema under test the server may not be able to read them, and then never deletes them.
+        # With the schema under test, the server may be unable to read them, and then never deletes them.
         await self._replace(_OPEN)
         await self._client.send("DELETE", f"{CRDS}/{self._name}")

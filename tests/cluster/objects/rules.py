@@ -1,4 +1,4 @@
-"""Rules of x-kubernetes-validations by the kind of their value: ones that hold, fail, and end in an error."""
+"""Rules of x-kubernetes-validations by the type of their value: valid, violated and failing ones."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""Texts, times and odd values to fill objects with; for each format some that have it, some that do not."""
+"""Strings, times and unusual values to fill objects with; for each format some valid, some invalid ones."""
 
 from typing import Any
 

@@ -77,7 +77,7 @@ def _nodes(schema: Json) -> Iterator[Json]:
 
 @cache
 def _corpus_parts() -> tuple[Json, ...]:
-    """The parts of the corpus' schemas that are small and say something."""
+    """The parts of the corpus' schemas that are small but not trivial."""
     found: dict[bytes, Json] = {}
     for crd in corpus():
         for version in crd["spec"]["versions"]:
@@ -264,7 +264,7 @@ def _junctors(draw: st.DrawFn, schema: Json) -> Json:
 
 @st.composite
 def _branch(draw: st.DrawFn, schema: Json, depth: int) -> Json:
-    """Restrictions of values for one branch, of fields that the schema has."""
+    """Restrictions of values for one branch, of fields in the schema."""
     found: dict[str, Json] = {}
     names = sorted(schema.get("properties") or {})
     if draw(st.booleans()) and names:

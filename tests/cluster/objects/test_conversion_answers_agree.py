@@ -1,8 +1,8 @@
-"""`taken` and the API server make the same of a webhook's answer: the same refusal, or the same object.
+"""`taken` and the API server handle a webhook's answer alike: the same refusal, or the same object.
 
-Objects are read at a version that they are not stored in, or written at it, through a webhook that answers
-what was drawn, for schemas of all kinds. CRDKEEPER_ANSWERS says how many answers, CRDKEEPER_CORPUS names a
-folder of CRDs whose schemas to use beside our own, CRDKEEPER_SEED makes others.
+Objects are read at a version in which they are not stored, or written at it, through a webhook with random
+answers, for schemas of all kinds. CRDKEEPER_ANSWERS sets how many answers, CRDKEEPER_CORPUS names a directory
+of CRDs whose schemas to use besides our own, CRDKEEPER_SEED selects others.
 """
 
 import asyncio
@@ -49,10 +49,10 @@ SHOWN = 15
 TIMEOUT_SECONDS = 300 + COUNT // 5
 
 _REVISION = re.compile(r".* object not decodable revision=[0-9]+: ", re.DOTALL)
-"""What the server says before it says why an object cannot be read."""
+"""What precedes the server's reason why an object cannot be read."""
 
 _UID = re.compile(r'expected response\.uid="[-0-9a-f]*"')
-"""The server may ask twice."""
+"""The server may send the request twice."""
 
 Json = Any
 _OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -91,7 +91,7 @@ def _disagreement(schema: ObjectSchema, asked: Json, answer: Json, said: Answer)
 
 
 class _Trip:
-    """Objects that go through the webhook to `target`; the other version takes everything."""
+    """Objects that go through the webhook to `target`; the other version accepts everything."""
 
     def __init__(self, cluster: Cluster, client: Client, webhook: AnsweringWebhook, target: str) -> None:
         self._cluster = cluster
@@ -103,7 +103,7 @@ class _Trip:
         self.wrong: list[str] = []
 
     async def compare(self, count: int, number: int) -> None:
-        """Counts what the server refused, and notes what differs."""
+        """Counts what the server refused, and records differences."""
         resource = Resource(self._client, self._group)
         await resource.select(drawn(schemas(), SCHEMAS, SEED + number))
         crd = self._definition(_schema(resource.properties))
@@ -117,7 +117,7 @@ class _Trip:
                 for i in range(AT_ONCE):
                     group.create_task(self._work(f"object-{i}.{self._group}", cases, schema))
         finally:
-            # Not by the webhook, which cannot answer all that deleting the objects would ask.
+            # Not by the webhook, which cannot answer all requests of a deletion.
             none = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
             await self._client.request("PATCH", f"{CRDS}/{name}", none, content_type=MERGE_PATCH)
             await self._client.send("DELETE", f"{CRDS}/{name}")
@@ -161,7 +161,7 @@ class _Trip:
         return await self._client.send("GET", f"{self._path('v2')}/{name}")
 
     async def _write(self, name: str) -> Answer:
-        """The answer to a creation, or what has been stored."""
+        """The response to a creation, or what was stored."""
         said = await self._create(name, "v2")
         if said.code != 201:
             return said

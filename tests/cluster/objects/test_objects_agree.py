@@ -1,7 +1,7 @@
-"""We and the API server do the same with an object: refuse it in the same words, or store the same.
+"""We and the API server handle an object alike: reject it with the same message, or store the same.
 
-Objects and updates of objects are sent as dry runs, for schemas of all kinds. CRDKEEPER_OBJECTS says how
-many, CRDKEEPER_CORPUS names a folder of CRDs whose schemas to use beside our own, CRDKEEPER_SEED makes
+Objects and updates of objects are sent as dry runs, for schemas of all kinds. CRDKEEPER_OBJECTS sets how
+many, CRDKEEPER_CORPUS names a directory of CRDs whose schemas to use besides our own, CRDKEEPER_SEED selects
 others.
 """
 
@@ -38,7 +38,7 @@ PER_SCHEMA = 40
 UPDATES = 3
 SHOWN = 15
 STRICT = 5
-"""Of so many accepted objects, one has its unknown fields compared as well, which takes a request more."""
+"""One in this many accepted objects also has its unknown fields compared, which takes another request."""
 TIMEOUT_SECONDS = 300 + COUNT // 10
 
 METADATA: tuple[Any, ...] = (
@@ -50,7 +50,7 @@ METADATA: tuple[Any, ...] = (
     {"name": "a", "generation": "1"},
     {"name": "a", "deletionTimestamp": "2026-01-02T03:04:05Z", "deletionGracePeriodSeconds": 5},
 )
-"""What may name an object, and what else the request decodes."""
+"""Possible names of an object, and what else the request decodes."""
 
 Json = Any
 Item = TypeVar("Item")
@@ -62,10 +62,10 @@ def drawn_differently(strategy: st.SearchStrategy[Any], count: int, salt: int) -
 
     def draw(data: st.DataObject) -> None:
         drawn = data.draw(strategy)
-        # What a strategy draws may be shared between examples.
+        # Examples may share what a strategy draws.
         found.setdefault(orjson.dumps(drawn), copy.deepcopy(drawn))
 
-    # A long run of hypothesis comes to vary what it has; many short ones start over.
+    # Long runs of hypothesis tend to vary earlier examples; many short ones start over.
     for run in range(2 * count):
         if len(found) >= count:
             break
@@ -91,7 +91,7 @@ class Case:
 
 @dataclass(slots=True)
 class Tally:
-    """How it went."""
+    """The counts of a run."""
 
     sent: int = 0
     refused: int = 0
@@ -108,14 +108,14 @@ class Tally:
 
 @st.composite
 def _objects(draw: st.DrawFn, resource: Resource) -> tuple[str, Json, Json]:
-    """The name of a property, a value for it, and what else stands in metadata."""
+    """The name of a property, a value for it, and the rest of metadata."""
     name = draw(st.sampled_from(sorted(resource.properties)))
     metadata = draw(root_metadata()) if draw(st.integers(0, 15)) == 0 else {}
     return name, draw(values(resource.properties[name])), metadata
 
 
 async def _each(items: Iterable[Item], work: Callable[[Item], Awaitable[None]]) -> None:
-    """Does the work for all items, some at a time."""
+    """Processes all items, some at a time."""
     queue = iter(items)
 
     async def some() -> None:
@@ -128,7 +128,7 @@ async def _each(items: Iterable[Item], work: Callable[[Item], Awaitable[None]]) 
 
 
 async def _store(client: Client, resource: Resource, drawn: Sequence[tuple[str, Json, Json]]) -> list[Case]:
-    """Stores objects while the schema is open; the ones that can be."""
+    """Stores objects while the schema is open; returns those that can be stored."""
     found: dict[int, Case] = {}
 
     async def store(item: tuple[int, tuple[str, Json, Json]]) -> None:
@@ -143,7 +143,7 @@ async def _store(client: Client, resource: Resource, drawn: Sequence[tuple[str, 
 
 
 async def _current(client: Client, resource: Resource, cases: Sequence[Case]) -> dict[str, Json]:
-    """The objects as they are read now, by their names; those that can be read."""
+    """The objects as they are read now, by name; without unreadable ones."""
     found: dict[str, Json] = {}
 
     async def read(case: Case) -> None:
@@ -230,5 +230,5 @@ async def test_same_verdict_same_words_same_object(plane: Cluster) -> None:
     print(tally)
     assert not tally.wrong, f"{tally}\n" + "\n".join(tally.wrong[:SHOWN])
     assert tally.undecided <= max(0.01 * tally.sent, 2), tally
-    # The objects are worth something only if many are good and many bad.
+    # The objects prove something only if many are valid and many invalid.
     assert tally.sent * 0.2 < tally.refused < tally.sent * 0.9, tally

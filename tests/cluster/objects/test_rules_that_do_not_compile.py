@@ -1,8 +1,7 @@
-"""A CRD that is there already may hold rules that do not compile: we and the API server refuse the same
-objects, in the same words.
+"""Rules of an existing CRD that do not compile: we and the API server reject the same objects alike.
 
-The CRDs are put into etcd, past all rules. CRDKEEPER_EXPRESSIONS says how many mutated rules there are,
-CRDKEEPER_SEED makes other ones.
+The CRDs are put into etcd, bypassing all rules. CRDKEEPER_EXPRESSIONS sets the number of mutated rules,
+CRDKEEPER_SEED selects others.
 """
 
 import os
@@ -61,18 +60,18 @@ def _definition(group: str, texts: Sequence[str]) -> dict[str, Any]:
 
 _SYNTAX = re.compile(r"(.*compilation failed: ERROR:) .*Syntax error:.*", re.DOTALL)
 _SELF_TYPE = re.compile(r"\bselfType[0-9]+")
-"""The name of the type of `self`, which is another one each time."""
+"""The name of the type of `self`, which differs each time."""
 
 
 def _worded(field: str, message: str) -> Cause:
-    """A message without the parser's own words, which the tests of compiling compare."""
+    """A message without the parser's own text, which the tests of compiling compare."""
     return field, _SYNTAX.sub(r"\1", _SELF_TYPE.sub("selfType", message))
 
 
 async def _compared(
     client: Client, plane: Cluster, group: str, texts: Sequence[str]
 ) -> tuple[list[str], int]:
-    """What only one side says, and how many rules we leave to the server."""
+    """What only one side reports, and how many rules we leave to the server."""
     crd = _definition(group, texts)
     schema = SCHEMA.decode(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"], root("s"), Report())
     key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/rules.{group}"

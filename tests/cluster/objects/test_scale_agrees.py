@@ -1,6 +1,6 @@
-"""We and the API server read the same /scale of an object, and writing it does the same to the object.
+"""We and the API server read the same /scale of an object, and writing it changes the object alike.
 
-CRDKEEPER_SCALES says how many requests are compared, CRDKEEPER_SEED draws others.
+CRDKEEPER_SCALES sets how many requests are compared, CRDKEEPER_SEED selects others.
 """
 
 import json
@@ -63,7 +63,7 @@ SENT = (0, 3, 3, 9, 2**31 - 1, -1, -(2**31), 2**31, 1.5, "3", None, True)
 
 @dataclass(slots=True)
 class Tally:
-    """How it went."""
+    """The counts of a run."""
 
     asked: int = 0
     failed: int = 0
@@ -217,7 +217,7 @@ class _Comparison:
 
 
 def _known(metadata: Json) -> Json:
-    """Without what a Scale's own metadata has after a write besides that of the object."""
+    """Without the metadata that a Scale has after a write in addition to the object's."""
     return {key: each for key, each in metadata.items() if key != "managedFields"}
 
 

@@ -1,4 +1,4 @@
-"""What is said of the paths of the scale subresource is what the API server does with values there."""
+"""Our claims about the paths of the scale subresource match what the API server does with values there."""
 
 import json
 import uuid
@@ -47,7 +47,7 @@ SCHEMAS: tuple[tuple[str, Json], ...] = (
     ("a.kind", _object(a={"type": "object", "x-kubernetes-embedded-resource": True, **KEPT})),
     ("a.b.n", _object(a=_object(b=_object(n=INTEGER)))),
 )
-"""Where replicas are to be, and the schema of spec."""
+"""The path of replicas, and the schema of spec."""
 REFUSED: dict[str, Json] = {
     "of type string": "x",
     "of type number": 1.5,
@@ -56,7 +56,7 @@ REFUSED: dict[str, Json] = {
     "of type array": [1],
     "of type boolean": True,
 }
-"""A value of each type that is no integer."""
+"""A non-integer value of each type."""
 
 
 def _definition(group: str) -> Json:
@@ -97,7 +97,7 @@ def _at(path: str, value: Json, schema: Json) -> Json:
 
 
 async def _judge(client: Client, group: str, version: Json, path: str) -> str:
-    """What is wrong with what we say of a version; empty if it is right."""
+    """The error in our result for a version; empty if it is right."""
     scale = version["subresources"]["scale"]
     schema = version["schema"]["openAPIV3Schema"]
     problems = scale_path_problems(scale, SchemaSpot(schema))

@@ -1,6 +1,6 @@
-"""We and the API server show the same of an object in the columns of a table.
+"""We and the API server show the same table columns for an object.
 
-CRDKEEPER_CELLS says how many cells are compared, CRDKEEPER_SEED draws others.
+CRDKEEPER_CELLS sets how many cells are compared, CRDKEEPER_SEED selects others.
 """
 
 import json
@@ -38,7 +38,7 @@ Json = Any
 
 @dataclass(slots=True)
 class Tally:
-    """How it went."""
+    """The counts of a run."""
 
     cells: int = 0
     empty: int = 0
@@ -166,6 +166,6 @@ async def test_same_cells(plane: Cluster) -> None:
             number += 1
     print(tally)
     assert not tally.wrong, f"{tally}\n" + "\n".join(tally.wrong[:SHOWN])
-    # Worth something only if many cells show something.
+    # This proves something only if many cells are not empty.
     assert tally.empty < 0.9 * tally.cells, tally
     assert tally.open < 0.05 * tally.cells, tally

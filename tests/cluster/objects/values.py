@@ -1,4 +1,4 @@
-"""Values for a schema: most of them valid or nearly so, some of another kind altogether."""
+"""Values for a schema: most of them valid or nearly so, some of a completely different type."""
 
 import copy
 from typing import Any
@@ -38,7 +38,7 @@ _DEEP = 6
 
 @st.composite
 def values(draw: st.DrawFn, schema: Json, depth: int = 0) -> Json:
-    """A value that may fit the schema."""
+    """A value that may match the schema."""
     if depth > _DEEP or draw(st.integers(0, 24)) == 0:
         return copy.deepcopy(draw(st.sampled_from(ODD)))
     if schema.get("enum") and draw(st.integers(0, 3)):
@@ -173,7 +173,7 @@ def _resources(draw: st.DrawFn) -> dict[str, Json]:
 
 @st.composite
 def root_metadata(draw: st.DrawFn) -> dict[str, Json]:
-    """What else may stand in metadata of an object of ours; nothing that makes the request another one."""
+    """Further metadata of our objects; nothing that changes the request."""
     found: dict[str, Json] = {}
     for key in draw(
         st.lists(st.sampled_from(("labels", "annotations", "finalizers", "nonsense")), max_size=2)

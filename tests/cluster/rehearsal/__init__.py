@@ -1,1 +1,1 @@
-"""Changes of CRDs, objects for them, and what then really happens, to compare with what was predicted."""
+"""Changes of CRDs, objects for them, and what really happens then, to compare with the prediction."""

@@ -1,4 +1,4 @@
-"""All kinds of change that a rehearsal is tried on, by their names."""
+"""All kinds of changes that rehearsals are tested with, by name."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -42,10 +42,10 @@ CHANGES: dict[str, Change] = {
     "the scale subresource added": versions.scale_added,
     "the scope changed": versions.scope_changed,
 }
-"""What can be undone: by their names, in the order in which they are tried on a CRD."""
+"""Reversible ones: by name, in the order in which they are applied to a CRD."""
 
 LAST: dict[str, Change] = {"the storage version changed": versions.storage_flipped}
-"""What leaves a trace in status.storedVersions."""
+"""Those that leave a trace in status.storedVersions."""
 
 
 def changed(crd: Json, change: Change, objects: Sequence[Json], random: Random) -> Json:

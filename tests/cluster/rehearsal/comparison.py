@@ -1,4 +1,4 @@
-"""Compares what was predicted of each object, and reported of all, with what then really happened."""
+"""Compares the prediction for each object, and the report about all, with what really happened."""
 
 import re
 from collections import Counter
@@ -28,22 +28,22 @@ COUNTED = (
     EffectKind.WRITE_REFUSED,
     EffectKind.REFUSED,
 )
-"""What is counted from the API server's answers, too."""
+"""What the API server's answers are counted for, too."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """How it went, by kind of change."""
+    """The counts of a run, by kind of change."""
 
     definitions: int = 0
     objects: Counter[str] = field(default_factory=Counter)
     """Objects compared, by change; each with all of its reads and writes."""
     answers: int = 0
     affected: Counter[str] = field(default_factory=Counter)
-    """Objects by kind of effect, as the API server's own answers show it."""
+    """Objects by kind of effect, according to the API server's own answers."""
     undecided: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
-    """Definitions that the API server refused."""
+    """Definitions that the API server rejected."""
     wrong: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class Tally:
 
 
 def kinds_seen(before: Mapping[str, Json], obj: Json, seen: Seen, new_versions: set[str]) -> set[EffectKind]:
-    """The effects on an object by the API server's own answers."""
+    """The effects on an object according to the API server's own answers."""
     found: set[EffectKind] = set()
     for version, read in seen.reads.items():
         if read.code != 200:
@@ -121,7 +121,7 @@ def _one(what: str, ours: Admitted | None, answer: Answer, object: Json = None) 
 
 
 def _steady(message: str) -> str:
-    """Without which of several bad values a rule met first: Go walks through maps in any order."""
+    """Without which of several invalid values a rule met first: Go iterates over maps in random order."""
     return _ERROR.sub("invalid data evaluating", message)
 
 
@@ -140,7 +140,7 @@ def _dumped(value: Json) -> str:
 
 
 def compare_report(report: RehearsalReport, expected: Counter[EffectKind], objects: int) -> list[str]:
-    """Where the counts of a report are not those of the API server's own answers."""
+    """Where the counts of a report differ from those of the API server's own answers."""
     wrong = []
     if report.tally.objects != objects:
         wrong.append(f"reported {report.tally.objects} objects instead of {objects}")
@@ -153,5 +153,5 @@ def compare_report(report: RehearsalReport, expected: Counter[EffectKind], objec
 
 
 def is_undecided(effects: list[Effect]) -> bool:
-    """Whether a prediction admits that it is none."""
+    """Whether a prediction is declared undecided."""
     return any(each.kind is EffectKind.INDETERMINATE for each in effects)

@@ -81,7 +81,7 @@ def _schema(spec: Json) -> Json:
 
 
 def _older() -> Json:
-    """The schema of an older version, which lacks some of the fields and has one of another type."""
+    """The schema of an older version, which lacks some of the fields and has one with another type."""
     spec = copy.deepcopy(_SPEC)
     for name in ("members", "ratio", "nested"):
         del spec["properties"][name]
@@ -100,7 +100,7 @@ OWN: tuple[Json, ...] = (
 
 
 def prepared(crd: Json, group: str) -> Json:
-    """A CRD of its own group, without a webhook and what else belongs to its home."""
+    """A CRD in its own group, without a webhook and other parts of its installation."""
     spec = copy.deepcopy(crd["spec"])
     spec["group"] = group
     spec["conversion"] = {"strategy": "None"}

@@ -1,4 +1,4 @@
-"""CRDs as they may have been before: so that objects are older than what restricts and defaults them."""
+"""Earlier states of CRDs: so that objects are older than the restrictions and defaults."""
 
 import copy
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _RESTRICTIONS = (
 
 
 def elder(crd: Json) -> Json:
-    """The CRD as it may have been once: with the same fields, but neither restrictions nor defaults."""
+    """The CRD as it may have been once: with the same fields, but without restrictions and defaults."""
     found = copy.deepcopy(crd)
     for version in found["spec"]["versions"]:
         for node in _nodes(version["schema"]["openAPIV3Schema"]):

@@ -1,4 +1,4 @@
-"""Objects that fit a schema: each value is tried by the engine, so that most of them can be stored."""
+"""Objects that match a schema: the engine checks each value, so that most of them can be stored."""
 
 import copy
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class Maker:
         self._fits: dict[bytes, list[Json]] = {}
 
     def value(self, schema: Json, depth: int = 0) -> Json:
-        """A value that fits, as far as one level tells. Raises Unfit."""
+        """A value that matches, as far as one level shows. Raises Unfit."""
         random = self._random
         if schema.get("nullable") and random.random() < 0.2:
             return None
@@ -94,7 +94,7 @@ class Maker:
         for each in items:
             known = {name: each.get(name) for name in names} if names and isinstance(each, dict) else each
             unique.setdefault(orjson.dumps(known), each)
-        # In a list without a type duplicates are what a later list type stumbles over.
+        # In a list without a type, duplicates conflict with a later list type.
         if schema.get("x-kubernetes-list-type") in ("set", "map"):
             return list(unique.values())
         if items and number < most and random.random() < 0.3:

@@ -1,4 +1,4 @@
-"""A CRD on the real API server with objects, and what it answers about them before and after a change."""
+"""A CRD on the real API server with objects, and its answers about them before and after a change."""
 
 import asyncio
 import copy
@@ -22,19 +22,19 @@ MARKER = "rehearsalMarker"
 
 @dataclass(slots=True)
 class Seen:
-    """What the API server says of one object."""
+    """The API server's answers about one object."""
 
     reads: dict[str, Answer] = field(default_factory=dict)
     writes: dict[str, Answer] = field(default_factory=dict)
     """Updates with what was read."""
     recreation: Answer | None = None
-    """Of the object as it is sent anew; 409 means that it would have been accepted."""
+    """Of the object as sent again; 409 means that it would have been accepted."""
     recreated: Json = None
-    """What is answered to that under another name."""
+    """The response to that with another name."""
 
 
 async def each_of(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> None:
-    """Does the work for all items, some at a time."""
+    """Processes all items, some at a time."""
     queue = iter(items)
 
     async def some() -> None:
@@ -57,7 +57,7 @@ class Scene:
         self._number = 0
 
     def marked(self, crd: Json) -> Json:
-        """The CRD with a field by which it shows whether it is the one in force."""
+        """The CRD with a field that shows whether it is in effect."""
         self._number += 1
         made = copy.deepcopy(crd)
         for each in made["spec"]["versions"]:
@@ -69,7 +69,7 @@ class Scene:
         return made
 
     async def put(self, marked: Json) -> ApiError | None:
-        """Creates the CRD or replaces its spec, and waits until it is in force; or why it was refused."""
+        """Creates the CRD or replaces its spec, and waits until it is in effect; or returns the rejection."""
         live = await get_definition_object(self.client, self.name)
         if live is None:
             try:
@@ -112,7 +112,7 @@ class Scene:
         await eventually(look, otherwise=lambda: f"{self.name} does not become the one with {marker}")
 
     async def create(self, crd: Json, objects: Sequence[Json]) -> None:
-        """Creates objects for real; those that the API server refuses are left out."""
+        """Really creates objects, except those that the API server rejects."""
         status = {
             each["name"]: (each.get("subresources") or {}).get("status") for each in crd["spec"]["versions"]
         }
@@ -132,7 +132,7 @@ class Scene:
         await each_of(objects, one)
 
     async def views(self, crd: Json, version: str) -> dict[str, Json]:
-        """The objects as they are read at a version, by name; those that can be read."""
+        """The objects as read at a version, by name; without unreadable ones."""
         found: dict[str, Json] = {}
 
         async def one(obj: Json) -> None:
@@ -147,7 +147,7 @@ class Scene:
         return await self.client.send("GET", _path(crd["spec"], version, obj))
 
     async def look(self, crd: Json, sent: Mapping[str, Json]) -> dict[str, Seen]:
-        """What is answered of all objects now. `sent` is what is sent anew of each."""
+        """The current answers about all objects. `sent` is what is sent again of each."""
         found: dict[str, Seen] = {}
         versions = [each["name"] for each in crd["spec"]["versions"] if each["served"]]
 
@@ -168,7 +168,7 @@ class Scene:
         return found
 
     async def written(self, crd: Json, version: str, read_at: str) -> dict[str, Json]:
-        """The objects after a write for real that changes nothing; those of which it was accepted."""
+        """The objects after a real write without changes; without those for which it was rejected."""
         found: dict[str, Json] = {}
 
         async def one(obj: Json) -> None:
@@ -203,7 +203,7 @@ class Scene:
             }
             for key in ("subresources", "selectableFields"):
                 each.pop(key, None)
-        # By the schema under test the server may not be able to read them, and then never deletes them.
+        # With the schema under test, the server may be unable to read them, and then never deletes them.
         await eventually(lambda: self._replace(live))
         await self.client.send("DELETE", f"{CRDS}/{self.name}")
 

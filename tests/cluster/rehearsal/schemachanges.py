@@ -1,4 +1,4 @@
-"""Changes of a schema that authors make, each where the objects have something at stake."""
+"""Changes of a schema that authors make, each where the objects are affected."""
 
 import copy
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def _not_required(spot: Spot) -> None:
 
 
 def field_renamed(crd: Json, objects: Sequence[Json], random: Random) -> None:
-    """A field has another name, under which it may be required."""
+    """A field has another name, and may be required."""
     spot = choose(crd, objects, random, lambda each: bool(each.values))
     spot.owner["properties"][f"{spot.name}Renamed"] = spot.owner["properties"].pop(spot.name)
     if spot.name in spot.owner.get("required", ()):
@@ -204,7 +204,7 @@ def list_type(crd: Json, objects: Sequence[Json], random: Random) -> None:
 
 
 def preserve(crd: Json, objects: Sequence[Json], random: Random) -> None:
-    """Unknown fields are no longer kept."""
+    """Unknown fields are no longer preserved."""
     spot = choose(crd, objects, random, lambda each: bool(each.values) and bool(each.schema.get(PRESERVE)))
     del spot.schema[PRESERVE]
     spot.schema.setdefault("type", "object")
@@ -213,7 +213,7 @@ def preserve(crd: Json, objects: Sequence[Json], random: Random) -> None:
 
 
 def preserve_added(crd: Json, objects: Sequence[Json], random: Random) -> None:
-    """All fields are kept, and none is known."""
+    """All fields are preserved, and none is known."""
     spot = choose(crd, objects, random, lambda each: holds("object")(each) and not each.schema.get(PRESERVE))
     spot.schema[PRESERVE] = True
     spot.schema.pop("properties", None)
@@ -227,7 +227,7 @@ def nullable(crd: Json, objects: Sequence[Json], random: Random) -> None:
 
 
 def int_or_string(crd: Json, objects: Sequence[Json], random: Random) -> None:
-    """An int-or-string is one of both now, or one of both is an int-or-string."""
+    """An int-or-string becomes one of the two, or vice versa."""
     spot = choose(
         crd,
         objects,
@@ -247,7 +247,7 @@ def int_or_string(crd: Json, objects: Sequence[Json], random: Random) -> None:
 
 
 def entries(crd: Json, objects: Sequence[Json], random: Random) -> None:
-    """The entries of a map are of another kind, or it is no map any more."""
+    """The entries of a map have another type, or it is no longer a map."""
     spot = choose(
         crd, objects, random, lambda each: isinstance(each.schema.get("additionalProperties"), dict)
     )
@@ -261,7 +261,7 @@ def entries(crd: Json, objects: Sequence[Json], random: Random) -> None:
 
 
 def opened(crd: Json, objects: Sequence[Json], random: Random) -> None:
-    """An object is a map now."""
+    """An object becomes a map."""
     spot = choose(
         crd, objects, random, lambda each: holds("object")(each) and bool(each.schema.get("properties"))
     )
@@ -270,7 +270,7 @@ def opened(crd: Json, objects: Sequence[Json], random: Random) -> None:
 
 
 def embedded(crd: Json, objects: Sequence[Json], random: Random) -> None:
-    """An object is a resource now. What has metadata of another form cannot be read any more."""
+    """An object becomes a resource. Objects with other metadata become unreadable."""
     with_metadata = random.random() < 0.5
     spot = choose(
         crd,
@@ -287,7 +287,7 @@ def embedded(crd: Json, objects: Sequence[Json], random: Random) -> None:
 
 
 def junctor(crd: Json, objects: Sequence[Json], random: Random) -> None:
-    """A value must be one of two, or not be one."""
+    """A value must be one of two, or must not be one."""
     spot = choose(crd, objects, random, holds("string", "integer", "object"))
     kind = spot.schema["type"]
     branches: dict[str, list[Json]] = {

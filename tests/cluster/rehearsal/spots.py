@@ -1,4 +1,4 @@
-"""Where in a CRD the objects have something at stake, so that a change there can be seen."""
+"""Places in a CRD where a change affects objects visibly."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ Json = Any
 
 
 class NotHere(Exception):
-    """A change does not fit this CRD."""
+    """A change does not apply to this CRD."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A field of the storage version's schema, and what some of the objects have there."""
+    """A field of the storage version's schema, and its values in some of the objects."""
 
     owner: Json
     """The schema of what holds it."""
@@ -63,7 +63,7 @@ def storage_schema(crd: Json) -> Json:
 
 
 def choose(crd: Json, objects: Sequence[Json], random: Random, fits: Callable[[Spot], bool]) -> Spot:
-    """One of those that fit. Raises NotHere."""
+    """A random one of those that match. Raises NotHere."""
     chosen = [each for each in spots(crd, objects) if fits(each)]
     if not chosen:
         raise NotHere

@@ -47,7 +47,7 @@ def crd(group: str, spec: Json = SPEC, **fields: Any) -> Json:
 
 
 def with_spec(**properties: Json) -> Json:
-    """The schema with some other fields; None for none."""
+    """The schema with some other fields; without those that are None."""
     found = {**copy.deepcopy(SPEC["properties"]), **properties}
     return {"type": "object", "properties": {name: each for name, each in found.items() if each is not None}}
 
@@ -117,7 +117,7 @@ class Stage:
         ]
 
     async def state(self) -> Json:
-        """All of ours in the cluster."""
+        """All our objects in the cluster."""
         listed = await self.client.request("GET", f"/apis/{self.group}/v1/widgets")
         return [listed["items"], await get_definition_object(self.client, self.name)]
 

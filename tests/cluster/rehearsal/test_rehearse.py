@@ -1,4 +1,4 @@
-"""`crdkeeper rehearse` as users have it: what it tells, what it needs, and that it leaves nothing behind."""
+"""`crdkeeper rehearse` for its users: its output, its permissions, and that it leaves nothing behind."""
 
 import asyncio
 import copy
@@ -38,7 +38,7 @@ CHANGES: tuple[tuple[Json, dict[str, int]], ...] = (
     ({**with_spec(zone={"type": "string"}), "required": ["zone"]}, {"Refused": 7}),
     (with_spec(tags={"type": "array", "items": {"type": "integer"}}), {"Refused": 7}),
 )
-"""Schemas, and the objects that are affected."""
+"""Schemas, and the affected objects."""
 
 
 async def test_all_objects_are_counted_and_nothing_is_written(stage: Stage) -> None:
@@ -156,7 +156,7 @@ async def test_objects_that_may_be_stored_in_another_version(stage: Stage) -> No
     for storage in ("v1", "v2"):
         assert await stage.scene.put(stage.scene.marked(two(storage))) is None
 
-    # The list at v2 does not show the port, which is still there for who reads v1.
+    # The list at v2 does not show the port, which readers of v1 still get.
     report = await stage.rehearse(two("v2", port=None))
     assert (report["verdict"], report["affected"]) == ("Uncertain", {"Indeterminate": NUMBER})
     assert "is stored in v1: migrate" in report["findings"][0]["message"]
@@ -183,7 +183,7 @@ async def test_told_to_stop_it_removes_the_shadow(stage: Stage) -> None:
 
 
 class Later(Client):
-    """A client to whom it is later than it is."""
+    """A client whose clock is ahead."""
 
     def now(self) -> datetime:
         return super().now() + STALE + timedelta(minutes=1)

@@ -1,12 +1,12 @@
-"""What a rehearsal predicts of an object happens when the new CRD is applied, for many kinds of change.
+"""A rehearsal's prediction for an object comes true when the new CRD is applied, for many kinds of changes.
 
-CRDs get objects for real; each change is rehearsed, applied and compared, object by object, with what the API
-server then answers to reads, to writes that change nothing and to creations, at every version. Then it is
-undone. Some of the objects are older than the CRD: they violate it, and lack its defaults in storage.
+CRDs get real objects; each change is rehearsed, applied and compared, object by object, with the API server's
+answers to reads, to writes without changes and to creations, at every version. Then it is undone. Some of the
+objects are older than the CRD: they violate it, and lack its defaults in storage.
 
-CRDKEEPER_REHEARSALS says how many CRDs get ten of the changes each; without it they are dealt out to a few.
-CRDKEEPER_CORPUS names a folder of CRDs to change beside our own, CRDKEEPER_SEED makes other objects and
-changes.
+CRDKEEPER_REHEARSALS sets how many CRDs get ten of the changes each; without it, the changes are distributed
+over a few. CRDKEEPER_CORPUS names a directory of CRDs to change besides our own, CRDKEEPER_SEED selects other
+objects and changes.
 """
 
 import asyncio
@@ -55,13 +55,13 @@ PER_DEFINITION = 10
 AT_ONCE = 9
 _HAPPENS = ("Pruned", "Defaulted", "Refused", "WriteRefused", "LostOnWrite")
 DEALT = 3
-"""How often our own CRDs are there when the changes are dealt out."""
+"""How often our own CRDs occur when the changes are distributed."""
 SHOWN = 10
 TIMEOUT_SECONDS = 300 + 120 * COUNT
 
 
 class Comparison:
-    """One CRD and all changes of it."""
+    """One CRD and all its changes."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Comparison:
         self._scene = Scene(client, crd)
 
     async def run(self) -> None:
-        """Makes the objects, and then one change after the other."""
+        """Creates the objects, then makes one change after the other."""
         old = self._scene.marked(self._crd)
         try:
             first = elder(self._crd) if self._aged else self._crd
@@ -130,7 +130,7 @@ class Comparison:
         views: Mapping[str, Mapping[str, Json]],
         report: RehearsalReport,
     ) -> None:
-        """Without a cluster the same is found out, where there is one stored version."""
+        """The prediction without a cluster is the same, if there is a single stored version."""
         if live["status"]["storedVersions"] != [storage_version(live)["name"]]:
             return
         listed = views[storage_version(live)["name"]].values()
@@ -150,7 +150,7 @@ class Comparison:
         seen: Mapping[str, Seen],
         new: Json,
     ) -> None:
-        """Writes for real, where the storage version is another one, and looks at what is gone then."""
+        """Really writes, if the storage version changes, and checks what is lost."""
         source = storage_version(self._crd)["name"]
         if not predicted or source not in compiled.served:
             return
@@ -258,7 +258,7 @@ async def test_predictions_come_true(plane: Cluster) -> None:
             group.create_task(one(client, number, crd, changes))
     print(tally)
     assert not tally.wrong, f"{tally}\n" + "\n".join(tally.wrong[:SHOWN])
-    # It is worth something only if much happens, by many kinds of change, and little is left open.
+    # This proves something only if much happens, with many kinds of changes, and little is left open.
     assert len(tally.objects) >= 20, tally
     assert all(tally.affected[each] for each in _HAPPENS), tally
     assert tally.undecided.total() <= 0.1 * tally.objects.total(), tally

@@ -1,4 +1,4 @@
-"""What `crdkeeper rehearse` needs, and what it says when that is missing."""
+"""The permissions that `crdkeeper rehearse` needs, and its output without them."""
 
 import json
 import uuid
@@ -22,7 +22,7 @@ from tests.cluster.rehearsal.stage import MAIL, NUMBER, Json, Stage, crd, undeci
 
 
 def rules_of(group: str) -> list[Json]:
-    """The rights as docs/rehearsal.md has them."""
+    """The permissions in docs/rehearsal.md."""
     return [
         {
             "apiGroups": ["apiextensions.k8s.io"],
@@ -36,7 +36,7 @@ def rules_of(group: str) -> list[Json]:
 
 @asynccontextmanager
 async def account(stage: Stage) -> AsyncIterator[tuple[Path, Callable[[Sequence[Json]], Any]]]:
-    """A ServiceAccount's kubeconfig, and a way to give it rights."""
+    """A ServiceAccount's kubeconfig, and a function that grants it permissions."""
     name = f"rehearser-{uuid.uuid4().hex[:8]}"
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     accounts = "/api/v1/namespaces/default/serviceaccounts"

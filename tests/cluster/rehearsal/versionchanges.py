@@ -1,4 +1,4 @@
-"""Changes of a CRD's versions and of what belongs to them beside the schema."""
+"""Changes of a CRD's versions, and of their fields other than the schema."""
 
 import copy
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How tests look at DefinitionReports."""
+"""Helpers for tests of DefinitionReports."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ REPORTS = f"{OURS}/definitionreports"
 async def report_where(
     admin: Admin, name: str, holds: Callable[[DefinitionReport], bool], what: str = "as expected"
 ) -> DefinitionReport:
-    """The report on a CRD as soon as that holds of it."""
+    """The report on a CRD as soon as that is true for it."""
     seen: list[DefinitionReport] = []
 
     async def look() -> DefinitionReport | None:
@@ -33,7 +33,7 @@ async def report_where(
 
 
 async def report_with(admin: Admin, name: str, **reasons: str) -> DefinitionReport:
-    """The report on a CRD as soon as its conditions have these as `Status/Reason`."""
+    """The report on a CRD as soon as its conditions have these values as `Status/Reason`."""
 
     def holds(report: DefinitionReport) -> bool:
         return all(told(report, type_) == expected for type_, expected in reasons.items())
@@ -48,12 +48,12 @@ def told(report: DefinitionReport, type_: str) -> str:
 
 
 def condition_of(report: DefinitionReport, type_: str) -> Condition:
-    """A condition that must be there."""
+    """A condition that must exist."""
     found = find_condition(report.status.conditions, type_)
     assert found is not None
     return found
 
 
 def found(admin: Admin, kind: str, name: str) -> Any:
-    """An object as kubectl gets it, for kstatus to judge."""
+    """An object as kubectl gets it, as input of kstatus."""
     return json.loads(admin.cluster.kubectl("get", kind, name, "-o", "json"))

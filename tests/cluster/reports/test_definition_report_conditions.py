@@ -1,4 +1,4 @@
-"""The conditions of a DefinitionReport that follow from the CRD itself: each made false and true again."""
+"""The conditions of a DefinitionReport that follow from the CRD itself: each becomes false and true again."""
 
 import base64
 from typing import Any
@@ -14,7 +14,7 @@ ANNOTATION = "api-approved.kubernetes.io"
 
 
 async def create(admin: Admin, kind: CustomKind, **changes: Any) -> dict[str, Any]:
-    """Creates a CRD without waiting for it to be served; `changes` go to its spec."""
+    """Creates a CRD without waiting until it is served; `changes` are merged into its spec."""
     body = kind.to_object()
     names = {**body["spec"]["names"], **changes.pop("names", {})}
     body["spec"] |= {"names": names, **changes}
@@ -22,7 +22,7 @@ async def create(admin: Admin, kind: CustomKind, **changes: Any) -> dict[str, An
 
 
 async def told_by_event(admin: Admin, kind: CustomKind, reason: str) -> None:
-    """Returns when a Warning with that reason is there."""
+    """Returns when there is a Warning with that reason."""
 
     async def told() -> bool:
         events = await admin.events(kind.name, "DefinitionReport")
@@ -38,7 +38,7 @@ async def told_by_event(admin: Admin, kind: CustomKind, reason: str) -> None:
         ({"singular": "databases"}, "SingularConflict"),
         ({"kind": "Database"}, "KindConflict"),
         ({"listKind": "Database"}, "ListKindConflict"),
-        # The server tells the last one; the message has all.
+        # The server reports only the last one; our message has all.
         ({"singular": "databases", "shortNames": ["database"]}, "ShortNamesConflict"),
     ],
     ids=["short names", "singular", "kind", "list kind", "two"],
@@ -117,7 +117,7 @@ async def test_approval(admin: Admin, operator: Operator, group: str) -> None:
 
 
 async def test_structural_schemas(admin: Admin, operator: Operator, group: str) -> None:
-    """What is not structural is refused since Kubernetes 1.22; see the tests that write to etcd."""
+    """Kubernetes rejects non-structural schemas since 1.22; see the tests that write to etcd."""
     kind = CustomKind(group)
     await admin.apply_definition(kind)
     await report_with(admin, kind.name, NonStructuralSchema="False/Structural")
@@ -126,7 +126,7 @@ async def test_structural_schemas(admin: Admin, operator: Operator, group: str) 
 async def test_a_condition_that_the_server_adds_comes_soon(
     admin: Admin, operator: Operator, group: str
 ) -> None:
-    """From the first look at a CRD to the end of its installation nothing is left Unknown by the server."""
+    """Between the first event of a CRD and the end of its installation, the server leaves nothing Unknown."""
     kind = CustomKind(group)
     await create(admin, kind)
 

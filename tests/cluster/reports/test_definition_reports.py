@@ -1,4 +1,4 @@
-"""DefinitionReports: there for every CRD, following its changes, gone with it, written only when needed."""
+"""DefinitionReports: every CRD has one, which follows its changes, and is only written if needed."""
 
 from collections.abc import Collection
 from typing import Any
@@ -17,13 +17,13 @@ OURS = {f"{kind.plural}.{GROUP}" for kind in KINDS}
 
 
 async def versions_of_reports(admin: Admin, names: Collection[str]) -> dict[str, str]:
-    """The resourceVersions of these CRDs' reports: one that stays has not been written."""
+    """The resourceVersions of these CRDs' reports: unchanged if a report has not been written."""
     found = [each["metadata"] for each in (await admin.get(REPORTS))["items"]]
     return {each["name"]: each["resourceVersion"] for each in found if each["name"] in names}
 
 
 async def judged_again(admin: Admin, operator: Operator) -> None:
-    """Returns once a new process has judged every CRD there is."""
+    """Returns once a new process has assessed every CRD."""
 
     async def all_counted() -> bool:
         known = len((await admin.get(CRDS))["items"])
@@ -59,7 +59,7 @@ async def test_a_report_follows_its_crd(admin: Admin, operator: Operator, group:
     await admin.create_migration(group, kind, suspend=True)
     await report_with(admin, kind.name, StorageCurrent="False/MigrationSuspended")
     await admin.patch_migration(group, suspend=False)
-    # Without rights it waits for them.
+    # Without permissions it waits for them.
     report = await report_with(admin, kind.name, StorageCurrent="False/MigrationFailing")
     assert "(Forbidden)" in condition_of(report, "StorageCurrent").message
     await admin.opt_in(group)
@@ -107,7 +107,7 @@ async def test_it_goes_with_its_crd_and_comes_back_with_a_new_one(
     async def gone() -> bool:
         return await admin.find(f"{REPORTS}/{kind.name}") is None
 
-    # The garbage collector looks for new kinds, such as ours, every thirty seconds.
+    # The garbage collector discovers new kinds, such as ours, every thirty seconds.
     await eventually(gone, seconds=90)
     assert operator.metric("crdkeeper_definition_conditions", condition="Ready") == before - 1
 
@@ -207,7 +207,7 @@ async def test_missing_rights_are_told_and_waited_for(admin: Admin, operator: Op
 
 
 def without_writes(rule: dict[str, Any]) -> dict[str, Any]:
-    """A rule of RBAC that lets reports be read only."""
+    """An RBAC rule that allows only reading reports."""
     if rule["resources"] != ["definitionreports"]:
         return rule
     return {**rule, "verbs": ["list", "watch"]}

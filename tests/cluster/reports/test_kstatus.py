@@ -1,4 +1,4 @@
-"""Flux, Argo CD and Helm wait for our kinds as for their own: judged by kstatus' rules on the API server."""
+"""Flux, Argo CD and Helm wait for our kinds as for their own: by kstatus' rules on the API server."""
 
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually, outdated
 from tests.cluster.reports.reports import found

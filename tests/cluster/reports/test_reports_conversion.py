@@ -1,4 +1,4 @@
-"""ConversionReady on a real API server: its own words for each way in which a webhook can fail."""
+"""ConversionReady on a real API server: its own messages for each way in which a webhook can fail."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -27,7 +27,7 @@ DRAWN_OUT = 1.0
 
 
 async def verdict(admin: Admin, kind: CustomKind) -> Verdict:
-    """What we say of the CRD as it is now."""
+    """Our current verdict on the CRD."""
     crd = await admin.definition(kind)
     facts, webhook = definition_facts(crd), conversion_webhook(crd)
     probe = await probe_conversion(admin.client, facts, webhook) if webhook is not None else None
@@ -35,7 +35,7 @@ async def verdict(admin: Admin, kind: CustomKind) -> Verdict:
 
 
 async def becomes(admin: Admin, kind: CustomKind, reason: str) -> str:
-    """The message, as soon as that is the reason: the API server follows a change of a CRD a little later."""
+    """The message, as soon as that is the reason: the API server applies a change of a CRD with a delay."""
     said: list[Verdict] = []
 
     async def look() -> str | None:
@@ -56,13 +56,13 @@ async def kind(admin: Admin, group: str) -> CustomKind:
 
 @pytest.fixture
 async def clean(admin: Admin, kind: CustomKind) -> AsyncIterator[None]:
-    """Takes the webhook off the CRD in the end: without it nothing could be deleted."""
+    """Removes the webhook from the CRD at the end: with it, nothing could be deleted."""
     yield
     await change(admin, kind, WITHOUT)
 
 
 def objects_of(review: Review, **fields: Any) -> list[dict[str, Any]]:
-    """The objects converted, with changes."""
+    """The converted objects, with changes."""
     wanted = review["request"]["desiredAPIVersion"]
     return [{**each, "apiVersion": wanted, **fields} for each in review["request"]["objects"]]
 
@@ -135,7 +135,7 @@ async def test_a_list_does_not_show_what_a_read_does(admin: Admin, kind: CustomK
 
 @pytest.fixture(params=["closed", "silent"])
 def unfit_port(request: pytest.FixtureRequest) -> Iterator[tuple[str, int]]:
-    """A port where no webhook answers."""
+    """A port without a webhook."""
     port = {"closed": closed_port, "silent": silent_port}[request.param]
     with port() as number:
         yield request.param, number
@@ -195,7 +195,7 @@ async def test_services_that_lead_nowhere(
             "CertificateExpiresSoon",
             "The certificate of the webhook (CN=webhook) expires on",
         ),
-        # A leaf that is its own anchor, and one bundle with an old and a new authority.
+        # A leaf that is its own anchor, and one bundle with an old and a new CA.
         (lambda ca: ((own := ca.issue()), own.certificate), "Converted", "was read"),
         (lambda ca: (ca.issue(), Authority("old").pem + ca.pem), "Converted", "was read"),
     ],
@@ -271,7 +271,7 @@ async def test_the_report(
 
 
 def touched(crd: dict[str, Any]) -> list[dict[str, Any]]:
-    """spec.versions with another description: a change that has everything looked at again."""
+    """spec.versions with another description: a change that triggers a new check of everything."""
     versions: list[dict[str, Any]] = crd["spec"]["versions"]
     for each in versions:
         each["schema"]["openAPIV3Schema"]["description"] = "touched"

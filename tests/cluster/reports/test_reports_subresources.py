@@ -1,4 +1,4 @@
-"""SubresourcesReady on a real API server: what it accepts in a CRD, and what then comes of /scale."""
+"""SubresourcesReady on a real API server: what it accepts in a CRD, and the resulting /scale."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ def scaled(selector: str | None = ".status.selector", replicas: str = ".spec.rep
 
 
 def schema(status: Mapping[str, Any] | None = None, *, default: bool = True) -> dict[str, Any]:
-    """The harness' schema with these fields of status besides; replicas has a default or not."""
+    """The harness' schema with these additional fields of status; replicas has a default or not."""
     replicas = {"type": "integer", **({"default": 1} if default else {})}
     properties = {
         "spec": {**SPEC, "properties": {**SPEC["properties"], "replicas": replicas}},
@@ -86,7 +86,7 @@ async def test_the_scale_of_an_object(admin: Admin, operator: Operator, group: s
     await let_read(admin, group)
     await admin.create_objects(kind, 1)
 
-    # Without a default, replicas is missing in the object, which nobody notices before it is to be scaled.
+    # Without a default, the object lacks replicas, which shows only when it is scaled.
     await change_versions(admin, kind, additionalPrinterColumns=[])
     report = await report_with(
         admin, kind.name, SubresourcesReady="True/ReplicasNotSet", Ready="True/Healthy"
@@ -101,7 +101,7 @@ async def test_the_scale_of_an_object(admin: Admin, operator: Operator, group: s
 
 
 async def test_a_path_of_the_wrong_type_fails_as_we_say(admin: Admin, group: str) -> None:
-    """Why ScalePathWrongType is a failure: what the schema allows there, the API server refuses."""
+    """Why ScalePathWrongType is a failure: the API server rejects what the schema allows there."""
     kind = CustomKind(group)
     await admin.apply_definition(kind)
     labels = {"type": "object", "additionalProperties": {"type": "string"}}

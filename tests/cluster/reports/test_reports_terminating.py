@@ -1,4 +1,4 @@
-"""Terminating on a real API server: the objects and finalizers that hold up a deletion, and its end."""
+"""Terminating on a real API server: the objects and finalizers that block a deletion, and its end."""
 
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually
 from tests.cluster.harness.admin import CRDS
@@ -60,7 +60,7 @@ async def test_finalizers_of_the_definition(admin: Admin, operator: Operator, gr
 
 
 async def test_a_webhook_that_went_first(admin: Admin, operator: Operator, group: str) -> None:
-    """The usual order of an uninstallation: first the webhook, then nothing can be deleted any more."""
+    """The usual order of an uninstall: the webhook goes first, then nothing can be deleted any more."""
     kind = CustomKind(group)
     await admin.apply_definition(kind)
     await let_read(admin, group)

@@ -1,7 +1,7 @@
-"""A CRD left from the v1beta1 days, put into etcd as old clusters hold it: today's API refuses to create one.
+"""A CRD from v1beta1 times, put into etcd as in old clusters: the current API server refuses to create one.
 
-Its schema is not structural and unknown fields are preserved. The API server still serves it, says so in one
-flat condition, and neither prunes nor defaults.
+Its schema is not structural and unknown fields are preserved. The API server still serves it, reports so in
+one flat condition, and neither prunes nor defaults.
 """
 
 import uuid
@@ -95,7 +95,7 @@ async def test_a_definition_from_the_v1beta1_days(admin: Admin, operator: Operat
     assert crd["spec"]["preserveUnknownFields"] is True
     assert (server["status"], server["reason"]) == ("True", "Violations")
 
-    # The server joins all in one string; here each has its path, and none is more or less than the server's.
+    # The server joins all in one string; here each has its path, with none more or less than the server's.
     found = structure(crd)
     first, *others = server["message"].removeprefix("[").removesuffix("]").split(", spec.")
     assert sorted(found.shown) == sorted([first, *(f"spec.{each}" for each in others)])
@@ -139,6 +139,6 @@ async def keeps_what_it_does_not_know(admin: Admin, kind: CustomKind) -> None:
 
 
 async def repair(admin: Admin, kind: CustomKind) -> None:
-    """A structural schema, with what was preserved so far pruned from now on."""
+    """A structural schema that from now on prunes what was preserved so far."""
     spec = {"preserveUnknownFields": False, "versions": [kind.versions[0].to_object()]}
     await admin.merge(f"{CRDS}/{kind.name}", {"spec": spec})

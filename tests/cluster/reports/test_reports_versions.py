@@ -1,4 +1,4 @@
-"""VersionsCurrent on a real API server: who writes what, and versions that are gone but named."""
+"""VersionsCurrent on a real API server: who writes what, and removed versions that objects still name."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ async def set_deprecated(admin: Admin, kind: CustomKind, version: str, **fields:
 
 
 async def write(admin: Admin, kind: CustomKind, name: str, version: str, manager: str) -> None:
-    """An update at a certain version."""
+    """An update at a given version."""
     path = f"{kind.path(name, version=version)}?fieldManager={manager}"
     patch = {"spec": {"note": f"by {manager} at {version}"}}
     await admin.client.request("PATCH", path, patch, content_type=MERGE_PATCH)
@@ -86,7 +86,7 @@ async def test_a_version_that_is_gone_but_named(admin: Admin, operator: Operator
 
 
 async def apply_again(admin: Admin, kind: CustomKind, manager: str = "admin") -> int:
-    """What the API server answers to a manager, by default the one that applied the first object."""
+    """The API server's answer to a manager, by default the one that applied the first object."""
     body = orjson.dumps(kind.instance("db-00000", engine="mysql"))
     path = f"{kind.path('db-00000')}?fieldManager={manager}"
     return (await admin.client.send("PATCH", path, content=body, content_type=APPLY_PATCH)).code
@@ -120,7 +120,7 @@ async def test_pages_of_a_census_add_up(admin: Admin, group: str, page: int) -> 
 
 
 async def test_a_compacted_list_is_counted_to_the_end(admin: Admin, group: str) -> None:
-    """etcd has forgotten the list's revision; objects that came and went meanwhile may or may not count."""
+    """etcd has forgotten the list's revision; objects created and deleted meanwhile may or may not count."""
     kind = CustomKind(group)
     await admin.apply_definition(kind)
     await admin.create_objects(kind, 6)

@@ -1,1 +1,1 @@
-"""What the tests of the reports' live conditions share."""
+"""Shared by the tests of the reports' live conditions."""

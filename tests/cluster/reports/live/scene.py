@@ -1,4 +1,4 @@
-"""Kinds with webhooks, scale and schemas of their own, and the right to read their objects."""
+"""Kinds with their own webhooks, scale and schemas, and the permission to read their objects."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ READER_LABEL = "rbac.crdkeeper.dev/aggregate-to-reader"
 async def let_read(
     admin: Admin, group: str, resources: Sequence[str] = ("*",), verbs: Sequence[str] = ("get", "list")
 ) -> None:
-    """Lets the operator read an API group, as manifests/samples/reader-role.yaml does; waits until it may."""
+    """Lets the operator read an API group, like manifests/samples/reader-role.yaml; waits until it may."""
     name = f"test-read-{group}"
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -49,7 +49,7 @@ async def change_versions(admin: Admin, kind: CustomKind, **fields: Any) -> dict
 
 
 def through(client_config: Mapping[str, Any]) -> dict[str, Any]:
-    """A merge patch for spec: conversion through a webhook, whatever it was before."""
+    """A merge patch for spec: conversion by a webhook, whatever it was before."""
     empty = {"url": None, "service": None, "caBundle": None}
     webhook = {"clientConfig": {**empty, **client_config}, "conversionReviewVersions": ["v1"]}
     return {"conversion": {"strategy": "Webhook", "webhook": webhook}}

@@ -1,4 +1,4 @@
-"""A conversion webhook in the test's own process, which does whatever the test wants of it."""
+"""A conversion webhook in the test's own process, with any behaviour that a test needs."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ Behaviour = Callable[[Review], tuple[int, bytes]]
 
 
 def converts(review: Review) -> tuple[int, bytes]:
-    """As the strategy None would: it sets apiVersion."""
+    """Like the strategy None: sets apiVersion."""
     wanted = review["request"]["desiredAPIVersion"]
     return answers(review, [{**each, "apiVersion": wanted} for each in review["request"]["objects"]])
 
@@ -38,7 +38,7 @@ def answers(review: Review, objects: list[Any], **response: Any) -> tuple[int, b
 
 @dataclass
 class ConversionWebhook:
-    """Serves at a loopback port; `behaviour` may be set at any time."""
+    """Serves at a loopback port; `behaviour` may be changed at any time."""
 
     port: int
     behaviour: Behaviour = converts
@@ -55,7 +55,7 @@ class ConversionWebhook:
 def serving_webhook(
     directory: Path, issued: Issued | None = None
 ) -> Iterator[tuple[ConversionWebhook, bytes]]:
-    """The webhook, and the caBundle for its certificate where none is given."""
+    """The webhook, and the caBundle for its certificate unless one is given."""
     authority = Authority()
     issued = issued or authority.issue()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -69,7 +69,7 @@ def serving_webhook(
         timeout = 60
 
         def setup(self) -> None:
-            # In the connection's own thread, so that one who does not shake hands holds nobody up.
+            # In the connection's own thread, so that a client without handshake blocks nobody.
             self.request = context.wrap_socket(self.request, server_side=True)
             super().setup()
 
@@ -95,7 +95,7 @@ def serving_webhook(
         address_family = socket.AF_INET
 
         def handle_error(self, *_: object) -> None:
-            pass  # a client that hangs up in the middle of the handshake, as it should
+            pass  # a client that hangs up during the handshake, as it should
 
     with Server(("127.0.0.1", 0), Handler) as server:
         webhook = ConversionWebhook(server.server_address[1])
