@@ -1,4 +1,4 @@
-"""How kstatus judges an object: by it Flux, Helm and Argo CD tell whether what was applied is at work.
+"""kstatus' verdict on an object: Flux, Helm and Argo CD use it to tell whether applied objects are ready.
 
 The rules of sigs.k8s.io/cli-utils/pkg/kstatus/status for kinds that it does not know.
 """

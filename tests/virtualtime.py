@@ -1,4 +1,4 @@
-"""Virtual time: nobody waits, and the same program always takes the same course."""
+"""Virtual time: nothing really waits, and the same program always runs the same way."""
 
 import asyncio
 import selectors
@@ -9,11 +9,11 @@ _T = TypeVar("_T")
 
 
 class Stuck(Exception):
-    """Everybody waits for somebody else: nothing will ever happen again."""
+    """Every task waits for another: nothing will ever happen again."""
 
 
 class _Clockwork(selectors.SelectSelector):
-    """Instead of waiting for a timer it moves the clock there; no socket is ever ready."""
+    """Advances the clock instead of waiting for a timer; no socket is ever ready."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class _Clockwork(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop on virtual time, which begins at 0."""
+    """An event loop in virtual time, which begins at 0."""
 
     def __init__(self) -> None:
         self._clockwork = _Clockwork()
@@ -37,14 +37,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._clockwork.now
 
     def run_in_executor(self, executor: Any, func: Callable[..., _T], *args: Any) -> asyncio.Future[_T]:  # type: ignore[override]
-        """At once and here: a thread would be in another time."""
+        """Immediately, in the same thread: another one would be in real time."""
         future: asyncio.Future[_T] = self.create_future()
         future.set_result(func(*args))
         return future
 
 
 def run(main: Coroutine[Any, Any, _T]) -> _T:
-    """Run to the end on a loop of its own."""
+    """Run to the end on its own loop."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)
 

@@ -1,4 +1,4 @@
-"""The image as a cluster runs it: its root read-only, its user a number that no file of it knows."""
+"""The image as a cluster runs it: with a read-only root, as a user id that none of its files knows."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def blob(layout: Path, digest: str) -> Path:
 
 
 def run(root: Path, config: dict[str, Any], *command: str) -> str:
-    """Runs a command in the image as the kubelet would, apart from cgroups and the network."""
+    """Runs a command in the image like the kubelet, except cgroups and the network."""
     in_image = (
         'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec chroot --userspec="$1" "$0" "${@:2}"'
     )
@@ -77,8 +77,8 @@ def test_it_is_called_as_in_the_manifests(built: Built) -> None:
         assert index is not None
         (entry,) = json.load(index)["manifests"]
     assert entry["annotations"] == {
-        "io.containerd.image.name": name(),  # asked for by containerd
-        "org.opencontainers.image.ref.name": name(),  # by all others
+        "io.containerd.image.name": name(),  # required by containerd
+        "org.opencontainers.image.ref.name": name(),  # required by all others
     }
 
 
@@ -92,7 +92,7 @@ def test_its_user_is_a_number_other_than_root(config: dict[str, Any]) -> None:
 
 
 def test_nothing_is_compiled_at_the_start(root: Path, config: dict[str, Any]) -> None:
-    """Python would do so at each start, as it cannot write what it compiled."""
+    """Otherwise Python would compile on each start, because it cannot write the result."""
     told = run(root, config, "python", "-v", "/opt/crdkeeper/bin/crdkeeper", "run", "--help")
     read_from_source = {line for line in told.splitlines() if line.startswith("# code object from /")}
     assert "# code object from '/opt/crdkeeper/bytecode/" in told

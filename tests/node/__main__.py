@@ -1,4 +1,4 @@
-"""A cluster with nodes to keep at hand: `python -m tests.node build|up|down`."""
+"""A persistent cluster with nodes: `python -m tests.node build|up|down`."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None, *, directory: Path = DIRECTORY) -> 
     """Runs one command; returns its exit status."""
     options = _parser().parse_args(arguments)
     if options.command == "down" and not leftovers.RECORDS.exists():
-        return 0  # there is nothing here, be it for want of root or of a cluster
+        return 0  # there is nothing here, without root or without a cluster
     reason = requirements.lacking()
     if reason:
         print(f"This cannot be done here: {reason}.", file=sys.stderr)
@@ -40,12 +40,12 @@ def main(arguments: list[str] | None = None, *, directory: Path = DIRECTORY) -> 
 
 
 def up(directory: Path, *, nodes: int) -> None:
-    """Starts a cluster that stays after this command has ended, with crdkeeper's image on its nodes."""
+    """Starts a cluster that remains after this command has ended, with crdkeeper's image on its nodes."""
     kubectl = directory / "kubectl"
     if kubectl.exists() and leftovers.of(directory):
         print("The cluster is already up.", file=sys.stderr)
     else:
-        down(directory)  # what a crash or a reboot left
+        down(directory)  # the remains of a crash or a reboot
         started = time.monotonic()
         archive = images.crdkeeper()
         cluster = NodeCluster(directory, nodes=nodes, archives=(archive,), detached=True).start()
@@ -57,7 +57,7 @@ def up(directory: Path, *, nodes: int) -> None:
 
 
 def down(directory: Path) -> None:
-    """Ends the cluster and removes all that it stored, and what is left of others that were killed."""
+    """Ends the cluster and removes its data, and the remains of others that were killed."""
     record = leftovers.of(directory)
     if record:
         leftovers.remove(record)

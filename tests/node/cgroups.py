@@ -1,6 +1,6 @@
-"""The cgroups of a cluster: one below the root of each hierarchy, with all that its nodes run in it.
+"""The cgroups of a cluster: one below the root of each hierarchy, with everything that its nodes run.
 
-By them its processes are found again when nothing else is left that knows of them, whoever their parent is.
+They identify its processes even if nothing else does, whatever their parents.
 """
 
 import os
@@ -15,7 +15,7 @@ _ENDS_SECONDS = 30.0
 
 
 class CgroupsLeft(RuntimeError):
-    """Processes or cgroups that do not go away."""
+    """Processes or cgroups that cannot be removed."""
 
 
 def hierarchies() -> dict[Path, bool]:
@@ -29,7 +29,7 @@ def hierarchies() -> dict[Path, bool]:
 
 
 def create(name: str) -> None:
-    """Makes `name` (with slashes for levels) in each hierarchy. A kubelet wants its root there beforehand."""
+    """Creates `name` (with slashes for levels) in each hierarchy. A kubelet requires its root beforehand."""
     for root, second in hierarchies().items():
         parent = root
         for level in Path(name).parts:
@@ -44,13 +44,13 @@ def create(name: str) -> None:
 
 
 def _delegate(group: Path) -> None:
-    """Has the cgroups below it count what they use, as version 2 does not by itself."""
+    """Has the cgroups below it account their usage, which version 2 does not do by default."""
     for controller in (group / "cgroup.controllers").read_text().split():
         (group / "cgroup.subtree_control").write_text(f"+{controller}")
 
 
 def marking(name: str) -> Path:
-    """The cgroup in which processes that are no pods' begin: of a hierarchy that nothing else depends on."""
+    """The cgroup in which processes outside pods start: in a hierarchy that nothing else depends on."""
     roots = hierarchies()
     best = min(roots, key=lambda root: (not roots[root], (root / "cpuset.cpus").exists(), root))
     return best / name
@@ -62,7 +62,7 @@ def names() -> set[str]:
 
 
 def processes(name: str) -> set[int]:
-    """All that run in it, at any level."""
+    """All processes in it, at any level."""
     return {pid for group in _groups(name) for pid in pids(group)}
 
 
@@ -80,7 +80,7 @@ def remove(name: str) -> None:
         for group in groups:
             try:
                 group.rmdir()
-            except OSError as error:  # the last process has ended, but the kernel has not yet seen to it
+            except OSError as error:  # the last process has ended, but the kernel has not processed that yet
                 if time.monotonic() > deadline:
                     raise CgroupsLeft(f"cannot remove {group}: {error}") from None
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A whole cluster in machines of its own: control plane, scheduler, DNS, and nodes that run pods."""
+"""A whole cluster in its own machines: control plane, scheduler, DNS, and nodes that run pods."""
 
 import os
 import shlex
@@ -48,7 +48,7 @@ subjects:
 
 
 class NodeCluster:
-    """A cluster of so many nodes in a directory of its own; gone with this process, unless detached.
+    """A cluster of that many nodes in its own directory; gone with this process, unless detached.
 
     The images are OCI archives, which each node gets. The API server can be reached only in `network()`.
     """
@@ -69,14 +69,14 @@ class NodeCluster:
 
     @property
     def plane(self) -> ControlPlane:
-        """The control plane: kubectl, etcd, and what else tests ask of a cluster."""
+        """The control plane: kubectl, etcd, and what else tests need of a cluster."""
         if self._plane is None:
             raise RuntimeError("the cluster was not started")
         return self._plane
 
     @property
     def name(self) -> str:
-        """That of its cgroups, which nothing else on this machine has."""
+        """That of its cgroups, unique on this machine."""
         if self._record is None:
             raise RuntimeError("the cluster was not started")
         return self._record.name
@@ -87,11 +87,11 @@ class NodeCluster:
         return self.directory / "logs"
 
     def network(self) -> AbstractContextManager[None]:
-        """Has this thread in the cluster's network: see Machine.network."""
+        """Moves this thread into the cluster's network: see Machine.network."""
         return self._machines[0].network()
 
     def kubectl_script(self) -> str:
-        """A shell script that is the admin's kubectl, from wherever it is called."""
+        """A shell script that is the admin's kubectl, wherever it is called."""
         words = ["nsenter", f"--net=/proc/{self._machines[0].pid}/ns/net", *self.plane.kubectl.command]
         return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
 
@@ -111,7 +111,7 @@ class NodeCluster:
         return self
 
     def stop(self) -> None:
-        """Ends all and removes all but the logs. Raises LeftBehind if something of it is still there."""
+        """Ends all and removes everything but the logs. Raises LeftBehind if something remains."""
         for machine in self._machines:
             machine.stop()
         for process in self._others:
@@ -122,11 +122,11 @@ class NodeCluster:
             leftovers.remove(self._record)
 
     def lose(self, index: int) -> None:
-        """Switches a node off, as a power cut does: all that runs on it is killed."""
+        """Switches a node off, like a power failure: everything on it is killed."""
         self._machines[index].stop()
 
     def recover(self, index: int) -> None:
-        """Switches a node on again that was lost, and returns when it is Ready."""
+        """Switches a lost node on again, and returns when it is Ready."""
         machine = self._machines[index]
         machine.start()
         machines.plug_in(self._machines[0], machine, count=self._count)
@@ -163,7 +163,7 @@ class NodeCluster:
                 "enable-admission-plugins": "NodeRestriction",
             },
             extra_controller_manager_flags={
-                # It makes this directory, by default in the real machine's /usr.
+                # It creates this directory, by default in the real machine's /usr.
                 "flex-volume-plugin-dir": str(self.directory / "volumeplugins"),
             },
             detached=self._detached,
@@ -182,7 +182,7 @@ class NodeCluster:
         for index, added in zip(indices, started, strict=True):
             self.nodes[index : index + 1] = [added]
             added.start_runtime()
-        with ThreadPoolExecutor() as pool:  # to unpack an image takes seconds
+        with ThreadPoolExecutor() as pool:  # unpacking an image takes seconds
             imports = [pool.submit(each.import_image, file) for each in started for file in self._archives]
         for done in imports:
             done.result()

@@ -1,4 +1,4 @@
-"""What each program of a node is configured with, and why the unusual settings are set."""
+"""The configuration of each program of a node, and the reasons for unusual settings."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ _CAP_SYS_RESOURCE = 24
 
 
 def containerd(programs: Programs, networks: Path) -> str:
-    """containerd's configuration. It writes where it always does, as the machine has its own directories."""
+    """containerd's configuration. It uses the default paths, because the machine has its own directories."""
     # Docker and some virtual machines withhold that right, and then no container starts.
     restricted = str(not _may(_CAP_SYS_RESOURCE)).lower()
     return f"""
@@ -41,10 +41,10 @@ version = 3
 
 
 def network(machine: Machine) -> dict[str, Any]:
-    """The pods' network: a cable from each pod to its machine, which routes.
+    """The pods' network: a virtual cable from each pod to its machine, which routes.
 
-    With the usual bridge a pod could reach another one on its machine through a Service only if the kernel
-    passed what is bridged through netfilter.
+    With the usual bridge, a pod could reach another one on its machine through a Service only if the kernel
+    passed bridged packets through netfilter.
     """
     ranges = [[{"subnet": pod_range(machine.index)}]]
     return {
@@ -83,20 +83,20 @@ def kubelet(machine: Machine, pki: Pki, *, dns: str) -> dict[str, Any]:
         "failSwapOn": False,
         "clusterDNS": [dns],
         "clusterDomain": DOMAIN,
-        # Pods ask the cluster's DNS alone.
+        # Pods use only the cluster's DNS.
         "resolvConf": str(empty),
-        # The disk is the developer's own: how full it is says nothing about this node.
+        # The disk is the developer's: its usage does not concern this node.
         "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "imageGCHighThresholdPercent": 100,
         "makeIPTablesUtilChains": False,
         "volumePluginDir": "/var/lib/kubelet/volumeplugins",
-        # Where a lost node is noticed after 40 seconds by default, a test must not wait longer than that.
+        # A lost node is noticed after 40 seconds by default, and a test must not wait longer than that.
         "nodeStatusUpdateFrequency": "5s",
     }
 
 
 def kube_proxy(machine: Machine, kubeconfig: Path) -> dict[str, Any]:
-    """kube-proxy's configuration. What it would set is not the machine's own: conntrack's size, that is."""
+    """kube-proxy's configuration. It must not set conntrack's size, which belongs to the real machine."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
@@ -116,7 +116,7 @@ def kube_proxy(machine: Machine, kubeconfig: Path) -> dict[str, Any]:
 
 
 def coredns(address: str, kubeconfig: Path) -> str:
-    """CoreDNS's configuration: the cluster's own names, and no others, as there is no way out."""
+    """CoreDNS's configuration: only the cluster's own names, because there is no way out."""
     return f"""
 {DOMAIN}:53 {{
     bind {address}

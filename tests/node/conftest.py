@@ -1,7 +1,7 @@
 """Fixtures of tests on real nodes: one cluster of two nodes for the session, with crdkeeper's image on both.
 
-They are skipped where the machine cannot run nodes. With CRDKEEPER_NODE=required they fail instead: CI must
-not pass because it lost a package.
+They are skipped if the machine cannot run nodes. With CRDKEEPER_NODE=required they fail instead: CI must not
+pass because it lost a package.
 """
 
 import os
@@ -35,7 +35,7 @@ def _impossible(reason: str) -> NoReturn:
 
 @pytest.fixture(scope="session")
 def node_programs(request: pytest.FixtureRequest) -> None:
-    """Has the programs built, in sight, if this machine can use them: it takes minutes for the first time."""
+    """Builds the programs visibly, if this machine can use them: the first time takes minutes."""
     reason = requirements.lacking()
     if reason:
         _impossible(reason)
@@ -61,21 +61,21 @@ def image(node_programs: None) -> Path:
 
 @pytest.fixture(scope="session")
 def session_nodes(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeCluster]:
-    """The session's cluster, from outside of its network: see `nodes`."""
+    """The session's cluster, from outside its network: see `nodes`."""
     with NodeCluster(tmp_path_factory.mktemp("nodes"), nodes=NODES, archives=(image,)) as cluster:
         yield cluster
 
 
 @pytest.fixture
 def nodes(session_nodes: NodeCluster) -> Iterator[NodeCluster]:
-    """The session's cluster; the test runs in its network, with all that it starts."""
+    """The session's cluster; the test, and everything it starts, runs in its network."""
     with session_nodes.network():
         yield session_nodes
 
 
 @pytest.fixture
 def deployment(nodes: NodeCluster) -> Deployment:
-    """crdkeeper by its manifests on the session's cluster, with all pods ready."""
+    """crdkeeper installed from its manifests on the session's cluster, with all pods ready."""
     deployment = Deployment(nodes)
     deployment.apply()
     return deployment
@@ -91,7 +91,7 @@ def scripts(deployment: Deployment) -> Iterator[HTTPClient]:
 
 @pytest.fixture
 async def admin(deployment: Deployment) -> AsyncIterator[Admin]:
-    """The admin of the session's cluster. No trim of a CRD that it applies may be untrue."""
+    """The admin of the session's cluster. Checks every trim of a CRD that it applies."""
     with TrimGuard(deployment.plane.etcd) as guard:
         async with Admin(deployment.plane, on_definition=guard.add) as admin:
             yield admin
@@ -103,7 +103,7 @@ async def admin(deployment: Deployment) -> AsyncIterator[Admin]:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Says in the report of a failed test where the logs are, and what its cluster's pods look like."""
+    """Adds the location of the logs, and the state of its cluster's pods, to the report of a failed test."""
     report = yield
     cluster = getattr(item, "funcargs", {}).get("session_nodes")
     if report.failed and isinstance(cluster, NodeCluster):

@@ -1,4 +1,4 @@
-"""crdkeeper on a cluster as its users have it: by its manifests, in pods."""
+"""crdkeeper on a cluster as its users have it: installed from its manifests, in pods."""
 
 import json
 import os
@@ -33,7 +33,7 @@ class Pod:
     ready: bool
     restarts: int
     request: str
-    """Of memory, as the manifest has it."""
+    """Of memory, as in the manifest."""
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> "Pod":
@@ -51,7 +51,7 @@ class Pod:
 
 
 class Deployment:
-    """What is installed on a cluster, and what one does to its pods. Use it in the cluster's network."""
+    """An installation on a cluster, and operations on its pods. Use it in the cluster's network."""
 
     def __init__(self, cluster: NodeCluster) -> None:
         self.cluster = cluster
@@ -62,23 +62,23 @@ class Deployment:
         return self.plane.kubectl(f"--namespace={NAMESPACE}", *words, **options)
 
     def apply(self) -> None:
-        """Installs it by the one line of the documentation, and returns when all pods are ready."""
+        """Installs it with the documented command, and returns when all pods are ready."""
         install(self.plane)
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        """Returns when each Deployment has all its replicas, of its newest template, ready."""
+        """Returns when each Deployment has all its replicas, from its newest template, ready."""
         for each in DEPLOYMENTS:
             self.kubectl("rollout", "status", f"deployment/{each}", f"--timeout={READY_SECONDS}s")
         until(lambda: all(len(self.ready(each)) == REPLICAS for each in DEPLOYMENTS), READY_SECONDS)
 
     def delete(self, *flags: str) -> str:
-        """Uninstalls it by the one line of the documentation; returns what kubectl said."""
+        """Uninstalls it with the documented command; returns kubectl's output."""
         words = ("delete", f"--kustomize={MANIFESTS}", "--ignore-not-found", *flags)
         return self.plane.kubectl(*words, check=False)
 
     def pods(self, deployment: str, *, going: bool = False) -> list[Pod]:
-        """Its pods; those that are being deleted only if asked for."""
+        """Its pods; on request also those that are being deleted."""
         component = deployment.removeprefix("crdkeeper-")
         selector = f"--selector=app.kubernetes.io/component={component}"
         found = json.loads(self.kubectl("get", "pods", selector, "--output=json"))["items"]
@@ -93,25 +93,25 @@ class Deployment:
         return self.kubectl("get", "lease", OPERATOR, "--output=jsonpath={.spec.holderIdentity}")
 
     def processes(self, pod: Pod) -> set[int]:
-        """The process ids of crdkeeper in a pod, as they are outside."""
+        """The process ids of crdkeeper in a pod, as seen from outside."""
         found = {pid for group in self._containers(pod) for pid in cgroups.pids(group)}
         return {pid for pid in found if b"crdkeeper" in Path(f"/proc/{pid}/cmdline").read_bytes()}
 
     def kill(self, pod: Pod) -> None:
-        """Ends the processes of a pod without a chance to clean up; its kubelet then starts them again."""
+        """Kills the processes of a pod; its kubelet then restarts them."""
         processes = self.processes(pod)
         assert processes
         for pid in processes:
             os.kill(pid, signal.SIGKILL)
 
     def replace(self, *pods: str) -> None:
-        """Replaces pods whose containers a test has killed, if they are there: others count restarts."""
+        """Replaces pods whose containers a test has killed, if any: other tests count restarts."""
         if pods:
             self.kubectl("delete", "pod", *pods, "--ignore-not-found", "--wait=false")
         self.wait_ready()
 
     def memory(self, pod: Pod) -> int:
-        """The bytes that a pod uses by its cgroup, as kubelets count: without pages that can be dropped."""
+        """The bytes that a pod uses by its cgroup, as counted by kubelets: without reclaimable pages."""
         (group,) = self._groups(pod, "memory.usage_in_bytes", "memory.current")
         name = "memory.usage_in_bytes" if (group / "memory.usage_in_bytes").exists() else "memory.current"
         inactive = "total_inactive_file" if name == "memory.usage_in_bytes" else "inactive_file"
@@ -132,7 +132,7 @@ class Deployment:
 
 
 def until(look: Callable[[], _T], seconds: float, otherwise: Callable[[], str] = str) -> _T:
-    """What `look` returns, as soon as that is true; fails after so many seconds."""
+    """The result of `look`, as soon as it is true; fails after that many seconds."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < deadline, f"it never came to be: {otherwise()}"

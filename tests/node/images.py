@@ -1,6 +1,6 @@
-"""The images that nodes get, as OCI archives: there is no registry.
+"""The images for nodes, as OCI archives: there is no registry.
 
-The one that holds a pod's namespaces, which every kubelet needs, is made here.
+The pause image, which every kubelet needs, is built here.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ from tests.node.configuration import PAUSE_IMAGE
 IMAGE = "CRDKEEPER_IMAGE"
 SOURCE = Path(__file__).with_name("pause.c")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-_FORMAT = "1"  # of the archive: a change below needs another one
+_FORMAT = "1"  # of the archive: a change below requires another one
 
 
 def crdkeeper() -> Path:
-    """The archive with crdkeeper's image, the one that CRDKEEPER_IMAGE names, or built now.
+    """The archive with crdkeeper's image: the one in CRDKEEPER_IMAGE, or built now.
 
     Raises BuildFailed.
     """

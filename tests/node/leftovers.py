@@ -1,7 +1,7 @@
-"""What a cluster leaves on the real machine, and the end of it.
+"""What a cluster leaves on the real machine, and its removal.
 
-Nearly all ends by itself (see machine.py). For the rest there is a record of each cluster in /run, which says
-whose it is: the next start removes those whose owner was killed. Only what carries our names is ever touched.
+Nearly everything ends by itself (see machine.py). For the rest, a record of each cluster in /run says whose
+it is: the next start removes those whose owner was killed. Only what carries our names is ever touched.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ from tests.node import cgroups
 
 RECORDS = Path("/run/crdkeeper-nodes")
 
-# Where the programs of a node would write if they were not in machines of their own.
+# Where the programs of a node would write outside their own machines.
 NEVER_OURS = (
     "/run/containerd",
     "/run/netns",
@@ -36,19 +36,19 @@ NEVER_OURS = (
 
 
 class LeftBehind(RuntimeError):
-    """Something of a cluster is still there after its end; the message lists all of it."""
+    """Something of a cluster remains after its end; the message lists all of it."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """One cluster: the name of its cgroups, its directory, and the process that it is for."""
+    """One cluster: the name of its cgroups, its directory, and its owner process."""
 
     name: str
     directory: Path
     owner: ProcessId | None
-    """None for a cluster that stays until somebody ends it."""
+    """None for a cluster that remains until someone ends it."""
     before: frozenset[str]
-    """What of NEVER_OURS was there before it."""
+    """The parts of NEVER_OURS that existed before it."""
 
     @property
     def path(self) -> Path:
@@ -68,7 +68,7 @@ class Record:
 
 
 def claim(directory: Path, *, owner: ProcessId | None) -> Record:
-    """Notes that a cluster is about to be made; removes what is left of those whose owner is gone."""
+    """Records that a cluster is about to be created; removes the remains of those whose owner is gone."""
     directory.mkdir(parents=True, exist_ok=True)
     with _locked():
         _sweep()
@@ -78,7 +78,7 @@ def claim(directory: Path, *, owner: ProcessId | None) -> Record:
 
 
 def sweep() -> None:
-    """Removes what is left of clusters whose owner is gone. Raises LeftBehind and CgroupsLeft."""
+    """Removes the remains of clusters whose owner is gone. Raises LeftBehind and CgroupsLeft."""
     with _locked():
         _sweep()
 
@@ -89,7 +89,7 @@ def of(directory: Path) -> Record | None:
 
 
 def remove(record: Record) -> None:
-    """Ends a cluster and removes all of it but its logs. Raises LeftBehind and CgroupsLeft."""
+    """Ends a cluster and removes everything but its logs. Raises LeftBehind and CgroupsLeft."""
     pids.kill_all(record.directory / "pids")
     cgroups.remove(record.name)
     if record.directory.is_dir():
@@ -102,7 +102,7 @@ def remove(record: Record) -> None:
 
 
 def found(record: Record) -> Iterator[str]:
-    """What is there of a cluster: nothing, after its end."""
+    """What exists of a cluster: nothing, after its end."""
     for pid in sorted(cgroups.processes(record.name)):
         yield f"process {pid} ({_command(pid)})"
     for file in sorted((record.directory / "pids").glob("*.json")):
@@ -140,7 +140,7 @@ def _records() -> Iterator[Record]:
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    """One at a time: a cluster that is being made has no cgroups yet, or no record."""
+    """One at a time: a cluster that is being created has no cgroups yet, or no record."""
     RECORDS.mkdir(mode=0o700, exist_ok=True)
     with (RECORDS / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

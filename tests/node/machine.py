@@ -1,12 +1,12 @@
 """Becomes a machine of its own: run as a script, not imported.
 
-It takes a network, a process table, a host name, and a view of the file system of its own, and keeps them
-until it ends. Whatever runs in there ends with it (the kernel kills a process table whose first process is
-gone), and with the last process go the mounts and the network: nothing of it needs to be cleaned up, however
-it ended. What a node keeps in `/run`, `/var/lib` and `/var/log` goes to directories of its own, so that a
-kubelet or containerd of the real machine stays as it is.
+It creates a network, a process table, a host name, and its own view of the file system, and keeps them until
+it ends. Everything that runs inside ends with it (the kernel kills a process table whose first process is
+gone), and with the last process the mounts and the network disappear: nothing needs to be cleaned up, however
+it ended. A node's data in `/run`, `/var/lib` and `/var/log` goes to its own directories, so a kubelet or
+containerd of the real machine is not affected.
 
-Other programs get in by `launch.py --machine`, by this script's process id.
+Other programs enter with `launch.py --machine`, by this script's process id.
 """
 
 import argparse
@@ -31,8 +31,8 @@ PR_SET_PDEATHSIG = 1
 
 OWN = ("run", "var/lib", "var/log")
 
-# What a kubelet sets where it finds other values. These are not the machine's own but the kernel's, so that
-# it would change them for everybody: it is shown files with what it wants to see.
+# Settings that a kubelet corrects. They belong to the kernel, not to the machine, so it would change them for
+# everyone: it gets files with the values that it expects.
 KERNEL_SETTINGS = {
     "vm/overcommit_memory": "1",
     "vm/panic_on_oom": "0",
@@ -44,7 +44,7 @@ KERNEL_SETTINGS = {
 
 
 def main() -> None:
-    """Parses `--name NAME --directory DIR` and stays until SIGTERM."""
+    """Parses `--name NAME --directory DIR` and waits for SIGTERM."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--name", required=True)
     parser.add_argument(
@@ -60,13 +60,13 @@ def main() -> None:
     if first == 0:
         be_first(options.directory, ready)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(first, signal.SIGKILL))
-    os.waitpid(first, 0)  # the kernel lets it end when all others in there have
+    os.waitpid(first, 0)  # the kernel lets it end when all others inside have
 
 
 def take_directories(directory: Path) -> None:
-    """Puts directories of its own over those that a node writes to."""
+    """Mounts its own directories over those that a node writes to."""
     mount("none", "/", MS_REC | MS_PRIVATE)
-    mount("none", "/", MS_REC | MS_SHARED)  # a kubelet wants what it mounts to reach containers
+    mount("none", "/", MS_REC | MS_SHARED)  # a kubelet needs its mounts to propagate to containers
     for each in OWN:
         source = directory / each
         source.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def take_directories(directory: Path) -> None:
 
 
 def be_first(directory: Path, ready: Path) -> None:
-    """The first process in there: it ends with its parent, and buries what others leave behind."""
+    """The first process inside: it ends with its parent, and reaps orphans."""
     _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != 0:  # 0 is a parent outside; it has died before we could ask
         sys.exit("the parent is gone")
@@ -92,7 +92,7 @@ def be_first(directory: Path, ready: Path) -> None:
 
 
 def bury() -> None:
-    """Takes the exit status of all orphans that have ended."""
+    """Collects the exit status of all orphans that have ended."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -1,7 +1,7 @@
-"""The machines of a cluster, and the network that joins them and nothing else.
+"""The machines of a cluster, and the network that connects only them.
 
-The first one also holds the control plane and the tests' clients. The others hang on a bridge in it. All
-clusters have the same addresses: no two can meet.
+The first one also contains the control plane and the tests' clients. The others are connected to a bridge in
+it. All clusters have the same addresses, because they cannot meet.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ _CLONE_NEWNET = 0x40000000
 
 
 class CommandFailed(RuntimeError):
-    """A program inside a machine failed; the message holds what it said."""
+    """A program inside a machine failed; the message contains its output."""
 
 
 def address(index: int) -> str:
@@ -38,7 +38,7 @@ def pod_range(index: int) -> str:
 
 
 class Machine:
-    """One machine, whose files are below a directory of its own, and whose processes in a cgroup."""
+    """One machine, with its files below its own directory, and its processes in a cgroup."""
 
     def __init__(self, cluster: str, index: int, *, directory: Path, detached: bool) -> None:
         self.index = index
@@ -66,7 +66,7 @@ class Machine:
 
     @property
     def pid(self) -> int:
-        """The process to whose namespaces (network, mounts…) one goes to be in the machine."""
+        """The process whose namespaces (network, mounts…) are the machine's."""
         return self._holder.pid
 
     def start(self) -> None:
@@ -78,11 +78,11 @@ class Machine:
         self._holder.start()
         self._holder.wait_ready()
         self.run("ip", "link", "set", "lo", "up")
-        # It routes between its pods and the others, and to Services before they become pods' addresses.
+        # It routes between its pods and the others, and to Services until they become pod addresses.
         self.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
 
     def stop(self) -> None:
-        """Kills all that runs in it, as a power cut does, and waits until that is gone."""
+        """Kills everything in it, like a power failure, and waits until it is gone."""
         self._holder.stop(grace=30)
 
     def process(self, name: str, program: Path, flags: dict[str, str], **arguments: object) -> Process:
@@ -104,7 +104,7 @@ class Machine:
         return [*launch, "--cgroup", str(self._system), "--machine", str(self.pid), "--", *map(str, words)]
 
     def run(self, program: str | Path, *words: str | Path, timeout: float = 120.0) -> str:
-        """What a program prints, run inside to its end. Raises CommandFailed."""
+        """The output of a program, run inside to its end. Raises CommandFailed."""
         path = program if isinstance(program, Path) else _find(program)
         done = subprocess.run(
             self.command(path, *words),
@@ -121,7 +121,7 @@ class Machine:
 
     @contextmanager
     def network(self) -> Iterator[None]:
-        """Has this thread, and the processes and threads that it starts, in the machine's network."""
+        """Moves this thread, and the processes and threads that it starts, into the machine's network."""
         with Path("/proc/thread-self/ns/net").open() as before:
             with Path(f"/proc/{self.pid}/ns/net").open() as inside:
                 _enter_network(inside.fileno())
@@ -132,10 +132,10 @@ class Machine:
 
 
 def connect(machines: Sequence[Machine]) -> None:
-    """Joins the machines: the first gets the bridge, the others a cable each. Nothing leads anywhere else."""
+    """Connects the machines, by a bridge in the first and a virtual cable each, and to nothing else."""
     first, *others = machines
     first.run("ip", "link", "add", BRIDGE, "type", "bridge")
-    # A bridge without a port is down; this one has one that ends nowhere.
+    # A bridge without a port is down; this one has a port that leads nowhere.
     first.run("ip", "link", "add", "nowhere", "type", "veth", "peer", "name", "nowhere-end")
     for port in ("nowhere", "nowhere-end"):
         first.run("ip", "link", "set", port, "up")
@@ -146,9 +146,10 @@ def connect(machines: Sequence[Machine]) -> None:
 
 
 def plug_in(first: Machine, machine: Machine, *, count: int) -> None:
-    """Connects a machine, one of so many, that has just been switched on."""
+    """Connects a machine, one of several, that has just been switched on."""
     port = f"to-{machine.name}"
-    # By process id as it is outside: `ip` runs in the network only, not in the first machine's process table.
+    # By process id as seen from outside: `ip` runs only in the first machine's network, not in its process
+    # table.
     with first.network():
         for words in (
             ["link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(machine.pid)],
@@ -161,7 +162,7 @@ def plug_in(first: Machine, machine: Machine, *, count: int) -> None:
 def _configure(machine: Machine, device: str, *, count: int) -> None:
     machine.run("ip", "address", "add", f"{machine.address}/24", "dev", device)
     machine.run("ip", "link", "set", device, "up")
-    # Addresses of Services exist nowhere, but need a route to get as far as kube-proxy's rules.
+    # Addresses of Services exist nowhere, but need a route to reach kube-proxy's rules.
     machine.run("ip", "route", "add", SERVICES, "dev", device)
     for other in range(count):
         if other != machine.index:

@@ -14,12 +14,12 @@ PROXY = "system:kube-proxy"
 
 
 def user(name: str) -> str:
-    """Who the kubelet of the node of that name is to the API server."""
+    """The user as whom the kubelet of that node authenticates to the API server."""
     return f"system:node:{name}"
 
 
 class Node:
-    """A node on a machine that is on and connected. Start its runtime first, then the rest."""
+    """A node on a running, connected machine. Start its runtime first, then the rest."""
 
     def __init__(self, machine: Machine, programs: Programs, plane: ControlPlane, *, dns: str) -> None:
         self.machine = machine
@@ -63,11 +63,11 @@ class Node:
         self.containerd.wait_ready()
 
     def import_image(self, archive: Path) -> None:
-        """Adds the images of an OCI archive to those that pods can name; nothing is ever pulled."""
+        """Adds the images of an OCI archive for pods; nothing is ever pulled."""
         self.ctr("images", "import", archive)
 
     def ctr(self, *words: str | Path) -> str:
-        """What `ctr` prints, of the namespace that the kubelet uses."""
+        """The output of `ctr`, in the namespace that the kubelet uses."""
         return self.machine.run(
             self._programs.ctr, "--address", configuration.SOCKET, "--namespace", "k8s.io", *words
         )

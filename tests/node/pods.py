@@ -1,4 +1,4 @@
-"""Pods of the tests' own, made of crdkeeper's image, which holds a Python."""
+"""The tests' own pods, made from crdkeeper's image, which contains a Python."""
 
 import json
 import time
@@ -11,7 +11,7 @@ _ENDS_SECONDS = 60.0
 
 
 def manifest(name: str, code: str, **spec: Any) -> dict[str, Any]:
-    """A pod that runs Python code; keywords go to its spec. Nobody waits long for its end."""
+    """A pod that runs Python code; keywords are added to its spec. It terminates quickly."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -31,7 +31,7 @@ def apply(kubectl: Kubectl, *objects: dict[str, Any]) -> None:
 
 
 def run(kubectl: Kubectl, name: str, code: str, **spec: Any) -> str:
-    """What the code prints in a pod of its own; the pod is then deleted. Fails if the code fails."""
+    """The output of the code in its own pod, which is then deleted. Fails if the code fails."""
     apply(kubectl, manifest(name, code, **spec))
     try:
         deadline = time.monotonic() + _ENDS_SECONDS

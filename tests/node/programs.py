@@ -1,6 +1,6 @@
 """The programs of a node, built from the Go modules in `modules/` into the same cache as the control plane's.
 
-Each has a module of its own: they do not resolve together.
+Each has its own module, because their dependencies conflict.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Programs:
 
 
 def find() -> Programs:
-    """The programs, built now where the cache lacks them (about 7 minutes in all). Raises BuildFailed."""
+    """The programs, built now if the cache lacks them (about 7 minutes in all). Raises BuildFailed."""
     kubernetes, containerd = build(KUBERNETES), build(CONTAINERD)
     return Programs(
         kubelet=kubernetes / "kubelet",

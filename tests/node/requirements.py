@@ -1,4 +1,4 @@
-"""What a machine must have to run nodes, and what to do where it lacks something."""
+"""What a machine needs to run nodes, and what to do if it is missing."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import tempfile
 
 _PACKAGES = {"ip": "iproute2", "nft": "nftables", "gcc": "gcc", "unshare": "util-linux"}
 
-# The things that containers and hardened kernels refuse, tried where nothing of it stays.
+# Operations that containers and hardened kernels forbid, tried where nothing remains.
 _TRIAL = """
 set -e
 mount -t tmpfs tmpfs "$1"
@@ -22,7 +22,7 @@ mount -t proc proc /proc
 
 
 def lacking() -> str | None:
-    """Why this machine cannot run a node, in a sentence for its owner; None if it can."""
+    """Why this machine cannot run a node, as a sentence for its owner; None if it can."""
     if not sys.platform.startswith("linux"):
         return "a node needs Linux"
     if os.geteuid() != 0:

@@ -1,4 +1,4 @@
-"""The nodes are what real ones are to a pod: images, DNS, Services, logs. And nothing leads outside."""
+"""The nodes behave like real ones for a pod: images, DNS, Services, logs. And there is no way out."""
 
 import socket
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""Objects convert by pods: through a Service, under load through the API server, whatever befalls the pods.
+"""Pods convert objects: through a Service, under load through the API server, whatever happens to the pods.
 
-Each fault lasts for 20,000 requests at least, of which none may fail.
+Each fault lasts for at least 20,000 requests, of which none may fail.
 """
 
 import base64
@@ -26,7 +26,7 @@ from tests.node.deployment import REPLICAS, WEBHOOK, Deployment, Pod, until
 
 REQUESTS: Final = 20_000
 CLIENTS: Final = 12
-READS: Final = 0.9  # of what the clients do: a write costs the API server several times as much
+READS: Final = 0.9  # of the clients' requests: a write costs the API server several times as much
 SECONDS: Final = 600
 GROUP: Final = "pods.example.com"
 HTTPS: Final = 9443
@@ -45,7 +45,7 @@ class Subject:
         return self.deployment.pods(WEBHOOK)
 
     def until_replaced(self, before: list[Pod], replicas: int = REPLICAS) -> None:
-        """Return when none of those pods is left but in deletion, and there are so many ready ones."""
+        """Return when those pods are gone or being deleted, and that many are ready."""
         old = {each.uid for each in before}
 
         def replaced() -> bool:
@@ -55,7 +55,7 @@ class Subject:
         until(replaced, SECONDS, lambda: str(self.pods()))
 
     def certificates(self) -> set[str]:
-        """What the pods show to new connections."""
+        """The certificates that the pods present to new connections."""
         found = json.loads(self.deployment.kubectl("get", "pods", "--output=json"))["items"]
         names = {each.name for each in self.pods()}
         addresses = [each["status"]["podIP"] for each in found if each["metadata"]["name"] in names]
@@ -112,7 +112,7 @@ def deletion(subject: Subject) -> None:
 
 
 def eviction(subject: Subject) -> None:
-    """Both pods are evicted as by two drains at once: the disruption budget admits one after the other."""
+    """Both pods are evicted, as in concurrent drains: the disruption budget admits one after the other."""
     before, refused = subject.pods(), 0
     for pod in before:
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod.name}/eviction"
@@ -140,7 +140,7 @@ def scaling(subject: Subject) -> None:
 
 
 def renewal(subject: Subject) -> None:
-    """The key is replaced by one that does not fit: the operator makes a new pair, kubelets bring it."""
+    """A mismatched key replaces the key: the operator creates a new pair, kubelets deliver it."""
     (before,) = subject.certificates()
     key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

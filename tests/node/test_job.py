@@ -1,4 +1,4 @@
-"""The sample Job migrates in a pod, which is deleted in mid-run: the next one goes on where that was."""
+"""The sample Job migrates in a pod, which is deleted during the run: the next one resumes."""
 
 import asyncio
 import json

@@ -19,7 +19,7 @@ def deleted(deployment: Deployment, leader: Pod) -> None:
 
 
 def deleted_at_once(deployment: Deployment, leader: Pod) -> None:
-    """As by an admin who does not wait: SIGKILL, and the Lease is not given back."""
+    """Like an admin who does not wait: SIGKILL, and the Lease is not released."""
     deployment.kubectl("delete", "pod", leader.name, "--wait=false", "--grace-period=0", "--force")
 
 

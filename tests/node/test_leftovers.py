@@ -1,4 +1,4 @@
-"""What is left of a cluster when the process that ran it was killed: found by the next one, and removed."""
+"""The remains of a cluster whose process was killed: the next start finds and removes them."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("node_programs")
 
 @pytest.fixture
 def bystander() -> Iterator[subprocess.Popen[bytes]]:
-    """Another cluster's process on this machine, in a cgroup as kubelets make them."""
+    """Another cluster's process on this machine, in a cgroup like those of kubelets."""
     groups = [root / "kubepods-of-somebody" for root in cgroups.hierarchies()]
     for group in groups:
         group.mkdir()
@@ -63,7 +63,7 @@ def test_after_a_kill_the_next_start_removes_all(
         assert record and not record.stale
         assert len(cgroups.processes(record.name)) > 10
         with session_nodes.network():
-            leftovers.sweep()  # takes nothing from those who are alive
+            leftovers.sweep()  # takes nothing from live owners
         assert len(cgroups.processes(record.name)) > 10
         run.send_signal(signal.SIGKILL)
     assert record.stale
@@ -114,7 +114,7 @@ def test_up_stays_until_down(tmp_path: Path, image: Path, capfd: pytest.CaptureF
     record = leftovers.of(directory)
     assert record
     leftovers.sweep()
-    assert cgroups.processes(record.name)  # it is nobody's but it is there on purpose
+    assert cgroups.processes(record.name)  # it has no owner, but exists on purpose
 
     assert command("down")[0] == 0
     assert not list(leftovers.found(record)) and leftovers.of(directory) is None

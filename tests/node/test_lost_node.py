@@ -1,4 +1,4 @@
-"""One of two nodes loses its power: operator and webhook go on with the pods on the other one."""
+"""One of two nodes loses power: operator and webhook continue with the pods on the other one."""
 
 import time
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def scene(deployment: Deployment, group: str) -> Iterator[Scene]:
 
 
 def with_leader(deployment: Deployment, node: str) -> None:
-    """Delete the leader until it is one on that node."""
+    """Delete the leader until the new one is on that node."""
 
     def moved() -> bool:
         leader = deployment.leader()
@@ -45,7 +45,7 @@ def with_leader(deployment: Deployment, node: str) -> None:
 
 @pytest.fixture
 def lost(nodes: NodeCluster, scene: Scene) -> Iterator[float]:
-    """The time when the node was lost; it comes back afterwards."""
+    """The time when the node was lost; it is restored afterwards."""
     nodes.lose(LOST)
     yield time.monotonic()
     nodes.recover(LOST)
@@ -57,7 +57,7 @@ def lost(nodes: NodeCluster, scene: Scene) -> Iterator[float]:
 
 def test_all_goes_on(deployment: Deployment, scene: Scene, lost: float, group: str) -> None:
     # The Service has the lost pod's address until the node is known to be lost, 40 to 50 seconds later. So a
-    # read may have to wait for a connection that fails; it is the API server that does not try again.
+    # read may have to wait for a failing connection; it is the API server that does not retry.
     until(lambda: scene.answers("v1alpha1", "mine") == V1ALPHA1, SECONDS)
 
     kind = CustomKind(f"after-{group}")
@@ -69,7 +69,7 @@ def test_all_goes_on(deployment: Deployment, scene: Scene, lost: float, group: s
     leader = deployment.leader()
     assert {each.node for each in deployment.pods(OPERATOR) if each.name == leader} == {survivor}
 
-    # Once the Service has the other pods only, no read fails any more.
+    # Once the Service has only the other pods, no read fails any more.
     def noticed() -> bool:
         ready = deployment.kubectl(
             "get",

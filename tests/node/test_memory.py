@@ -1,4 +1,4 @@
-"""The pods use less memory than they request, by their cgroups: at rest and with thousands of CRDs."""
+"""The pods use less memory than they request, by their cgroups: at rest, and with thousands of CRDs."""
 
 import re
 import time
@@ -36,7 +36,7 @@ def test_at_rest(deployment: Deployment) -> None:
 
 @pytest.fixture
 def definitions(nodes: NodeCluster, deployment: Deployment) -> Iterator[None]:
-    """After the deployment: an API server that takes these in establishes no other CRD for minutes."""
+    """After the deployment: while an API server loads these, it establishes no other CRD for minutes."""
     put_definitions(nodes.plane, DEFINITIONS)
     yield
     remove_definitions(nodes.plane, DEFINITIONS)
@@ -54,5 +54,5 @@ def test_with_thousands_of_crds(deployment: Deployment) -> None:
     until(reported, _SECONDS)
     time.sleep(_SETTLED_SECONDS)
     assert not excess(deployment)
-    # Nobody was killed for it meanwhile.
+    # No pod was killed for it meanwhile.
     assert not any(each.restarts for each in deployment.pods(OPERATOR))

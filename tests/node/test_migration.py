@@ -1,4 +1,4 @@
-"""A DefinitionPolicy migrates objects by pods: what etcd holds is the proof."""
+"""A DefinitionPolicy migrates objects with pods: etcd proves it."""
 
 from pykube.http import HTTPClient
 

@@ -1,4 +1,4 @@
-"""All pods get ready without a restart, as the manifests have them and as stricter clusters run them."""
+"""All pods become ready without a restart, with the manifests' settings and on stricter clusters."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tests.controlplane.kubectl import KubectlError
 from tests.node import pods
 from tests.node.deployment import DEPLOYMENTS, REPLICAS, Deployment
 
-UID = 1_000_650_000  # as OpenShift chooses them: no image knows it
+UID = 1_000_650_000  # as OpenShift assigns them: no image knows it
 
 
 def test_all_pods_are_ready_without_a_restart(deployment: Deployment) -> None:
@@ -21,7 +21,7 @@ def test_all_pods_are_ready_without_a_restart(deployment: Deployment) -> None:
 
 @pytest.fixture
 def any_user(deployment: Deployment) -> Iterator[None]:
-    """Both Deployments under a user id that nothing in the image knows."""
+    """Both Deployments with a user id unknown to the image."""
     security = {"runAsUser": UID, "runAsGroup": UID, "fsGroup": UID}
     patch = json.dumps({"spec": {"template": {"spec": {"securityContext": security}}}})
     for each in DEPLOYMENTS:
@@ -44,6 +44,6 @@ def test_any_user_id_will_do(deployment: Deployment) -> None:
 
 
 def test_the_namespace_admits_restricted_pods_only(deployment: Deployment) -> None:
-    """So the pods above are restricted, if the API server enforces it: it refuses one that is not."""
+    """So the pods above are restricted, if the API server enforces it: it rejects one that is not."""
     with pytest.raises(KubectlError, match='violates PodSecurity "restricted:latest"'):
         deployment.kubectl("run", "root", f"--image={pods.IMAGE}")

@@ -1,4 +1,4 @@
-"""`kubectl delete -k manifests` with conversions and migrations in place: announced, complete, and soon."""
+"""`kubectl delete -k manifests` with conversions and migrations in place: announced, complete, and fast."""
 
 import json
 import time
@@ -18,7 +18,7 @@ KINDS = ("namespaces", "crds", "clusterroles", "clusterrolebindings", "validatin
 
 @pytest.fixture
 def scene(deployment: Deployment, group: str) -> Iterator[Scene]:
-    """A conversion that serves, and a migration that waits for rights."""
+    """A conversion that serves, and a migration that waits for permissions."""
     scene = Scene(deployment.plane, group)
     scene.create("v1", "mine", V1)
     scene.convert(RULES)
@@ -46,5 +46,5 @@ def test_an_uninstall_is_announced_and_complete(deployment: Deployment, scene: S
         assert not names
         ours = {each["metadata"]["name"] for each in found if "crdkeeper" in each["metadata"]["name"]}
         assert ours <= {DNS}
-    # What is stored can be read at the version that it is stored at.
+    # Stored objects can be read at the version that they are stored at.
     assert scene.spec("v1", "mine") == V1

@@ -1,6 +1,6 @@
-"""From the manifests of the release before to these, with a conversion and a migration under way.
+"""From the previous release's manifests to the current ones, with a conversion and a migration in progress.
 
-The image is the present one all the time: the one before did not start as a pod.
+The image is always the current one: the previous one did not start as a pod.
 """
 
 import io
@@ -39,7 +39,7 @@ def before(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def old(nodes: NodeCluster, before: Path) -> Deployment:
-    """crdkeeper by the manifests before, and by them only."""
+    """crdkeeper installed only from the earlier manifests."""
     deployment = Deployment(nodes)
     deployment.delete("--timeout=120s")
     deployment.plane.kubectl("apply", "--server-side", f"--kustomize={before}")
@@ -57,7 +57,7 @@ def api(old: Deployment) -> Iterator[HTTPClient]:
 
 @pytest.fixture
 def scene(old: Deployment, group: str) -> Iterator[Scene]:
-    """A CRD, and its VersionConversion with the finalizer that the release before put on."""
+    """A CRD, and its VersionConversion with the previous release's finalizer."""
     scene = Scene(old.plane, group)
     scene.create("v1", "mine", V1)
     scene.convert(RULES)

@@ -18,7 +18,7 @@ _NUMBERS = st.one_of(_INTEGERS, st.floats(-1e9, 1e9, allow_nan=False))
 
 @dataclass
 class Side:
-    """The fields of one version of an object, and what can be in them."""
+    """The fields of one version of an object, and their possible values."""
 
     properties: dict[str, Any] = field(default_factory=dict)
     values: dict[str, st.SearchStrategy[Any]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ SCALARS: list[tuple[dict[str, Any], st.SearchStrategy[Any]]] = [
 ]
 _LABELS = st.sampled_from(("", "a", "b", "a.b"))
 _OTHERS = st.one_of(_TEXTS, st.just("9" * 30))
-"""Texts that have no counterpart where numbers are."""
+"""Strings without counterpart where there are numbers."""
 _NUMERALS = st.one_of(_INTEGERS.map(str), st.sampled_from(("007", "+1", "-0")), _OTHERS)
 _QUANTITIES = st.one_of(
     st.builds(
@@ -99,7 +99,7 @@ def scopes(
     hub, spoke, rules = Side(), Side(), []
     kinds = [*_KINDS, *(_NESTED if depth < 2 else ()), *((("metadata", _metadata),) if prefix else ())]
     if draw(st.integers(0, 3)) == 0:
-        # Rules that lose nothing are not tried out on each object, unless another rule is among them.
+        # Rules that lose nothing are not tried with each object, unless there is another rule.
         kinds = _EXACT
     for i in range(draw(st.integers(1, 4))):
         name, kind = draw(st.sampled_from(kinds))
@@ -130,7 +130,7 @@ def _aside(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int
 
 
 def _pair(one: Any, other: Any, rule: dict[str, Any], *, turned: bool = True) -> Any:
-    """A kind of rule between two such fields, either way round."""
+    """A kind of rule between two such fields, in either direction."""
 
     def kind(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
         first, second = draw(st.permutations((one, other))) if turned else (one, other)
@@ -215,7 +215,7 @@ def _wrapped(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: i
 
 
 def _metadata(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
-    """A field on one side, or nothing of the schema on either."""
+    """A field on one side only, or metadata, which neither schema contains."""
     rule = {}
     places = draw(st.sampled_from(PLACES))
     for side, named, place in ((hub, "hub", places[0]), (spoke, "spoke", places[1])):
@@ -251,7 +251,7 @@ def _moved(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int
 
 
 def _entry(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
-    """A field that is an entry of a map on the other side; what else the map has is kept aside."""
+    """A field that is an entry of a map on the other side; other entries of the map are kept aside."""
     (plain, one), (entries, other) = draw(st.permutations(((hub, "hub"), (spoke, "spoke"))))
     schema, values = draw(st.sampled_from(SCALARS))
     plain.add(name, schema, values)
@@ -268,7 +268,7 @@ def _entry(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int
 
 
 def _computed(draw: Any, hub: Side, spoke: Side, name: str, inside: str, depth: int) -> list[Any]:
-    """Fields that an expression makes of others, all together."""
+    """Fields that an expression computes from others, all together."""
     schema, values = draw(st.sampled_from(SCALARS))
     for side in (hub, spoke):
         side.add(name, schema, values)
@@ -374,7 +374,7 @@ def conversions(draw: st.DrawFn) -> Drawn:
     spokes: list[dict[str, Any]] = []
     for version in ("v2", "v3"):
         hub, sides[version], rules = draw(scopes(prefix=version))
-        # What one spoke's rules speak of, the other spoke has as the hub does or not at all.
+        # What one spoke's rules mention, the other spoke either has exactly like the hub or not at all.
         for name in hub.properties:
             sides["v1"].add(name, hub.properties[name], hub.values[name])
         for place, entries in hub.metadata.items():

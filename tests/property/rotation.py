@@ -1,7 +1,7 @@
-"""A cluster on virtual time in which the real `ServingCertificate` works, with API servers and kubelets.
+"""A cluster in virtual time that runs the real `ServingCertificate`, with API servers and kubelets.
 
-Everybody is as slow as `Times` allows: an API server sees a CRD's change up to `settle` later, a replica
-serves a new certificate up to `spread` later. All the time each API server must trust each replica.
+Everything is as slow as `Times` allows: an API server sees a CRD's change up to `settle` later, a replica
+serves a new certificate up to `spread` later. Each API server must always trust each replica.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class Untrusted(AssertionError):
 
 @dataclass
 class Secrets:
-    """The API for the Secrets, with resourceVersions, refusals, and answers that get lost."""
+    """The API for the Secrets, with resourceVersions, refusals, and lost answers."""
 
     random: Random
     faulty: float = 0.0
@@ -95,7 +95,7 @@ class Secrets:
         return base64.b64decode(held.get(key, ""))
 
     def damage(self, name: str, keys: Mapping[str, bytes]) -> None:
-        """Somebody writes junk there."""
+        """Write garbage to a Secret."""
         if name in self.objects:
             held = self.objects[name]
             data = held["data"] | {key: base64.b64encode(value).decode() for key, value in keys.items()}
@@ -105,7 +105,7 @@ class Secrets:
 
 
 class World:
-    """All of it. `served` and `anchors` collect the certificates that replicas served, and their CAs."""
+    """The cluster. `served` and `anchors` collect the certificates that replicas served, and their CAs."""
 
     def __init__(self, seed: int, *, faulty: float = 0.0) -> None:
         self.random = Random(seed)
@@ -137,7 +137,7 @@ class World:
                 each.result()
 
     def apply(self, name: str, bundle: str) -> None:
-        """A CRD gets this caBundle, which each API server sees in its own time and in order."""
+        """Give a CRD this caBundle, which each API server sees later, but in order."""
         self.definitions[name] = bundle
         loop = asyncio.get_running_loop()
         for number in range(len(self.api_servers)):
@@ -150,13 +150,13 @@ class World:
         self.api_servers[number][name] = bundle
 
     async def _kubelet(self, number: int) -> None:
-        # Just before a change it may have read the old, takes long, and takes long again the next time.
+        # Just before a change it may have read the old one, slowly, and the next read is slow again.
         while True:
             await asyncio.sleep(self.random.uniform(0, SPREAD * 0.5))
             pem, key = self.secrets.data(TLS_SECRET, "tls.crt"), self.secrets.data(TLS_SECRET, "tls.key")
             await asyncio.sleep(self.random.uniform(0, SPREAD * 0.24))
             found = certificates_in(pem)
-            if found and key_fits(found[0], key):  # else the webhook goes on with the one it has
+            if found and key_fits(found[0], key):  # otherwise the webhook keeps the one it has
                 self.replicas[number] = found[0]
                 self.served.add(fingerprint(found[0]))
 
@@ -166,7 +166,7 @@ class World:
             self.check()
 
     def check(self) -> None:
-        """Every API server trusts every replica for every CRD that it converts."""
+        """Check that every API server trusts every replica for every CRD that it converts."""
         for server in self.api_servers:
             for name, bundle in server.items():
                 for certificate in self.replicas:
@@ -187,7 +187,7 @@ class World:
 
 
 class Leader:
-    """One operator process: the certificates' controller, and one that brings the bundle to the CRDs."""
+    """One operator process: the certificates' controller, and one that writes the bundle to the CRDs."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -228,7 +228,7 @@ class Leader:
 
 
 def foreign(data: Mapping[str, bytes], *, ours: bool = False) -> dict[str, Any]:
-    """A Secret that somebody else made."""
+    """A Secret that someone else created."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",

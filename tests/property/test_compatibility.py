@@ -1,4 +1,4 @@
-"""Comparing CRDs: nothing changed where nothing changed, and what is said there and back fits together."""
+"""Comparing CRDs: no change without a difference, and changes forth and back that match."""
 
 import copy
 from typing import Any
@@ -14,7 +14,7 @@ from tests.cluster.definitions.upgrading.upgrades import definition, upgrades
 
 Json = Any
 
-# What is said of a change there, and what is then said at the same place of the change back.
+# The change in one direction, and what is then reported at the same place for the other direction.
 THERE_AND_BACK: list[tuple[set[str], set[str]]] = [
     (
         {"field-added", "field-added-with-default", "field-added-required", "field-described"},
@@ -45,9 +45,9 @@ THERE_AND_BACK: list[tuple[set[str], set[str]]] = [
     ({"status-enabled", "status-added"}, {"status-disabled"}),
     ({"selectable-field-added"}, {"selectable-field-removed"}),
 ]
-# Of these, the kind of the change back may be another one, by what else there is.
+# For these, the other direction may have another kind, depending on the context.
 LOOSE = {"rule-satisfied", "pattern-changed", "type-changed", "map-closed", "field-undescribed"}
-# What is of interest one way only, or is no difference between the two as such.
+# Relevant in one direction only, or not a difference between the two as such.
 ONE_WAY = {
     "not-accepted",
     "refused",

@@ -1,4 +1,4 @@
-"""Whatever the schemas and rules: an object that comes back from other versions is what it was.
+"""With any schemas and rules: an object that comes back from other versions is unchanged.
 
 Each example makes three round trips, one from each version: 12,000 with HYPOTHESIS_PROFILE=long.
 """
@@ -17,7 +17,7 @@ VERSIONS = ("v1", "v2", "v3")
 
 
 def served(value: Any) -> Any:
-    """An object as the API server gives it out: maps in the order of their keys, 1.0 as 1."""
+    """An object as returned by the API server: maps in the order of their keys, 1.0 as 1."""
     if isinstance(value, dict):
         return {key: served(value[key]) for key in sorted(value)}
     if isinstance(value, list):

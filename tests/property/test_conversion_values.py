@@ -1,4 +1,4 @@
-"""What is converted by a short cut, as nearly all values are, becomes what the long way would make of it."""
+"""The fast path, which nearly all values take, gives the same result as the general one."""
 
 from decimal import ROUND_DOWN, Decimal
 from typing import Any

@@ -1,8 +1,8 @@
-"""Whatever an annotation claims to keep aside: the object stays the one that was written.
+"""Whatever an annotation claims to keep aside: the object remains the one that was written.
 
-Each example reads an object with forged notes at both other versions, and writes it back: 8,000 readings with
+Each example reads an object with forged notes at both other versions, and writes it back: 8,000 reads with
 HYPOTHESIS_PROFILE=long. The forgeries are the differences to another object that is valid at the version
-where they are read: so they name fields that exist, and `is` is what the rules make of them.
+where they are read: so they name fields that exist, and `is` is the result of the rules.
 """
 
 import json

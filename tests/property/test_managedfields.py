@@ -1,4 +1,4 @@
-"""Retargeting any list of managedFields that an API server may hold."""
+"""Retargeting any managedFields that an API server may store."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ entries = st.fixed_dictionaries(
         "time": st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]),
     },
 )
-# The API server holds one entry of each identity only.
+# The API server keeps only one entry of each identity.
 lists = st.lists(entries, max_size=8, unique_by=identity)
 
 

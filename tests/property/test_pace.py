@@ -1,4 +1,4 @@
-"""The pace of writing, against servers that it knows nothing of."""
+"""The pace of writing, with servers that it knows nothing about."""
 
 import heapq
 from random import Random
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from crdkeeper.core.migration.pace import Budget, Pace, backoff
 
 FLOODED = 6.0
-"""Mean latency, as a multiple of that of one request, from which on further requests only queue."""
+"""Mean latency, as a multiple of that of a single request, beyond which further requests only queue."""
 
 few = settings(max_examples=settings().max_examples // 10)
 """For tests whose examples take long."""
@@ -19,7 +19,7 @@ events = st.lists(seconds.map(lambda each: ("answered", each)) | st.just(("throt
 
 
 class Server:
-    """Works on `slots` requests at a time, each for about `service` seconds; further ones queue."""
+    """Processes `slots` requests at a time, each for about `service` seconds; further ones queue."""
 
     def __init__(self, slots: int, service: float, jitter: float, random: Random) -> None:
         self.slots = slots
@@ -29,7 +29,7 @@ class Server:
         self._random = random
 
     def take(self, sent: float) -> float:
-        """When a request that is sent then will be answered."""
+        """When a request sent at that time will be answered."""
         start = max(heapq.heappop(self._free), sent)
         end = start + self.service * (1 + self._random.uniform(-self._jitter, self._jitter))
         heapq.heappush(self._free, end)
@@ -46,7 +46,7 @@ class Migration:
         self._flying: list[tuple[float, float]] = []
 
     def run(self, answers: int) -> tuple[float, float]:
-        """Objects per second and mean latency over so many answers."""
+        """Objects per second and mean latency over that many answers."""
         began, total = self.now, 0.0
         for _ in range(answers):
             while len(self._flying) < self.pace.concurrency:

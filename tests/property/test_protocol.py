@@ -1,7 +1,7 @@
-"""Whatever happens, nothing is lost; and once nothing happens any more, the work is done.
+"""Whatever happens, nothing is lost; and once nothing happens any more, the work completes.
 
 The code under test is the real one, from `MigrationRun` to the last decision, on the simulated cluster of
-`tests/property/simulation`; `test_safeguards` shows what that finds when a part of the protocol is missing.
+`tests/property/simulation`; `test_safeguards` shows what that detects when a part of the protocol is missing.
 """
 
 from collections import Counter
@@ -59,7 +59,7 @@ def test_nothing_is_lost_and_the_work_is_done(plan: Plan) -> None:
 
 
 def test_the_simulation_is_eventful() -> None:
-    """Were it not, it would prove nothing."""
+    """Otherwise it would prove nothing."""
     outcomes: Counter[str] = Counter()
     trims = 0
     for seed in range(5):

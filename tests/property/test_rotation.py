@@ -1,4 +1,4 @@
-"""No API server ever refuses a replica: through rotations, kills, lost answers, two leaders and damage."""
+"""No API server ever rejects a replica: through rotations, kills, lost answers, two leaders and damage."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 
 
 async def _until(world: World, end: float, leader: Leader | None, *, shortest: float = 1.0) -> None:
-    """Kill and start operators until then. A killed one may have a successor already, or none for a while."""
+    """Kill and start operators until then. A killed one may already have a successor, or none for a while."""
     random = world.random
     while virtualtime.now() < end:
         await asyncio.sleep(random.choice((random.uniform(shortest, 90), random.uniform(shortest, 2 * HOUR))))
@@ -51,13 +51,13 @@ def test_kills_and_faults(seed: int) -> None:
     ("seed", "damage"), [*enumerate(DAMAGE), *(product(range(50), DAMAGE) if LONG else ())]
 )
 def test_damage(seed: int, damage: str) -> None:
-    """One part lost at any moment, also in the middle of a rotation, and with no operator that remembers."""
+    """One part is lost at any moment, even during a rotation, and without an operator that remembers."""
 
     async def main() -> World:
         world = World(seed)
         world.start()
         leader = Leader(world)
-        # A CA is renewed after 6.3 hours: into the middle of that.
+        # A CA is renewed after 6.3 hours: the damage comes in the middle of that.
         begin = 6.3 * HOUR if seed % 2 else HOUR
         await asyncio.sleep(begin + world.random.uniform(0, 1800))
         if world.random.random() < 0.5:
@@ -77,7 +77,7 @@ def test_damage(seed: int, damage: str) -> None:
 
 
 def test_both_secrets_are_lost_while_the_operator_remembers_the_bundle() -> None:
-    """Whoever serves goes on with what it has, and is trusted: the old CA is in the new bundle."""
+    """Replicas keep serving with what they have, and are trusted: the old CA is in the new bundle."""
 
     async def main() -> int:
         world = World(1)
@@ -98,7 +98,7 @@ def test_both_secrets_are_lost_while_the_operator_remembers_the_bundle() -> None
 
 
 def test_the_checks_can_fail() -> None:
-    """A CA that goes before replicas have let go of it is noticed."""
+    """A CA that is dropped before the replicas stop using it is detected."""
 
     async def main() -> None:
         world = World(1)

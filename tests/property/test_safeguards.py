@@ -1,7 +1,7 @@
-"""Each safeguard of the protocol is needed: without it the simulation finds an object lost.
+"""Each safeguard of the protocol is needed: without it, the simulation loses an object.
 
-Which is also what shows that the simulation can find one. The schedules are those that each safeguard is made
-for, with chance in the details; with all safeguards in place the same schedules lose nothing.
+That also proves that the simulation can detect a loss. The schedules target each safeguard, with random
+details; with all safeguards in place, the same schedules lose nothing.
 """
 
 from collections.abc import Callable
@@ -37,9 +37,9 @@ from tests.property.simulation.safeguards import (
 from tests.property.simulation.world import simulate
 
 SEEDS = 400
-"""Schedules to try at most; a loss shows within a few dozen."""
+"""Schedules to try at most; a loss occurs within a few dozen."""
 MORE = 5
-"""How many further schedules are shown to be harmless with all safeguards."""
+"""Number of further schedules that must be harmless with all safeguards."""
 
 Schedule = tuple[tuple[Moment, Event], ...]
 FLIP = (After(1.0), Flip("v2"))
@@ -74,10 +74,10 @@ def refused(random: Random) -> Schedule:
 
 
 LATE = Physics(lag=38.0, writers=False)
-"""A watch that takes longer than settleSeconds allow for. As nobody writes, a second pass can mend it."""
+"""A watch slower than settleSeconds allows. As nobody writes, a second pass can repair it."""
 SLOWLY = {"limits": {"max_objects_per_second": 1}}
 OFTEN = Physics(lease_period=4.0)
-"""Servers that are seen often, so that one is soon caught between being seen and seeing."""
+"""Servers that are seen often, so that one is soon caught between its renewal and seeing the change."""
 
 
 def plan(schedule: Callable[[Random], Schedule], seed: int) -> Plan:
@@ -90,7 +90,7 @@ def assert_needed(
     physics: Physics | None = None,
     **template: Any,
 ) -> None:
-    """Without it something is lost under some schedule; with it, nothing under that one and some more."""
+    """Something is lost under some schedule without it; with it, nothing under that one and some more."""
     for seed in range(SEEDS):
         with disabled():
             lost = simulate(plan(schedule, seed), physics, **template).loss

@@ -1,4 +1,4 @@
-"""Makes the values that unit tests are about, complete and valid, so that a test says only what matters."""
+"""Creates the values for unit tests, complete and valid, so that a test states only what matters."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -55,7 +55,7 @@ def definition(**changes: Any) -> DefinitionFacts:
 
 
 def target(**changes: Any) -> MigrationTarget:
-    """What is pinned for `definition()`."""
+    """The pinned target for `definition()`."""
     found = definition_target(definition())
     assert found is not None
     return found.model_copy(update=changes)
@@ -66,7 +66,7 @@ def lease(name: str = "apiserver-1", version: int = 101, expires_in: float = 360
 
 
 def seen(*leases: ApiServerLease, **changes: Any) -> Observation:
-    """A look at the CRD with these changes, and at these Leases."""
+    """An observation of the CRD with these changes, and of these Leases."""
     facts = definition(**changes)
     return Observation(definition_target(facts), facts, leases=leases)
 
@@ -77,7 +77,7 @@ def spec(**fields: Any) -> StorageMigrationSpec:
 
 
 def migration(name: str = "m", *, generation: int = 1, **fields: Any) -> StorageMigration:
-    """A migration of which nothing is known yet; `fields` are of its spec."""
+    """A new migration; `fields` are of its spec."""
     metadata = {"name": name, "uid": f"uid-of-{name}", "generation": generation}
     return StorageMigration.model_validate({"metadata": metadata, "spec": spec(**fields).to_object()})
 
@@ -85,7 +85,7 @@ def migration(name: str = "m", *, generation: int = 1, **fields: Any) -> Storage
 def at_work(
     type_: str = "Rewrite", *, scanned: int = 0, named: list[RefusedObject] | None = None, **progress: int
 ) -> StorageMigration:
-    """A migration with a pass at work."""
+    """A migration with a pass in progress."""
     made = migration()
     made.status.target = target()
     made.status.settled_resource_version = "500"
@@ -96,7 +96,7 @@ def at_work(
 
 
 def happen(made: StorageMigration, *occurrences: Occurrence, now: datetime = NOW) -> list[Announcement]:
-    """Put on record what happens, one after the other; what the last one gives to announce."""
+    """Record occurrences, one after the other; returns the announcements of the last one."""
     announcements: list[Announcement] = []
     for each in occurrences:
         recorded = record(made, each, now)

@@ -1,4 +1,4 @@
-"""The manifests as text: what a cluster would not notice, such as a forgotten file or an old version."""
+"""The manifests as text: errors that no cluster would notice, such as a forgotten file or an old version."""
 
 import re
 import tomllib
@@ -48,7 +48,7 @@ def test_no_file_is_forgotten(folder: str) -> None:
 
 
 def verbs(file: str, role: str, resource: str) -> set[str]:
-    """What a ClusterRole permits on a resource of ours."""
+    """The verbs that a ClusterRole allows on one of our resources."""
     documents = yaml.safe_load_all((MANIFESTS / "rbac" / file).read_text(encoding="utf-8"))
     (found,) = (
         each for each in documents if each["kind"] == "ClusterRole" and each["metadata"]["name"] == role

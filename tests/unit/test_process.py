@@ -1,4 +1,4 @@
-"""One operator process: what it does when a task of its work ends."""
+"""One operator process: what it does when one of its tasks ends."""
 
 import asyncio
 import logging

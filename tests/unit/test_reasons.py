@@ -1,4 +1,4 @@
-"""Every reason that a condition or an Event can show is in docs/operating.md, and no other is."""
+"""docs/operating.md has every reason that a condition or an Event can have, and no other."""
 
 import ast
 import re
@@ -25,7 +25,7 @@ OTHER_WORDS = {
     *("Succeeded", "Suspended", "ManagedFieldsCurrent", "Ready"),  # conditions
     *("True", "False", "Unknown", "Normal", "Warning"),
     *(StorageMigration.__name__, DefinitionPolicy.__name__, "CustomResourceDefinition"),
-    # The start of a reason, and a noun to be counted.
+    # The beginning of a reason, and a noun to be counted.
     *("Definition", "CRD"),
 } | {
     word
@@ -37,7 +37,7 @@ OTHER_WORDS = {
 
 
 def raised() -> set[str]:
-    """The reasons in the code: its strings of one CamelCase word that are nothing else."""
+    """The reasons in the code: strings of one CamelCase word that have no other meaning."""
     found = set()
     for name in RAISING:
         tree = ast.parse((ROOT / "operator/crdkeeper" / name).read_text())

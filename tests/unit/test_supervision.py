@@ -11,7 +11,7 @@ from tests import virtualtime
 
 
 class Story:
-    """A task that works, one that ends after a second, and who was told."""
+    """A task that runs, one that ends after a second, and the reported failure."""
 
     def __init__(self) -> None:
         self.told: list[str] = []

@@ -1,4 +1,4 @@
-"""The tour in CONTRIBUTING.md leads to where things are: from the tour to a folder, from its files to it."""
+"""The tour in CONTRIBUTING.md leads everywhere: from the tour to a directory, from its files to the code."""
 
 import ast
 import re
@@ -46,7 +46,7 @@ QUESTIONS = [
 
 
 def toured() -> dict[str, str]:
-    """The paths that the tour names, each with what it says of it."""
+    """The paths in the tour, each with its description."""
     found = _BLOCK.search((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     assert found
     parents: list[tuple[int, str]] = []
@@ -68,7 +68,7 @@ def toured() -> dict[str, str]:
 
 
 def leads_to(room: str, entries: dict[str, str]) -> bool:
-    """Whether the tour has an entry for a room, or names it in that of the room around it."""
+    """Whether the tour has an entry for a directory, or names it in that of its parent."""
     around, _, name = room.rpartition("/")
     return room in entries or f"{name}/" in entries.get(around, "")
 

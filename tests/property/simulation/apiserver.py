@@ -1,9 +1,9 @@
 """One API server: it stores at the version that it believes to be the storage version.
 
 It learns of a change of the CRD through its watch, within `Physics.lag` seconds while it is awake. A request
-goes on with what the server knew when the request began, for up to `Physics.request_timeout` seconds. Frozen,
-it does nothing at all; when it wakes, requests that have outlived their time are given up, and all others,
-and new ones, are served before its watch has caught up. Reads are consistent: they are etcd's.
+continues with what the server knew when it began, for up to `Physics.request_timeout` seconds. A frozen
+server does nothing at all; when it wakes, requests over their time limit are aborted, and all others, and new
+ones, are served before its watch has caught up. Reads are consistent: they read etcd.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 @dataclass(frozen=True, slots=True)
 class Physics:
-    """The world's constants, in seconds.
+    """The simulation's constants, in seconds.
 
-    The protocol relies on two things: lag + request_timeout < settle, and that a server that is awake
-    stays so for `lag` seconds at least.
+    The protocol relies on two things: lag + request_timeout < settle, and that a running server keeps running
+    for at least `lag` seconds.
     """
 
     lag: float = 2.0
@@ -45,9 +45,9 @@ class Physics:
     settle: int = 20
     lease_period: float = 10.0
     page: int = 3
-    """Objects per page at most, whatever a client asks for."""
+    """Objects per page at most, whatever a client requests."""
     writers: bool = True
-    """Whether anybody but the operators writes in the background."""
+    """Whether anyone but the operators writes in the background."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Refusal:
     reason: str
     message: str
     kind: str = ""
-    """If set, the answer has details that name an object of this kind, called as the refused one."""
+    """If set, the answer has details that name an object of this kind, with the name of the refused one."""
 
 
 def error(code: int, reason: str, message: str, **more: Any) -> Answer:
@@ -72,7 +72,7 @@ def timestamp(seconds: float) -> str:
 
 
 class Server:
-    """One process. `refusal` tells whether admission refuses to write an object."""
+    """One process. `refusal` says whether admission refuses to write an object."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Server:
         return not self._awake.is_set()
 
     async def freeze(self) -> bool:
-        """Stop, once it has been awake for long enough; False if it is frozen already."""
+        """Stop, once it has run for long enough; False if it is already frozen."""
         left = self._awake_since + self._physics.lag - now()
         if left > 0:
             await asyncio.sleep(left)
@@ -119,7 +119,7 @@ class Server:
             self._awake.set()
 
     async def watch(self) -> None:
-        """Follow the CRD, late."""
+        """Follow the CRD, with a delay."""
         while True:
             if self.view is self._etcd.definition:
                 await self._etcd.changed.wait()
@@ -131,7 +131,7 @@ class Server:
             self.view = self._etcd.definition
 
     async def renew_lease(self) -> None:
-        """Be seen alive: from the start, then in a rhythm of its own."""
+        """Renew the Lease: at startup, then periodically."""
         self._etcd.renew(self.name)
         await self._pause(self._random.uniform(0, self._physics.lease_period))
         while True:
@@ -296,7 +296,7 @@ class Server:
         return _json(200, {"metadata": metadata, "items": items})
 
     async def write(self, key: Key, verb: str, seconds: float, *, expected: str = "") -> Answer:
-        """Create, update, rewrite or delete an object, in `seconds` with what is known at the beginning."""
+        """Create, update, rewrite or delete an object in `seconds`, with the knowledge at the beginning."""
         await self._pause(0)
         view, began = self.view, now()
         if view is None:

@@ -1,10 +1,10 @@
-"""What is stored, under one counter of revisions; and the judge that sees at once when something is lost.
+"""The stored data, with one counter of revisions; detects at once when something is lost.
 
 Two things must never happen:
 
-* an object is stored at a version that our trim took off storedVersions, at the trim or any time later;
-* an object is stored at another version than the storage version once a migration said that it has proved
-  the contrary for this very state of the CRD.
+* an object is stored at a version that our trim removed from storedVersions, at the trim or any time later;
+* an object is stored at another version than the storage version after a migration said that it has proved
+  the contrary for exactly this state of the CRD.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The only CRD; it serves all of VERSIONS. `changed` is when its spec changed last."""
+    """The only CRD; it serves all of VERSIONS. `changed` is the time of the last change of its spec."""
 
     uid: str
     generation: int
@@ -35,7 +35,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object as its bytes are: the version they are encoded in, and a counter for its content."""
+    """An object as stored: the version in which it is encoded, and a counter for its content."""
 
     version: str
     revision: int
@@ -44,7 +44,7 @@ class Stored:
 
 @dataclass(slots=True)
 class Etcd:
-    """All state. `loss` says what was lost first, `history` how it came to that."""
+    """All state. `loss` says what was lost first, `history` what led to it."""
 
     revision: int = 100
     definition: Definition | None = None
@@ -61,7 +61,7 @@ class Etcd:
     _proved: tuple[str, int] | None = None
 
     def note(self, text: str) -> None:
-        """Put a line into the history that explains a counterexample."""
+        """Add a line to the history that explains a counterexample."""
         self.history.append(f"{now():9.3f} {text}")
 
     def next_revision(self) -> int:
@@ -91,7 +91,7 @@ class Etcd:
         self._set(Definition(self.next_uid(), 1, self.next_revision(), storage, (storage,), now()))
 
     def flip(self, storage: str) -> None:
-        """Apply the CRD with this storage version; with the same one, something else in its spec changes."""
+        """Apply the CRD with this storage version; if it is the same, something else in its spec changes."""
         old = self.definition
         if old is not None and not old.terminating:
             stored = old.stored if storage in old.stored else (*old.stored, storage)
@@ -108,12 +108,12 @@ class Etcd:
             )
 
     def label(self) -> None:
-        """Somebody changes the CRD's metadata: a new revision and time, but no new generation."""
+        """Change the CRD's metadata: a new revision and time, but no new generation."""
         if self.definition is not None:
             self._set(replace(self.definition, revision=self.next_revision(), changed=now()))
 
     def terminate(self) -> None:
-        """Somebody deletes the CRD; `remove` is the end of it."""
+        """Start deleting the CRD; `remove` completes it."""
         old = self.definition
         if old is not None and not old.terminating:
             self._set(
@@ -121,7 +121,7 @@ class Etcd:
             )
 
     def remove(self) -> None:
-        """The CRD goes, and with it its objects and the migrations that it owns."""
+        """Remove the CRD, its objects, and the migrations that it owns."""
         self.objects.clear()
         self.migrations.clear()
         self._trimmed.clear()
@@ -130,7 +130,7 @@ class Etcd:
         self._set(None)
 
     def trim(self, keep: Sequence[str], *, ours: bool) -> None:
-        """Set status.storedVersions. What others trim wrongly is their loss, not ours."""
+        """Set status.storedVersions. A wrong trim by others is their loss, not ours."""
         old = self.definition
         assert old is not None
         if ours:
@@ -140,7 +140,7 @@ class Etcd:
         self._judge(self.objects)
 
     def proved(self, uid: str, generation: int) -> None:
-        """A migration told success for this state of the CRD."""
+        """A migration reported success for this state of the CRD."""
         current = self.definition
         if current is not None and (current.uid, current.generation) == (uid, generation):
             self.note(f"success is told of generation {generation}")

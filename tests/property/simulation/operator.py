@@ -1,4 +1,4 @@
-"""A process that runs the real migrations, and that ends without a word when it is killed."""
+"""A process that runs the real migrations, and that ends without warning when it is killed."""
 
 import asyncio
 from collections import Counter
@@ -20,14 +20,14 @@ from tests.property.simulation.apiserver import CRD, EPOCH, GROUP, REVIEWS, Serv
 from tests.virtualtime import now
 
 Request = Literal["observe", "list", "look", "rewrite", "save", "trim", "other"]
-"""What a request of ours is about: the moments at which fate may strike."""
+"""The subject of a request: the moments at which chance may strike."""
 
 _CLIENT_TIMEOUT = 75.0
 _RESYNC = 10.0
 
 
 class Network(Protocol):
-    """What lies between an operator and the API servers."""
+    """The network between an operator and the API servers."""
 
     def route(self) -> Server:
         """The API server for the next request."""
@@ -43,7 +43,7 @@ class Network(Protocol):
 
 
 class SimulatedClient(Client):
-    """The real client but for its last step. What a dead process has sent is carried out all the same."""
+    """The real client except for its last step. What a dead process has sent is executed all the same."""
 
     def __init__(self, network: Network) -> None:
         super().__init__(Connection())
@@ -112,7 +112,7 @@ class Operator:
             raise end  # it had crashed
 
     def definition_changed(self) -> None:
-        """Its watch tells of a change of the CRD, a little later."""
+        """Its watch reports a change of the CRD, a little later."""
         asyncio.get_running_loop().call_later(self._random.uniform(0, 0.5), self._heed)
 
     def _heed(self) -> None:

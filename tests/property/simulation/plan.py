@@ -1,4 +1,4 @@
-"""What people and fate do to a cluster, and when: the schedule that a simulation goes through."""
+"""What people and chance do to a cluster, and when: the schedule of a simulation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ OBJECTS = 10
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """So many seconds after the event before."""
+    """That many seconds after the previous event."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class On:
-    """When an operator sends the `nth` request of a kind since the event before."""
+    """When an operator sends the `nth` request of a kind since the previous event."""
 
     request: Request
     nth: int
@@ -42,7 +42,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """The CRD is applied with another storage version, and some seconds later as it was."""
+    """The CRD is applied with another storage version, and some seconds later reverted."""
 
     to: str
     seconds: float
@@ -63,14 +63,14 @@ class Recreate:
 
 @dataclass(frozen=True, slots=True)
 class TrimByOthers:
-    """Somebody trims storedVersions without asking."""
+    """Someone trims storedVersions without checking."""
 
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
     """An API server stops for a while: SIGSTOP, or a paused virtual machine.
 
-    When it wakes, somebody writes through it at once, which takes `writing` seconds.
+    When it wakes, someone writes through it at once, which takes `writing` seconds.
     """
 
     server: int
@@ -80,7 +80,7 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Somebody writes through a server, which takes `seconds`."""
+    """Someone writes through a server, which takes `seconds`."""
 
     server: int
     verb: Literal["create", "update", "delete"]
@@ -90,7 +90,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """The operator is killed; the next one starts after some seconds, or did before (negative)."""
+    """The operator is killed; the next one starts some seconds later or earlier (negative)."""
 
     next_after: float
 
@@ -122,11 +122,11 @@ Event = Flip | Rollback | Label | Recreate | TrimByOthers | Freeze | Write | Kil
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A schedule. `seed` decides all that is not in it: latencies, and the writes in the background."""
+    """A schedule. `seed` decides everything else: latencies, and the writes in the background."""
 
     seed: int
     full: bool
-    """Whether the second pass is to write all objects again."""
+    """Whether the second pass writes all objects again."""
     events: tuple[tuple[Moment, Event], ...]
 
 
@@ -138,7 +138,7 @@ REFUSALS = (
         "denied request: too small",
     ),
     Refusal(403, "Forbidden", 'admission webhook "sizes.example.com" denied the request: too small'),
-    # A webhook that passes on what it got when it looked for a Secret that has the object's own name.
+    # A webhook that forwards the error for a Secret with the object's own name.
     Refusal(
         404, "NotFound", 'admission webhook "sizes.example.com" denied the request: not found', "secrets"
     ),
@@ -181,7 +181,7 @@ _EVENTS: Mapping[type[Event], SearchStrategy[Event]] = {
 
 
 def plans(*kinds: type[Event], events: int = 12) -> SearchStrategy[Plan]:
-    """Schedules that begin with a flip, with up to so many events of these kinds, or of any few."""
+    """Schedules that begin with a flip, with at most this many events of these kinds, or of any few."""
     if kinds:
         return _plans(kinds, events)
     # Few kinds at a time go deeper than all at once ("swarm testing").

@@ -1,4 +1,4 @@
-"""Takes one safeguard of the protocol away, to see that it is needed and that the simulation would tell."""
+"""Removes one safeguard of the protocol, to show that it is needed and that the simulation detects it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -48,7 +48,7 @@ def without_time_to_wake() -> Iterator[None]:
 
 @contextmanager
 def without_second_renewal() -> Iterator[None]:
-    """An API server that was seen once is believed to know the change."""
+    """An API server that was seen once is assumed to know the change."""
 
     def look(roll: RollCall, seen: Observation, now: datetime) -> None:
         if roll.complete_at is None and not stale_leases(seen, now):
@@ -60,7 +60,7 @@ def without_second_renewal() -> Iterator[None]:
 
 @contextmanager
 def without_generation() -> Iterator[None]:
-    """A target is told by its CRD and its storage version alone."""
+    """Only CRD and storage version identify a target."""
 
     def same(one: MigrationTarget, other: MigrationTarget) -> bool:
         return (one.uid, one.storage_version) == (other.uid, other.storage_version)
@@ -77,7 +77,7 @@ def without_generation() -> Iterator[None]:
 
 @contextmanager
 def without_quarantine() -> Iterator[None]:
-    """Refused objects are on record, but hinder nothing."""
+    """Refused objects are recorded, but block nothing."""
 
     def decide(
         spec: StorageMigrationSpec, status: StorageMigrationStatus, seen: Observation, **more: Any
@@ -92,7 +92,7 @@ def without_quarantine() -> Iterator[None]:
 
 @contextmanager
 def without_verifying() -> Iterator[None]:
-    """One pass is believed."""
+    """One pass is considered enough."""
 
     def decide(
         spec: StorageMigrationSpec, status: StorageMigrationStatus, seen: Observation, **more: Any

@@ -1,4 +1,4 @@
-"""Goes through a plan, then lets everything heal, and tells what became of it."""
+"""Executes a plan, then lets everything recover, and reports the result."""
 
 import asyncio
 from collections import Counter
@@ -22,14 +22,14 @@ from tests.property.simulation.plan import OBJECTS, SERVERS, After, Event, Momen
 from tests.virtualtime import now
 
 _PATIENCE = 40.0
-"""How long a moment is waited for that never comes."""
+"""How long to wait for a moment that never comes."""
 _HEALING = 3 * 3600.0
-"""A run that has not ended so long after the last trouble never will."""
+"""A run that has not ended this long after the last problem never will."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`loss` is empty if nothing was lost; `finished` tells whether the migration came to its end."""
+    """`loss` is empty if nothing was lost; `finished` says whether the migration completed."""
 
     loss: str
     finished: bool
@@ -40,7 +40,7 @@ class Result:
 
 @dataclass(slots=True)
 class World:
-    """A cluster, those who use it, and fate. It is the network for the operators."""
+    """A cluster, its users, and chance. For the operators, it is the network."""
 
     physics: Physics
     random: Random
@@ -59,7 +59,7 @@ class World:
     _background: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def live(self, events: tuple[tuple[Moment, Event], ...]) -> Result:
-        """Go through the events."""
+        """Execute the events."""
         self.etcd.define("v1")
         for index in range(OBJECTS):
             self.etcd.put(_key(index), "v1", 0, "the beginning")
@@ -228,7 +228,7 @@ class World:
         task.add_done_callback(self._background.discard)
 
     def _last(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Something that lasts for a while, and that healing waits for."""
+        """Something that lasts for a while, and that recovery waits for."""
         self._lasting.append(asyncio.create_task(work))
 
     async def _refuse(self, refusal: Refusal, objects: frozenset[int], seconds: float) -> None:
@@ -239,7 +239,7 @@ class World:
             self._refused.pop(_key(each), None)
 
     async def _heal(self) -> bool:
-        """Whether the work is done in the end, once nothing goes wrong any more."""
+        """Whether the work completes once nothing goes wrong any more."""
         await asyncio.gather(*self._lasting)
         # Leadership comes to rest with the last one.
         for each in self.operators[:-1]:
@@ -249,7 +249,7 @@ class World:
         while now() < deadline and not self.etcd.loss:
             await asyncio.sleep(30.0)
             if self._done():
-                # Whatever was on its way when the last migration ended still has to arrive.
+                # What was in flight when the last migration ended still has to arrive.
                 await asyncio.sleep(self.physics.request_timeout)
                 return not self.etcd.loss
         return False
@@ -266,7 +266,7 @@ def _key(index: int) -> Key:
 
 
 def policy(physics: Physics, **template: Any) -> DefinitionPolicy:
-    """Migrates by itself, as `template` says."""
+    """Migrates automatically, with `template`."""
     how = MigrationTemplate(
         settle_seconds=physics.settle,
         retry=MigrationRetry(backoff_seconds=5, max_backoff_seconds=60),
@@ -279,7 +279,7 @@ def policy(physics: Physics, **template: Any) -> DefinitionPolicy:
 
 
 def simulate(schedule: Plan, physics: Physics | None = None, **template: Any) -> Result:
-    """What becomes of a cluster under this plan."""
+    """The result of this plan."""
     physics = physics or Physics()
 
     async def main() -> Result:
@@ -291,7 +291,7 @@ def simulate(schedule: Plan, physics: Physics | None = None, **template: Any) ->
     with (
         mock.patch("crdkeeper.operations.migration.run.time", clock),
         mock.patch("crdkeeper.operations.migration.sweep.time", clock),
-        # A page holds a few objects here, and an outage is told by fewer than a page.
+        # A page has only a few objects here, so fewer than a page must suffice to detect an outage.
         mock.patch("crdkeeper.operations.migration.sweep._OUTAGE", 5),
     ):
         return virtualtime.run(main())

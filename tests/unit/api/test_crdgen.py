@@ -1,4 +1,4 @@
-"""The CRDs in `crds/`: made from the models as they are now, and such that an API server will take them."""
+"""The CRDs in `crds/`: up to date with the models, and acceptable for an API server."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -39,13 +39,13 @@ Schema = Mapping[str, Any]
 
 
 def root(kind: type[Kind]) -> Schema:
-    """The schema of a kind, as it stands in its CRD."""
+    """The schema of a kind, as in its CRD."""
     schema: Schema = crdgen.definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
 
 
 def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
-    """The schema and all below it, with their paths."""
+    """The schema and everything below it, with paths."""
     yield path, schema
     for name, each in schema.get("properties", {}).items():
         yield from nodes(each, f"{path}.{name}")
@@ -56,7 +56,7 @@ def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
 
 
 def would_be_pruned(schema: Schema, value: Any, path: str = "") -> list[str]:
-    """The fields of an object that its schema does not know; empty metadata is known to all schemas."""
+    """The unknown fields of an object; empty metadata is known to all schemas."""
     if isinstance(value, list):
         return [lost for each in value for lost in would_be_pruned(schema["items"], each, f"{path}[]")]
     if not isinstance(value, dict) or path == ".metadata":
@@ -187,7 +187,7 @@ def test_status_carries_no_obligations_but_those_of_conditions(kind: type[Kind])
 @EVERY_KIND
 def test_whatever_cel_looks_at_is_bounded(kind: type[Kind]) -> None:
     bounds = {"string": {"maxLength", "enum"}, "array": {"maxItems"}}
-    # Rules for whole objects are about names; the API server estimates the cost of just what they look at.
+    # Rules for whole objects are about names; the API server estimates only the cost of what they read.
     ruled = [each for each in nodes(root(kind)) if each[0] and "x-kubernetes-validations" in each[1]]
     for path, node in (below for base, top in ruled for below in nodes(top, base)):
         assert node["type"] not in bounds or node.keys() & bounds[node["type"]], path

@@ -1,4 +1,4 @@
-"""The registry of kinds: each model that there is, and no name twice."""
+"""The registry of kinds: every model is registered, and no name occurs twice."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,4 +1,4 @@
-"""Conditions and times as Kubernetes' conventions want them."""
+"""Conditions and times that follow Kubernetes' conventions."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

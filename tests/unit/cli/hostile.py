@@ -1,4 +1,4 @@
-"""Data that wants to be more than data, and what must be true of all that is printed about it."""
+"""Malicious data, and what must be true of all output about it."""
 
 import re
 
@@ -16,7 +16,7 @@ MARKUP = "[red]owned[/red][link=https://evil.example]x[/link]:boom:"
 
 ALL = f"a{TITLE}{CLEAR}{COMMAND}{RETURNED}{AZURE}{OLD_GITHUB}{SEPARATORS}{REVERSED}{C1}{UNSEEN}{MARKUP}z"
 FILE = f"::error file=x::owned {CLEAR}{COMMAND.replace('/', '')}{AZURE.replace('/', '')}{REVERSED}{C1}.yaml"
-"""The name of a file: all but / and NUL may be in it."""
+"""The name of a file: it may contain anything but / and NUL."""
 
 _OBEYED = re.compile(
     r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
@@ -24,7 +24,7 @@ _OBEYED = re.compile(
 
 
 def assert_harmless(text: str, *, markup: bool = True) -> None:
-    """Nothing in it commands a terminal or a build system; with `markup`, it is there as it was written."""
+    """Nothing in it controls a terminal or a build system; with `markup`, it is printed as written."""
     found = _OBEYED.search(text)
     assert found is None, f"{found[0]!r} in {text[max(0, found.start() - 60) : found.end() + 60]!r}"
     for line in text.split("\n"):

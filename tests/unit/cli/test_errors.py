@@ -1,4 +1,4 @@
-"""What goes wrong before there is a cluster is told in one line."""
+"""Errors before there is a cluster are reported in one line."""
 
 from pathlib import Path
 

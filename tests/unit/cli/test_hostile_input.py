@@ -1,4 +1,4 @@
-"""Every command, with data of strangers wherever it takes data: files, their names, and the API server."""
+"""Every command, with malicious data wherever it reads data: files, their names, and the API server."""
 
 import json
 import os
@@ -29,7 +29,7 @@ NAME = f"things{ALL}.example.com{ALL}"
 
 
 def crd(*, version: str = "apiextensions.k8s.io/v1", **more: Any) -> dict[str, Any]:
-    """A CRD of which every text is hostile."""
+    """A CRD in which every string is malicious."""
     schema = {
         "type": "object",
         "description": ALL,
@@ -67,7 +67,7 @@ def crd(*, version: str = "apiextensions.k8s.io/v1", **more: Any) -> dict[str, A
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """With two different CRDs in files whose names are hostile."""
+    """With two different CRDs in files with malicious names."""
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     (tmp_path / "one" / FILE).write_text(json.dumps(crd()))
@@ -85,7 +85,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *arguments: str, code: int | None = None, **environment: str) -> Result:
-    """Runs a command in the folder. It must not end with a traceback."""
+    """Runs a command in the directory. It must not end with a traceback."""
     quiet = {"KUBECONFIG": "/nowhere", "KUBERNETES_SERVICE_HOST": "", **environment}
     here = Path.cwd()
     os.chdir(folder)
@@ -149,7 +149,7 @@ GROUP = "stable.example.com"
 
 
 def good() -> dict[str, Any]:
-    """A CRD that works, with hostile keys, limits and rules."""
+    """A valid CRD with malicious keys, limits and rules."""
     fields = {
         ALL: {"type": "string", "maxLength": 1, "enum": ["", ALL]},
         "size": {"type": "integer"},
@@ -256,7 +256,7 @@ def test_arguments(folder: Path, command: str) -> None:
 
 
 class _Hostile(BaseHTTPRequestHandler):
-    """An API server that refuses everything, in hostile words."""
+    """An API server that refuses everything, with malicious messages."""
 
     def _refuse(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -1,4 +1,4 @@
-"""An API server for controllers' unit tests, at the client's `request`: objects by their path."""
+"""An API server for controllers' unit tests, at the level of the client's `request`: objects by path."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,16 +15,16 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 @dataclass
 class FakeApi:
-    """Takes the place of a Client. It stores what is created and notes what is written."""
+    """Replaces a Client. It stores what is created and records what is written."""
 
     objects: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What a GET answers, by path."""
+    """The response to a GET, by path."""
     requests: list[tuple[str, str]] = field(default_factory=list)
-    """All writes, as method and path without its query."""
+    """All writes, as method and path without query."""
     written: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The latest patch of each path."""
     failures: list[tuple[str, str, Exception]] = field(default_factory=list)
-    """What the next requests of a method to a path that begins so end with, each once."""
+    """The errors for the next requests of a method to a path with that prefix, each once."""
 
     def now(self) -> datetime:
         return NOW
@@ -38,7 +38,7 @@ class FakeApi:
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> dict[str, Any]:
-        """As `Client.request`: 404 for what is not there, 409 for what is and is created."""
+        """Like `Client.request`: 404 for an unknown path, 409 for creating an existing object."""
         path = path.partition("?")[0]
         if method != "GET":
             self.requests.append((method, path))
@@ -59,7 +59,7 @@ class FakeApi:
         return self.written[path]
 
     def writes(self, method: str, path: str) -> int:
-        """How many such requests there were; `path` is a prefix."""
+        """The number of such requests; `path` is a prefix."""
         return sum(each == method and to.startswith(path) for each, to in self.requests)
 
     def _read(self, path: str) -> dict[str, Any]:

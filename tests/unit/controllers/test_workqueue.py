@@ -12,7 +12,7 @@ from tests.virtualtime import now
 
 
 class Reconciler:
-    """Takes a second for each key and notes when it began. `failures` says how often a key fails first."""
+    """Takes a second for each key and records its start. `failures` says how often a key fails first."""
 
     def __init__(self, seconds: float = 1.0, failures: dict[str, int] | None = None) -> None:
         self.began: list[tuple[float, str]] = []
@@ -44,7 +44,7 @@ def work(
     workers: int = 4,
     seconds: float = 1000.0,
 ) -> None:
-    """Run the queue for a while, with what people do meanwhile."""
+    """Run the queue for a while, during these actions."""
 
     async def main() -> None:
         queue = WorkQueue(reconciler, workers)

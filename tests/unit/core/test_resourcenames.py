@@ -1,4 +1,4 @@
-"""What people type for a resource, and what they are told when there is no such thing."""
+"""What people type for a resource, and the suggestions if it does not exist."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the API server says, without values of users' objects."""
+"""The API server's messages, without values of users' objects."""
 
 import pytest
 
@@ -42,7 +42,7 @@ DENIED = 'admission webhook "policy.example.com" denied the request: '
             'spec.port: Invalid value: "string": spec.port in body must be of type integer: "string"',
             'spec.port: Invalid value: "string": spec.port in body must be of type integer: "string"',
         ),
-        # Where the end cannot be told all goes.
+        # If the end is unknown, everything is removed.
         ('spec.port: Invalid value: "hunter2', "spec.port: Invalid value: (not shown)"),
         ('spec.port: Invalid value: {"a": "hunter2', "spec.port: Invalid value: (not shown)"),
         ("spec.x: Invalid value: map[a:hunter2]: no", "spec.x: Invalid value: (not shown)"),

@@ -1,4 +1,4 @@
-"""The page about `crdkeeper diff` is the one that the kinds make, and every kind is told somewhere."""
+"""The page about `crdkeeper diff` is up to date, and every kind is described somewhere."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The page about `crdkeeper lint` is the one that the rules make, and every rule is used."""
+"""The page about `crdkeeper lint` is up to date, and every rule is used."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The page about DefinitionReports: fresh, and complete."""
+"""The page about DefinitionReports is up to date, and complete."""
 
 from pathlib import Path
 

@@ -19,7 +19,7 @@ def write(layout: Path, layers: Iterable[Mapping[str, bytes]], *, environment: I
 
 
 def add(layout: Path, data: bytes) -> dict[str, Any]:
-    """Stores a blob; returns how others name it."""
+    """Stores a blob; returns its descriptor."""
     blobs = layout / "blobs" / "sha256"
     blobs.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(data).hexdigest()

@@ -1,4 +1,4 @@
-"""Archives of images: the same bytes each time, and the files as all layers leave them."""
+"""Archives of images: the same bytes each time, and the files after all layers."""
 
 import os
 import tarfile

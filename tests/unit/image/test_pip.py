@@ -1,4 +1,4 @@
-"""What of pip's settings on this machine the build of the image is lent."""
+"""Which of this machine's pip settings the build of the image gets."""
 
 import configparser
 from pathlib import Path

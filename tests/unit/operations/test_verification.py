@@ -15,17 +15,17 @@ from crdkeeper.operations.verification import Outdated, Unlistable, judge_live
 from tests.unit.builders import definition
 
 NAMES = [f"{space}/{name}" for space in ("a", "a-b", "a.b", "b") for name in ("x", "x-y", "y")]
-"""As etcd orders them: by namespace, a slash, and name as one text."""
+"""In etcd's order: namespace, a slash, and name as one string."""
 GONE = ApiError(500, {"message": "conversion webhook failed"})
 
 
 @dataclass
 class Lists:
-    """An API server that lists Widgets at v1 and v2 in pages, as it has been told for each page."""
+    """An API server that lists Widgets at v1 and v2 in pages, as configured for each page."""
 
     names: dict[str, list[str]]
     fails: dict[str, int] = field(default_factory=dict)
-    """By version the page from which on its list fails."""
+    """By version, the page from which on its list fails."""
     asked: list[str] = field(default_factory=list)
 
     async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def widget(version: str, name: str) -> dict[str, Any]:
 
 
 class Judge:
-    """In place of a Trial: finds what a test says of some objects, at some version."""
+    """Replaces a Trial: finds a test's results for some objects, at some version."""
 
     def __init__(self, **found: set[str]) -> None:
         self.found = found
@@ -102,7 +102,7 @@ async def test_what_is_wrong_with_an_object_counts_once_and_is_named_for_each_ve
 
 
 async def test_objects_that_one_list_alone_has_count() -> None:
-    """They came, or went, between two pages."""
+    """They were created, or deleted, between two pages."""
     found, _ = await judged(Lists({"v1": NAMES[:4] + NAMES[6:], "v2": NAMES[2:]}))
     assert found.objects == len(NAMES)
 

@@ -1,4 +1,4 @@
-"""An API server on the loopback interface that says what a test has it say, down to broken-off watches."""
+"""An API server on the loopback interface with a test's answers, including watches that are cut off."""
 
 import json
 import ssl
@@ -27,7 +27,7 @@ class Request:
 
 @dataclass(slots=True)
 class ApiServer:
-    """Answers each request by the next of `answers`, then by the last one for ever."""
+    """Answers each request with the next of `answers`, then always with the last one."""
 
     answers: list[Answer]
     url: str = ""
@@ -58,7 +58,7 @@ class ApiServer:
 
 @contextmanager
 def serving(*answers: Answer, tls: ssl.SSLContext | None = None) -> Iterator[ApiServer]:
-    """A server while it is needed."""
+    """A server for the duration of the block."""
     api_server = ApiServer(list(answers))
 
     class Handler(BaseHTTPRequestHandler):

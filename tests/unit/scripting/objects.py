@@ -12,7 +12,7 @@ def migration(
     uid: str = "u1",
     ended: bool = False,
 ) -> dict[str, Any]:
-    """A StorageMigration with these conditions; `ended` as its operator says when it does no more."""
+    """A StorageMigration with these conditions; `ended` as set by its operator at the end."""
     status: dict[str, Any] = {"conditions": list(conditions), "observedGeneration": 1}
     if ended:
         status["completionTime"] = "2026-01-01T00:00:00Z"

@@ -1,4 +1,4 @@
-"""Which cluster a script talks to, as whom, and that no credentials are left behind."""
+"""Which cluster a script uses, as whom, and that no credentials are left behind."""
 
 import base64
 import json
@@ -46,7 +46,7 @@ def encoded(content: bytes) -> str:
 
 
 def server_side(issued: Issued, directory: Path, clients: Authority | None = None) -> ssl.SSLContext:
-    """The API server's side; it wants a certificate of its clients if an authority for them is given."""
+    """The API server's side; it requires client certificates if a CA for them is given."""
     names = directory / "tls.crt", directory / "tls.key"
     for name, content in zip(names, (issued.certificate, issued.key), strict=True):
         name.write_bytes(content)
@@ -114,7 +114,7 @@ def test_in_a_pod_the_token_is_read_again(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def time_goes_by(monkeypatch: pytest.MonkeyPatch, span: timedelta) -> None:
-    """Has the reader of a pod's token think that so much time has passed."""
+    """Makes the reader of a pod's token believe that this much time has passed."""
 
     class Later(datetime):
         @classmethod

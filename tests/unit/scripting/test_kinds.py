@@ -1,4 +1,4 @@
-"""The kinds as objects for scripts: how they are made, and what of them is typed."""
+"""The kinds as objects for scripts: how to create them, and which parts are typed."""
 
 import subprocess
 import sys

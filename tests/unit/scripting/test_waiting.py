@@ -36,7 +36,7 @@ from tests.unit.scripting.objects import DONE, EXHAUSTED, FORBIDDEN, NAME, RUNNI
 PLENTY = 30.0
 """Seconds that no test takes."""
 SHORT = 0.3
-"""Seconds after which a wait in vain ends."""
+"""Seconds after which a pointless wait ends."""
 GONE = {"kind": "Status", "code": 410, "message": "too old resource version"}
 
 
@@ -47,7 +47,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def waited_for(*answers: Answer) -> Iterator[tuple[ApiServer, StorageMigration]]:
-    """A migration of an API server with these answers."""
+    """A migration on an API server with these answers."""
     with serving(*answers) as server:
         yield server, StorageMigration.named(NAME, api=HTTPClient(KubeConfig.from_url(server.url)))
 
@@ -175,7 +175,7 @@ def test_news_near_the_end_do_not_put_it_off(monkeypatch: pytest.MonkeyPatch) ->
     silence = watch(stays=True)
     with waited_for(listing(migration(RUNNING)), news, silence) as (server, found), pytest.raises(TimedOut):
         found.wait(timeout=SHORT)
-    # Read on, the first watch would have had as much time again from the event on.
+    # If it read on, the first watch would get the same time again from the event on.
     assert server.watched_from == [None, "100", "101"]
 
 

@@ -1,4 +1,4 @@
-"""Servers that look at their clients' deadlines often, so that tests need not wait."""
+"""Servers that check their clients' deadlines often, so that tests need not wait."""
 
 import pytest
 

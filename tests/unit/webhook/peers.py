@@ -1,4 +1,4 @@
-"""Clients of the lean HTTP server that send bytes as they are, and a server that answers with what it got."""
+"""Clients of the lean HTTP server that send raw bytes, and a server that echoes requests."""
 
 import asyncio
 import ssl
@@ -20,7 +20,7 @@ SLOW = b"POST /slow HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\r\nhi"
 
 
 class Peer:
-    """A client that sends bytes as they are."""
+    """A client that sends raw bytes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -48,7 +48,7 @@ class Peer:
 
 
 class Serving:
-    """A server that answers with what it got; /slow waits until it is let go, /broken fails."""
+    """A server that echoes requests; /slow waits until it is released, /broken fails."""
 
     def __init__(self, limits: HttpLimits) -> None:
         self.go_on = asyncio.Event()
@@ -87,7 +87,7 @@ class Serving:
         return await self._connect(source, self.trusts)
 
     async def stranger(self, source: str) -> Peer:
-        """A client from that address that has not begun with TLS."""
+        """A client from that address that has not started TLS."""
         return await self._connect(source, None)
 
     async def _connect(self, source: str, tls: ssl.SSLContext | None) -> Peer:
@@ -124,7 +124,7 @@ def _context() -> ssl.SSLContext:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Returns once it does. Raises TimeoutError."""
+    """Returns once it is true. Raises TimeoutError."""
     async with asyncio.timeout(SECONDS):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.005)

@@ -16,7 +16,7 @@ from tests.unit.cluster.transport.localserver import kubeconfig
 
 
 class Started:
-    """`crdkeeper webhook` on ports of its own, for an API server that does not answer."""
+    """`crdkeeper webhook` on its own ports, for an API server that does not answer."""
 
     def __init__(self, directory: Path) -> None:
         self.ports = Ports()

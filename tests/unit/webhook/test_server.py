@@ -1,4 +1,4 @@
-"""The webhook's certificate and its end: what clients notice of them. Rules are not needed for that."""
+"""The webhook's certificate and its end, as seen by clients. No rules are needed for that."""
 
 import asyncio
 import resource
@@ -25,7 +25,7 @@ REQUEST = b"POST /convert/unknown.example.com HTTP/1.1\r\nHost: a\r\nContent-Len
 
 
 class Files(RuleBook):
-    """Rules of no files that end when a test says so, and that may be behind."""
+    """A rule source without files that ends when a test says so, and that may lag."""
 
     def __init__(self) -> None:
         super().__init__(())
@@ -42,7 +42,7 @@ class Files(RuleBook):
 
 
 class Served:
-    """A webhook at work, and its files."""
+    """A running webhook, and its files."""
 
     def __init__(self, options: WebhookOptions) -> None:
         self.options = options
@@ -62,7 +62,7 @@ class Served:
         return await asyncio.open_connection("127.0.0.1", self.options.port, ssl=self.trusts)
 
     async def certificate(self) -> bytes:
-        """The one that a new connection is shown. Raises OSError."""
+        """The certificate presented to a new connection. Raises OSError."""
         _, writer = await self.connect()
         try:
             shown: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
@@ -71,7 +71,7 @@ class Served:
             writer.transport.abort()
 
     async def probe(self, path: str) -> bytes:
-        """What the probes' port answers; nothing if nobody does."""
+        """The answer of the probes' port; empty without one."""
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", self.options.probe_port)
         except OSError:
@@ -199,7 +199,7 @@ async def test_files_that_do_not_fit_together_leave_the_old_certificate_in_use(
 
 
 async def test_a_client_that_is_connected_can_still_ask_before_the_end(served: Served) -> None:
-    """To close first would cross with a request that is on its way, which an API server does not repeat."""
+    """If it closed first, a request could be on its way, which an API server does not repeat."""
     reader, writer = await served.connect()
     served.stop.set()
     await served.until_ready(b"stopping")

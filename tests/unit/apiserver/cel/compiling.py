@@ -1,4 +1,4 @@
-"""What the tests of expressions share: a schema, and the way to compile one rule on it."""
+"""Shared by the tests of expressions: a schema, and a function that compiles one rule for it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -39,7 +39,7 @@ def compiled(rule: Mapping[str, Any], schema: Mapping[str, Any] = SCHEMA) -> Com
 
 
 def verdict(text: str, schema: Mapping[str, Any] = SCHEMA) -> RuleVerdict:
-    """What compiling an expression comes to."""
+    """The result of compiling an expression."""
     found = compiled({"rule": text}, schema).rule
     assert found is not None
     return found

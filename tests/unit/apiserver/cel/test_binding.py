@@ -1,4 +1,4 @@
-"""Data as expressions see them through a schema."""
+"""Data seen by expressions through a schema."""
 
 from typing import Any
 

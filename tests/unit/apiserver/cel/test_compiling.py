@@ -1,4 +1,4 @@
-"""A rule as a whole: how errors are shown, what is looked at, and that nothing takes it without end."""
+"""A rule as a whole: the format of errors, what is checked, and bounded time."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""Costs are estimated as the API server estimates them.
+"""Cost estimates equal the API server's.
 
-That the server agrees, to six digits, is tested by tests/cluster/cel/test_cel_compiles_agree.py.
+tests/cluster/cel/test_cel_compiles_agree.py compares them with the real server, to six digits.
 """
 
 from collections.abc import Mapping
@@ -33,14 +33,14 @@ from tests.unit.apiserver.cel.compiling import SCHEMA, compiled, verdict
         ("duration('1h') > self.du", 4),
         ("quantity(self.s).isGreaterThan(quantity('1'))", 8),
         ("self.names.sort() == self.names", 69),
-        # as long as a request can be
+        # up to the size of a request
         ("self.long == self.long", 314_577),
         ("self.long.matches(self.long)", 247_390_273_540),
         # the loop over n.tags is counted as one over n.other: the path is overwritten in between
         ("self.nodes.all(n, n.tags.all(t, n.other.exists(o, o == t)))", 141),
         ("self.nodes.all(n, n.other.all(t, n.tags.exists(o, o == t)))", 429),
         ("self.names.map(x, x + x).exists(y, y == 'a')", 129),
-        # the size of an optional's value is not known
+        # the size of an optional's value is unknown
         ("self.?s.optMap(x, x + 'a').orValue('b') == 'c'", 1_844_674_407_370_955_284),
     ],
 )

@@ -1,4 +1,4 @@
-"""Texts become the trees that cel-go makes of them, or errors at the right place."""
+"""Texts are parsed to cel-go's trees, or errors at the right position."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""Values and errors of expressions; what the API server gives for them is tested in tests/cluster."""
+"""Values and errors of expressions; tests/cluster compares them with the API server's."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Patterns that are short and accepted, and of which a match takes seconds or gigabytes."""
+"""Short, accepted patterns with matches that take seconds or gigabytes."""
 
 import resource
 from time import process_time

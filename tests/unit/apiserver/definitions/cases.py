@@ -1,4 +1,4 @@
-"""CRDs that the API server refuses, and what it says of each (Kubernetes 1.37)."""
+"""CRDs that the API server rejects, with its errors for each (Kubernetes 1.37)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -322,7 +322,7 @@ CONVERSIONS: list[tuple[Change, list[str]]] = [
     ),
     (webhook(), [f"{WEBHOOK}: Required value: required when strategy is set to Webhook"]),
     (webhook(clientConfig={}), [f"{WEBHOOK}: Required value: exactly one of url or service is required"]),
-    # The server mixes the two up.
+    # The server confuses the two.
     (webhook(clientConfig={"service": {"name": "n"}}), [f"{WEBHOOK}.service.name: Required value"]),
     (webhook(clientConfig={"service": {"namespace": "n"}}), [f"{WEBHOOK}.service.namespace: Required value"]),
     (

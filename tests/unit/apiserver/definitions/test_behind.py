@@ -1,4 +1,4 @@
-"""What the API server says only once the errors before are mended."""
+"""What the API server reports only once earlier errors are fixed."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ RULE_SAID = f".{RULES}[0].rule: Invalid value: cel expression must evaluate to a
 
 
 def later(**properties: Any) -> list[str]:
-    """What is behind the errors of a schema with these fields in spec."""
+    """What is hidden behind the errors of a schema with these fields in spec."""
     crd = definition()
     spec = {"type": "object", "properties": properties}
     crd["spec"]["versions"][0]["schema"] = {
@@ -49,12 +49,12 @@ def test_an_error_below_a_node_or_beside_a_rule_hides_its_rules() -> None:
 
 
 def test_nothing_is_said_where_the_mending_may_change_it() -> None:
-    # The type that is missing decides whether the rule compiles, and the default fits.
+    # The missing type decides whether the rule compiles and the default is valid.
     assert later(a={RULES: [{"rule": "self"}], "default": "x"}) == []
     around = {"type": "object", "properties": {"b": {}}, "default": {"b": 1}, RULES: [{"rule": "self.b"}]}
     assert later(a=around) == []
-    # So it does for costs, wherever it is missing around the rule.
+    # The same for costs, wherever around the rule the type is missing.
     dear = {"type": "string", RULES: [{"rule": "self.matches('a*')"}]}
     assert later(a={"additionalProperties": dear}, b={"type": "array"}) == []
-    # And nothing is said twice.
+    # And nothing is reported twice.
     assert later(a={}) == []

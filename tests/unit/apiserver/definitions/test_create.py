@@ -1,4 +1,4 @@
-"""The rules of a CRD's creation, each with the API server's path and words (Kubernetes 1.37)."""
+"""The rules for creating a CRD, each with the API server's path and message (Kubernetes 1.37)."""
 
 import copy
 from typing import Any
@@ -40,7 +40,7 @@ def test_refused(change: Change, messages: list[str]) -> None:
 
 
 def test_values_that_the_server_prints_as_json() -> None:
-    # Found by comparison: of pointers and named types it shows JSON, of other texts a quotation of Go's.
+    # Found by comparison: for pointers and named types it shows JSON, for other strings a quotation of Go's.
     crd = definition()
     first(deprecationWarning="\u200b", subresources={"scale": {"labelSelectorPath": ".<"}})(crd)
     names(shortNames=["\u200b"])(crd)

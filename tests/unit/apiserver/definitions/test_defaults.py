@@ -1,4 +1,4 @@
-"""Defaults: pruned, valid, and with good metadata, in the API server's words."""
+"""Defaults: pruned, valid, and with valid metadata, with the API server's messages."""
 
 from typing import Any
 
@@ -33,13 +33,13 @@ def has_unknown(schema: dict[str, Any], default: Any) -> bool:
         ({"type": "object", "properties": {"b": TEXT}}, {"b": "x"}, False),
         ({"type": "object", "properties": {"b": {"type": "object"}}}, {"b": {"c": 1}}, True),
         ({"type": "object", "additionalProperties": TEXT}, {"b": "x"}, False),
-        # additionalProperties: true keeps the fields, but not those inside of them.
+        # additionalProperties: true preserves the fields, but not those inside them.
         ({"type": "object", "additionalProperties": True}, {"b": 1}, False),
         ({"type": "object", "additionalProperties": True}, {"b": {"c": 1}}, True),
         ({"type": "array", "items": {"type": "object"}}, [{"b": 1}], True),
         ({"type": "array", "items": TEXT}, ["b"], False),
         ({"type": "object", PRESERVE: True}, {"b": {"c": 1}}, False),
-        # Pruning begins again in the fields that are known.
+        # Pruning starts again in the known fields.
         ({"type": "object", PRESERVE: True, "properties": {"b": {"type": "object"}}}, {"b": {"c": 1}}, True),
         ({PRESERVE: True, "items": {"type": "object"}}, [{"b": 1}], False),
         (TEXT, {"b": 1}, True),
@@ -171,7 +171,7 @@ def test_embedded_resources(default: Any, said: list[str]) -> None:
 
 
 def test_an_embedded_resource_is_shown_as_the_server_decodes_it() -> None:
-    # What ObjectMeta does not keep is gone when errors are printed, and when values and rules are checked.
+    # What ObjectMeta drops is gone when errors are printed, and when values and rules are checked.
     report = checked(
         {
             "type": "object",
@@ -257,7 +257,7 @@ def test_unknown_fields_may_stay_where_the_old_schema_had_some() -> None:
 
 
 def test_the_work_for_the_patterns_of_all_defaults_is_bounded() -> None:
-    # Each match is small enough by itself; all of them take half a minute where patterns are hostile.
+    # Each match is small enough by itself; together they take half a minute with malicious patterns.
     slow = "|".join(f"(.*a.{{{i}}}b)" for i in range(1, 40))
     fields = {
         f"b{i}": {"type": "string", "pattern": f"({slow})$|{i}", "default": "a" * 900} for i in range(20)

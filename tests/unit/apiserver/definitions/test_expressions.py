@@ -1,4 +1,4 @@
-"""Expressions of x-kubernetes-validations in a CRD: compiled, priced, tried on defaults (Kubernetes 1.37)."""
+"""Expressions of x-kubernetes-validations in a CRD: compilation, costs, evaluation on defaults (1.37)."""
 
 from typing import Any
 
@@ -120,7 +120,7 @@ def test_defaults_must_satisfy_the_rules() -> None:
     assert said({"type": "integer", "default": 1, **rule("self > 1")}) == [
         f"{A}.default: Invalid value: 1: m"
     ]
-    # A default can be there already, or come from nothing.
+    # A default can exist already, or be new.
     transition = {"type": "integer", "default": 1, **rule("self > oldSelf")}
     assert said(transition) == [f"{A}.default: Invalid value: 1: m"]
     first = {"rule": "oldSelf.hasValue()", "optionalOldSelf": True, "message": "m"}

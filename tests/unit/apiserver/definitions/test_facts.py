@@ -1,4 +1,4 @@
-"""What is kept of a CRD."""
+"""The facts kept of a CRD."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -102,7 +102,7 @@ def test_outdated_versions(stored: tuple[str, ...], outdated: tuple[str, ...]) -
     ids=["none", "one", "the newest", "not of a subresource", "a subresource alone", "without a time"],
 )
 def test_when_spec_changed_at_the_latest(entries: list[dict[str, str]], changed: datetime | None) -> None:
-    # A second later than on record: the API server cuts fractions off.
+    # A second later than recorded: the API server truncates fractions.
     assert spec_changed_at({"managedFields": entries}) == changed
 
 

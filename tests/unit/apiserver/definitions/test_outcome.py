@@ -1,4 +1,4 @@
-"""What the API server makes of a CRD, and of what it warns; its own word is in tests/cluster."""
+"""The API server's result and warnings for a CRD; tests/cluster compares them with the real ones."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""The rules of a CRD's update, each with the API server's path and words (Kubernetes 1.37)."""
+"""The rules for updating a CRD, each with the API server's path and message (Kubernetes 1.37)."""
 
 import copy
 from typing import Any
@@ -25,7 +25,7 @@ A = "spec.validation.openAPIV3Schema.properties[spec].properties[a]"
 
 
 def stored(*more: Crd, established: bool = True) -> Crd:
-    """A CRD as the API server has it."""
+    """A CRD as stored by the API server."""
     crd = definition(*more)
     crd["metadata"] |= {"uid": "u", "resourceVersion": "7", "generation": 1}
     crd["status"] = {
@@ -147,7 +147,7 @@ def test_a_manifest_takes_over_the_metadata_of_the_stored_crd() -> None:
 
 @pytest.mark.parametrize("status", [None, {}, {"storedVersions": []}])
 def test_without_stored_versions_the_storage_version_is_one(status: Any) -> None:
-    # As SetDefaults_CustomResourceDefinition has it, whenever the API server decodes a CRD.
+    # As in SetDefaults_CustomResourceDefinition, whenever the API server decodes a CRD.
     old, new = stored(version("v2")), stored(version("v2", storage=True))
     old["status"] = status
     new["spec"]["versions"].pop(0)
@@ -227,10 +227,10 @@ def test_preserving_crds_need_no_structural_schema() -> None:
     assert said(new, old) == []
     a({"minLength": 1})(new)
     assert said(new, old) == []
-    # Some features ask for one in any case.
+    # Some features require one in any case.
     a({"minLength": 1, "x-kubernetes-int-or-string": False, LIST_TYPE: "atomic"})(new)
     assert f"{A}.type: Required value: must not be empty for specified object fields" in said(new, old)
-    # And without the old one's flaw, the rule holds.
+    # And if the old one does not violate the rule, it applies.
     a({"type": "string"})(old)
     a({"minLength": 1})(new)
     assert said(new, old) == [f"{A}.type: Required value: must not be empty for specified object fields"]

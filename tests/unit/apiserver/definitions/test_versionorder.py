@@ -1,4 +1,4 @@
-"""Which versions the API server prefers, and what it takes for a version at all."""
+"""Which versions the API server prefers, and which names it considers versions."""
 
 import pytest
 

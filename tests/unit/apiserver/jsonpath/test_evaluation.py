@@ -1,4 +1,4 @@
-"""What JSONPaths select, as Go evaluates them."""
+"""The results of JSONPaths, as evaluated by Go."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which texts are JSONPaths to Go, and what they mean."""
+"""Which texts Go parses as JSONPaths, and their meaning."""
 
 import contextlib
 import time

@@ -1,4 +1,4 @@
-"""Short ways to a compiled schema and to what it says of a value, for the tests of this folder."""
+"""Shortcuts to a compiled schema and its verdict on a value, for the tests in this directory."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def thing(**spec: Any) -> dict[str, Any]:
 
 
 def admitted(schema: dict[str, Any], value: Any, *, old: Any = ...) -> Admitted:
-    """What becomes of a value of spec.a, or of its change from `old`."""
+    """The result for a value of spec.a, or for its change from `old`."""
     before = None if old is ... else thing(a=old)
     return resource(a=schema).admit(thing(a=value), before)
 

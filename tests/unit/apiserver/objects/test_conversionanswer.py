@@ -1,4 +1,4 @@
-"""What the API server takes from a webhook's answer; its own word is in tests/cluster."""
+"""What the API server takes from a webhook's answer; tests/cluster compares it with the real one."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""The rules of an object's own metadata, and of the resources embedded in it."""
+"""The rules for an object's own metadata, and for embedded resources."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def test_good_names(metadata: Any) -> None:
     [
         ({"name": "A"}, ["metadata.name"]),
         ({"name": "a", "generateName": "AA"}, ["metadata.generateName"]),
-        # The server looks at the prefix without its dash and the letter before, but then at the name.
+        # The server checks the prefix without its dash and the letter before, but then the whole name.
         ({"generateName": "A-"}, ["metadata.name"]),
         ({"generateName": "AA-"}, ["metadata.generateName", "metadata.name"]),
     ],

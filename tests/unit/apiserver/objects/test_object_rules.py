@@ -1,4 +1,4 @@
-"""Rules of x-kubernetes-validations over objects; the words were seen on the API server."""
+"""Rules of x-kubernetes-validations on objects; the messages come from the real API server."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ ON_CREATION: list[tuple[dict[str, Any], Any, list[str]]] = [
             "operator, function or macro signature for rule: self > 0"
         ],
     ),
-    # A null has no rules; a transition has none without an old value.
+    # A null has no rules; a transition rule does not apply without an old value.
     (ruled(TEXT | {"nullable": True}, rule("false")), None, []),
     (ruled(TEXT, rule("self == oldSelf")), "x", []),
     (ruled(TEXT, rule("oldSelf.hasValue()", optionalOldSelf=True)), "x",
@@ -95,16 +95,16 @@ ON_UPDATE: list[tuple[dict[str, Any], Any, Any, list[str]]] = [
     (KEPT, "x", "x", []),
     (KEPT, "x", "y", ['spec.a: Invalid value: "y": immutable']),
     (KEPT, ..., "y", []),
-    # What the update leaves unchanged is forgiven, but not to transitions.
+    # Ratcheting tolerates what the update leaves unchanged, but not in transition rules.
     (POSITIVE, -1, -1, []),
     (POSITIVE, -1, -2, ["spec.a: Invalid value: -2: positive"]),
     (ruled(INTEGER, rule("self > oldSelf", message="grows")), 1, 1, ["spec.a: Invalid value: 1: grows"]),
-    # Errors of evaluation are never forgiven.
+    # Evaluation errors are never tolerated.
     (ruled(INTEGER, rule("1 / self > 0")), 0, 0,
      ['spec.a: Invalid value: "integer": division by zero evaluating rule: 1 / self > 0']),
     ({"type": "object", "additionalProperties": POSITIVE}, {"k": -1}, {"k": -1, "l": -1},
      ["spec.a[l]: Invalid value: -1: positive"]),
-    # Items of map lists are found again by their keys; those of other lists are not.
+    # Items of map lists are correlated by their keys; those of other lists are not.
     (MAP_LIST, [{"name": "x", "c": 2}], [{"name": "y", "c": 0}, {"name": "x", "c": 1}],
      ["spec.a[1]: Invalid value: shrinks"]),
     ({"type": "array", "items": POSITIVE}, [-1], [-1], []),
@@ -171,7 +171,7 @@ def test_a_message_that_does_not_compile_is_not_used() -> None:
 
 
 def test_a_part_of_an_object_has_no_metadata_of_its_own() -> None:
-    # At the root of a resource, kind would be taken for the text that it always is.
+    # At the root of a resource, kind would be considered a required string.
     schema = ruled({"type": "object", "properties": {"kind": INTEGER}}, rule("self.kind == 1"))
     walk = RuleWalk(ObjectNode(decoded(schema)), root=False)
     assert walk.check({"kind": 1}, None, None) == ([], [])

@@ -1,4 +1,4 @@
-"""What an update leaves unchanged is not held against it; list types are checked if they were kept before."""
+"""Ratcheting tolerates what an update leaves unchanged; list types only if the old value violated them."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def item(name: Any, value: str) -> dict[str, Any]:
         (BAD, None, "long", ["spec.a"]),
         ({"type": "object", "properties": {"b": BAD, "c": INTEGER}}, {"b": "long"}, {"b": "long", "c": 1},
             []),
-        # Items are found again by their keys, wherever they stand.
+        # Items are correlated by their keys, at any position.
         (MAP_LIST, [item("x", "long")], [item("y", "a"), item("x", "long")], []),
         (MAP_LIST, [item("x", "long")], [item("y", "long")], ["spec.a[0].b"]),
         # Items of other lists are not, but the list as a whole can be unchanged.
@@ -36,9 +36,9 @@ def item(name: Any, value: str) -> dict[str, Any]:
         ({"type": "array", "items": BAD}, ["long"], ["long", "x"], ["spec.a[0]"]),
         ({"type": "array", "x-kubernetes-list-type": "set", "items": BAD}, ["long"], ["x", "long"],
             ["spec.a[1]"]),
-        # An integer is another value than the float.
+        # An integer differs from the float.
         (INTEGER | {"maximum": 1}, 5, 5.0, ["spec.a"]),
-        # Below a junctor nothing is forgiven unless the whole is unchanged.
+        # Below a junctor nothing is tolerated unless the whole is unchanged.
         (
             {"type": "object", "properties": {"b": TEXT, "c": INTEGER},
                 "allOf": [{"properties": {"b": {"maxLength": 1}}}]},
@@ -46,7 +46,7 @@ def item(name: Any, value: str) -> dict[str, Any]:
             {"b": "long", "c": 1},
             ["spec.a.b", "<nil>"],
         ),
-        # A field without a schema has no old value, so what holds it always counts as changed.
+        # A field without a schema has no old value, so its parent always counts as changed.
         (
             {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "maxProperties": 0},
             {"b": 1},
@@ -79,7 +79,7 @@ TWO_KEYS = MAP_LIST | {
     [
         (SET, [1, 2, 1, 1], ["spec.a[2]: Duplicate value: 1"]),
         (SET, [1, 1.0], []),
-        # Inside of objects and with several keys the values are compared as JSON.
+        # Inside objects and with several keys, values are compared as JSON.
         (ANY_SET, [{"b": 1}, {"b": 1.0}], ['spec.a[1]: Duplicate value: {"b":1}']),
         (TWO_KEYS, [item(1, "x"), item(1.0, "x")], ['spec.a[1]: Duplicate value: {"b":"x","name":1}']),
         (MAP_LIST, [item("x", "a"), item("x", "b")], ['spec.a[1]: Duplicate value: {"name":"x"}']),

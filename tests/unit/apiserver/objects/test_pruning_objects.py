@@ -24,10 +24,10 @@ OBJECT = {"type": "object"}
         (OBJECT, {"b": 1}, {}),
         ({**OBJECT, "properties": {"b": TEXT}}, {"b": "x", "c": 1}, {"b": "x"}),
         ({**OBJECT, "additionalProperties": TEXT}, {"b": "x"}, {"b": "x"}),
-        # additionalProperties: true keeps the fields, but not those inside of them.
+        # additionalProperties: true preserves the fields, but not those inside them.
         ({**OBJECT, "additionalProperties": True}, {"b": {"c": 1}, "d": 1}, {"b": {}, "d": 1}),
         ({**OBJECT, **PRESERVE}, {"b": {"c": [{"d": 1}]}}, {"b": {"c": [{"d": 1}]}}),
-        # Pruning begins again in the fields that are known.
+        # Pruning starts again in the known fields.
         ({**OBJECT, **PRESERVE, "properties": {"b": OBJECT}}, {"b": {"c": 1}, "d": {"e": 1}}, {"b": {},
             "d": {"e": 1}}),
         ({"type": "array", "items": OBJECT}, [{"b": 1}], [{}]),
@@ -74,7 +74,7 @@ def test_unknown_fields_of_metadata_are_named() -> None:
         ({**TEXT, "default": "x", "nullable": True}, None, None),
         ({**OBJECT, "additionalProperties": TEXT}, {"b": None}, {}),
         ({**OBJECT, **PRESERVE}, {"b": None}, {"b": None}),
-        # In lists nulls stay.
+        # In lists, nulls remain.
         ({"type": "array", "items": {**TEXT, "nullable": True}}, [None], [None]),
     ],
 )

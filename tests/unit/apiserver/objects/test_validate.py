@@ -1,4 +1,4 @@
-"""The OpenAPI validator in the server's words; each line was seen on the API server."""
+"""The OpenAPI validator with the server's messages; each line comes from the real API server."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ VALID: list[tuple[dict[str, Any], Any]] = [
     (TEXT | {"pattern": r"^\pL+$"}, "日本"),
     (TEXT | {"format": "nonsense"}, "x"),
     (TEXT | {"enum": ["a", "b"]}, "b"),
-    # Go converts a float to an integer by cutting it off, and an integer to a text of one code point.
+    # Go truncates a float to an integer, and converts an integer to a string of one code point.
     (NUMBER | {"enum": [1]}, 1.7),
     (INT_OR_STRING | {"enum": ["A"]}, 65),
     # An integer is compared with the integral part of a bound.
@@ -32,7 +32,7 @@ VALID: list[tuple[dict[str, Any], Any]] = [
     (INTEGER | {"multipleOf": 3}, -9),
     ({"type": "object", "additionalProperties": True}, {"b": 1}),
     ({"type": "array", "items": TEXT | {"nullable": True}}, [None]),
-    # Where a string with a format is wanted, an array passes for one.
+    # An array counts as a string with a format.
     (TEXT | {"format": "date"}, ["x"]),
     (TEXT | {"not": {"pattern": "x"}}, "y"),
     (TEXT | {"oneOf": [{"pattern": "x"}, {"pattern": "y"}]}, "y"),
@@ -65,20 +65,20 @@ INVALID: list[tuple[dict[str, Any], Any, list[str]]] = [
         ['spec.a: Invalid value: "é": spec.a in body should be at least 2 chars long']),
     (TEXT | {"pattern": "^a$"}, "b", ["spec.a: Invalid value: \"b\": spec.a in body should match '^a$'"]),
     (TEXT | {"enum": ["a", "b"]}, "c", ['spec.a: Unsupported value: "c": supported values: "a", "b"']),
-    # Null is in no enum, also where it is listed.
+    # Null is in no enum, even if it is listed.
     (TEXT | {"enum": ["a", None], "nullable": True}, None,
      ['spec.a: Unsupported value: null: supported values: "a", "null"']),
     (INTEGER | {"minimum": 1}, 0,
         ["spec.a: Invalid value: 0: spec.a in body should be greater than or equal to 1"]),
     (NUMBER | {"maximum": 2, "exclusiveMaximum": True}, 2.0,
      ["spec.a: Invalid value: 2: spec.a in body should be less than 2"]),
-    # A bound that is no integer is an error of its own for each value.
+    # A non-integer bound is an error of its own for each value.
     (INTEGER | {"maximum": 2.5}, 1,
      [NOWHERE + 'Maximum boundary value must be of type integer (default format) in spec.a']),
     (INTEGER | {"maximum": 2.5}, 5_000_000,
      [NOWHERE + 'Maximum boundary value must be of type integer (default format) in spec.a',
       "spec.a: Invalid value: 5e+06: spec.a in body should be less than or equal to 2.5"]),
-    # A float within a billionth of an integer has the type of one.
+    # A float within a billionth of an integer has the type integer.
     (INTEGER, 1.0000000001, [NOWHERE + 'Checked value must be of type integer (default format) in spec.a']),
     (NUMBER | {"minimum": 1e7}, 1.5,
      ["spec.a: Invalid value: 1.5: spec.a in body should be greater than or equal to 1e+07"]),
@@ -104,7 +104,7 @@ INVALID: list[tuple[dict[str, Any], Any, list[str]]] = [
     (TEXT | {"allOf": [{"pattern": "x"}, {"maxLength": 3}]}, "y",
      ["spec.a: Invalid value: \"y\": spec.a in body should match 'x'",
       NOWHERE + '"spec.a" must validate all the schemas (allOf)']),
-    # The errors of the branch are shown that got furthest: here the first of two that got equally far.
+    # The errors of the branch that got furthest are shown: here the first of two that got equally far.
     (TEXT | {"anyOf": [{"pattern": "x"}, {"maxLength": 0}]}, "y",
      [NOWHERE + '"spec.a" must validate at least one schema (anyOf)',
       "spec.a: Invalid value: \"y\": spec.a in body should match 'x'"]),

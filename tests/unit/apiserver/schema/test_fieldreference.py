@@ -1,4 +1,4 @@
-"""Paths into a schema, with the API server's words for those that lead nowhere."""
+"""Paths into a schema, with the API server's errors for those that lead nowhere."""
 
 import pytest
 

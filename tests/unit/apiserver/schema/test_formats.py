@@ -1,4 +1,4 @@
-"""Formats of strings as Go's libraries read them; the differential suite asks the server about such texts."""
+"""String formats parsed like Go's libraries; tests/cluster compares such texts with the server."""
 
 import pytest
 

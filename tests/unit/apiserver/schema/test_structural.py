@@ -1,4 +1,4 @@
-"""Structural schemas: each rule with the API server's words. The words are facts of Kubernetes 1.37."""
+"""Structural schemas: each rule with the API server's message (Kubernetes 1.37)."""
 
 from typing import Any
 
@@ -123,7 +123,7 @@ JUNCTOR = "s.anyOf[0]"
                 "but isn't: error parsing regexp: invalid or unsupported Perl syntax: `(?=`"
             ],
         ),
-        # The order of the two types matters, and nothing may stand beside them.
+        # The order of the two types matters, and nothing else is allowed next to them.
         (
             with_a({IOS: True, "anyOf": INT_OR_STRING[::-1]}),
             [f"s.properties[a].anyOf[{i}].type: Forbidden: must be empty to be structural" for i in (0, 1)],
@@ -132,7 +132,7 @@ JUNCTOR = "s.anyOf[0]"
             with_a({IOS: True, "anyOf": [{"type": "integer", "minimum": 1}, {"type": "string"}]}),
             [f"s.properties[a].anyOf[{i}].type: Forbidden: must be empty to be structural" for i in (0, 1)],
         ),
-        # A junctor may speak of what is defined, at the root only this is checked.
+        # A junctor may refer to defined fields; at the root only this is checked.
         (
             {"type": "object", "oneOf": [{"properties": {"b": {"minLength": 1}}}]},
             ["s.properties[b]: Required value: because it is defined in s.oneOf[0].properties[b]"],
@@ -159,7 +159,7 @@ def test_not_structural(schema: dict[str, Any], messages: list[str]) -> None:
 @pytest.mark.parametrize(
     ("keyword", "value", "seen"),
     [
-        # Found by comparison: the server's form of a schema has no place for these, but for the others.
+        # Found by comparison: the server's form of a schema lacks these, but not the others.
         ("$ref", "", False),
         ("definitions", {}, False),
         ("dependencies", {}, False),

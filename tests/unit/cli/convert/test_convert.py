@@ -158,7 +158,7 @@ def test_what_has_no_room_in_annotations_comes_back(folder: Path) -> None:
 def test_round_trips(folder: Path) -> None:
     result = check(folder, [FULL, crontab("v1alpha1", hostPort="[::1]:80")])
     assert result.exit_code == 0, result.output
-    # To each of two other versions and back, and around by both.
+    # To each of two other versions and back, and through both.
     assert "6 round trips, 0 failures." in result.stdout
     assert "1 object needed something kept aside while at v1alpha1." in result.stdout
     assert "generated from the schemas, 0 failures." in result.stdout

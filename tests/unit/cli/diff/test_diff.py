@@ -1,4 +1,4 @@
-"""`crdkeeper diff`: what it reads, where it points, how it prints and exits."""
+"""`crdkeeper diff`: its input, the lines that it points to, its output and exit codes."""
 
 import json
 import subprocess

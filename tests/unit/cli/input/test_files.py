@@ -1,4 +1,4 @@
-"""What counts as a CRD in files, and what is said of all else: the same by every command."""
+"""What counts as a CRD in files, and the messages about everything else: the same for every command."""
 
 from pathlib import Path
 

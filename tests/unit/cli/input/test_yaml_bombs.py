@@ -1,4 +1,4 @@
-"""Files that are small and become large, deep or endless: a line that names the file, and no traceback."""
+"""Small files that become large, deep or endless: a line that names the file, and no traceback."""
 
 from pathlib import Path
 

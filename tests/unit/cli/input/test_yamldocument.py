@@ -57,7 +57,7 @@ def test_positions() -> None:
     (document,) = documents("a:\n  b:\n  - x\n  - c: 1\n")
     assert document.find(("a", "b", 1, "c")) == Position(4, 5)
     assert document.find(("a", "b", 0)) == Position(3, 5)
-    # What is missing is at what is around it.
+    # A missing field is reported at its parent.
     assert document.find(("a", "nope", "x")) == Position(1, 1)
     assert document.find(("a", "b", 7)) == Position(2, 3)
 

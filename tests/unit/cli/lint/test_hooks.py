@@ -1,4 +1,4 @@
-"""The hooks for pre-commit, run the way it runs them: the entry, the arguments, then the changed files."""
+"""The hooks for pre-commit, run like pre-commit does: the entry, the arguments, then the changed files."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""`crdkeeper lint`: what it reads, where it points, how it prints and exits."""
+"""`crdkeeper lint`: its input, the lines that it points to, its output and exit codes."""
 
 import json
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_findings_of_a_folder(folder: Path) -> None:
     result = lint("-f", str(folder))
     assert result.exit_code == 1
     line, why, hint = result.stdout.splitlines()
-    # A missing field is at the field that should have it.
+    # A missing field is reported at its parent.
     assert line == f"{folder}/sub/bad.yml:22:15: error[type]: {MESSAGE}"
     assert why.startswith("    why: A structural schema gives each field its type")
     assert hint.startswith("    hint: Add or correct `type`")
@@ -169,7 +169,7 @@ def test_the_deepest_schema_that_is_read_is_checked(keyword: str) -> None:
 
 
 def test_unchecked_is_said_and_never_passed() -> None:
-    # The API server fails on a path that leads beyond what the schema says.
+    # The API server fails on a path that leads beyond the schema.
     free = "type: object\n                additionalProperties: true"
     text = GOOD.replace("type: string", free).replace(
         "    schema:\n", "    selectableFields: [{jsonPath: .spec.size.a.b}]\n    schema:\n"

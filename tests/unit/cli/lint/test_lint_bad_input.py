@@ -1,6 +1,6 @@
-"""`crdkeeper lint` on input that is meant to take for ever, or all memory: it ends and says what it left out.
+"""`crdkeeper lint` on input designed to take for ever, or all memory: it ends and says what it left out.
 
-Without its bounds each of these takes minutes or gigabytes.
+Without limits, each of these takes minutes or gigabytes.
 """
 
 import json
@@ -95,7 +95,7 @@ def test_expressions(text: str) -> None:
 @pytest.mark.parametrize(
     ("schema", "left"),
     [
-        # RE2 takes half a minute for the one, and an hour for the other.
+        # RE2 takes half a minute for one, and an hour for the other.
         ({"type": "string", "pattern": "(.{1,500}){2}" * 70, "default": "a" * 20_000}, "default-value"),
         (
             {

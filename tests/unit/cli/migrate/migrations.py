@@ -1,4 +1,4 @@
-"""StorageMigrations in the states that people get to see."""
+"""StorageMigrations in the states that users see."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def migration(name: str = "widgets.example.com-cli", **spec: Any) -> StorageMigration:
-    """One of widgets of which nothing is known yet."""
+    """A new one for widgets."""
     resource = {"group": "example.com", "resource": "widgets"}
     made = StorageMigration.model_validate(
         {"metadata": {"name": name}, "spec": {"resource": resource, "managedBy": CLI, **spec}}
@@ -41,7 +41,7 @@ def with_condition(
 
 
 def rewriting(done: int = 40, total: int = 1000) -> StorageMigration:
-    """One that rewrites, with so many done."""
+    """One that rewrites, with that many objects done."""
     made = with_condition(migration(), "Succeeded", "Unknown", "Rewriting")
     made.status.sweep = MigrationSweep(type="Rewrite", scanned=0)
     progress = made.status.progress
@@ -57,7 +57,7 @@ def refused(name: str = "w1", **fields: Any) -> RefusedObject:
 
 
 def ended(reason: str, *, success: bool, message: str = "It has ended.", **spec: Any) -> StorageMigration:
-    """One that is over."""
+    """One that has ended."""
     made = with_condition(migration(**spec), "Succeeded", "True" if success else "False", reason, message)
     made.status.completion_time = NOW
     return made

@@ -1,4 +1,4 @@
-"""What is printed is seen, and not obeyed; documents say the same as what they were made of."""
+"""Output is visible and without effects; documents have the same content as their source."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from crdkeeper.cli.output.printing import Styled, Trouble, as_json, as_yaml
 from crdkeeper.core.text import visible
 from tests.unit.cli.hostile import ALL, assert_harmless
 
-# Half characters are in no JSON that parses everywhere, and YAML's parser in C refuses them.
+# Surrogates are not in JSON that parses everywhere, and YAML's C parser rejects them.
 TEXTS = st.text(
     st.one_of(
         st.sampled_from("#:[]\n\r\t\x1b\x9b\u202e\u2028\\\"' -"), st.characters(exclude_categories=["Cs"])

@@ -1,4 +1,4 @@
-"""`crdkeeper rehearse` offline: what it reads and tells, and its exit codes."""
+"""`crdkeeper rehearse` offline: its input, output, and exit codes."""
 
 import json
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_what_is_not_known_is_neither_safe_nor_harmful(folder: Folder) -> None:
         "",
         "The outcome is uncertain for some objects.",
     ]
-    # Without the CRD as it is all is taken to be stored.
+    # Without the current CRD, everything is assumed to be stored.
     assert run("-f", new, "--objects", folder.file("objects.yaml", *objects(4))).exit_code == 0
 
 

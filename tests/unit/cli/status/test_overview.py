@@ -102,7 +102,7 @@ def test_a_failed_migration_stays_in_sight() -> None:
     [
         (("v2",), ended("Migrated", success=True), False),
         (("v1", "v2"), ended("Migrated", success=True), True),  # v1 came back later
-        (("v1", "v2"), ended("Migrated", success=True, trim=False), False),  # left there as asked for
+        (("v1", "v2"), ended("Migrated", success=True, trim=False), False),  # left there on request
     ],
 )
 def test_after_a_success(stored: tuple[str, ...], made: StorageMigration, needed: bool) -> None:

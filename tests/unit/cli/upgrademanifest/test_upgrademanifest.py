@@ -1,4 +1,4 @@
-"""`crdkeeper upgrade-manifest`: what it prints where, and how it exits."""
+"""`crdkeeper upgrade-manifest`: its output and exit codes."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Certificates that we make, and others that we read; Go's opinion of them is in tests/faults."""
+"""Certificates that we create, and others that we parse; tests/faults compares with Go."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -56,7 +56,7 @@ def test_a_serving_certificate(authority: KeyPair, serving: KeyPair) -> None:
     own = authority.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value.digest
     assert above == own
     assert names_of(serving.certificate) == set(NAMES)
-    # cryptography's own verifier goes by the rules of the Web's authorities.
+    # cryptography's own verifier follows the rules of public CAs.
     store = Store([authority.certificate])
     verifier = PolicyBuilder().store(store).time(BEGIN + timedelta(days=1))
     names: list[x509.DNSName | x509.IPAddress] = [x509.DNSName("webhook.ns.svc"), *_addresses(serving)]
@@ -114,7 +114,7 @@ def test_a_chain_ends_in_what_is_trusted(authority: KeyPair, serving: KeyPair) -
     assert anchor_of(leaf, [], [stranger, root]) == root
     assert anchor_of(leaf, [], [stranger]) is None
     assert anchor_of(leaf, [], [leaf]) == leaf
-    # Through one that is served beside it.
+    # Through a certificate that is served with it.
     above = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "top")])
     builder = x509.CertificateBuilder().issuer_name(name).serial_number(1)

@@ -1,4 +1,4 @@
-"""A walk over all objects: page by page, resumable, and no failure loses what was counted."""
+"""A walk over all objects: page by page, resumable, and no failure loses the counts."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Bundles and handshakes; those that the API server agrees with are in tests/cluster."""
+"""Bundles and handshakes; tests/cluster has those that the API server agrees with."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Requests of the diagnosis: every failure is a fact, and none takes longer than its time."""
+"""Requests of the diagnosis: every failure is a fact, and none exceeds its time."""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.unit.cluster.transport.localserver import Handler, client_of, failure
 
 V1, V2 = "/apis/example.com/v1", "/apis/example.com/v2"
 OBJECT = "namespaces/ns/widgets/w1"
-# Nobody listens at this port, and it is refused at once.
+# Nothing listens on this port, so it refuses at once.
 WEBHOOK = WebhookFacts("https://127.0.0.1:1/convert", "", "", 443, b"")
 ONE = json({"metadata": {}, "items": [{"metadata": {"name": "w1", "namespace": "ns"}}]})
 NONE = json({"metadata": {}, "items": []})

@@ -1,4 +1,4 @@
-"""Our own kinds as they are read, also where another version of crdkeeper wrote them."""
+"""Reading our own kinds, even if another version of crdkeeper wrote them."""
 
 from typing import Any
 

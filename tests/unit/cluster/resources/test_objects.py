@@ -1,4 +1,4 @@
-"""Pages, patches and looks at single objects."""
+"""Pages, patches and reads of single objects."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A web server on the loopback interface that answers as a test tells it, and a client for it."""
+"""A web server on the loopback interface with the answers of a test, and a client for it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,7 +19,7 @@ Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 @dataclass(slots=True)
 class LocalServer:
-    """Answers each request by the next of `answers`, then by the last one for ever."""
+    """Answers each request with the next of `answers`, then always with the last one."""
 
     answers: list[Handler]
     requests: list[web.Request] = field(default_factory=list)
@@ -59,7 +59,7 @@ def failure(code: int, reason: str = "", message: str = "", headers: Any = None,
 
 
 def page(text: str, code: int) -> Handler:
-    """What a proxy or a load balancer sends."""
+    """The answer of a proxy or a load balancer."""
 
     async def answer(_: web.Request) -> web.Response:
         return web.Response(status=code, text=text, content_type="text/html")

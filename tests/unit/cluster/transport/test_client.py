@@ -1,4 +1,4 @@
-"""What the client makes of the answers, failures and silences of a server."""
+"""How the client handles the answers, failures and silences of a server."""
 
 import asyncio
 import socket
@@ -22,7 +22,7 @@ LEADERLESS = failure(500, "", "etcdserver: leader changed")
 
 @pytest.fixture
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that the client waits between attempts, which it does not really do here."""
+    """The seconds that the client waits between attempts, without really waiting."""
     taken: list[float] = []
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 

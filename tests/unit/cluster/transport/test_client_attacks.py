@@ -1,4 +1,4 @@
-"""The general client against servers that send it elsewhere, answer out of turn or without end."""
+"""The general client against servers that redirect it, or answer out of order or without end."""
 
 import asyncio
 import gzip
@@ -34,7 +34,7 @@ Answer = Callable[[int, asyncio.StreamWriter], Awaitable[None]]
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads are not tried again: what a test waits for is the first failure."""
+    """Reads are not retried: a test waits for the first failure."""
     monkeypatch.setattr(client_module, "_READ_ATTEMPTS", 1)
 
 

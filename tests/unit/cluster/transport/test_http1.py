@@ -13,7 +13,7 @@ Answer = Callable[[int, asyncio.StreamWriter], Awaitable[bool]]
 
 
 class Server:
-    """Reads requests one after the other and has them answered."""
+    """Reads requests one after the other, and sends the answers."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer

@@ -1,6 +1,6 @@
-"""The lean HTTP client against servers that would have an answer believed of another request.
+"""The lean HTTP client against servers that pass off an answer as that to another request.
 
-What it takes for the answer to a patch is the evidence of a migration.
+What it accepts as the answer to a patch is the evidence of a migration.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ async def test_an_answer_with_something_behind_it_is_not_believed(extra: bytes) 
 
 
 async def test_the_answer_to_another_request_is_not_believed() -> None:
-    """As when stray bytes were on their way already when the request was sent."""
+    """As if stray bytes were in flight when the request was sent."""
 
     async def answer(number: int, writer: asyncio.StreamWriter) -> bool:
         id = server.ids[-2 if number == 3 else -1]
@@ -187,7 +187,7 @@ async def test_an_answer_that_can_be_read_in_two_ways_is_none(raw: bytes) -> Non
 
 
 async def test_a_connection_that_ends_within_an_interim_answer_was_used() -> None:
-    """The server had read the request: it is not for this client to send it once more."""
+    """The server had read the request: this client must not send it again."""
 
     async def answer(number: int, writer: asyncio.StreamWriter) -> bool:
         writer.write(ok("first") if number == 1 else EARLY_HINTS)

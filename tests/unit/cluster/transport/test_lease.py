@@ -1,4 +1,4 @@
-"""Leadership by a Lease: on a local server, and for its deadlines in virtual time."""
+"""Leader election with a Lease: on a local server, and for its deadlines in virtual time."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -22,7 +22,7 @@ PATH = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
 
 
 class LeaseStore:
-    """What the API server does with one Lease: optimistic locking."""
+    """The API server's behaviour for one Lease: optimistic locking."""
 
     def __init__(self, holder: str | None = None, **spec: Any) -> None:
         self.version = 1
@@ -144,7 +144,7 @@ Story = Callable[[VirtualClient, Lease], Coroutine[Any, Any, None]]
 
 
 def tell(story: Story, store: LeaseStore | None = None) -> None:
-    """Tell a story in virtual time."""
+    """Run a test in virtual time."""
 
     async def main() -> None:
         client = VirtualClient(store or LeaseStore())
@@ -156,8 +156,8 @@ def tell(story: Story, store: LeaseStore | None = None) -> None:
 
 
 async def lost_after(client: VirtualClient, lease: Lease) -> float:
-    """Hold until it is lost; how long after the last renewal that was."""
-    # Something else that goes on: else a hanging request would be the end of virtual time.
+    """Hold until it is lost; returns how long after the last renewal that was."""
+    # Another task: without it, a hanging request would end virtual time.
     other = asyncio.create_task(asyncio.sleep(1e6))
     with pytest.raises(LeaseLost):
         await lease.hold()
@@ -251,7 +251,7 @@ def test_a_lease_that_was_deleted_is_made_again() -> None:
 def test_a_candidate_waits_until_the_lease_stood_still_for_its_duration() -> None:
     async def story(client: VirtualClient, lease: Lease) -> None:
         await lease.acquire()
-        # By its own clock alone: renewTime, written by another clock, says that it expired long ago.
+        # Only its own clock counts: according to renewTime, from another clock, it expired long ago.
         assert 15 <= now() <= 18
         assert client.store.spec["holderIdentity"] == "me"
 

@@ -1,4 +1,4 @@
-"""An uninstall is known by our namespace, and nothing else is taken for one."""
+"""The deletion of our namespace means an uninstall, and nothing else does."""
 
 import asyncio
 from pathlib import Path
@@ -37,7 +37,7 @@ async def test_what_an_answer_says(tmp_path: Path, answer: Handler, home: Home) 
         ([Home.GOES], False, True),
         ([Home.STANDS, Home.STANDS, Home.GOES], True, True),
         ([Home.STANDS, Home.CLOSED], True, True),
-        # An account that never had the right tells nothing by not having it.
+        # An account that never had the permission proves nothing by lacking it.
         ([Home.CLOSED], False, False),
         ([Home.STANDS], True, False),
         ([Home.UNKNOWN], True, False),

@@ -1,6 +1,6 @@
-"""Whom the operator believes to be the API server: whoever kubectl believes, and nobody else.
+"""Which API servers the operator trusts: exactly those that kubectl trusts.
 
-Each case goes all three ways that requests take: aiohttp's, the lean client's and Kopf's.
+Each case covers all three clients: aiohttp's, the lean one and Kopf's.
 """
 
 import socket
@@ -29,7 +29,7 @@ YESTERDAY = datetime.now(UTC) - timedelta(days=1)
 
 @dataclass(frozen=True)
 class Case:
-    """An API server's certificate, and what the kubeconfig says of it."""
+    """An API server's certificate, and the kubeconfig's settings for it."""
 
     served: Issued
     trusted: bytes
@@ -170,7 +170,7 @@ async def test_a_pod_in_a_cluster_of_ipv6(
 
 
 async def test_the_same_credentials_are_equal(tmp_path: Path) -> None:
-    """Else Kopf would go on with credentials that were refused, as if they were new."""
+    """Otherwise Kopf would continue with credentials that were refused, as if they were new."""
     async with connected(ACCEPTED["an authority without key identifiers"], tmp_path) as connection:
         logins = [await connection.kopf_login() for _ in range(2)]
         assert logins[0] == logins[1]

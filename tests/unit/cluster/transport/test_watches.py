@@ -1,4 +1,4 @@
-"""Watches: one event for each line, resumed where the stream ended, and told when that is not possible."""
+"""Watches: one event per line, resumed where the stream ended, with an error if that is not possible."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ def event(type_: str, version: int, name: str = "a") -> dict[str, Any]:
 
 
 def stream(*events: dict[str, Any], broken: bool = False) -> Handler:
-    """Sends the events in pieces that do not end where lines do, and ends."""
+    """Sends the events in pieces that do not end at line breaks, then ends."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -41,7 +41,7 @@ def stream(*events: dict[str, Any], broken: bool = False) -> Handler:
 
 
 async def events_of(client: Client, into: list[tuple[str, str]]) -> None:
-    """Follows until it ends by an error."""
+    """Follows until it ends with an error."""
     async for type_, found in watch(client, PATH, "5"):
         into.append((type_, found["metadata"]["resourceVersion"]))
 
@@ -109,7 +109,7 @@ async def test_trouble_is_waited_out_where_it_was(
 
 
 def test_pauses_grow() -> None:
-    """A server that ends each watch at once is not asked thousands of times."""
+    """A server that ends each watch at once does not get thousands of requests."""
 
     class Broken:
         asked = 0
@@ -130,13 +130,13 @@ def test_pauses_grow() -> None:
 
 
 class Course:
-    """What the API server says, one after the other; then nothing any more."""
+    """The API server's answers, one after the other; then silence."""
 
     def __init__(self, *says: Exception | list[dict[str, Any]] | str) -> None:
-        """Of a list its resourceVersion or why there is none, of a watch its events or why it is refused."""
+        """For a list its resourceVersion or its error, for a watch its events or its refusal."""
         self.says = list(says)
         self.asked: list[tuple[float, str]] = []
-        """When there was a list, and when a watch from which version on."""
+        """When there was a list, and when a watch from which version."""
         self.saw: list[str] = []
         self.heard: list[str] = []
 
@@ -176,7 +176,7 @@ class Course:
         virtualtime.run(main())
 
     def played(self, seconds: float = 5000.0) -> None:
-        """As `play`, and it would have gone on."""
+        """Like `play`, and it would have continued."""
         with pytest.raises(TimeoutError):
             self.play(seconds)
 
@@ -206,7 +206,7 @@ def test_versions_that_are_always_too_old_are_listed_again_more_and_more_rarely(
 def test_a_refusal_is_waited_out_and_all_is_listed_again(error: Exception) -> None:
     course = Course("5", [event("ADDED", 6)], error, error, "9", [event("ADDED", 10)])
     if isinstance(error, Unreachable):
-        course.says.insert(2, refusal(403))  # a watch alone waits for the server
+        course.says.insert(2, refusal(403))  # only a watch waits for the server
     course.played()
     assert course.saw == ["ADDED 6", "ADDED 10"]
     assert any("no" in each or "away" in each for each in course.heard)

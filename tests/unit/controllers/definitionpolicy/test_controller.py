@@ -1,4 +1,4 @@
-"""What the policies' controller does on each event, in virtual time."""
+"""What the DefinitionPolicy controller does on each event, in virtual time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

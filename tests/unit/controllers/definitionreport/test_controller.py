@@ -1,4 +1,4 @@
-"""What the reports' controller does on each event and after each request that fails, in virtual time."""
+"""What the DefinitionReport controller does on each event and after each failed request, in virtual time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -63,7 +63,7 @@ class ReportsApi(FakeApi):
         return self.show("MODIFIED", {**self.objects.get(name, {}), **answer})
 
     def show(self, type_: str, report: dict[str, Any]) -> dict[str, Any]:
-        """A report as it is by now, or as it was when it was deleted."""
+        """The current report or, if it was deleted, its last state."""
         self.revision += 1
         old = self.objects.pop(REPORT, {}).get("metadata", {})
         metadata = {"uid": "r1", **old, **report["metadata"], "resourceVersion": str(self.revision)}
@@ -82,7 +82,7 @@ class ReportsApi(FakeApi):
 
 
 def play(people: Callable[[ClusterState, ReportsApi], Awaitable[None]]) -> None:
-    """One CRD, and what people do about it and its report."""
+    """One CRD, and what people do to it and its report."""
 
     async def main() -> None:
         api, state, metrics = ReportsApi(), ClusterState(), OperatorMetrics()
@@ -155,7 +155,7 @@ def test_a_deleted_crd_gets_no_report() -> None:
         await asyncio.sleep(5.0)
         del api.objects[f"{DEFINITIONS}/{NAME}"]
         written = api.writes("PATCH", REPORT)
-        # Its report goes by garbage collection, and that may be seen first.
+        # Garbage collection deletes its report, and that may be seen first.
         api.show("DELETED", api.objects[REPORT])
         await asyncio.sleep(1.0)
         state.saw_definition(NAME, None)

@@ -1,4 +1,4 @@
-"""When reports ask what, and that a census goes on where it was."""
+"""When reports run which probes, and that a census resumes where it was."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -123,7 +123,7 @@ def page(name: str, token: str = "") -> Handler:
 
 
 async def censuses(client: Client, times: int, former: Census | None = None) -> Sequence[Census]:
-    """What the same probe says, asked so often."""
+    """The results of that many runs of the same probe."""
     ask, found = probe(client, "census").ask, []
     for _ in range(times):
         former = await ask(subject(), former)

@@ -1,4 +1,4 @@
-"""The slow lane of probes, in virtual time: asked when due, a few at a time, kept while it is good."""
+"""Probes in virtual time: run when due, a few at a time, with results kept while they are valid."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -18,7 +18,7 @@ TTL = 100.0
 
 
 class World:
-    """One probe that takes a second, the CRDs that there are, and who was told of an answer."""
+    """A probe that takes a second, the existing CRDs, and which of them were notified."""
 
     def __init__(self, *names: str) -> None:
         self.about: Hashable | None = "first"
@@ -43,7 +43,7 @@ class World:
         return self.value
 
     def look(self, name: str = NAME) -> tuple[Any, frozenset[str]]:
-        """What a reconciliation sees: the fact, and what is pending."""
+        """A reconciliation's view: the fact, and what is pending."""
         subject = self.subjects[name]
         pending = self.probes.pending(name, subject)
         return self.probes.live(name, subject).census, pending

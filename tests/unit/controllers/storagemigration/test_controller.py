@@ -1,4 +1,4 @@
-"""What the operator does about its StorageMigrations on each event: which run, with what, for how long."""
+"""What the operator does about its StorageMigrations on each event: which run starts, and until when."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,7 +26,7 @@ SLOWLY: dict[str, Any] = {"limits": {"maxObjectsPerSecond": 1}, "settleSeconds":
 
 
 class Operator:
-    """The controller at work on a cluster, whose watch is as late as it likes."""
+    """The controller on a cluster, with an arbitrarily late watch."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -36,7 +36,7 @@ class Operator:
         self._queue = asyncio.create_task(self.controller.queue.run())
 
     def watch(self) -> None:
-        """The watch shows the migration as it is stored, or that it is gone."""
+        """The watch shows the stored migration, or that it is gone."""
         self.state.saw_migration("m", self.cluster.stored if self.cluster.migration else None)
 
     async def watch_all_the_time(self) -> None:
@@ -45,7 +45,7 @@ class Operator:
             await asyncio.sleep(0.5)
 
     async def stop(self) -> None:
-        """As when leadership is lost, or the pod ends."""
+        """Like the loss of leadership, or the end of the pod."""
         self._queue.cancel()
         await asyncio.gather(self._queue, return_exceptions=True)
         await self.controller.stop()
@@ -69,7 +69,7 @@ class Operator:
 
 
 def operate(story: Callable[[Operator], Awaitable[None]], **cluster: Any) -> None:
-    """What happens to one operator, to its end."""
+    """The events of one operator, until its end."""
 
     async def main() -> None:
         operator = Operator(Cluster(**cluster))

@@ -67,7 +67,7 @@ def definition(*, storage: str = "v1", **spec: Any) -> dict[str, Any]:
 
 
 def conversion(rules: Mapping[str, Any] = RULES, *, generation: int = 1, **spec: Any) -> dict[str, Any]:
-    """The VersionConversion as a person has applied it."""
+    """The VersionConversion as applied by a person."""
     made = copy.deepcopy(rules_of(GROUP, dict(rules)))
     made["metadata"] |= {"uid": "u2", "resourceVersion": "1", "generation": generation}
     made["spec"] |= spec
@@ -76,13 +76,13 @@ def conversion(rules: Mapping[str, Any] = RULES, *, generation: int = 1, **spec:
 
 @dataclass
 class Plane(FakeApi):
-    """The API server: it stores what is applied, converts CronTabs by our webhook, and asks who may what."""
+    """The API server: stores what is applied, converts CronTabs with our webhook, checks permissions."""
 
     permitted: bool = True
     answers: Callable[[str, str], None] = lambda method, path: None
-    """Called with each request; may raise what the API server answers."""
+    """Called with each request; may raise the API server's error."""
     crontabs: list[dict[str, Any]] = field(default_factory=list)
-    """As they are stored."""
+    """As stored."""
     events: list[str] = field(default_factory=list)
     """The reasons."""
     watched: Callable[[str], None] = lambda path: None
@@ -153,12 +153,12 @@ class Plane(FakeApi):
         self.touch(found)
 
     def touch(self, found: dict[str, Any]) -> None:
-        """It was changed."""
+        """An object was changed."""
         found["metadata"]["generation"] += 1
         found["metadata"]["resourceVersion"] = str(int(found["metadata"]["resourceVersion"]) + 1)
 
     def converting(self) -> Conversion | None:
-        """What the webhook converts by, if the CRD has it."""
+        """The webhook's rules, if the CRD uses it."""
         crd = self.objects.get(CRD)
         bundle = self.objects.get(BUNDLE)
         if crd is None or bundle is None or crd["spec"]["conversion"]["strategy"] != "Webhook":
@@ -183,7 +183,7 @@ class Plane(FakeApi):
 
 
 class Scene:
-    """A VersionConversion for a CRD with one object, and the controller at work."""
+    """A VersionConversion for a CRD with one object, and the running controller."""
 
     def __init__(self) -> None:
         self.api = Plane({CRD: definition(), CONVERSION: conversion()})
@@ -200,7 +200,7 @@ class Scene:
         self.silence = ""
         """Why the webhook does not answer."""
         self.behind = False
-        """Whether the webhook has not read the newest rules."""
+        """Whether the webhook has not loaded the newest rules yet."""
         self.controller = VersionConversions(
             cast(Client, self.api),
             self.state,
@@ -214,7 +214,7 @@ class Scene:
     async def ask(
         self, address: WebhookAddress, name: str, bundle: str, version: str, objects: Sequence[Any]
     ) -> WebhookReply:
-        """In place of `ask_webhook`."""
+        """Replaces `ask_webhook`."""
         assert (address, name, bundle) == (ADDRESS, NAME, CERTIFICATE)
         if self.silence:
             return WebhookReply("", (), self.silence)
@@ -225,17 +225,17 @@ class Scene:
         return WebhookReply("old" if self.behind else digest(content), said)
 
     def see(self) -> None:
-        """What Kopf's watches show now."""
+        """The current state in Kopf's watches."""
         self.see_definition()
         self.see_conversion()
 
     def see_definition(self) -> None:
-        """What the watch of CRDs shows now."""
+        """The current state in the watch of CRDs."""
         crd = self.api.objects.get(CRD)
         self.state.saw_definition(NAME, None if crd is None else seen_definition(copy.deepcopy(crd)))
 
     def see_conversion(self) -> None:
-        """What the watch of VersionConversions shows now."""
+        """The current state in the watch of VersionConversions."""
         found = self.api.objects.get(CONVERSION)
         self.state.saw_conversion(NAME, None if found is None else found["metadata"]["generation"])
 
@@ -285,7 +285,7 @@ class Scene:
         }
 
     def play(self, story: Callable[["Scene"], Awaitable[None]]) -> None:
-        """What people do, from the first look on."""
+        """Actions of people, from the first event on."""
 
         async def main() -> None:
             working = asyncio.create_task(self.controller.queue.run())
@@ -306,5 +306,5 @@ class Scene:
 
 
 def has_label(config_map: Mapping[str, Any]) -> bool:
-    """Whether it is marked as a bundle."""
+    """Whether it is labelled as a bundle."""
     return bool(config_map["metadata"]["labels"][BUNDLE_LABEL])

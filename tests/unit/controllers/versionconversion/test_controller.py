@@ -1,4 +1,4 @@
-"""What becomes of a VersionConversion on each event, of itself, its CRD, certificates, rights and errors."""
+"""What happens to a VersionConversion on events of itself, its CRD, certificates, permissions and errors."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ REFUSING = {
     **RULES,
     "v1beta1": [{**each, "refuse": True} if "cast" in each else each for each in RULES["v1beta1"]],
 }
-"""Rules by which an object may fail."""
+"""Rules that may fail for an object."""
 OTHER = {
     "strategy": "Webhook",
     "webhook": {
@@ -157,7 +157,7 @@ def test_objects_that_do_not_survive_are_named_and_looked_at_again(scene: Scene)
         assert scene.condition("Verified") == ("False", "ObjectsFail")
         assert scene.status["verification"]["failed"] == scene.status["verification"]["objects"] == 1
         assert scene.strategy == "None"
-        # Nobody tells of a change of an object: it is the clock that has it looked at again.
+        # Nothing signals a change of an object: only the timer triggers a new check.
         scene.api.crontabs[0]["spec"] = {"port": "80"}
         await asyncio.sleep(40.0)
         assert scene.condition() == CONVERTING
@@ -166,7 +166,7 @@ def test_objects_that_do_not_survive_are_named_and_looked_at_again(scene: Scene)
 
 
 def test_what_fails_is_not_tried_again_because_its_status_was_written(scene: Scene) -> None:
-    """Each write of a status comes back as an event: with two for each trial there was no end of it."""
+    """Each status update returns as an event: with two for each trial it would never end."""
     scene.apply(REFUSING)
     scene.api.crontabs[0] |= {"apiVersion": f"{GROUP}/v1beta1", "spec": {"port": "http"}}
     lists: list[str] = []
@@ -223,7 +223,7 @@ def test_missing_rights_to_read_are_looked_for_again_soon(scene: Scene) -> None:
 
 
 def test_new_rules_end_the_trial_of_the_old_ones(scene: Scene) -> None:
-    """The watch tells of a new generation while objects are being listed."""
+    """The watch reports a new generation while objects are being listed."""
 
     def answers(_: str, path: str) -> None:
         if path == f"/apis/{GROUP}/v1/crontabs":

@@ -1,4 +1,4 @@
-"""What becomes of a VersionConversion when it or its CRD goes, comes again, or is somebody else's."""
+"""What happens to a VersionConversion when it or its CRD is deleted, re-created, or belongs to others."""
 
 import asyncio
 import base64
@@ -111,7 +111,7 @@ def test_both_are_deleted(scene: Scene, first: str) -> None:
 
 
 def test_others_rules_at_our_webhook_are_not_touched(scene: Scene) -> None:
-    """Somebody points a CRD here without a VersionConversion."""
+    """Someone points a CRD here without a VersionConversion."""
 
     async def story(scene: Scene) -> None:
         await asyncio.sleep(5.0)
@@ -157,7 +157,7 @@ def test_a_crd_that_cannot_be_released_is_tried_again(scene: Scene, code: int) -
         await asyncio.sleep(100.0)
         assert scene.strategy == "Webhook"
         assert base64.b64decode(scene.api.objects[BUNDLE]["binaryData"][BUNDLE_KEY])
-        # A conflict is nobody's fault, and gone the next time.
+        # A conflict is nobody's fault, and gone on the next attempt.
         assert scene.api.events.count("DeletedInUse") == (code != 409)
         scene.api.answers = lambda *_: None
         await asyncio.sleep(100.0)

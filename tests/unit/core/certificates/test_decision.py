@@ -1,4 +1,4 @@
-"""Each step of a certificate's life; their interplay over time is in tests/property/test_rotation.py."""
+"""Each step of a certificate's life; tests/property/test_rotation.py covers their interplay over time."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -83,7 +83,7 @@ def test_what_is_lost_is_made_anew_by_whom_clients_trust(facts: CertificateFacts
 
 
 def test_a_change_of_the_authority_step_by_step() -> None:
-    """1. both in the bundle; 2. signed again once settled; 3. the old one goes when that is served."""
+    """1. both in the bundle; 2. signed again once settled; 3. the old one is dropped when that is served."""
     both = (NEW, OLD)
     assert step(CertificateFacts(both, (OLD,), serving("old"))) == Write(("new", "old"))
     waiting = CertificateFacts(both, both, serving("old"))
@@ -128,7 +128,7 @@ def test_one_that_was_lost_meanwhile_goes_with_the_old_one() -> None:
 )
 def test_a_serving_certificate_is_renewed(old: StoredCertificate) -> None:
     assert step(CertificateFacts((OLD,), (OLD,), old)) == Write(("old",), "old")
-    # Also while another authority is on its way in.
+    # Even while another CA is being introduced.
     assert step(CertificateFacts((NEW, OLD), (NEW, OLD), old), None) == Write(("new", "old"), "old")
 
 
@@ -141,7 +141,7 @@ def test_it_is_told_when_a_renewal_has_to_wait(names: frozenset[str]) -> None:
 
 
 def test_nothing_is_renewed_for_no_longer_life() -> None:
-    """At its end an authority signs for as long as it lives, and its successor has to settle first."""
+    """A CA signs to the end of its own lifetime, and its successor has to settle first."""
     end = 20 * DAY
     old = authority("old", begin=-3000 * DAY, end=end)
     due = serving("old", begin=-60 * DAY, end=end)

@@ -1,4 +1,4 @@
-"""CRDs in few words, and changes as short texts."""
+"""CRDs in few words, and changes as short strings."""
 
 import copy
 from collections.abc import Callable
@@ -67,13 +67,13 @@ def told(comparison: Comparison, *, safe: bool = True) -> list[tuple[str, str, s
 
 
 def of_field(old: Json, new: Json, *, at: str = "spec") -> list[Change]:
-    """The changes when the field `x` below spec or status has another schema."""
+    """The changes when the field `x` below spec or status gets another schema."""
     before, after = (crd(version(schema=obj(**{at: obj(x=each)}))) for each in (old, new))
     return list(compare(before, after).changes)
 
 
 def changed(change: Callable[[Json], None], base: Json | None = None) -> Comparison:
-    """What is said of a change of the whole CRD."""
+    """The changes reported for a change of the whole CRD."""
     old = base or crd()
     new = copy.deepcopy(old)
     change(new)

@@ -1,7 +1,4 @@
-"""CRDs that are huge, deep or made to hurt are compared in bounded time, or it is said that they were not.
-
-Work is counted in calls of functions, and in steps, which are what bounds it.
-"""
+"""CRDs that are huge, deep or malicious are compared in bounded time, or reported as not compared."""
 
 import copy
 import sys

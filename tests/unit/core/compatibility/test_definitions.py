@@ -1,4 +1,4 @@
-"""Changes of a CRD outside of its schemas: names, versions, subresources, conversion."""
+"""Changes of a CRD outside its schemas: names, versions, subresources, conversion."""
 
 import copy
 from collections.abc import Callable
@@ -223,7 +223,7 @@ def test_change(base: Json, change: Do, expected: Told) -> None:
 
 
 def test_no_longer_converted() -> None:
-    # What the webhook carried between the versions is told field by field.
+    # What the webhook carried between the versions is reported field by field.
     base = crd(version("v1", WIDE), version("v2", NARROW), conversion=webhook())
     assert told(changed(spec(conversion=None), base)) == [
         ("conversion-dropped", "spec.conversion.strategy", "W!R!S!"),

@@ -1,4 +1,4 @@
-"""Rules that no object of today can break, and rules that some can; which are the same in other words."""
+"""Rules that no existing object can violate, and rules that some can; and equivalent rules."""
 
 from collections.abc import Container
 from typing import Any

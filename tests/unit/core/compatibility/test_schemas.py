@@ -1,4 +1,4 @@
-"""Each kind of change in a schema, there and back, in spec and in status: whom it hurts and how much.
+"""Each kind of change in a schema, in both directions, in spec and in status: whom it affects, and how.
 
 W are writers, R readers, S stored objects; `!` is breaking and `?` risky.
 """
@@ -34,7 +34,7 @@ def rules(*found: Json) -> Json:
     return text(**{"x-kubernetes-validations": list(found)})
 
 
-# The old schema, the new one, and for each change: its kind, whom it hurts in spec, and whom in status.
+# The old schema, the new one, and for each change: its kind, whom it affects in spec, and whom in status.
 CASES: list[tuple[Json, Json, list[tuple[str, str, str]]]] = [
     # which fields there are
     (obj(a=STRING), obj(), [("field-removed", "W!R!S!", "W?R!")]),
@@ -243,7 +243,7 @@ def test_change(old: Json, new: Json, expected: list[tuple[str, str, str]]) -> N
 
 def test_every_kind_has_a_case() -> None:
     kinds = {each.id for each in vars(schemakinds).values() if isinstance(each, ChangeKind)}
-    # That one is a matter of the version, not of a field.
+    # That one depends on the version, not on a field.
     assert kinds - {"schema-removed"} == {id for _, _, expected in CASES for id, _, _ in expected}
 
 
@@ -329,10 +329,10 @@ OTHERS: list[Json] = [
 
 
 def with_new_default(name: str, around: Json, within: Json) -> str:
-    """Whom a new field with a default hurts, in an object in an object with these keywords."""
+    """Whom a new field with a default affects, in nested objects with these keywords."""
     old = {**obj(a={**obj(), **within}), **around}
     new = {**obj(a={**obj(**{name: text(default="x")}), **within}), **around}
-    # Where a rule names a field that is not declared, the old CRD is invalid, and that is said as well.
+    # If a rule names an undeclared field, the old CRD is invalid, which is reported as well.
     (change,) = (each for each in of_field(old, new) if each.kind.id != "not-accepted")
     assert change.kind.id == "field-added-with-default"
     return short(change.effects)

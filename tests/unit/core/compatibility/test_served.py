@@ -21,7 +21,7 @@ def text(**keywords: Any) -> Json:
 PLAIN = of(a=STRING)
 
 CASES: list[tuple[Json, Json, list[tuple[str, str, str]], list[tuple[str, str, str]]]] = [
-    # v1, v2, what is said without conversion, and with a webhook
+    # v1, v2, what is reported without conversion, and with a webhook
     (PLAIN, of(), [("served-field", "spec.a", "W!R!S!")], [("served-conversion", "spec.a", "S?O?")]),
     (of(), PLAIN, [("served-field", "spec.a", "W!R!S!")], [("served-conversion", "spec.a", "S?O?")]),
     (

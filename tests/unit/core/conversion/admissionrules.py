@@ -1,4 +1,4 @@
-"""A rule of each kind by which a value may have no counterpart, with the schemas that it is for."""
+"""A rule of each kind under which a value may have no counterpart, with suitable schemas."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Schemas, rules and objects of conversions, written short."""
+"""Schemas, rules and objects of conversions, in short form."""
 
 from collections.abc import Mapping
 from typing import Any

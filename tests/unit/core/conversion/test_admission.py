@@ -1,4 +1,4 @@
-"""Which fields the admission policies of rules look at. What they admit is tested on the API server."""
+"""Which fields the admission policies of rules check. Tests on the API server show what they admit."""
 
 from typing import Any
 

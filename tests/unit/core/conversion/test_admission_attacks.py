@@ -1,4 +1,4 @@
-"""Policies printed for rules that mean harm: they say what they should, and are what a cluster takes."""
+"""Policies generated for malicious rules: they have the right content, and clusters accept them."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from tests.unit.core.conversion.admissionrules import HOSTILE_NAMES, TEXT, WHOLE, schema_of, spec_of
 
 LONGEST_EXPRESSION = 100_000
-"""Code points that the API server's parser reads."""
+"""Code points that the API server's parser accepts."""
 
 
 def policies(rules: Any, hub: dict[str, Any], spoke: dict[str, Any]) -> Policies:

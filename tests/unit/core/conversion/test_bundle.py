@@ -1,4 +1,4 @@
-"""Bundles hold all that a conversion needs, and nothing that only people read."""
+"""Bundles contain all that a conversion needs, and nothing that only people read."""
 
 import gzip
 import json

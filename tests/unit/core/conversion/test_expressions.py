@@ -1,4 +1,4 @@
-"""Rules in CEL: what they see, what they may give, and how they fail."""
+"""Rules in CEL: their input, their possible results, and their failures."""
 
 import json
 import subprocess
@@ -45,7 +45,7 @@ def to_spoke(source: Any, target: Any, text: str, **rule: Any) -> Any:
     return compiled(obj(a=source, b=source), {"v2": (obj(a=target, b=source), json.dumps(rules))})
 
 
-# the schema of the hub's field and the spoke's, an expression, a value, what it gives
+# the schema of the hub's field and the spoke's, an expression, a value, its result
 GIVES: dict[str, tuple[Any, Any, str, Any, Any]] = {
     "self": (STRING, STRING, "self + '!'", "x", "x!"),
     "the object": (STRING, STRING, "object.metadata.name + object.spec.a", "x", "ax"),
@@ -78,7 +78,7 @@ def test_what_an_expression_gives(source: Any, target: Any, text: str, value: An
 def test_what_leaves_a_field_unset() -> None:
     for text in ("optional.none()", "self == '' ? optional.none() : optional.of(self)", "object.?spec.?b"):
         assert to_spoke(STRING, STRING, text).convert(at("v1", {"a": ""}), "v2")["spec"] == {}
-    # Without the field that is self nothing is evaluated; without self, the object alone says.
+    # Without the field of self, nothing is evaluated; without self, the object alone decides.
     assert to_spoke(STRING, STRING, "'x'").convert(at("v1", {}), "v2") == at("v2", {})
     alone = compiled(
         obj(), {"v2": (obj(a=STRING), "- {spoke: spec.a, cel: {toSpoke: object.metadata.name}}")}
@@ -134,7 +134,7 @@ def test_an_annotation_as_self() -> None:
     assert conversion.convert(made, "v2") == at("v2", {}, annotations={"example.com/a": "x"})
 
 
-# the schemas of the two fields, an expression, words of the error
+# the schemas of the two fields, an expression, a part of the error
 FAILS: dict[str, tuple[Any, Any, str, Any, str]] = {
     "an error of the evaluation": (INTEGER, INTEGER, "1 / self", 0, "division by zero"),
     "a field that is not there": (STRING, STRING, "object.spec.b", "x", "no such key$"),
@@ -173,7 +173,7 @@ def test_an_error_names_the_field_and_the_rule(
     conversion = to_spoke(source, target, text)
     there = conversion.convert(at("v1", {"a": value}), "v2")
     assert there["spec"] == {}
-    # What the schema of its own version does not allow is not put back.
+    # What the schema of its own version does not allow is not restored.
     back = {} if words == "expected int$" else {"a": value}
     assert conversion.convert(there, "v1")["spec"] == back
 
@@ -189,7 +189,7 @@ def test_all_evaluations_of_an_object_together_are_limited() -> None:
             conversion.convert(at("v1", {"all": [{"a": 1}] * 10_000}), "v2")
 
 
-# the rule, where, words of the message
+# the rule, its path, a part of the message
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a field that is not declared": (
         {**A, "cel": {"toHub": "object.spec.c"}},

@@ -1,4 +1,4 @@
-"""Whoever can write an object can write its annotations: of what they keep aside no lie is believed."""
+"""Whoever can write an object can write its annotations: no false note is believed."""
 
 import json
 from typing import Any
@@ -69,7 +69,7 @@ def note(*entries: Any, **others: Any) -> str:
 
 
 def forged(version: str, *entries: Any, **spec: Any) -> dict[str, Any]:
-    """An object of the other version with a note that somebody wrote by hand."""
+    """An object of the other version with a hand-written note."""
     other, own = ("v1", V1) if version == "v1beta1" else ("v1beta1", V1BETA1)
     return at(other, {**own, **spec}, annotations={PREFIX + version: note(*entries)})
 
@@ -112,7 +112,7 @@ def test_what_the_rules_convert_is_theirs(conversion: Conversion, one: dict[str,
 
 
 def plain(value: dict[str, Any]) -> dict[str, Any]:
-    """Without honest notes, which are not what is looked at here."""
+    """Without honest notes, which are not checked here."""
     annotations = value["metadata"].get("annotations") or {}
     left = {key: each for key, each in annotations.items() if not key.startswith(PREFIX)}
     metadata = {key: each for key, each in value["metadata"].items() if key != "annotations"}

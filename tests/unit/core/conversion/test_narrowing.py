@@ -1,4 +1,4 @@
-"""Objects made up from a narrowed schema are what the rules are meant for: each goes to the other version."""
+"""Objects generated from a narrowed schema can be converted: each goes to the other version."""
 
 from typing import Any
 

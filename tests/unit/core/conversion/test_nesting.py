@@ -1,4 +1,4 @@
-"""Objects nested as deep as an API server takes them are converted like others."""
+"""Objects nested as deep as an API server accepts are converted like others."""
 
 import json
 import time
@@ -49,7 +49,7 @@ HELD = {
 
 
 def nested(levels: int, kind: str) -> str:
-    """JSON of that many levels, with what is written in several ways at their end."""
+    """JSON with that many levels, and values in several notations at their end."""
     inside = r'"<é\u2028 \\\" &>"', "-1.5e-9", "1.5", "9007199254740993", "null", '{"a":[],"b":{}}'
     if kind == "lists":
         return "[" * levels + ",".join(inside) + "]" * levels
@@ -57,7 +57,7 @@ def nested(levels: int, kind: str) -> str:
 
 
 def asked(conversion: Conversion, value: str, version: str) -> dict[str, Any]:
-    """The object that comes of that one, read as the API server reads it."""
+    """The result for that object, read like the API server reads it."""
     request = f'{{"uid":"7","desiredAPIVersion":"{GROUP}/{version}","objects":[{value}]}}'
     kind = '"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview"'
     reply = answered(f'{{{kind},"request":{request}}}'.encode(), conversion)
@@ -168,7 +168,7 @@ def test_a_map_of_anything_far_down() -> None:
 def test_a_rule_that_meets_something_deep_shows_a_stand_in() -> None:
     rules = "- {hub: spec.a, spoke: spec.a, cel: {toSpoke: 'self.join()', toHub: '[self]'}}"
     conversion = compiled(obj(a=list_of(STRING)), {"v2": (obj(a=STRING), rules)})
-    # As the schema was before, and no schema of any version can ask for.
+    # As the schema was before, although no schema of any version can require it now.
     value = text(at("v1", {"a": []})).replace('"a":[]', f'"a":[{nested(400, "lists")}]')
     there = asked(conversion, value, "v2")
     assert there["spec"] == {}

@@ -1,4 +1,4 @@
-"""What is kept aside has room on every object, and no label or annotation of a stranger has an effect."""
+"""Notes fit on every object, and foreign labels or annotations have no effect."""
 
 import random
 import re
@@ -24,7 +24,7 @@ def conversion() -> Conversion:
 
 
 def noise(size: int) -> str:
-    """What no packing makes smaller."""
+    """Incompressible text."""
     return random.Random(7).randbytes(size // 2).hex()
 
 
@@ -96,7 +96,7 @@ def test_labels_that_somebody_has_set_by_hand(conversion: Conversion, labels: di
         made = conversion.convert(at(source, spec, labels={**labels, "own": "y"}), target, tally)
         assert made["spec"] == ({"b": "x"} if target == "v1" else {"c": "x"})
         assert made["metadata"]["labels"]["own"] == "y"
-        # Each honest one is made again where it is needed.
+        # Each honest one is created again where it is needed.
         assert without_notes(made)["metadata"]["labels"] == {"own": "y"}
         assert tally.ignored == any(each.startswith(f"{target}.") for each in labels)
 

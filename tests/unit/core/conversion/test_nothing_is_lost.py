@@ -1,4 +1,4 @@
-"""What a version cannot hold comes back, edits win, and ways over several versions lose nothing."""
+"""What a version cannot hold comes back, edits win, and paths through several versions lose nothing."""
 
 import copy
 from typing import Any
@@ -232,7 +232,7 @@ def test_an_annotation_that_somebody_broke_is_worth_nothing(aside: Conversion) -
 
 @pytest.fixture
 def three() -> Conversion:
-    """v1 knows all but `third`; v2 lacks `two`, v3 lacks `three` and alone has `third`."""
+    """v1 has everything but `third`; v2 lacks `two`, v3 lacks `three` and alone has `third`."""
     return compiled(
         obj(a=STRING, two=STRING, three=STRING),
         {
@@ -287,7 +287,7 @@ def test_edits_on_the_way_are_kept(three: Conversion) -> None:
 def test_every_process_keeps_the_same_aside_in_the_same_words() -> None:
     fields = {f"field{i}": i for i in range(40)}
     found = [each["at"] for each in differences({"spec": fields}, {"spec": {}}, None)]
-    # The hashes of texts, and with them the order of a set, differ from process to process.
+    # The hashes of strings, and with them the order of a set, differ from process to process.
     assert found == sorted(found)
 
 

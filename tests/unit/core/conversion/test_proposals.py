@@ -1,4 +1,4 @@
-"""What is said of fields without a rule leads to the rule: proposals can be taken as they are."""
+"""The messages about fields without a rule help: proposals can be used unchanged."""
 
 import os
 from collections.abc import Iterator
@@ -145,7 +145,7 @@ def _definitions() -> Iterator[dict[str, Any]]:
 
 @pytest.mark.skipif(not CORPUS, reason="CRDKEEPER_CORPUS names no folder of CRDs")
 def test_of_real_definitions_the_proposals_compile_and_lose_nothing() -> None:
-    """Taken as they are; only where a value has no counterpart is the second one taken, or nothing known."""
+    """Used unchanged; only if a value has no counterpart, the second one is used, or nothing is known."""
     compiled = left = 0
     for definition in _definitions():
         name = definition["metadata"]["name"]

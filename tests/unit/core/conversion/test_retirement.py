@@ -1,4 +1,4 @@
-"""A conversion stays as long as anything that is stored could need it."""
+"""A conversion remains as long as any stored object could need it."""
 
 from typing import Any
 

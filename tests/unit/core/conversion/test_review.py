@@ -1,4 +1,4 @@
-"""ConversionReview: all objects of a request or none, with the one at fault named."""
+"""ConversionReview: all objects of a request or none, naming the one at fault."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a review may hold, and what is answered if the conversion itself fails."""
+"""The limits of a review, and the answer if the conversion itself fails."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -11,7 +11,7 @@ from crdkeeper.core.conversion.review import MAX_VALUES, BadReview, answered
 
 
 class Failing:
-    """A conversion with a flaw that one object meets."""
+    """A conversion with a bug for one object."""
 
     group, versions = "example.com", ("v1", "v2")
 
@@ -52,6 +52,6 @@ def test_values_are_counted_before_they_take_memory() -> None:
     assert answered(review(most), conversion).objects == 1
     with pytest.raises(BadReview, match="more than 1,600,000 commas and brackets"):
         answered(review({**named("good"), "spec": [1] * MAX_VALUES}), conversion)
-    # Whatever etcd can hold: of a text nobody can tell how many values it has.
+    # Whatever etcd can store: a text does not reveal how many values it contains.
     assert answered(review({**named("good"), "spec": "," * (1536 * 1024)}), conversion).objects == 1
     assert answered(review({**named("good"), "spec": "x" * (2 * MAX_VALUES)}), conversion).objects == 1

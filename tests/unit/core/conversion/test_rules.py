@@ -1,4 +1,4 @@
-"""Each rule, both ways, and what is said of one that cannot work."""
+"""Each rule, in both directions, and the errors of impossible ones."""
 
 # Long because it is two tables of cases.
 
@@ -177,7 +177,7 @@ def test_the_object_itself_is_left_alone() -> None:
             assert json.dumps(value) == before
 
 
-# hub schema, spoke schema, rules, where, words of the message
+# hub schema, spoke schema, rules, path, a part of the message
 WRONG: dict[str, tuple[Any, Any, str, str, str]] = {
     "a field that is gone": (
         obj(a=STRING),

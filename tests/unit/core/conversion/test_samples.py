@@ -1,4 +1,4 @@
-"""Objects made up from a schema: always the same ones, with each field, and valid as far as a schema says."""
+"""Objects generated from a schema: deterministic, with each field, and valid as far as a schema says."""
 
 import itertools
 from typing import Any

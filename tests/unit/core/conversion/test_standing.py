@@ -1,4 +1,4 @@
-"""Ready is what the steps come to; a step that nobody took waits for the one that failed."""
+"""Ready summarizes the steps; a step that was not taken waits for the one that failed."""
 
 from datetime import UTC, datetime
 from typing import Any

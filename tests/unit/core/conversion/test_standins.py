@@ -1,4 +1,4 @@
-"""An object that is valid and cannot be converted is read all the same, and nothing of it is lost."""
+"""A valid object that cannot be converted can be read all the same, without losses."""
 
 from typing import Any
 

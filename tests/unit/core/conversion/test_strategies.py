@@ -1,4 +1,4 @@
-"""What other tools have strategies of their own for can be said by these rules, and nothing is lost."""
+"""These rules can express what other tools have special strategies for, without losses."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whose conversion a CRD has, and what ours looks like."""
+"""Who converts a CRD, and what our conversion looks like."""
 
 import base64
 from typing import Any
@@ -30,7 +30,7 @@ URL = WebhookAddress(url="https://127.0.0.1:9443")
     ],
 )
 def test_a_certificate_has_the_host_of_a_url(url: str, name: str) -> None:
-    """In the form in which certificates are read, or it would be renewed for ever."""
+    """In the form in which certificates are read; otherwise it would be renewed for ever."""
     assert WebhookAddress(url=url).names == (name,)
 
 

@@ -1,4 +1,4 @@
-"""A trial finds what is lost, names it, and tells what is lost by choice from what is not."""
+"""A trial finds losses, names them, and distinguishes intended ones from others."""
 
 import copy
 from typing import Any
@@ -116,7 +116,7 @@ def test_objects_are_made_up_for_each_version() -> None:
 
 
 def test_values_that_the_schema_does_not_allow() -> None:
-    # As an object looks at v3 that was written at v2 before any rules converted it.
+    # Like an object at v3 that was written at v2 before any rules converted it.
     assert not trial(aside=True).judge(thing("v3", name="a", port="80", extra=7)).faults
     schemas = copy.deepcopy(SCHEMAS)
     schemas["v3"]["properties"]["spec"]["properties"]["extra"]["maxLength"] = 3
@@ -139,7 +139,7 @@ def test_rules_cannot_write_a_key_that_the_api_server_refuses(field: str) -> Non
 
 
 def test_what_the_api_server_refuses_of_an_answer_is_a_fault() -> None:
-    # A bad key of long ago does no harm until something is kept aside beside it.
+    # An old invalid key does no harm until something is kept aside next to it.
     old = {**thing("v3", name="a", port=80), "metadata": {"annotations": {"a b": "c"}}}
     assert not trial(aside=True).judge(old).faults
     new = {**FULL, "metadata": old["metadata"]}

@@ -1,4 +1,4 @@
-"""CRDs as the API server returns them, and facts about them, so that a test says only what matters."""
+"""CRDs as returned by the API server, and facts about them, so that a test states only what matters."""
 
 from typing import Any
 
@@ -42,12 +42,12 @@ def live_crd(
 
 
 def seen(**changes: Any) -> SeenDefinition:
-    """A CRD as the watch shows it."""
+    """A CRD as seen by the watch."""
     return seen_definition(live_crd(**changes))
 
 
 def facts(assessment: Assessment | None = None, **changes: Any) -> ReportFacts:
-    """All that a report is made from; the CRD stores one version only unless told otherwise."""
+    """Everything that a report is made from; by default the CRD stores only one version."""
     known = {key: changes.pop(key) for key in ("conflicts", "migrations", "live", "now") if key in changes}
     known = {"now": NOW, "live": LiveFacts(), **known}
     return ReportFacts(seen(**{"stored": ("v2",), **changes}), assessment or Assessment(), **known)

@@ -1,4 +1,4 @@
-"""When the certificates of a webhook end, and when that is worth a word."""
+"""When the certificates of a webhook expire, and when to warn."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ DAY = timedelta(days=1)
 def certificate(
     left: float, *, lives: float = 365, subject: str = "CN=a", issuer: str = "CN=ca"
 ) -> Certificate:
-    """One with so many days left, of so many that it lives."""
+    """A certificate with that many days left, of a lifetime of that many."""
     end = NOW + left * DAY
     return Certificate(subject, issuer, end - lives * DAY, end)
 
@@ -32,7 +32,7 @@ def serving(own: Certificate) -> Handshake:
         (0.1, 365, True, True, False),
         (0, 365, True, True, True),
         (-9, 365, True, True, True),
-        # A certificate of a week, renewed every few days, is nothing to worry about for most of its life.
+        # A certificate of a week, renewed every few days, needs no warning for most of its life.
         (2.4, 7, False, False, False),
         (2.3, 7, True, False, False),
         (0.7, 7, True, True, False),

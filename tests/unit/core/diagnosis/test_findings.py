@@ -1,4 +1,4 @@
-"""Findings: all counted, the worst kept, small."""
+"""Findings: all counted, the worst kept, in compact form."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def found(severity: Severity, number: int) -> list[Row]:
 
 
 def found_in(crd: dict[str, Any]) -> list[Row]:
-    """What is found, without matters of taste."""
+    """The findings, without matters of style."""
     return [each for each in rows(lint(crd, live=True)) if each[0] != "Note"]
 
 
@@ -68,7 +68,7 @@ def test_findings_are_kept_small() -> None:
 
 
 def test_what_the_server_adds_is_no_finding() -> None:
-    """A live CRD carries a status, finalizers and owners that no manifest has."""
+    """A live CRD has a status, finalizers and owners that no manifest has."""
     added: dict[str, Any] = {
         "finalizers": ["customresourcecleanup.apiextensions.k8s.io"],
         "managedFields": [{"manager": "kubectl"}],

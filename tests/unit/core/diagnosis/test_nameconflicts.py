@@ -1,4 +1,4 @@
-"""Who holds a name. The API server's side of it is in tests/cluster/reports/test_definition_reports.py."""
+"""Which CRD has a name. tests/cluster/reports/test_definition_reports.py covers the API server's side."""
 
 from dataclasses import replace
 from typing import Any

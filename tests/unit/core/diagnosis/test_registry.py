@@ -1,4 +1,4 @@
-"""The registry of conditions: complete, and true to what each condition reads and can give."""
+"""The registry of conditions: complete, and consistent with what each condition reads and returns."""
 
 import ast
 import inspect
@@ -40,7 +40,7 @@ def test_each_reason_of_a_file_is_in_its_list_in_order(module: ModuleType) -> No
 
 
 def names_in_code(module: ModuleType) -> Iterator[str]:
-    """The names that a module reads, but for the list of its reasons."""
+    """The names that a module reads, except the list of its reasons."""
     for statement in ast.parse(inspect.getsource(module)).body:
         if not (isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in _LISTS):
             for each in ast.walk(statement):
@@ -58,7 +58,7 @@ def test_each_reason_can_be_given(module: ModuleType) -> None:
 
 
 class Recorder:
-    """Stands in front of facts, and notes which of them are read."""
+    """Wraps facts, and records which of them are read."""
 
     def __init__(self, real: Any) -> None:
         self._real = real

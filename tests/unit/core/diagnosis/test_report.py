@@ -1,4 +1,4 @@
-"""The report as a whole: the summary, what is kept over a restart, what is worth an Event or a write."""
+"""The report as a whole: the summary, what is kept across a restart, what deserves an Event or a write."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def message(wanted: Wanted, type_: str) -> str:
 
 
 def as_read(wanted: Wanted, *, version: str = "7", uid: str = "u1") -> DefinitionReport:
-    """The report as the API server returns it once it is written."""
+    """The report as returned by the API server after it was written."""
     owner = OwnerReference(
         api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition", name=NAME, uid=uid
     )
@@ -129,7 +129,7 @@ def test_times_are_whole_seconds_as_the_api_server_keeps_them() -> None:
 
 
 def changed(before: Wanted, **now: Any) -> list[str]:
-    """The reasons that are worth an Event."""
+    """The reasons that deserve an Event."""
     return [each.reason.name for each in wanted_report(facts(**now), before.told).changes]
 
 
@@ -154,7 +154,7 @@ def test_what_becomes_known_is_news_only_if_it_is_bad() -> None:
     assert changed(unknown, conditions=REFUSED) == ["KindConflict", "NotAccepted"]
 
 
-# Over a restart
+# Across a restart
 
 
 PENDING = frozenset(("VersionsCurrent",))
@@ -196,7 +196,7 @@ def test_an_unchanged_crd_needs_no_write_after_a_restart() -> None:
     assert again.changes == []
 
 
-# What is on record
+# What is recorded
 
 
 def test_the_owner_is_the_crd() -> None:
@@ -221,7 +221,7 @@ def test_edits_by_others_are_seen() -> None:
 
 
 def test_conditions_that_others_add_are_left_alone() -> None:
-    """Server-side apply can't remove them: to see a difference in them would mean to write for ever."""
+    """Server-side apply can't remove them: considering them a difference would mean writing for ever."""
     wanted = wanted_report(facts(), {})
     report = as_read(wanted)
     theirs = report.status.conditions[0].model_copy(update={"type": "TheirsReady"})
@@ -252,7 +252,7 @@ def test_a_reason_belongs_to_one_condition_and_says_what_to_do() -> None:
             assert each.healthy or each.remedy or each.meaning.endswith(" yet."), each.name
 
 
-# What is on record stands in for an assessment
+# The recorded state as a stand-in for an assessment
 
 
 def found_one() -> Assessment:

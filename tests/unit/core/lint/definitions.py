@@ -1,4 +1,4 @@
-"""CRDs to check: one that is flawless, and others that differ from it where a test says so."""
+"""CRDs to check: a flawless one, and others that differ from it as a test requires."""
 
 from typing import Any
 

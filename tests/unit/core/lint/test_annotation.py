@@ -1,4 +1,4 @@
-"""Findings that the annotation of a CRD has ignored, and what is wrong with the annotation itself."""
+"""Findings that a CRD's annotation ignores, and errors in the annotation itself."""
 
 from typing import Any
 

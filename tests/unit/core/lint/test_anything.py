@@ -1,4 +1,4 @@
-"""Whatever the API server decodes can be checked: thousands of variants, good ones and bad, raise nothing."""
+"""Everything that the API server decodes can be checked: thousands of variants raise nothing."""
 
 import os
 
@@ -8,7 +8,7 @@ from crdkeeper.core.lint.check import check_conventions
 from tests.cluster.definitions.lint.drawing import drawn
 from tests.cluster.definitions.lint.variants import BASES, corpus, variants
 
-# The long run of the comparison with the API server asks for more.
+# The long run of the comparison with the API server sets more.
 COUNT = int(os.environ.get("CRDKEEPER_VARIANTS", "400"))
 
 

@@ -1,4 +1,4 @@
-"""The lists of checks: none that there is, is missing."""
+"""The lists of checks are complete."""
 
 from importlib import import_module
 from inspect import isfunction

@@ -1,4 +1,4 @@
-"""Each convention about a CRD as a whole: what breaks it, and the nearest thing that does not."""
+"""Each convention about a CRD as a whole: what violates it, and the closest case that does not."""
 
 from typing import Any
 

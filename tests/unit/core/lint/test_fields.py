@@ -1,4 +1,4 @@
-"""Each convention about a field: what breaks it, and the nearest thing that does not."""
+"""Each convention about a field: what violates it, and the closest case that does not."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ STRING = {"type": "string", **D}
 OBJECT = {"type": "object", **D}
 NAMED = {"type": "object", "properties": {"name": TEXT}, "required": ["name"], **D}
 
-# id, name of the field, its schema that breaks the convention, one that keeps it
+# id, name of the field, its schema that violates the convention, one that follows it
 FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("boolean", "on", {"type": "boolean", **D}, {"enum": ["On", "Off"], **STRING}),
     ("bounds", "x", {**TEXT, "minLength": 65}, {**TEXT, "minLength": 64}),
@@ -186,7 +186,7 @@ FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("duration-unit", "timeout", NUMBER, {"type": "integer", "format": "int64", **D}),
 ]
 
-# Where only the name makes the difference, a name that keeps the convention.
+# Where only the name makes the difference, a name that follows the convention.
 OTHER_NAMES = {"field-name": "drainNodes", "duration-unit": "timeoutSeconds"}
 
 

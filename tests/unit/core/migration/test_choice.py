@@ -1,4 +1,4 @@
-"""Which StorageMigration a command goes on with, follows or creates."""
+"""Which StorageMigration a command resumes, follows or creates."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -43,7 +43,7 @@ def migration(
     minutes: int = 0,
     **fields: Any,
 ) -> StorageMigration:
-    """One that is at work, or that ended with Succeeded of that status; created so many minutes after NOW."""
+    """One that is running, or that ended with this Succeeded status; created that many minutes after NOW."""
     made = StorageMigration.model_validate(
         {
             "metadata": {"name": name, "creationTimestamp": NOW + timedelta(minutes=minutes)},

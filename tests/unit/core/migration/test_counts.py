@@ -1,4 +1,4 @@
-"""The counts in a status: of the pass at work, and of those before it, also by a process that was killed."""
+"""The counts in a status: of the pass in progress, and of earlier ones, even by a process that was killed."""
 
 import pytest
 
@@ -24,7 +24,7 @@ class TestAPass:
         assert progress.percent == 60
 
     def test_what_a_killed_run_rewrote_is_found_current(self) -> None:
-        # Scanned stood at the checkpoint, rewritten had gone on to 40 when the last status was saved.
+        # Scanned dates from the checkpoint; rewritten had reached 40 when the last status was saved.
         made = at_work(scanned=10, rewritten=40, total=100)
         assert progressed(made, SweepTally(scanned=30, current=30, total=90)).current == 0
         assert progressed(made, SweepTally(scanned=90, current=90, total=90)).current >= 0

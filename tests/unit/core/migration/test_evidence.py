@@ -1,6 +1,6 @@
 """The API server's answers to a patch, word for word, and what each proves.
 
-The bodies are what Kubernetes 1.37 sends (k8s.io/apimachinery/pkg/api/errors, k8s.io/apiserver, etcd).
+The bodies are those of Kubernetes 1.37 (k8s.io/apimachinery/pkg/api/errors, k8s.io/apiserver, etcd).
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ def status(code: int, reason: str, message: str, **details: Any) -> tuple[int, d
 
 
 def text(code: int, message: str) -> tuple[int, dict[str, Any]]:
-    """An answer that is no JSON, as the client hands it on."""
+    """An answer that is not JSON, as returned by the client."""
     return code, {"message": message}
 
 

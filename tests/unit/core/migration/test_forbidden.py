@@ -1,4 +1,4 @@
-"""What an account may not look at is not taken for gone."""
+"""What an account may not read is not considered gone."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Entries of managedFields before and after."""
+"""managedFields entries before and after."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Another migrator of the same resource: when it counts as at work, and that ours holds then."""
+"""Another migrator of the same resource: when it counts as running, and that ours waits then."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pace, budget and backoff in numbers; how they fare against servers is in tests/property."""
+"""Pace, budget and backoff in numbers; tests/property tests them with simulated servers."""
 
 import pytest
 

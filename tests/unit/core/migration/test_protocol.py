@@ -1,4 +1,4 @@
-"""The next action, for each state that a migration can be in."""
+"""The next action, for each possible state of a migration."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def status(
 
 
 def swept(type_: str, *, done: bool = True, unexpected: int = 0, **fields: Any) -> StorageMigrationStatus:
-    """A status in which everything has settled and a pass is, or was, at work."""
+    """A status in which everything has settled and a pass is, or was, in progress."""
     sweep = MigrationSweep.model_validate(
         {"type": type_, "done": done, "unexpected": unexpected, "scanned": 7}
     )

@@ -1,4 +1,4 @@
-"""What happens to a migration, and what it leaves in the status, which users see and a restart goes by."""
+"""The effect of each occurrence on the status, which users see and a restarted run resumes from."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a command's options mean for a migration that begins, and for one that is gone on with."""
+"""The meaning of a command's options for a new migration, and for a resumed one."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -28,7 +28,7 @@ def interrupted(limit: int | None = 3, **retry: Any) -> StorageMigration:
 
 
 def failed(limit: int | None = 3) -> StorageMigration:
-    """The same, at its end."""
+    """The same, after its end."""
     made = interrupted(limit)
     made.status.completion_time = NOW
     return made
@@ -67,7 +67,7 @@ def test_going_on_tries_what_was_refused_at_once() -> None:
     ("limit", "options", "rounds"),
     [
         (3, {}, 5),
-        (0, {}, 3),  # whoever starts it again wants a try
+        (0, {}, 3),  # whoever starts it again wants an attempt
         (3, {"retry": {"limit": 1}}, 3),
         (3, {"retry": {"limit": None}}, None),
         (None, {}, None),

@@ -117,7 +117,7 @@ Look = tuple[ApiServerLease, ...]
 
 
 def completed(*looks: Look | None) -> datetime | None:
-    """When the roll call was complete, with a look each second."""
+    """When the roll call was complete, with one observation per second."""
     roll = RollCall()
     for second, leases in enumerate(looks):
         look = Observation(None, definition(), leases=None) if leases is None else seen(*leases)

@@ -1,4 +1,4 @@
-"""Flux, Argo CD and Helm judge a migration as its users do (kstatus)."""
+"""Flux, Argo CD and Helm judge a migration like its users do (kstatus)."""
 
 import pytest
 

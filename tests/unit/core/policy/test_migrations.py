@@ -1,4 +1,4 @@
-"""Which migration a policy wants, and how a policy stands."""
+"""Which migration a policy requires, and a policy's status."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ from tests.unit.builders import NAME, NOW, definition, migration, policy, with_c
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 OBJECT_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-"""RFC 1123 subdomain, as Kubernetes wants it."""
+"""RFC 1123 subdomain, as Kubernetes requires."""
 
 
 def over(made: StorageMigration) -> StorageMigration:

@@ -13,7 +13,7 @@ GROUP = "example.com"
 
 
 def version(name: str = "v1", *, served: bool = True, storage: bool = True, **parts: Json) -> Json:
-    """A version whose spec has these properties; `status` and `subresources` are no fields of spec."""
+    """A version whose spec has these properties; `status` and `subresources` are separate."""
     properties: Json = {}
     for key in ("status",):
         if key in parts:
@@ -32,7 +32,7 @@ def version(name: str = "v1", *, served: bool = True, storage: bool = True, **pa
 
 
 def crd(*versions: Json, **spec: Json) -> Json:
-    """A CRD as the API server would have it."""
+    """A CRD as stored by the API server."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -65,7 +65,7 @@ def widget(spec: Json, version: str = "v1", **fields: Json) -> Json:
 
 
 def effects(old: CompiledDefinition | None, new: CompiledDefinition, obj: Json) -> list[Effect]:
-    """All that is predicted of an object."""
+    """All predictions for an object."""
     return Judge(old, new).predict(obj).effects
 
 

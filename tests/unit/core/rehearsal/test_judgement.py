@@ -1,4 +1,4 @@
-"""What a new CRD does to an object; test_rehearse_predictions.py of tests/cluster proves that it is so."""
+"""What a new CRD does to an object; test_rehearse_predictions.py in tests/cluster proves it."""
 
 import copy
 from typing import Any
@@ -25,14 +25,14 @@ RULE = [{"rule": "has(self.b)", "message": "b is needed"}]
         ({"a": TEXT, "b": TEXT}, {"a": TEXT}, {"a": "x", "b": "y"}, {(EffectKind.PRUNED, "spec.b", "v1")}),
         ({"a": TEXT}, {"a": TEXT, "b": INTEGER | {"default": 1}}, {"a": "x"},
             {(EffectKind.DEFAULTED, "spec.b", "v1")}),
-        # What does not change is forgiven at a write, not at a creation.
+        # Ratcheting tolerates what does not change in a write, but not in a creation.
         ({"a": TEXT}, {"a": SHORT}, {"a": "long"}, {(EffectKind.REFUSED, "spec.a", "v1")}),
         ({"a": TEXT}, {"a": SHORT}, {"a": "s"}, set()),
         ({"a": TEXT}, {"a": TEXT, "b": TEXT, "required": ["b"]}, {"a": "x"},
             {(EffectKind.REFUSED, "spec.b", "v1")}),
         ({"a": TEXT}, {"a": TEXT, "b": TEXT, "rules": RULE}, {"a": "x"},
             {(EffectKind.REFUSED, "spec", "v1")}),
-        # A rule under a change that a default makes is not forgiven.
+        # A violation of a rule under a change made by a default is not tolerated.
         (
             {"a": TEXT},
             {"a": TEXT, "b": TEXT, "c": TEXT | {"default": "d"}, "rules": RULE},
@@ -91,7 +91,7 @@ def test_a_status_that_a_creation_does_not_take() -> None:
 
 def test_a_version_that_lacks_a_field_shows_and_loses_it() -> None:
     one, both = version(a=TEXT, b=TEXT), version("v2", storage=False, a=TEXT)
-    # It is no change where the version was there before.
+    # It is not a change if the version existed before.
     assert effects(definition(one, both), definition(one, both), widget({"a": "x", "b": "y"})) == []
     found = effects(definition(one), definition(one, both), widget({"a": "x", "b": "y"}))
     assert told(found) == {(EffectKind.PRUNED, "spec.b", "v2")}

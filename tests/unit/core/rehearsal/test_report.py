@@ -1,4 +1,4 @@
-"""Counts, examples and the verdict; their size has a bound."""
+"""Counts, examples and the verdict, in bounded size."""
 
 from dataclasses import replace
 

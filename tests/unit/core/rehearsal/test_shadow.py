@@ -1,4 +1,4 @@
-"""The shadow CRD, and what its answers do to a prediction."""
+"""The shadow CRD, and the effect of its answers on a prediction."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

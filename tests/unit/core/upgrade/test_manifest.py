@@ -1,4 +1,4 @@
-"""CRDs of v1beta1 become CRDs of v1 with the same meaning, and what is left to decide is said."""
+"""CRDs of v1beta1 become CRDs of v1 with the same meaning, with messages about what is left to decide."""
 
 from pathlib import Path
 from typing import Any
@@ -292,7 +292,7 @@ def test_the_root_allows_less_than_it_did() -> None:
 
 
 def as_old(crd: dict[str, Any]) -> dict[str, Any]:
-    """A v1 CRD of one version as v1beta1 had it."""
+    """A v1 CRD with one version in the form of v1beta1."""
     (version,) = crd["spec"]["versions"]
     columns = [
         {"JSONPath" if key == "jsonPath" else key: value for key, value in each.items()}

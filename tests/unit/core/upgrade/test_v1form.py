@@ -1,4 +1,4 @@
-"""The v1 form of old manifests, as the API server's conversion makes it, and the way back to their fields."""
+"""The v1 form of old manifests, as converted by the API server, and the paths back to their fields."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
 """A CRD, its objects and a StorageMigration on a fake API server, and runs of the real MigrationRun on them.
 
-The fake answers at `Client.send`, below the client's own retries. It keeps to what a migration relies on:
-revisions that grow, writes that change nothing, preconditions. A test says which request gets another answer,
-and what happens at which request.
+The fake answers at `Client.send`, below the client's own retries. It implements what a migration relies on:
+growing revisions, writes that change nothing, preconditions. A test decides which request gets another
+answer, and what happens at which request.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ About = Literal[
     "event",
     "delete",
 ]
-"""What a request is about: the CRD (its metadata alone), objects, the migration itself, what is around."""
+"""The subject of a request: the CRD (its metadata alone), objects, the migration itself, other things."""
 Trouble = Answer | Exception
 UNREACHABLE = Unreachable("connection reset by peer")
 
@@ -66,7 +66,7 @@ def refusal(code: int, reason: str = "", message: str = "", **details: str) -> A
 
 
 class Cluster(Client):
-    """The fake API server, and the client of all that is started on it."""
+    """The fake API server, and the client of everything that runs on it."""
 
     def __init__(self, *, objects: int = 10, made: StorageMigration | None = None, **changes: Any) -> None:
         super().__init__(Connection())
@@ -80,7 +80,7 @@ class Cluster(Client):
         self.troubles: defaultdict[About, deque[Trouble | None]] = defaultdict(deque)
         """What the next requests get instead of an answer; None lets one through."""
         self.lost: Counter[About] = Counter()
-        """How many answers of the next requests get lost; what they asked for is done."""
+        """How many answers of the next requests get lost; the requests are executed."""
         self.happens: Callable[[About, int], None] = lambda about, nth: None
         """Called before the n-th request (from 1) about something is answered."""
         self.requests: Counter[About] = Counter()
@@ -105,23 +105,23 @@ class Cluster(Client):
         return found
 
     def change_definition(self, **changes: Any) -> None:
-        """Somebody changes the CRD's spec, or creates it again under another uid."""
+        """Change the CRD's spec, or re-create it with another uid."""
         generation = self.definition["metadata"]["generation"] + 1 if self.definition else 1
         self.definition = crd(**{"generation": generation, "resourceVersion": self._next(), **changes})
 
     def change_spec(self, **spec: Any) -> StorageMigration:
-        """Somebody edits the migration; it as it is then."""
+        """Edit the migration; returns its new state."""
         assert self.migration is not None
         metadata = {**self.migration["metadata"], "generation": self.migration["metadata"]["generation"] + 1}
         self._write_migration({"metadata": metadata, "spec": {**self.migration["spec"], **spec}})
         return self.stored
 
     def annotate(self) -> None:
-        """Somebody writes to the migration what is no concern of its run."""
+        """Write something to the migration that does not concern its run."""
         self._write_migration({})
 
     def touch(self, name: str) -> None:
-        """Somebody writes an object at the storage version."""
+        """Write an object at the storage version."""
         self.objects[name] = ("v2", int(self._next()))
 
     def _write_migration(self, fields: dict[str, Any]) -> None:
@@ -245,7 +245,7 @@ class Cluster(Client):
 
 
 class Process:
-    """One run of ours, as the operator would start it for what is stored."""
+    """One run, as the operator would start it for what is stored."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -270,13 +270,13 @@ class Process:
         return [each.reason for each in self.announced]
 
     async def end(self, seconds: float = 3600.0) -> StorageMigration:
-        """Wait for the run to end; the migration as it is stored then."""
+        """Wait for the run to end; returns the stored migration."""
         async with asyncio.timeout(seconds):
             await self.task
         return self.cluster.stored
 
     async def until(self, type_: str, reason: str, seconds: float = 3600.0) -> StorageMigration:
-        """The migration as it is stored, as soon as a condition has that reason."""
+        """The stored migration, as soon as a condition has that reason."""
         async with asyncio.timeout(seconds):
             while True:
                 found = find_condition(self.cluster.stored.status.conditions, type_)
@@ -287,7 +287,7 @@ class Process:
 
 
 def play(main: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-    """Carry out a test in virtual time."""
+    """Run a test in virtual time."""
     with pytest.MonkeyPatch.context() as patch:
         clock = SimpleNamespace(monotonic=now)
         patch.setattr(run_module, "time", clock)
@@ -296,7 +296,7 @@ def play(main: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
 
 
 async def finish(cluster: Cluster) -> StorageMigration:
-    """Carry the migration on to its end by a new process."""
+    """Complete the migration with a new process."""
     return await Process(cluster).end()
 
 

@@ -1,4 +1,4 @@
-"""A command that follows somebody else's migration, while the API server has trouble; in virtual time."""
+"""A command that follows someone else's migration, while the API server has problems; in virtual time."""
 
 from typing import Any, cast
 
@@ -22,7 +22,7 @@ def done() -> StorageMigration:
 
 
 class Troubled(FakeApi):
-    """Fails to give out the migration for a while after it was listed; then it has ended."""
+    """Fails to return the migration for a while after it was listed; then it has ended."""
 
     def __init__(self, *troubles: Exception) -> None:
         super().__init__({f"{DEFINITIONS}/{NAME}": crd(), PATH: migration().to_object()})

@@ -22,7 +22,7 @@ DENIAL = 'admission webhook "w.example.com" denied the request: no'
 
 
 def slowly(**spec: Any) -> StorageMigration:
-    """A migration of which others can see something while it is at work."""
+    """A migration slow enough for others to observe while it runs."""
     return migration(settleSeconds=5, limits={"maxObjectsPerSecond": 1}, **spec)
 
 
@@ -219,7 +219,7 @@ def test_another_migrator_that_begins_in_mid_run_is_waited_for() -> None:
 
 
 class TestManagedFields:
-    """Whether a hint says that an object's managedFields names a version that goes."""
+    """Whether a hint says that an object's managedFields name a version about to be removed."""
 
     @pytest.mark.parametrize(
         ("version", "hint"),
@@ -307,7 +307,7 @@ def test_a_process_that_ends_at_any_request_is_carried_on(nth: int) -> None:
         progress = cluster.stored.status.progress
         assert progress.rewritten + progress.current == 10
         assert find_condition(cluster.stored.status.conditions, "Reconciling") is None
-        # A clean stop saves how far it is: nothing is written twice, at most looked at.
+        # A clean stop saves the progress: nothing is written twice, at most checked again.
         assert cluster.requests["rewrite"] <= 10 + 4
 
     play(main)

@@ -32,7 +32,7 @@ def error(code: int, body: Mapping[str, Any], retry_after: float | None = None) 
 
 
 Script = Callable[[str, int], Answer | None]
-"""What the given attempt to write an object gets; None lets it through."""
+"""The result of an attempt to write an object; None lets it through."""
 
 
 class Objects:
@@ -213,10 +213,10 @@ def test_a_broken_webhook_interrupts_before_all_are_refused() -> None:
 
 
 def test_objects_of_an_outage_are_come_by_again() -> None:
-    """A run that ends during an outage has not decided about its objects: they must not be behind it."""
+    """A run that ends during an outage has not decided about its objects: it must come back to them."""
 
     async def main() -> None:
-        # The outage begins on the first page and goes on behind it.
+        # The outage begins on the first page and continues after it.
         objects = Objects(
             "a b c", " ".join(f"w{number}" for number in range(200)), answer=lambda *_: error(500, OUTAGE)
         )
@@ -321,7 +321,7 @@ def test_endless_conflicts_are_a_refusal() -> None:
 
 
 def test_workers_that_become_too_many_do_not_all_leave() -> None:
-    """All answers come at the same moment, with a limit that falls from four to one."""
+    """All answers arrive at the same moment, with a limit that falls from four to one."""
 
     async def main() -> None:
         def answer(name: str, attempt: int) -> Answer | None:

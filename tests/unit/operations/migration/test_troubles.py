@@ -1,4 +1,4 @@
-"""Whatever the API server answers to whichever request of a run, the work is done in the end."""
+"""Whatever the API server answers to any request of a run, the work is completed in the end."""
 
 import asyncio
 
@@ -38,7 +38,7 @@ TROUBLES: dict[str, Trouble] = {
     "a proxy": Answer(502, b"<html>Bad Gateway</html>"),
 }
 FOR_GOOD = {("definition", "404")}
-"""What says that there is nothing left to do, once the work has begun."""
+"""Answers after which there is nothing left to do, once the work has begun."""
 
 
 def slowly(seconds: int = 20) -> StorageMigration:
@@ -52,11 +52,11 @@ def slowly(seconds: int = 20) -> StorageMigration:
 def test_a_trouble_is_got_over(about: About, trouble: str, nth: int) -> None:
     async def main() -> None:
         cluster = Cluster(made=slowly())
-        # Somebody writes to an object now and then, so that it is also looked at again.
+        # An object is written now and then, so that it is also read again.
         cluster.happens = lambda what, number: (
             cluster.touch("w7") if (what, number) == ("rewrite", 3) else None
         )
-        # More often than the client tries by itself.
+        # More often than the client retries by itself.
         cluster.troubles[about].extend([None] * (nth - 1) + [TROUBLES[trouble]] * 5)
         process = Process(cluster)
         done = await process.end()
@@ -70,7 +70,7 @@ def test_a_trouble_is_got_over(about: About, trouble: str, nth: int) -> None:
 
 
 class TestCheckpoints:
-    """The status cannot be saved while a pass is at work."""
+    """The status cannot be saved while a pass is in progress."""
 
     @pytest.mark.parametrize("trouble", ["no answer", "409", "422", "500", "503"])
     def test_for_a_while(self, trouble: str) -> None:
@@ -85,7 +85,7 @@ class TestCheckpoints:
             cluster.troubles["save"].clear()
             await process.end()
             assert_migrated(cluster)
-            # The pass was not broken off: each page of 4 objects was listed once in each of two passes.
+            # The pass was not interrupted: each page of 4 objects was listed once in each of two passes.
             assert cluster.requests["list"] == 1 + 2 * 10
             assert process.reasons.count("Rewriting") == 2
 

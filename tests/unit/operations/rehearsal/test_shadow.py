@@ -1,4 +1,4 @@
-"""The shadow is made and removed whatever happens; see also tests/cluster/rehearsal/test_rehearse.py."""
+"""The shadow is created and removed whatever happens; see also tests/cluster/rehearsal/test_rehearse.py."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def methods(server: Any) -> list[str]:
     ("answers", "expected"),
     [
         ([NONE, MADE, json({}), READY, MADE], ["GET", "POST", "GET", "GET", "DELETE"]),
-        # One that was left is removed first.
+        # A leftover one is removed first.
         ([json({"items": [LEFT], "metadata": {}}), MADE, MADE, READY, MADE],
             ["GET", "DELETE", "POST", "GET", "DELETE"]),
         ([json({"items": [FOREIGN], "metadata": {}}), MADE, READY, MADE], ["GET", "POST", "GET", "DELETE"]),

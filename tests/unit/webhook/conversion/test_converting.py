@@ -1,4 +1,4 @@
-"""Objects that take long to convert: they keep nobody waiting, and their work is bounded."""
+"""Objects that take long to convert: they delay nobody, and their work is bounded."""
 
 import asyncio
 import io
@@ -38,7 +38,7 @@ def schema(*fields: str) -> Schema:
 
 
 def served() -> Served:
-    """Rules by which each number is compared with each other ten times: 150 are 1 KB, and take 100 ms."""
+    """Rules that compare each number with each other ten times: 150 are 1 KB, and take 100 ms."""
     fields = [f"pairs{number}" for number in range(10)]
     pairs = "object.spec.numbers.filter(a, object.spec.numbers.exists(b, a + b == 1000000)).size()"
     rules = [{"spoke": f"spec.{each}", "cel": {"toSpoke": pairs}} for each in fields]
@@ -153,7 +153,7 @@ def test_a_limit_counts_for_one_piece_of_work_only() -> None:
         with pytest.raises(OutOfTime):
             limit.run(0.01, for_ever)
         assert limit.run(0.01, lambda: 7) == 7
-        sum(range(3_000_000))  # nothing rings any more
+        sum(range(3_000_000))  # the timer is off
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ async def test_a_worker_that_talks_nonsense_fails_one_request_only(
 
 
 class Held(Worker):
-    """Does nothing but to note whose turn it is, until it is let go."""
+    """Only records whose turn it is, until it is released."""
 
     def __init__(self) -> None:
         super().__init__()

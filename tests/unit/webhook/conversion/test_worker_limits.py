@@ -1,4 +1,4 @@
-"""The largest objects that etcd takes are converted within the worker's time and memory, notes and all."""
+"""The largest objects that etcd stores are converted within the worker's time and memory, with notes."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Runs what converts for as long as a test needs it."""
+"""Runs the converter for as long as a test needs it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine

@@ -1,4 +1,4 @@
-"""The lean HTTP server against clients that mean harm: no request, no end, no room, no answer taken."""
+"""The lean HTTP server against attackers: no request, no end, no room, no answer read."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from crdkeeper.webhook.http import http1
 from tests.unit.webhook.peers import POST, SECONDS, SLOW, serving, sized, until
 
 OTHER = "127.0.0.2"
-"""Where those come from that mean harm."""
+"""The source address of attackers."""
 
 
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
@@ -212,7 +212,7 @@ async def test_for_one_connection_too_many_the_one_that_waited_longest_goes() ->
             await others[-1].send(SLOW)
             await until(lambda: len(made.handled) == 1 + len(others))
             assert await gone.rest() == b""
-        # All are at work: this one is too many.
+        # All are in use: this one is too many.
         assert await (await made.peer()).rest() == b""
         made.go_on.set()
         assert (await at_work.answer())[0] == 200
@@ -261,7 +261,7 @@ async def test_unfinished_handshakes_take_no_connection_from_anybody() -> None:
         for each in known:
             await each.send(sized(b"hi"))
             assert (await each.answer())[0] == 200
-        # Of the sources the one gives way that has the most of them, so that this one is still there.
+        # The source with the most connections gives one up, so this one is still there.
         await slow.send(b"\x16\x03")
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):

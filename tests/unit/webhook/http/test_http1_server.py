@@ -1,4 +1,4 @@
-"""The lean HTTP server against clients that do all that clients may."""
+"""The lean HTTP server against clients that do everything they may."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The rules of a cluster: how they follow their bundles, and what anybody may ask for by names not known."""
+"""The rules of a cluster: how they follow their bundles, and how they handle requests for unknown names."""
 
 import asyncio
 import base64
@@ -40,7 +40,7 @@ def config_map() -> dict[str, Any]:
 
 @asynccontextmanager
 async def started(directory: Path, *answers: Handler) -> AsyncIterator[tuple[LocalServer, ClusterRules]]:
-    """Rules that have found no bundle at first, and the server that answers so from then on."""
+    """Rules that found no bundle at first, and the server with the answers from then on."""
     async with serving(EMPTY) as server:
         rules = ClusterRules(Connection(kubeconfig(directory, server.url)), "here")
         await rules._load(await rules._connected())
@@ -109,7 +109,7 @@ async def test_new_rules_are_found_before_the_watch_tells_of_them(tmp_path: Path
 
 
 class Cluster:
-    """An API server at the client's request: its bundles, and what a watch tells of them."""
+    """An API server at the level of the client's request: its bundles, and the events of a watch."""
 
     def __init__(self, *bundles: dict[str, Any]) -> None:
         self.bundles = list(bundles)

@@ -1,4 +1,4 @@
-"""What OpenAPI v2 and v3 show of a CRD's version; the API server's own word is in tests/cluster."""
+"""What OpenAPI v2 and v3 show of a CRD's version; tests/cluster compares it with the API server."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def field(openapi: OpenAPI, schema: Json) -> Json:
     return found
 
 
-# None: as it is
+# None: unchanged
 @pytest.mark.parametrize(
     ("schema", "in_v3", "in_v2"),
     [
@@ -94,7 +94,7 @@ def test_embedded_resources() -> None:
     schema = {"type": "object", EMBEDDED: True, PRESERVE: True, "required": ["kind"]}
     assert sorted(field(OpenAPI.V3, schema)["properties"]) == ["apiVersion", "kind", "metadata"]
     assert field(OpenAPI.V3, schema)["required"] == ["kind", "apiVersion"]
-    # In v2 fields of their own would make all others unknown.
+    # In v2, listing fields would make all others unknown.
     assert field(OpenAPI.V2, schema) == {EMBEDDED: True, PRESERVE: True, "required": ["kind"]}
 
 

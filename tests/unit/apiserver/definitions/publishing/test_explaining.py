@@ -1,4 +1,4 @@
-"""What `kubectl explain --recursive` shows; kubectl's own word is in tests/cluster."""
+"""What `kubectl explain --recursive` shows; tests/cluster compares it with kubectl."""
 
 from typing import Any
 

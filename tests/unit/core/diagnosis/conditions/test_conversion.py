@@ -1,5 +1,6 @@
-"""ConversionReady: what each answer means. The API server's words are from
-tests/cluster/reports/test_reports_conversion.py."""
+"""ConversionReady: the meaning of each answer. The API server's messages come from
+tests/cluster/reports/test_reports_conversion.py.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -188,7 +189,7 @@ def test_a_service_without_a_bundle() -> None:
 def test_a_bundle_that_cannot_be_read() -> None:
     found = verdict(bundle_error="no PEM")
     assert (found.reason, found.reason.healthy) == (conversion.CA_BUNDLE_INVALID, False)
-    # Ours is not the parser that counts.
+    # Our parser does not decide.
     assert verdict(CONVERTED, bundle_error="no PEM").reason is conversion.CONVERTED
 
 
@@ -229,7 +230,7 @@ def test_a_certificate_that_the_bundle_refuses() -> None:
     found = verdict(serving=serving)
     assert found.reason is conversion.CERTIFICATE_REFUSED
     assert "webhook.example.com:443 serves: self-signed certificate." in found.message
-    # Without a bundle the API server's host decides, not ours.
+    # Without a bundle, the API server's host decides, not ours.
     assert (
         verdict(webhook=WebhookFacts("https://x", "", "", 443, b""), serving=serving).reason
         is conversion.NOT_PROVEN

@@ -1,4 +1,4 @@
-"""The conditions that the API server's own controllers decide: its status and reason, and what we add."""
+"""The conditions set by the API server's own controllers: its status and reason, and our additions."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ def test_an_established_crd_goes_on_under_its_former_names() -> None:
     [
         ("ApprovedAnnotation", "True", approval.APPROVED, True),
         ("UnapprovedAnnotation", "False", approval.UNAPPROVED, True),
-        # Only the author of the API can have it approved.
+        # Only the API's author can have it approved.
         ("MissingAnnotation", "False", approval.MISSING, True),
         ("InvalidAnnotation", "False", approval.INVALID, True),
         ("UnknownAnnotation", "Unknown", approval.NOT_YET_PROCESSED, True),

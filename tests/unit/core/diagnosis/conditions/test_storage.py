@@ -1,4 +1,4 @@
-"""StorageCurrent: what storedVersions say, and which StorageMigration is at work on it."""
+"""StorageCurrent: what storedVersions shows, and which StorageMigration is in progress."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def test_verdict(
 
 
 def test_a_migrations_progress_does_not_change_the_message() -> None:
-    """Else the report would be written as often as the migration's status."""
+    """Otherwise the report would be written as often as the migration's status."""
     one, other = smig(succeeded="False"), smig(succeeded="False")
     other.status.progress.rewritten = 99
     other.status.conditions[0].message = "99 objects refused."

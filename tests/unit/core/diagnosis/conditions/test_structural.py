@@ -1,4 +1,4 @@
-"""NonStructuralSchema: each violation with its path; CRDs from before v1; what can't be converted at all."""
+"""NonStructuralSchema: each violation with its path; CRDs from before v1; schemas that can't be converted."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def test_a_schema_that_is_too_deep_is_not_decided() -> None:
     assessment = assess(live_crd(schema=deep))
     reason = structural.judge(assessment.structure).reason
     assert reason is structural.NOT_DECIDED
-    # For ever: nobody but the author can reduce the nesting.
+    # For ever: only the author can reduce the nesting.
     assert reason.healthy
     assert assessment.findings.counts().unchecked == 1
     assert assessment.findings.counts().total == 0

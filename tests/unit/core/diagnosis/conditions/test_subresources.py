@@ -1,4 +1,4 @@
-"""SubresourcesReady: what the schema must have for status and scale, and what an object's /scale says."""
+"""SubresourcesReady: what the schema needs for status and scale, and the meaning of an object's /scale."""
 
 from typing import Any
 
@@ -105,7 +105,7 @@ def test_scale_paths(schema: dict[str, Any], path: str, detail: str) -> None:
     (problem,) = found.problems
     assert (problem.path, problem.detail) == (f"spec.versions[1].subresources.scale.{path}", detail)
     said = verdict(found)
-    # Only the author of the CRD can mend it, so Ready does not wait for it.
+    # Only the CRD's author can fix it, so Ready does not wait for it.
     assert (said.reason.status, said.reason.healthy) == ("False", True)
     assert said.message == f"{problem.path}: {detail}. {said.reason.remedy}"
 

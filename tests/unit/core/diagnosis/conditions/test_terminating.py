@@ -1,4 +1,4 @@
-"""Terminating: what holds up a deletion, and how to go on without losing or leaving anything."""
+"""Terminating: what blocks a deletion, and how to continue without losing or leaving anything."""
 
 from datetime import UTC, datetime
 from typing import Any
