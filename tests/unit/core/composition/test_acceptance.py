@@ -220,3 +220,13 @@ def test_schemas_of_another_shape_are_told(broken: Json) -> None:
         {"type": "object", "x-kubernetes-validations": broken, "required": broken, "oneOf": broken},
     ):
         with_server_errors(accept(document(version(of=whole))))
+
+
+@pytest.mark.parametrize("keyword", ["properties", "not"])
+def test_schemas_that_nest_too_deep(keyword: str) -> None:
+    deep: Json = {"type": "object"}
+    for _ in range(5000):
+        deep = {keyword: deep} if keyword == "not" else {"type": "object", keyword: {"a": deep}}
+    judged = accept(document(version(of={"type": "object", "properties": {"spec": deep}})))
+    assert judged.refused
+    assert "too deep" in judged.problems[0].message
