@@ -9,6 +9,7 @@ No figure makes it fail; a run that ends otherwise than expected does.
 import argparse
 import copy
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -77,27 +78,32 @@ class Benchmark:
         listed = {"apiVersion": "v1", "kind": "List", "items": items}
         self._plane.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(listed))
 
-    def run(self, definitions: int, *arguments: str) -> float:
-        """The seconds of one rehearsal. Raises UnexpectedOutcome."""
+    def run(self, definitions: int, *arguments: str) -> tuple[float, float]:
+        """The seconds of one rehearsal, and those of CPU that it used itself. Raises UnexpectedOutcome."""
         file = self._directory / "new.yaml"
         made = [copy.deepcopy(_definition(number, new=True)) for number in range(definitions)]
         file.write_text(yaml.safe_dump_all(made), encoding="utf-8")
         command = [sys.executable, "-m", "crdkeeper", "rehearse", "-f", str(file), "-o", "json", *arguments]
-        begin = time.monotonic()
+        begin, before = time.monotonic(), _cpu_seconds()
         done = subprocess.run(
             [*command, "--kubeconfig", str(self._plane.kubeconfig)],
             capture_output=True,
             text=True,
             check=False,
         )
-        seconds = time.monotonic() - begin
+        seconds, cpu = time.monotonic() - begin, _cpu_seconds() - before
         if done.returncode != _HARMFUL:
             raise UnexpectedOutcome(f"{done.returncode}: {done.stderr}")
         expected = {"Pruned": self._objects, "Refused": max(self._objects - 10, 0)}
         for item in json.loads(done.stdout)["items"]:
             if item["affected"] != {key: number for key, number in expected.items() if number}:
                 raise UnexpectedOutcome(f"{item['name']}: {item['affected']}")
-        return seconds
+        return seconds, cpu
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
@@ -112,9 +118,10 @@ def main() -> None:
         benchmark = Benchmark(plane, Path(directory), given.definitions, given.objects)
         for number in sorted({1, 3, given.definitions}):
             took = sorted(benchmark.run(number, *given.arguments) for _ in range(given.rounds))
+            seconds, cpu = (median(each[i] for each in took) for i in (0, 1))
             print(
-                f"{number:>3} CRDs with {given.objects} objects each: median {median(took):.1f} s, "
-                f"worst {took[-1]:.1f} s"
+                f"{number:>3} CRDs with {given.objects} objects each: median {seconds:.1f} s, "
+                f"worst {took[-1][0]:.1f} s; {cpu:.1f} s of CPU"
             )
 
 

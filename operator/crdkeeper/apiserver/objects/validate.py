@@ -5,6 +5,7 @@ the choice between the errors of anyOf's branches are computed only if something
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Self
 
 from crdkeeper.apiserver.objects.correlation import Correlated
@@ -47,10 +48,8 @@ class Validator:
     def __init__(self, schema: Schema, *, request: bool = True, nested: bool = False) -> None:
         """For a `request`, else for a default; see `of_default`."""
         self._typing: Typing = typing_of(schema, request=request)
-        self._typed = frozenset(
-            each for each in (*_SCALARS, list, dict) if each is not float and not self._typing.check(each())
-        )
-        """The Python types whose values all have the right type; some floats may count as integers."""
+        self._typed = _always_typed(self._typing)
+        """Some floats may count as integers, so float is never among them."""
         self._enum = enum_check(schema)
         self._limits = _limits(schema, self._typing)
         self._extra = 1 if format_check(self._typing.format) is not None else 0
@@ -200,6 +199,14 @@ def _forbidden_property(key: str) -> FieldError:
     finding = invalid(key, "is a forbidden property")
     finding.detail = f".{key}{finding.detail}"
     return finding
+
+
+@lru_cache(maxsize=256)
+def _always_typed(typing: Typing) -> frozenset[type]:
+    """The Python types whose values all have the right type; a CRD has thousands of nodes and few typings."""
+    return frozenset(
+        each for each in (*_SCALARS, list, dict) if each is not float and not typing.check(each())
+    )
 
 
 def _limits(schema: Schema, typing: Typing) -> dict[type, tuple[Check, ...]]:

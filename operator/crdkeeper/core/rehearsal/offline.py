@@ -34,8 +34,8 @@ def rehearse_offline(
     if said.violations:
         report.rejections = [f"{each.path}: {each.message}" for each in said.violations]
         return report
-    new = compile_definition(document, conversion)
     old = compile_definition(old_manifest, old_conversion) if old_manifest is not None else None
+    new = compile_definition(document, conversion, old)
     judge = Judge(old, new)
     seen: set[str] = set()
     others = 0

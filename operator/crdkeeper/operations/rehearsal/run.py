@@ -67,8 +67,8 @@ async def rehearse(
     if live is None:
         report.is_new = True
         return report
-    new = compile_definition(accepted, conversions.new(accepted))
     old = compile_definition(live, conversions.old(live))
+    new = compile_definition(accepted, conversions.new(accepted), old)
     stored_in = (live.get("status") or {}).get("storedVersions") or [old.storage]
     report.doubts = doubts(old, new, stored_in)
     try:

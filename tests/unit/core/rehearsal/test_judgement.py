@@ -121,6 +121,20 @@ def test_what_only_users_of_a_new_version_meet_is_marked() -> None:
     }
 
 
+def test_only_versions_with_another_schema_are_compiled_again() -> None:
+    old = definition(
+        version(a=TEXT), version("v2", storage=False, a=TEXT), version("v3", storage=False, a=TEXT)
+    )
+    document = crd(
+        version(a=TEXT),
+        version("v2", storage=False, a=SHORT),
+        version("v3", storage=False, a=TEXT, subresources={"status": {}}),
+    )
+    new = compile_definition(document, known=old)
+    same = [name for name in new.versions if new.versions[name].schema is old.versions[name].schema]
+    assert same == ["v1"]
+
+
 def test_what_cannot_be_converted_to_a_new_storage_version_cannot_be_written_today_either() -> None:
     for storage in ("v1", "v2"):
         document = crd(
