@@ -3,7 +3,8 @@
 from crdkeeper.apiserver.schema.rules import all_rules
 from crdkeeper.cli.output.printing import print_page
 from crdkeeper.core.composition import problem
-from crdkeeper.core.lint.registry import Convention, all_conventions
+from crdkeeper.core.lint.convention import Convention
+from crdkeeper.core.lint.registry import all_conventions
 from crdkeeper.core.lint.severity import Severity
 
 _BEGINNING = """\

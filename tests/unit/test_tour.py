@@ -18,7 +18,7 @@ QUESTIONS = [
     ("Who rewrites the objects?", "operations/migration", "sweep.py", "Sweep"),
     ("How does `crdkeeper migrate` run without the operator?", "operations/migration", "standalone.py", ""),
     ("Who writes Events?", "cluster/resources", "events.py", "send_event"),
-    ("What do I touch to add a lint rule?", "core/lint", "registry.py", "Convention"),
+    ("What do I touch to add a lint rule?", "core/lint", "convention.py", "Convention"),
     (
         "Where does a report's condition StorageCurrent come from?",
         "core/diagnosis",

@@ -10,7 +10,7 @@ from crdkeeper import __version__
 from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.cli.input.files import Failed
 from crdkeeper.cli.input.yamldocument import Position
-from crdkeeper.core.lint.registry import Convention
+from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.severity import Severity
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -11,8 +11,10 @@ from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.config import Configuration
 from crdkeeper.cli.lint.findings import Ignored, LintFinding, LintResult
-from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.annotation import unused
+from crdkeeper.core.lint.convention import Convention
+from crdkeeper.core.lint.conventions.columns import OF_SAMPLES
+from crdkeeper.core.lint.conventions.suppressions import IGNORE_INVALID, IGNORE_UNUSED
 from crdkeeper.core.lint.found import AtPath, Found
 from crdkeeper.core.lint.linter import lint, lint_samples
 from crdkeeper.core.lint.severity import Severity
@@ -133,16 +135,16 @@ def report_suppressions(
 ) -> None:
     """Adds what is wrong with a file's comments, once all findings that they are about are known."""
 
-    def add(convention: registry.Convention, position: Position, message: str) -> None:
+    def add(convention: Convention, position: Position, message: str) -> None:
         severity = configuration.severities.get(convention.id, convention.severity)
         if severity is not None:
             result.findings.append(LintFinding(file, position, severity, convention, "", "", message))
 
     for position, message in suppressions.faults:
-        add(registry.IGNORE_INVALID, position, message)
+        add(IGNORE_INVALID, position, message)
     for each in suppressions.unused:
-        if each.id not in registry.OF_SAMPLES:
-            add(registry.IGNORE_UNUSED, each.position, unused(each.id, refused=each.refused))
+        if each.id not in OF_SAMPLES:
+            add(IGNORE_UNUSED, each.position, unused(each.id, refused=each.refused))
 
 
 def _configured(found: Found, configuration: Configuration) -> Severity | None:

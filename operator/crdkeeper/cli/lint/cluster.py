@@ -12,7 +12,7 @@ from crdkeeper.cluster.resources.definitions import get_definition_object, list_
 from crdkeeper.cluster.resources.discovery import list_resources
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
-from crdkeeper.core.lint.registry import SERVER_CONDITION
+from crdkeeper.core.lint.conventions.definition import SERVER_CONDITION
 from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.resourcenames import suggest
 

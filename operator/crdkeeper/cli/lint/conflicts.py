@@ -13,7 +13,7 @@ from crdkeeper.cli.input.files import LocatedDefinition
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.config import Configurations
 from crdkeeper.cli.lint.findings import LintFinding
-from crdkeeper.core.lint.registry import NAMES_CONFLICT
+from crdkeeper.core.lint.conventions.definition import NAMES_CONFLICT
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,11 @@ from itertools import chain
 from typing import Any
 
 from crdkeeper.apiserver.schema.fieldpath import root
-from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.convention import Convention
+from crdkeeper.core.lint.conventions.columns import OF_SAMPLES
+from crdkeeper.core.lint.conventions.suppressions import IGNORE_INVALID, IGNORE_UNUSED
 from crdkeeper.core.lint.found import AtPath, Found
-from crdkeeper.core.lint.registry import Convention, known_ids
+from crdkeeper.core.lint.registry import known_ids
 
 ANNOTATION = "lint.crdkeeper.dev/ignore"
 _LINE = re.compile(r"(?P<id>\S+)\s+(?P<field>\S+?):\s+(?P<reason>\S.*)")
@@ -70,9 +72,9 @@ def apply_annotation(metadata: Mapping[str, Any], found: Iterable[Found]) -> lis
         if line.id in known:
             by_id.setdefault(line.id, []).append(_Use(line))
         else:
-            add(registry.IGNORE_INVALID, f"there is no rule {line.id!r}")
+            add(IGNORE_INVALID, f"there is no rule {line.id!r}")
     for text in bad:
-        add(registry.IGNORE_INVALID, f"{ANNOTATION}: {text!r} is not in the form <id> <field>: <reason>")
+        add(IGNORE_INVALID, f"{ANNOTATION}: {text!r} is not in the form <id> <field>: <reason>")
     for number, each in enumerate(marked):
         uses = by_id.get(each.rule.id, ())
         use = next((use for use in uses if use.line.covers(each.field)), None)
@@ -84,8 +86,8 @@ def apply_annotation(metadata: Mapping[str, Any], found: Iterable[Found]) -> lis
             use.found = True
             marked[number] = replace(each, ignored=use.line.reason)
     for use in chain.from_iterable(by_id.values()):
-        if not use.found and use.line.id not in registry.OF_SAMPLES:
-            add(registry.IGNORE_UNUSED, unused(use.line.id, refused=use.refused))
+        if not use.found and use.line.id not in OF_SAMPLES:
+            add(IGNORE_UNUSED, unused(use.line.id, refused=use.refused))
     return marked + faults
 
 

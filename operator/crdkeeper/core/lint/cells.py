@@ -13,11 +13,11 @@ from crdkeeper.apiserver.objects.age import INVALID
 from crdkeeper.apiserver.objects.objectschema import CannotCompile, ObjectSchema
 from crdkeeper.apiserver.objects.table import TablePrinter
 from crdkeeper.apiserver.schema.props import Schema
-from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.columns import shows
+from crdkeeper.core.lint.convention import Convention
+from crdkeeper.core.lint.conventions.columns import COLUMN_EMPTY, COLUMN_INVALID
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.jsonpath import Lead, follow
-from crdkeeper.core.lint.registry import Convention
 
 _NOW: Final = MAX_SECONDS * SECOND
 """So late that only what is no time is <invalid>."""
@@ -60,10 +60,10 @@ def try_columns(version: Mapping[str, Any], index: int, objects: Sequence[Json],
         invalid = next((obj for obj, cell in shown if cell == INVALID), None)
         if invalid is not None and column.get("type") == "date":
             message = f"shows {INVALID} for {_name(invalid)}"
-            _report(registry.COLUMN_INVALID, version, index, i, message, found)
+            _report(COLUMN_INVALID, version, index, i, message, found)
         elif shown and all(cell is None or cell == "" for _, cell in shown):
             many = f"all {len(shown)} objects in the files" if len(shown) > 1 else _name(shown[0][0])
-            _report(registry.COLUMN_EMPTY, version, index, i, f"is empty for {many}", found)
+            _report(COLUMN_EMPTY, version, index, i, f"is empty for {many}", found)
 
 
 def _is_expected(path: str, obj: Json) -> bool:

@@ -11,12 +11,21 @@ from crdkeeper.apiserver.cel.values.times import MAX_SECONDS, SECOND
 from crdkeeper.apiserver.objects.age import INVALID, age_text
 from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.apiserver.schema.props import INT_OR_STRING, PRESERVE, Schema
-from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedVersion
+from crdkeeper.core.lint.convention import Convention
+from crdkeeper.core.lint.conventions.columns import (
+    COLUMN_AGE,
+    COLUMN_DATE,
+    COLUMN_INVALID,
+    COLUMN_LIST,
+    COLUMN_READY,
+    COLUMN_SYNTAX,
+    COLUMN_TARGET,
+    COLUMN_TYPE,
+)
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.jsonpath import Lead, Target, follow
 from crdkeeper.core.lint.place import SchemaPlace
-from crdkeeper.core.lint.registry import Convention
 
 _SHOWN = {
     "integer": ("integer", "number"),
@@ -40,11 +49,11 @@ def check_columns(version: CheckedVersion, found: Findings) -> None:
     field = f"{root.text}additionalPrinterColumns"
     paths = [str(each.get("jsonPath")) for each in columns]
     if columns and _AGE not in paths:
-        found.add(registry.COLUMN_AGE, field, at, "no column shows the age")
+        found.add(COLUMN_AGE, field, at, "no column shows the age")
     status = root.child("status")
     conditions = status.child("conditions") if status is not None else None
     if conditions is not None and not any(each.startswith(".status") for each in paths):
-        found.add(registry.COLUMN_READY, field, at, "no column shows anything of status")
+        found.add(COLUMN_READY, field, at, "no column shows anything of status")
 
 
 def shows(type_: str, schema: Schema) -> bool:
@@ -70,10 +79,10 @@ def _check_column(column: _Column, root: SchemaPlace, found: Findings) -> None:
     target = follow(column.path, root.schema)
     if target.lead is Lead.NOWHERE:
         message = f"{column.path} leads to nothing in the schema"
-        column.report(found, registry.COLUMN_TARGET, message, "jsonPath")
+        column.report(found, COLUMN_TARGET, message, "jsonPath")
     elif target.lead is Lead.BROKEN:
         message = f"{column.path} is not a JSONPath"
-        column.report(found, registry.COLUMN_SYNTAX, message, "jsonPath")
+        column.report(found, COLUMN_SYNTAX, message, "jsonPath")
     elif target.lead is Lead.FIELD:
         _check_target(column, target, found)
 
@@ -83,17 +92,17 @@ def _check_target(column: _Column, target: Target, found: Findings) -> None:
     type_, format_ = schema.get("type"), schema.get("format")
     if target.many:
         message = f"{column.path} selects several values"
-        column.report(found, registry.COLUMN_LIST, message, "jsonPath")
+        column.report(found, COLUMN_LIST, message, "jsonPath")
     if column.type not in _SHOWN:
         if format_ in ("date-time", "datetime") and type_ == "string":
             message = f"{column.path} is a time"
-            column.report(found, registry.COLUMN_DATE, message, "type")
+            column.report(found, COLUMN_DATE, message, "type")
     elif not shows(column.type, schema):
         message = f"{column.path} has type {type_}, which a column of type {column.type} does not show"
-        column.report(found, registry.COLUMN_TYPE, message, "type")
+        column.report(found, COLUMN_TYPE, message, "type")
     elif column.type == "date" and all(age_text(each, _NOW) == INVALID for each in _examples(schema)):
         message = f"shows {INVALID} for any value that the schema allows"
-        column.report(found, registry.COLUMN_INVALID, message, "jsonPath")
+        column.report(found, COLUMN_INVALID, message, "jsonPath")
 
 
 def _examples(schema: Schema) -> Sequence[str]:

@@ -6,8 +6,8 @@ from enum import Enum
 from typing import Any
 
 from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE
-from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
+from crdkeeper.core.lint.conventions.definition import CONVERSION_CA, CONVERSION_LOSS
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace, root_place
 from crdkeeper.core.lint.severity import Severity
@@ -31,7 +31,7 @@ def check_conversion(definition: CheckedDefinition, found: Findings) -> None:
         steps = ("spec", "conversion", "webhook", "clientConfig")
         message = "no authority is trusted to sign the webhook's certificate"
         severity = Severity.WARNING if live else None
-        found.add(registry.CONVERSION_CA, ".".join(steps), steps, message, severity=severity)
+        found.add(CONVERSION_CA, ".".join(steps), steps, message, severity=severity)
 
 
 def _check_none(versions: Sequence[Mapping[str, Any]], found: Findings, *, final: bool) -> None:
@@ -52,7 +52,7 @@ def _check_none(versions: Sequence[Mapping[str, Any]], found: Findings, *, final
         severity = None if final or len({each.kind for each in differences}) == 1 else Severity.INFO
         for each in differences:
             message = _MESSAGES[each.kind].format(stored=names[0], served=names[1], types=each.types)
-            each.place.report(found, registry.CONVERSION_LOSS, message, severity=severity)
+            each.place.report(found, CONVERSION_LOSS, message, severity=severity)
 
 
 class _Kind(Enum):

@@ -3,7 +3,7 @@
 import re
 
 from crdkeeper.apiserver.schema.props import VALIDATIONS
-from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.conventions.values import IMMUTABLE_BYPASS, RULE_MESSAGE
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
 
@@ -15,11 +15,11 @@ def check_rules(place: SchemaPlace, found: Findings) -> None:
     """Reports rules that explain nothing, and immutability that can be got around."""
     for i, rule in enumerate(place.schema.get(VALIDATIONS) or ()):
         if not rule.get("message") and not rule.get("messageExpression"):
-            place.report(found, registry.RULE_MESSAGE, "has a rule without a message", VALIDATIONS, i)
+            place.report(found, RULE_MESSAGE, "has a rule without a message", VALIDATIONS, i)
         text = _BLANK.sub("", rule.get("rule") or "")
         if text in _IMMUTABLE and not rule.get("optionalOldSelf") and _can_be_removed(place):
             message = "is immutable, but may be removed and set again"
-            place.report(found, registry.IMMUTABLE_BYPASS, message, VALIDATIONS, i)
+            place.report(found, IMMUTABLE_BYPASS, message, VALIDATIONS, i)
 
 
 def _can_be_removed(place: SchemaPlace) -> bool:

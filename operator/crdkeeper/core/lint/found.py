@@ -9,7 +9,7 @@ from typing import Protocol
 
 from crdkeeper.apiserver.schema.fieldpath import Path, Step
 from crdkeeper.apiserver.schema.rules import Rule
-from crdkeeper.core.lint.registry import Convention
+from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.severity import Severity
 
 Steps = tuple[Step, ...]

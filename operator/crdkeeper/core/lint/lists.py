@@ -1,7 +1,8 @@
 """Arrays."""
 
 from crdkeeper.apiserver.schema.props import LIST_TYPE, Schema
-from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.conventions.limits import UNBOUNDED
+from crdkeeper.core.lint.conventions.lists import LIST_OF_NAMED, LIST_TYPE_MISSING, SET_OF_OBJECTS
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
 
@@ -16,13 +17,13 @@ def check_array(place: SchemaPlace, found: Findings) -> None:
     if schema.get(LIST_TYPE) is None and not (place.name == "conditions" and place.area == "status"):
         if isinstance(items, dict) and place.area != "status" and _are_named(items):
             message = "is a list of objects that each have a name, without x-kubernetes-list-type"
-            place.report(found, registry.LIST_OF_NAMED, message)
+            place.report(found, LIST_OF_NAMED, message)
         else:
-            place.report(found, registry.LIST_TYPE, "has no x-kubernetes-list-type")
+            place.report(found, LIST_TYPE_MISSING, "has no x-kubernetes-list-type")
     if schema.get(LIST_TYPE) == "set" and isinstance(items, dict) and items.get("type") in _COMPOSED:
-        place.report(found, registry.SET_OF_OBJECTS, f"is a set of items of type {items['type']}", LIST_TYPE)
+        place.report(found, SET_OF_OBJECTS, f"is a set of items of type {items['type']}", LIST_TYPE)
     if "maxItems" not in schema:
-        place.report(found, registry.UNBOUNDED, "has no maxItems")
+        place.report(found, UNBOUNDED, "has no maxItems")
 
 
 def _are_named(items: Schema) -> bool:

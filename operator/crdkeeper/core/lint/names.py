@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.builtin_names import LONG_NAMES, SHORT_NAMES
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
+from crdkeeper.core.lint.conventions.definition import CATEGORY_ALL, RESOURCE_NAMES, SHORT_NAME
 from crdkeeper.core.lint.found import Findings, Steps
 
 _KIND = re.compile("[A-Z][A-Za-z0-9]*")
@@ -22,12 +22,12 @@ def check_names(definition: CheckedDefinition, found: Findings) -> None:
         taken = SHORT_NAMES.get(short) or LONG_NAMES.get(short)
         if taken and "." in group:
             message = f"`{short}` is already the name of Kubernetes' {taken}"
-            found.add(registry.SHORT_NAME, f"spec.names.shortNames[{i}]", (*_AT, "shortNames", i), message)
+            found.add(SHORT_NAME, f"spec.names.shortNames[{i}]", (*_AT, "shortNames", i), message)
     categories = names.get("categories") or ()
     if "all" in categories:
         at = (*_AT, "categories", categories.index("all"))
         message = "the category `all` is for workloads that belong to an application"
-        found.add(registry.CATEGORY_ALL, "spec.names.categories", at, message)
+        found.add(CATEGORY_ALL, "spec.names.categories", at, message)
 
 
 def _check_derived(names: Mapping[str, Any], found: Findings) -> None:
@@ -45,4 +45,4 @@ def _check_derived(names: Mapping[str, Any], found: Findings) -> None:
 
 
 def _report(found: Findings, key: str, message: str) -> None:
-    found.add(registry.RESOURCE_NAMES, f"spec.names.{key}", (*_AT, key), message)
+    found.add(RESOURCE_NAMES, f"spec.names.{key}", (*_AT, key), message)

@@ -3,7 +3,21 @@
 import re
 
 from crdkeeper.apiserver.schema.props import EMBEDDED, LIST_MAP_KEYS, PRESERVE
-from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.conventions.limits import UNBOUNDED
+from crdkeeper.core.lint.conventions.objects import (
+    EMPTY_OBJECT,
+    OPEN_SCHEMA,
+    REQUIRED_UNDEFINED,
+    TEMPLATE_METADATA,
+)
+from crdkeeper.core.lint.conventions.style import (
+    DESCRIPTION,
+    FIELD_NAME,
+    MAP_OF_OBJECTS,
+    NULLABLE,
+    REFERENCE_SHAPE,
+    REQUIRED_DEFAULT,
+)
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
 
@@ -17,15 +31,15 @@ def check_field(place: SchemaPlace, found: Findings) -> None:
     schema, name = place.schema, place.name
     if name:
         if not _CAMEL(name):
-            place.report(found, registry.FIELD_NAME, f"{name} is not lowerCamelCase")
+            place.report(found, FIELD_NAME, f"{name} is not lowerCamelCase")
         if not schema.get("description"):
-            place.report(found, registry.DESCRIPTION, "has no description")
+            place.report(found, DESCRIPTION, "has no description")
         if place.required and "default" in schema and not _is_list_key(place):
-            place.report(found, registry.REQUIRED_DEFAULT, "is required and has a default", "default")
+            place.report(found, REQUIRED_DEFAULT, "is required and has a default", "default")
     if schema.get("nullable"):
-        place.report(found, registry.NULLABLE, "is nullable", "nullable")
+        place.report(found, NULLABLE, "is nullable", "nullable")
     if schema.get(PRESERVE) and (place.parent is None or (place.parent.parent is None and _top(place))):
-        place.report(found, registry.OPEN_SCHEMA, "keeps all unknown fields", PRESERVE)
+        place.report(found, OPEN_SCHEMA, "keeps all unknown fields", PRESERVE)
 
 
 def _top(place: SchemaPlace) -> bool:
@@ -51,7 +65,7 @@ def check_object(place: SchemaPlace, found: Findings) -> None:
     if not schema.get(PRESERVE):
         _check_required(place, found)
     if place.name.endswith("Ref") and "name" not in properties and place.area != "status":
-        place.report(found, registry.REFERENCE_SHAPE, "is a reference without a name")
+        place.report(found, REFERENCE_SHAPE, "is a reference without a name")
     template = properties.get("metadata")
     if (
         template is not None
@@ -62,7 +76,7 @@ def check_object(place: SchemaPlace, found: Findings) -> None:
         metadata = place.child("metadata")
         if metadata is not None and _is_empty(metadata):
             message = "has no properties: labels and annotations of the template are pruned"
-            metadata.report(found, registry.TEMPLATE_METADATA, message)
+            metadata.report(found, TEMPLATE_METADATA, message)
 
 
 def _is_empty(place: SchemaPlace) -> bool:
@@ -80,15 +94,15 @@ def _check_empty(place: SchemaPlace, found: Findings) -> None:
     if place.name == "metadata" and "spec" in (parent.schema.get("properties") or {}):
         # The finding about templates says it better.
         return
-    place.report(found, registry.EMPTY_OBJECT, "has no properties: all that is written in it is pruned")
+    place.report(found, EMPTY_OBJECT, "has no properties: all that is written in it is pruned")
 
 
 def _check_map(place: SchemaPlace, found: Findings) -> None:
     values = place.schema["additionalProperties"]
     if isinstance(values, dict) and values.get("type") == "object":
-        place.report(found, registry.MAP_OF_OBJECTS, "is a map of objects", "additionalProperties")
+        place.report(found, MAP_OF_OBJECTS, "is a map of objects", "additionalProperties")
     if "maxProperties" not in place.schema:
-        place.report(found, registry.UNBOUNDED, "has no maxProperties")
+        place.report(found, UNBOUNDED, "has no maxProperties")
 
 
 def _check_required(place: SchemaPlace, found: Findings) -> None:
@@ -98,10 +112,10 @@ def _check_required(place: SchemaPlace, found: Findings) -> None:
     for i, name in enumerate(schema.get("required") or ()):
         if name not in known and name not in implicit:
             message = f"requires {name}, which it does not define"
-            place.report(found, registry.REQUIRED_UNDEFINED, message, "required", i)
+            place.report(found, REQUIRED_UNDEFINED, message, "required", i)
     for key in ("allOf", "anyOf", "oneOf"):
         for i, each in enumerate(schema.get(key) or ()):
             for j, name in enumerate((each or {}).get("required") or ()):
                 if name not in known and name not in implicit:
                     message = f"requires {name} in {key}, which it does not define"
-                    place.report(found, registry.REQUIRED_UNDEFINED, message, key, i, "required", j)
+                    place.report(found, REQUIRED_UNDEFINED, message, key, i, "required", j)

@@ -10,8 +10,8 @@ from typing import Any
 from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.apiserver.schema.props import EMBEDDED, Schema
 from crdkeeper.core.lint.borrowed import is_borrowed
+from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.found import Findings, Found, Steps
-from crdkeeper.core.lint.registry import Convention
 from crdkeeper.core.lint.severity import Severity
 
 _META = frozenset(("apiVersion", "kind", "metadata"))

@@ -4,7 +4,7 @@ from crdkeeper.apiserver.definitions.publishing.explaining import NotExplained, 
 from crdkeeper.apiserver.definitions.publishing.reduction import shows_no_fields
 from crdkeeper.apiserver.definitions.publishing.rendering import rendered
 from crdkeeper.apiserver.schema.props import Schema
-from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.conventions.objects import EXPLAIN_FAILS, OPENAPI_V2
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
 
@@ -14,14 +14,14 @@ def check_publishing(place: SchemaPlace, found: Findings) -> None:
     schema = place.schema
     if shows_no_fields(schema) and _has_fields(schema) and not _is_hidden(place):
         key = "nullable" if schema.get("nullable") else "x-kubernetes-preserve-unknown-fields"
-        place.report(found, registry.OPENAPI_V2, f"has fields that {key} hides from OpenAPI v2", key)
+        place.report(found, OPENAPI_V2, f"has fields that {key} hides from OpenAPI v2", key)
     if schema.get("allOf"):
         try:
             for _ in explained_fields(rendered({"allOf": schema["allOf"]})):
                 pass
         except NotExplained as error:
             message = f"says nothing of {error} in allOf, on which `kubectl explain` fails"
-            place.report(found, registry.EXPLAIN_FAILS, message, "allOf")
+            place.report(found, EXPLAIN_FAILS, message, "allOf")
         except RecursionError:
             pass  # kubectl does not come to the end of it either
 

@@ -3,7 +3,19 @@
 import re
 
 from crdkeeper.apiserver.schema.props import INT_OR_STRING
-from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.conventions.limits import UNBOUNDED
+from crdkeeper.core.lint.conventions.style import BOOLEAN, DURATION_UNIT, ENUM_CASE, FLOAT, REFERENCE_SHAPE
+from crdkeeper.core.lint.conventions.values import (
+    BOUNDS,
+    DURATION_TEXT,
+    FORMAT_UNKNOWN,
+    KEYWORD_TYPE,
+    PATTERN_ALTERNATION,
+    PATTERN_ANCHORS,
+    QUANTITY_TEXT,
+    SECRET_TEXT,
+    TIME_TEXT,
+)
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.patterns import is_loose, is_unanchored
 from crdkeeper.core.lint.place import SchemaPlace
@@ -76,13 +88,13 @@ def check_keywords(place: SchemaPlace, found: Findings) -> None:
     format_ = schema.get("format")
     if format_ and format_.replace("-", "") not in _FORMATS.get(type_, _NONE):
         message = f"format {format_} is not known for {type_ or 'a field without a type'}"
-        place.report(found, registry.FORMAT_UNKNOWN, message, "format")
+        place.report(found, FORMAT_UNKNOWN, message, "format")
     foreign = _FOREIGN.get(type_)
     if foreign is not None and not foreign.isdisjoint(schema) and not schema.get(INT_OR_STRING):
         for key in sorted(foreign & schema.keys()):
             if schema[key] not in (None, False, [], {}):
                 message = f"{key} has no effect on type {type_}"
-                place.report(found, registry.KEYWORD_TYPE, message, key)
+                place.report(found, KEYWORD_TYPE, message, key)
     if not _UPPER.isdisjoint(schema):
         _check_bounds(place, found)
 
@@ -95,7 +107,7 @@ def _check_bounds(place: SchemaPlace, found: Findings) -> None:
             continue
         open_ = high == "maximum" and (schema.get("exclusiveMaximum") or schema.get("exclusiveMinimum"))
         if least > most or (open_ and least == most):
-            place.report(found, registry.BOUNDS, f"{low} {least} and {high} {most} leave no value", high)
+            place.report(found, BOUNDS, f"{low} {least} and {high} {most} leave no value", high)
 
 
 _TIMES = ("Duration", "Timeout", "Interval", "Period", "Delay", "Backoff", "TTL")
@@ -125,47 +137,47 @@ def check_string(place: SchemaPlace, found: Findings) -> None:
     pattern = schema.get("pattern")
     if pattern:
         if is_unanchored(pattern):
-            place.report(found, registry.PATTERN_ANCHORS, f"{pattern} matches anywhere", "pattern")
+            place.report(found, PATTERN_ANCHORS, f"{pattern} matches anywhere", "pattern")
         elif is_loose(pattern):
             message = f"{pattern} has alternatives without both anchors"
-            place.report(found, registry.PATTERN_ALTERNATION, message, "pattern")
+            place.report(found, PATTERN_ALTERNATION, message, "pattern")
     enum = schema.get("enum")
     if enum:
         odd = [each for each in enum if isinstance(each, str) and each and not _UPPER_CAMEL(each)]
         if odd:
-            place.report(found, registry.ENUM_CASE, f"{odd[0]} is not UpperCamelCase", "enum")
+            place.report(found, ENUM_CASE, f"{odd[0]} is not UpperCamelCase", "enum")
         return
     if pattern or schema.get("format"):
         return
     if "maxLength" not in schema:
-        place.report(found, registry.UNBOUNDED, "has no maxLength")
+        place.report(found, UNBOUNDED, "has no maxLength")
     if not name or place.area == "status" or "x-kubernetes-validations" in schema or schema.get("allOf"):
         return
     if name in _TIME_NAMES or name.endswith(_TIMES):
-        place.report(found, registry.DURATION_TEXT, "takes any text for a duration")
+        place.report(found, DURATION_TEXT, "takes any text for a duration")
     elif name in _INSTANT_NAMES or name.endswith(_INSTANTS):
-        place.report(found, registry.TIME_TEXT, "takes any text for a time")
+        place.report(found, TIME_TEXT, "takes any text for a time")
     elif name in _AMOUNT_NAMES or name.endswith(_AMOUNTS):
-        place.report(found, registry.QUANTITY_TEXT, "takes any text for a quantity")
+        place.report(found, QUANTITY_TEXT, "takes any text for a quantity")
     elif name.lower().endswith(_SECRETS):
-        place.report(found, registry.SECRET_TEXT, "holds a secret in plain text")
+        place.report(found, SECRET_TEXT, "holds a secret in plain text")
     elif name.endswith("Ref"):
-        place.report(found, registry.REFERENCE_SHAPE, "is a reference, but a text")
+        place.report(found, REFERENCE_SHAPE, "is a reference, but a text")
 
 
 def check_integer(place: SchemaPlace, found: Findings) -> None:
     """What holds for integers."""
     name = place.name
     if name and place.area != "status" and (name in _TIME_NAMES or name.endswith(_TIMES)):
-        place.report(found, registry.DURATION_UNIT, "is a number of an unnamed unit")
+        place.report(found, DURATION_UNIT, "is a number of an unnamed unit")
 
 
 def check_number(place: SchemaPlace, found: Findings) -> None:
     """What holds for floats."""
-    place.report(found, registry.FLOAT, "is a float", "type")
+    place.report(found, FLOAT, "is a float", "type")
 
 
 def check_boolean(place: SchemaPlace, found: Findings) -> None:
     """What holds for booleans."""
     if place.area != "status":
-        place.report(found, registry.BOOLEAN, "is a boolean", "type")
+        place.report(found, BOOLEAN, "is a boolean", "type")

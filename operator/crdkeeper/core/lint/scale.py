@@ -1,8 +1,8 @@
 """The scale subresource: whether its paths lead to what autoscalers read and write there."""
 
 from crdkeeper.apiserver.schema.scalepaths import SCALE_TYPES, SchemaSpot, scale_path_problems
-from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedVersion
+from crdkeeper.core.lint.conventions.status import SCALE_SELECTOR, SCALE_TARGET
 from crdkeeper.core.lint.found import Findings
 
 
@@ -19,6 +19,6 @@ def check_scale(version: CheckedVersion, found: Findings) -> None:
             message = f"{each.path} must be of type {SCALE_TYPES[each.key]}, but is {each.instead}"
         else:
             message = f"{each.path} leads to nothing in the schema"
-        found.add(registry.SCALE_TARGET, f"{field}.{each.key}", (*at, each.key), message)
+        found.add(SCALE_TARGET, f"{field}.{each.key}", (*at, each.key), message)
     if not scale.get("labelSelectorPath"):
-        found.add(registry.SCALE_SELECTOR, field, at, "has no labelSelectorPath")
+        found.add(SCALE_SELECTOR, field, at, "has no labelSelectorPath")

@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
+from crdkeeper.core.lint.conventions.definition import APPLY_SIZE, DEFINITION_SIZE
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace, root_place
 
@@ -27,10 +27,10 @@ def check_size(definition: CheckedDefinition, found: Findings) -> None:
     size = _size({key: value for key, value in crd.items() if key != "status"})
     if size > _NEAR * _REQUEST:
         message = f"is {_kib(size)} as JSON: {size / _REQUEST:.0%} of what etcd takes"
-        found.add(registry.DEFINITION_SIZE, "spec", ("spec",), message)
+        found.add(DEFINITION_SIZE, "spec", ("spec",), message)
     if _annotated(crd, size) > _ANNOTATIONS:
         message = f"is {_kib(size)} as JSON, too much for `kubectl apply`{_biggest(crd, size)}"
-        found.add(registry.APPLY_SIZE, "spec", ("spec",), message)
+        found.add(APPLY_SIZE, "spec", ("spec",), message)
 
 
 def _annotated(crd: Mapping[str, Any], size: int) -> int:

@@ -2,8 +2,17 @@
 
 from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.apiserver.schema.props import LIST_MAP_KEYS, LIST_TYPE, PRESERVE
-from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition, CheckedVersion
+from crdkeeper.core.lint.conventions.definition import STATUS_IN_MANIFEST
+from crdkeeper.core.lint.conventions.status import (
+    CONDITIONS_FIELDS,
+    CONDITIONS_LIST,
+    OBSERVED_GENERATION,
+    STATUS_PHASE,
+    STATUS_REQUIRED,
+    STATUS_SCHEMA,
+    STATUS_SUBRESOURCE,
+)
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
 
@@ -14,7 +23,7 @@ _REQUIRED = frozenset(("type", "status"))
 def check_status_in_manifest(definition: CheckedDefinition, found: Findings) -> None:
     """Reports a status in what an author writes."""
     if definition.manifest is not None and definition.manifest.get("status"):
-        found.add(registry.STATUS_IN_MANIFEST, "status", ("status",), "the manifest has a status")
+        found.add(STATUS_IN_MANIFEST, "status", ("status",), "the manifest has a status")
 
 
 def check_status(version: CheckedVersion, found: Findings) -> None:
@@ -26,15 +35,15 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
         if has_subresource and not root.schema.get(PRESERVE):
             at: tuple[Step, ...] = (*root.steps[:3], "subresources", "status")
             message = "the schema has no property `status`"
-            found.add(registry.STATUS_SCHEMA, f"{root.text}subresources.status", at, message)
+            found.add(STATUS_SCHEMA, f"{root.text}subresources.status", at, message)
         return
     if not has_subresource:
-        status.report(found, registry.STATUS_SUBRESOURCE, "is no subresource")
+        status.report(found, STATUS_SUBRESOURCE, "is no subresource")
     elif status.required:
         message = "is required at the root, but dropped from each object that is created"
-        status.report(found, registry.STATUS_REQUIRED, message)
+        status.report(found, STATUS_REQUIRED, message)
     if status.child("phase") is not None:
-        (status.child("phase") or status).report(found, registry.STATUS_PHASE, "is a phase")
+        (status.child("phase") or status).report(found, STATUS_PHASE, "is a phase")
     conditions = status.child("conditions")
     item = conditions.items() if conditions is not None else None
     if conditions is not None and item is not None and item.child("type") is not None:
@@ -49,14 +58,14 @@ def _check_conditions(conditions: SchemaPlace, item: SchemaPlace, found: Finding
     if schema.get(LIST_TYPE) != "map" or schema.get(LIST_MAP_KEYS) != ["type"]:
         kind = schema.get(LIST_TYPE)
         message = "is no map by type" if kind != "map" else "is a map by other keys than type"
-        conditions.report(found, registry.CONDITIONS_LIST, message, *((LIST_TYPE,) if kind else ()))
+        conditions.report(found, CONDITIONS_LIST, message, *((LIST_TYPE,) if kind else ()))
     missing = [name for name in _CONDITION if item.child(name) is None]
     optional = sorted(_REQUIRED - set(item.schema.get("required") or ()))
     faults = [f"lacks {', '.join(missing)}"] if missing else []
     if optional:
         faults.append(f"does not require {' and '.join(optional)}")
     if faults:
-        conditions.report(found, registry.CONDITIONS_FIELDS, " and ".join(faults))
+        conditions.report(found, CONDITIONS_FIELDS, " and ".join(faults))
 
 
 def _check_observed(status: SchemaPlace, item: SchemaPlace | None, found: Findings) -> None:
@@ -64,6 +73,4 @@ def _check_observed(status: SchemaPlace, item: SchemaPlace | None, found: Findin
         # Without conditions status mostly tells plain facts, which are as old as they are.
         return
     if status.child("observedGeneration") is None and item.child("observedGeneration") is None:
-        status.report(
-            found, registry.OBSERVED_GENERATION, "has no observedGeneration, nor have its conditions"
-        )
+        status.report(found, OBSERVED_GENERATION, "has no observedGeneration, nor have its conditions")

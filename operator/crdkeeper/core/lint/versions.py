@@ -4,8 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crdkeeper.apiserver.definitions.versionorder import preferred, priority
-from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
+from crdkeeper.core.lint.convention import Convention
+from crdkeeper.core.lint.conventions.definition import (
+    DEPRECATION_TEXT,
+    STORAGE_DEPRECATED,
+    STORAGE_STABILITY,
+    VERSION_STYLE,
+)
 from crdkeeper.core.lint.found import Findings, Steps
 
 Version = Mapping[str, Any]
@@ -17,9 +23,7 @@ def check_versions(definition: CheckedDefinition, found: Findings) -> None:
     for i, version in enumerate(versions):
         name = version.get("name") or ""
         if name and priority(name) is None:
-            _report(
-                found, registry.VERSION_STYLE, versions, i, "name", f"{name} is not of the form v1, v1beta1"
-            )
+            _report(found, VERSION_STYLE, versions, i, "name", f"{name} is not of the form v1, v1beta1")
         if version.get("storage"):
             _check_stored(versions, i, found)
         if version.get("deprecated") and version.get("served") and not version.get("deprecationWarning"):
@@ -30,20 +34,20 @@ def _check_stored(versions: Sequence[Version], i: int, found: Findings) -> None:
     stored = versions[i]
     if stored.get("deprecated"):
         message = f"{stored.get('name')} is deprecated, and the version that is stored"
-        _report(found, registry.STORAGE_DEPRECATED, versions, i, "storage", message)
+        _report(found, STORAGE_DEPRECATED, versions, i, "storage", message)
         return
     own = priority(stored.get("name") or "")
     better = _best(versions)
     if own is not None and better is not None and own[0] < (priority(better) or own)[0]:
         message = f"objects are stored at {stored.get('name')}, though {better} is served"
-        _report(found, registry.STORAGE_STABILITY, versions, i, "storage", message)
+        _report(found, STORAGE_STABILITY, versions, i, "storage", message)
 
 
 def _check_deprecated(versions: Sequence[Version], i: int, found: Findings) -> None:
     own, best = priority(versions[i].get("name") or ""), _best(versions)
     if own is None or best is None or (priority(best) or own) <= own:
         message = f"{versions[i].get('name')} is deprecated in favour of nothing that is named"
-        _report(found, registry.DEPRECATION_TEXT, versions, i, "deprecated", message)
+        _report(found, DEPRECATION_TEXT, versions, i, "deprecated", message)
 
 
 def _best(versions: Sequence[Version]) -> str | None:
@@ -54,7 +58,7 @@ def _best(versions: Sequence[Version]) -> str | None:
 
 def _report(
     found: Findings,
-    convention: registry.Convention,
+    convention: Convention,
     versions: Sequence[Version],
     i: int,
     key: str,

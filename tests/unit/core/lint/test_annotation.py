@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from crdkeeper.apiserver.schema import rules
-from crdkeeper.core.lint import registry
 from crdkeeper.core.lint.annotation import ANNOTATION, apply_annotation, parse
+from crdkeeper.core.lint.convention import Convention
+from crdkeeper.core.lint.conventions.style import BOOLEAN
+from crdkeeper.core.lint.conventions.suppressions import IGNORE_INVALID, IGNORE_UNUSED
 from crdkeeper.core.lint.found import Found, Spot
 from crdkeeper.core.lint.severity import Severity
 
-ON = Found(registry.BOOLEAN, Spot("v1:.spec.on", ()), (), "is a boolean", Severity.INFO)
+ON = Found(BOOLEAN, Spot("v1:.spec.on", ()), (), "is a boolean", Severity.INFO)
 REFUSED = Found(rules.SCOPE, Spot("spec.scope", ()), (), "Required value", Severity.ERROR, final=True)
 AT = f"metadata.annotations[{ANNOTATION}]"
 
@@ -58,23 +60,23 @@ def test_what_is_not_understood() -> None:
     [
         (
             "boolean .spec.on",
-            registry.IGNORE_INVALID,
+            IGNORE_INVALID,
             f"{ANNOTATION}: 'boolean .spec.on' is not in the form <id> <field>: <reason>",
         ),
-        ("spelling .spec.on: Ours.", registry.IGNORE_INVALID, "there is no rule 'spelling'"),
+        ("spelling .spec.on: Ours.", IGNORE_INVALID, "there is no rule 'spelling'"),
         (
             "float .spec.on: Ours.",
-            registry.IGNORE_UNUSED,
+            IGNORE_UNUSED,
             "float is ignored, but there is no such finding here",
         ),
         (
             "scope spec.scope: Ours.",
-            registry.IGNORE_UNUSED,
+            IGNORE_UNUSED,
             "scope is ignored, but the API server refuses it anyway",
         ),
     ],
 )
-def test_what_is_wrong_with_it_is_a_finding(line: str, convention: registry.Convention, message: str) -> None:
+def test_what_is_wrong_with_it_is_a_finding(line: str, convention: Convention, message: str) -> None:
     *found, fault = apply_annotation(metadata(line), [ON, REFUSED])
     assert found == [ON, REFUSED]
     assert (fault.rule, fault.field, fault.message) == (convention, AT, message)

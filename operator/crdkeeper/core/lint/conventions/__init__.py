@@ -1,0 +1,1 @@
+"""The conventions that findings can name: a file per group."""

@@ -1,0 +1,78 @@
+"""Which values a schema accepts."""
+
+from typing import Final
+
+from crdkeeper.core.lint.convention import error, info, warning
+
+_GROUP: Final = "values"
+
+FORMAT_UNKNOWN = warning(
+    _GROUP,
+    "format-unknown",
+    "The API server ignores a format that it does not know for the field's type, and accepts any value.",
+    "Use a format that the API server knows, a pattern, or bounds.",
+)
+KEYWORD_TYPE = warning(
+    _GROUP,
+    "keyword-type",
+    "A keyword that does not apply to the field's type has no effect.",
+    "Remove the keyword, or move it to the schema it is meant for (for a list, usually items).",
+)
+BOUNDS = error(
+    _GROUP,
+    "bounds",
+    "The lower bound exceeds the upper bound, so no value is valid.",
+    "Correct the bounds.",
+)
+PATTERN_ANCHORS = warning(
+    _GROUP,
+    "pattern-anchors",
+    "A pattern matches anywhere in the string: without ^ and $, anything can precede or follow the match.",
+    "Write ^(…)$.",
+)
+PATTERN_ALTERNATION = warning(
+    _GROUP,
+    "pattern-alternation",
+    "In ^a|b$, each anchor applies to only one alternative, so anything can follow a or precede b.",
+    "Write ^(a|b)$.",
+)
+DURATION_TEXT = warning(
+    _GROUP,
+    "duration-text",
+    "Any string is accepted. One object with an invalid duration makes every list and watch fail in "
+    "Go clients that decode the field as metav1.Duration.",
+    "Add a pattern, such as ^([0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h))+$, or use an integer with the unit in "
+    "its name.",
+)
+TIME_TEXT = info(
+    _GROUP,
+    "time-text",
+    "Any string is accepted as a time.",
+    "Set format: date-time.",
+)
+QUANTITY_TEXT = info(
+    _GROUP,
+    "quantity-text",
+    "Any string is accepted as an amount of memory, storage or CPU.",
+    "Use the schema of resource.Quantity: x-kubernetes-int-or-string with its pattern.",
+)
+SECRET_TEXT = warning(
+    _GROUP,
+    "secret-text",
+    "Everyone who can read the object can read the secret. RBAC, encryption at rest and audit rules "
+    "for Secrets do not protect it.",
+    "Reference a key of a Secret: {name, key}.",
+)
+RULE_MESSAGE = warning(
+    _GROUP,
+    "rule-message",
+    "The error message shows users only the expression: `failed rule: …`.",
+    "Set message or messageExpression.",
+)
+IMMUTABLE_BYPASS = warning(
+    _GROUP,
+    "immutable-bypass",
+    "A transition rule is not evaluated when the field is added or removed, so users can change an "
+    "optional field by removing it and adding it again.",
+    "Require the field, or add a rule to the object around it: has(self.x) == has(oldSelf.x).",
+)
