@@ -1,10 +1,12 @@
 """Generates the page about `crdkeeper lint` from its rules: `python -m generate.lint`."""
 
+from collections.abc import Iterator
+
 from crdkeeper.apiserver.schema.rules import all_rules
 from crdkeeper.cli.output.printing import print_page
 from crdkeeper.core.composition import problem
 from crdkeeper.core.lint.convention import Convention
-from crdkeeper.core.lint.registry import all_conventions
+from crdkeeper.core.lint.registry import GROUPS, all_conventions
 from crdkeeper.core.lint.severity import Severity
 
 _BEGINNING = """\
@@ -30,8 +32,10 @@ widgets.yaml:31:19: warning[duration-text]: v1:.spec.timeout: takes any text for
 | warning | it is likely to cause trouble |
 | info | a matter of style, or something the author can judge better; shown with `--all` |
 
-Warnings and infos of the same kind in a CRD are grouped; `-o json` lists each one. A finding that asks you
-to rename a field is only info in a stable version (v1, v2), where it is too late for that.
+Warnings and infos of the same kind in a CRD are grouped; `-o json` lists each one. The same finding in
+several versions is one finding that names them (`versions` in JSON), and so is one in a type that stands at
+many fields (`fields`). What can no longer be changed is only info: names of kinds and resources, names of
+fields in a stable version (v1, v2), and everything in a deprecated version.
 
 Conventions name a field like `v1:.spec.ports[*].name`: the version, and the path in an object. The API
 server's errors use the server's own paths: what all versions share is under `spec.validation`,
@@ -71,9 +75,11 @@ selects another. For standard input and for a cluster, the search starts in the 
 ```yaml
 lint:
   all: true                 # show infos
+  rules: [default, limits]  # groups and ids, as for --rules
   severity:                 # by id: error, warning, info (shown then) or off
     duration-unit: off
     description: warning
+  forbid: [nullable]        # keywords that schemas must not have (forbidden-keyword)
   exclude:                  # globs from the folder of this file; ** crosses folders
   - vendor/**
 ```
@@ -84,6 +90,38 @@ the line.
 Where the API server stops at an error (a missing type hides defaults, and these hide rules), the check goes
 on. What it says only once the other errors are fixed is reported and marked (`"behind": true` in JSON).
 What fixing them may change is not reported.
+
+## Choosing rules
+
+`--rules` takes groups and ids, separated by commas, from left to right. A group or an id reports those rules
+with their infos, `default` is what is reported without the option, `all` is everything, and `-` before a name
+takes its rules away. `--all` adds the infos of all rules that are not taken away.
+
+```
+crdkeeper lint -f config/crd --rules default,lists     # also the infos about lists
+crdkeeper lint -f config/crd --rules=-secret-text      # all warnings but these
+crdkeeper lint -f config/crd --rules server            # only the API server's own rules
+```
+
+| group | about | rules |
+|---|---|---|
+{groups}
+Errors of the API server are always reported.
+
+## A baseline
+
+A project with many findings can accept those that it has, so that only new ones fail:
+
+```
+crdkeeper lint -f config/crd --write-baseline crdkeeper-baseline.json
+crdkeeper lint -f config/crd --baseline crdkeeper-baseline.json --fail-on warning
+```
+
+The file lists the CRD, the rule and the field, and neither line nor version: a finding stays known when lines
+move, when a file is renamed, and in a version that you add. It lists what is reported, so write it with the
+same `--all` and `--rules`. Entries for which nothing is found any more are reported as stale, and do not
+fail. Entries of CRDs that were not checked are left alone. In JSON, `baseline` has what is known and what is
+stale; in SARIF, known findings are suppressed.
 
 ## Ignoring a finding
 
@@ -147,6 +185,7 @@ _ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 def page() -> str:
     conventions = all_conventions()
+    groups = "".join(f"| `{name}` | {about} | {ids} |\n" for name, about, ids in _groups())
     rows = []
     for severity in _ORDER:
         links = [f"[{each.id}](#{each.id})" for each in conventions if each.severity is severity]
@@ -155,11 +194,26 @@ def page() -> str:
     own = [_section(each.id, f"{_title(each)}{each.why}", each.remedy) for each in conventions]
     composites = [_section(each.id, each.why, each.remedy) for each in problem.ALL]
     servers = [_section(each.id, each.why, each.remedy) for each in all_rules()]
-    return _BEGINNING + table + "".join(own) + _COMPOSITES + "".join(composites) + _SERVER + "".join(servers)
+    head = _BEGINNING.replace("{groups}", groups) + table + "".join(own)
+    return head + _COMPOSITES + "".join(composites) + _SERVER + "".join(servers)
+
+
+def _groups() -> Iterator[tuple[str, str, str]]:
+    """The groups: name, what each is about, and links to its rules."""
+    yield "server", "what the API server itself says", "[all of its rules](#the-api-servers-rules)"
+    yield (
+        "composites",
+        "CompositeResourceDefinitions",
+        ", ".join(f"[{each.id}](#{each.id})" for each in problem.ALL),
+    )
+    for name, about in GROUPS.items():
+        ids = ", ".join(f"[{each.id}](#{each.id})" for each in all_conventions() if each.group == name)
+        yield name, about, ids
 
 
 def _title(convention: Convention) -> str:
-    stable = "; info in a stable version" if convention.renames else ""
+    milder = convention.severity_in(stable=True) is not convention.severity
+    stable = "; info in a stable version" if milder else ""
     return f"*{convention.severity.value}{stable}* "
 
 

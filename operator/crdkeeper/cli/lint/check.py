@@ -11,12 +11,14 @@ from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.config import Configuration
 from crdkeeper.cli.lint.findings import Ignored, LintFinding, LintResult
+from crdkeeper.cli.lint.selection import Level
 from crdkeeper.core.lint.annotation import unused
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.conventions.columns import OF_SAMPLES
 from crdkeeper.core.lint.conventions.suppressions import IGNORE_INVALID, IGNORE_UNUSED
 from crdkeeper.core.lint.found import AtPath, Found
 from crdkeeper.core.lint.linter import lint, lint_samples
+from crdkeeper.core.lint.merging import merge
 from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.upgrade.v1form import REMOVED
 
@@ -33,7 +35,8 @@ def check_definition(
 ) -> None:
     """Adds what is to be said of one CRD; `everything` shows also what is only info."""
     result.checked += 1
-    found = lint(definition.value, live=not definition.is_manifest)
+    result.definitions.add(_name(definition))
+    found = lint(definition.value, live=not definition.is_manifest, forbidden=configuration.forbid)
     if definition.old is not None:
         found = [_removed_version(), *map(_behind, found)]
     if definition.composite is not None:
@@ -113,19 +116,30 @@ def _add(
 ) -> None:
     """Adds findings, unless they are ignored or not to be shown."""
     name = _name(definition)
-    shown_all = everything or configuration.all
-    for found in several:
+    everything = everything or configuration.all
+    # Comments are at lines, of which each version has its own; what is one is counted after them.
+    for found in merge(replace(each, ignored=_ignored(each, definition)) for each in several):
         severity = _configured(found, configuration)
-        ignored = _ignored(found, definition)
-        if severity is None or (severity is Severity.INFO and not _is_shown(found, configuration, shown_all)):
-            result.hidden += severity is not None and not ignored
-            continue
-        at = definition.find(found.steps)
         finding = LintFinding(
-            definition.file, at, severity, found.rule, name, found.field, found.message, found.behind
+            definition.file,
+            definition.find(found.steps),
+            severity or found.severity,
+            found.rule,
+            name,
+            found.field,
+            found.message,
+            found.behind,
+            found.versions,
+            found.fields,
+            found.path,
+            found.elsewhere,
         )
-        if ignored:
-            result.ignored.append(Ignored(finding, ignored))
+        if severity is None or not _is_shown(found, severity, configuration, everything=everything):
+            result.unreported.append(finding)
+            selected = configuration.rules.level(found.rule.id) > Level.NOTHING
+            result.hidden += severity is not None and selected and not found.ignored
+        elif found.ignored:
+            result.ignored.append(Ignored(finding, found.ignored))
         else:
             result.findings.append(finding)
 
@@ -137,7 +151,7 @@ def report_suppressions(
 
     def add(convention: Convention, position: Position, message: str) -> None:
         severity = configuration.severities.get(convention.id, convention.severity)
-        if severity is not None:
+        if severity is not None and configuration.rules.shows(convention.id, severity, everything=True):
             result.findings.append(LintFinding(file, position, severity, convention, "", "", message))
 
     for position, message in suppressions.faults:
@@ -153,8 +167,12 @@ def _configured(found: Found, configuration: Configuration) -> Severity | None:
     return configuration.severities.get(found.rule.id, found.severity)
 
 
-def _is_shown(found: Found, configuration: Configuration, everything: bool) -> bool:
-    return everything or configuration.severities.get(found.rule.id) is Severity.INFO
+def _is_shown(found: Found, severity: Severity, configuration: Configuration, *, everything: bool) -> bool:
+    if found.final:
+        return True
+    # An info by configuration is wanted.
+    wanted = everything or configuration.severities.get(found.rule.id) is Severity.INFO
+    return configuration.rules.shows(found.rule.id, severity, everything=wanted)
 
 
 def _ignored(found: Found, definition: LocatedDefinition) -> str:

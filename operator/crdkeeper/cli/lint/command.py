@@ -8,13 +8,17 @@ import click
 
 from crdkeeper.cli.input.files import STDIN, SUFFIXES
 from crdkeeper.cli.input.options import connection_options
+from crdkeeper.cli.lint.baseline import BadBaseline, load, write
 from crdkeeper.cli.lint.config import BadConfiguration, Configurations
+from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.lint.jsonoutput import print_json
 from crdkeeper.cli.lint.run import Run
 from crdkeeper.cli.lint.sarifoutput import print_sarif
+from crdkeeper.cli.lint.selection import Selection, UnknownRule, select
 from crdkeeper.cli.lint.textoutput import print_text
 from crdkeeper.cli.output.printing import Trouble, line, lines_of
 from crdkeeper.core.lint.severity import Severity
+from crdkeeper.core.text import count
 
 _FINDINGS, _UNREADABLE = 1, 2
 _PRINTERS = {"text": print_text, "json": print_json, "sarif": print_sarif}
@@ -54,6 +58,23 @@ _FAIL_ON = (Severity.ERROR.value, Severity.WARNING.value, Severity.INFO.value, _
     type=click.Path(path_type=Path, dir_okay=False),
     help="The configuration. [default: the nearest .crdkeeper.yaml in or above the file's folder]",
 )
+@click.option(
+    "--rules",
+    "rules",
+    multiple=True,
+    metavar="NAME,...",
+    help="Report only these groups and rules, with infos; - before a name takes it away (docs/lint.md).",
+)
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Report only findings that this file does not list.",
+)
+@click.option(
+    "--write-baseline",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a baseline that lists all findings, and exit with 0.",
+)
 @click.option("--allow-none", is_flag=True, help="Accept input without any CRD.")
 @connection_options
 def lint(
@@ -65,6 +86,9 @@ def lint(
     everything: bool,
     fail_on: str,
     config: Path | None,
+    rules: tuple[str, ...],
+    baseline: Path | None,
+    write_baseline: Path | None,
     allow_none: bool,
     kubeconfig: Path | None,
     context: str | None,
@@ -90,14 +114,18 @@ def lint(
     if files.count(STDIN) > 1:
         raise click.UsageError("standard input can only be read once")
     try:
-        run = Run(Configurations(config), everything=everything or fail_on == Severity.INFO)
+        run = Run(
+            Configurations(config, _selected(rules)),
+            everything=everything or fail_on == Severity.INFO,
+            baseline=load(baseline) if baseline is not None else None,
+        )
         if in_cluster:
             from crdkeeper.cluster.transport.connection import Connection  # see run.check_cluster
 
             run.check_cluster(Connection(kubeconfig, context), names, selector)
         else:
             run.check_files(files, allow_none=allow_none)
-    except BadConfiguration as error:
+    except (BadConfiguration, BadBaseline) as error:
         line(f"Error: {error}", err=True)
         raise SystemExit(_UNREADABLE) from None
     except click.ClickException as error:
@@ -106,8 +134,27 @@ def lint(
     _PRINTERS[output](result)
     if result.failed or result.missing:
         raise SystemExit(_UNREADABLE)
-    if fail_on != _NONE and any(each.severity.rank <= Severity(fail_on).rank for each in result.findings):
+    if write_baseline is not None:
+        _write(write_baseline, result)
+    elif fail_on != _NONE and any(each.severity.rank <= Severity(fail_on).rank for each in result.findings):
         raise SystemExit(_FINDINGS)
+
+
+def _selected(rules: Sequence[str]) -> Selection | None:
+    names = [name.strip() for each in rules for name in each.split(",") if name.strip()]
+    try:
+        return select(names) if rules else None
+    except UnknownRule as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _write(path: Path, result: LintResult) -> None:
+    try:
+        written = write(path, [*result.findings, *result.known])
+    except BadBaseline as error:
+        line(f"Error: {error}", err=True)
+        raise SystemExit(_UNREADABLE) from None
+    line(f"Wrote a baseline with {count(written, 'finding')}: {path}", err=True)
 
 
 class _Trouble(Trouble):

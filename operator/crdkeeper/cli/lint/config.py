@@ -2,6 +2,8 @@
 
     lint:
       all: true                 # also show what is only info
+      rules: [default, limits]  # groups and ids to report; - before one takes it away
+      forbid: [nullable]        # keywords that schemas must not have
       severity:                 # error, warning, info or off, by id
         duration-unit: off
         description: warning
@@ -13,12 +15,14 @@ It lies in the folder of the linted file or in one above; the nearest counts alo
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from crdkeeper.apiserver.schema.props import FIELD_ORDER
 from crdkeeper.cli.input.files import CONFIGURATION
 from crdkeeper.cli.input.yamldocument import Document, Unreadable, documents
+from crdkeeper.cli.lint.selection import Selection, UnknownRule, select
 from crdkeeper.core.lint.registry import known_ids
 from crdkeeper.core.lint.severity import Severity
 
@@ -40,6 +44,9 @@ class Configuration:
     severities: dict[str, Severity | None] = field(default_factory=dict)
     """By id; None is off."""
     exclude: tuple[str, ...] = ()
+    rules: Selection = field(default_factory=Selection)
+    forbid: frozenset[str] = frozenset()
+    """Keywords of schemas."""
 
     def excludes(self, file: Path) -> bool:
         """Whether a file is not to be looked at."""
@@ -62,10 +69,11 @@ def _glob(text: str) -> re.Pattern[str]:
 
 
 class Configurations:
-    """The configuration of each file that is linted."""
+    """The configuration of each file that is linted; `rules` instead of those that a file selects."""
 
-    def __init__(self, chosen: Path | None) -> None:
-        self._chosen = load(chosen) if chosen is not None else None
+    def __init__(self, chosen: Path | None, rules: Selection | None = None) -> None:
+        self._rules = rules
+        self._chosen = self._load(chosen) if chosen is not None else None
         self._by_folder: dict[Path, Configuration] = {}
 
     def of(self, file: Path | None) -> Configuration:
@@ -86,8 +94,12 @@ class Configurations:
         for above in (folder, *folder.parents):
             path = above / CONFIGURATION
             if path.is_file():
-                return load(path)
-        return Configuration()
+                return self._load(path)
+        return Configuration(rules=self._rules or Selection())
+
+    def _load(self, path: Path) -> Configuration:
+        found = load(path)
+        return found if self._rules is None else replace(found, rules=self._rules)
 
 
 def load(path: Path) -> Configuration:
@@ -119,7 +131,7 @@ class _Reader:
             if key != "lint":
                 raise self._bad(f"unknown field {key}; the only known field is lint", key)
             lint = dict(self._mapping(value, "lint"))
-        known = ("all", "exclude", "severity")
+        known = ("all", "exclude", "forbid", "rules", "severity")
         for key in lint:
             if key not in known:
                 raise self._bad(f"unknown field lint.{key}; known fields are {', '.join(known)}", "lint", key)
@@ -127,8 +139,28 @@ class _Reader:
         if not isinstance(everything, bool):
             raise self._bad("lint.all must be true or false", "lint", "all")
         return Configuration(
-            self._path.parent, everything, self._severities(lint), tuple(self._exclude(lint))
+            self._path.parent,
+            everything,
+            self._severities(lint),
+            tuple(each.removeprefix("./") for each in self._texts(lint, "exclude", "globs")),
+            self._rules(lint),
+            self._forbid(lint),
         )
+
+    def _rules(self, lint: dict[str, Any]) -> Selection:
+        if lint.get("rules") is None:
+            return Selection()
+        try:
+            return select(self._texts(lint, "rules", "groups and ids of rules"))
+        except UnknownRule as error:
+            raise self._bad(str(error), "lint", "rules") from None
+
+    def _forbid(self, lint: dict[str, Any]) -> frozenset[str]:
+        found = list(self._texts(lint, "forbid", "keywords of schemas"))
+        for i, each in enumerate(found):
+            if each not in FIELD_ORDER:
+                raise self._bad(f"schemas have no keyword {each!r}", "lint", "forbid", i)
+        return frozenset(found)
 
     def _severities(self, lint: dict[str, Any]) -> dict[str, Severity | None]:
         found: dict[str, Severity | None] = {}
@@ -146,16 +178,16 @@ class _Reader:
                 raise self._bad(f"severity of {id}: must be error, warning, info or off", *at)
         return found
 
-    def _exclude(self, lint: dict[str, Any]) -> Iterator[str]:
-        exclude = lint.get("exclude")
-        if exclude is None:
+    def _texts(self, lint: dict[str, Any], key: str, what: str) -> Iterator[str]:
+        texts = lint.get(key)
+        if texts is None:
             return
-        if not isinstance(exclude, list):
-            raise self._bad("lint.exclude must be a list of globs", "lint", "exclude")
-        for i, each in enumerate(exclude):
+        if not isinstance(texts, list):
+            raise self._bad(f"lint.{key} must be a list of {what}", "lint", key)
+        for i, each in enumerate(texts):
             if not isinstance(each, str) or not each:
-                raise self._bad("lint.exclude must be a list of globs", "lint", "exclude", i)
-            yield each.removeprefix("./")
+                raise self._bad(f"lint.{key} must be a list of {what}", "lint", key, i)
+            yield each
 
     def _mapping(self, value: Any, *steps: str) -> Iterator[tuple[str, Any]]:
         if value is None:

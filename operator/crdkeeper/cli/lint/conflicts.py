@@ -69,7 +69,7 @@ def conflicts(claimed: Iterable[Claim], configurations: Configurations) -> Itera
             continue
         configuration = configurations.of_name(claim.file)
         severity = configuration.severities.get(NAMES_CONFLICT.id, NAMES_CONFLICT.severity)
-        if severity is not None:
+        if severity is not None and configuration.rules.shows(NAMES_CONFLICT.id, severity, everything=True):
             message = (
                 f"{claim.name} is already used by {earlier.definition} ({earlier.file or 'in the cluster'})"
             )

@@ -24,6 +24,19 @@ class LintFinding:
     message: str
     behind: bool = False
     """Whether the API server says it only once other errors of the CRD are fixed."""
+    versions: tuple[str, ...] = ()
+    """All versions in which it was found, if several."""
+    fields: tuple[str, ...] = ()
+    """All fields that it is true of, without a version, if several."""
+    path: str = ""
+    """The field without a version."""
+    elsewhere: str = ""
+    """Where else it was found, for people."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All fields that it is true of, without a version."""
+        return self.fields or (self.path or self.field,)
 
     @property
     def place(self) -> str:
@@ -46,6 +59,8 @@ class LintFinding:
             "definition": self.definition,
             "field": self.field,
             "message": self.message,
+            **({"versions": list(self.versions)} if self.versions else {}),
+            **({"fields": list(self.fields)} if self.fields else {}),
             **({"behind": True} if self.behind else {}),
             "hint": self.rule.remedy,
         }
@@ -89,6 +104,14 @@ class LintResult:
     excluded: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     """What is said of CRDs that are not in the cluster."""
+    known: list[LintFinding] = field(default_factory=list)
+    """What a baseline lists, and so is not among the findings."""
+    stale: list[tuple[str, str, str]] = field(default_factory=list)
+    """Entries of the baseline that nothing was found for: the CRD, the rule and the field."""
+    unreported: list[LintFinding] = field(default_factory=list)
+    """What is there, but hidden or not selected; collected for a baseline."""
+    definitions: set[str] = field(default_factory=set)
+    """The names of the CRDs that were checked."""
     hidden: int = 0
     """How many findings of severity info are not among the findings."""
 

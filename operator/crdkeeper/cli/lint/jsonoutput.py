@@ -15,6 +15,10 @@ def print_json(result: LintResult) -> None:
         "findings": [each.to_object() for each in result.findings if each.severity is not Severity.UNCHECKED],
         "ignored": [each.to_object() for each in result.ignored],
         "hidden": result.hidden,
+        "baseline": {
+            "known": [each.to_object() for each in result.known],
+            "stale": [{"definition": crd, "id": id, "field": field} for crd, id, field in result.stale],
+        },
         "unchecked": {
             "counts": dict(sorted(Counter(each.rule.id for each in unchecked).items())),
             "items": [each.to_object() for each in unchecked],

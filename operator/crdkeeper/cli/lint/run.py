@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, Skipped, read
 from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.input.yamldocument import Position
+from crdkeeper.cli.lint.baseline import AcceptedFindings
 from crdkeeper.cli.lint.check import check_definition, check_samples, report_suppressions
 from crdkeeper.cli.lint.config import Configurations
 from crdkeeper.cli.lint.conflicts import Claim, claims, conflicts
@@ -21,9 +22,16 @@ _NEEDLES = (b"CustomResourceDefinition", b"CompositeResourceDefinition")
 
 
 class Run:
-    """Collects the result. `everything` shows also what is only info."""
+    """Collects the result. `everything` shows also what is only info; `baseline` is what is known already."""
 
-    def __init__(self, configurations: Configurations, *, everything: bool = False) -> None:
+    def __init__(
+        self,
+        configurations: Configurations,
+        *,
+        everything: bool = False,
+        baseline: AcceptedFindings | None = None,
+    ) -> None:
+        self._baseline = baseline
         self.result = LintResult()
         self._configurations = configurations
         self._everything = everything
@@ -108,6 +116,8 @@ class Run:
             report_suppressions(comments, file, self._configurations.of_name(file), self.result)
         if alone:
             self.result.findings.extend(conflicts(self._claims, self._configurations))
+        if self._baseline is not None:
+            self._apply(self._baseline)
         self.result.findings.sort(
             key=lambda each: (
                 each.file,
@@ -117,6 +127,13 @@ class Run:
                 each.field,
             )
         )
+
+    def _apply(self, baseline: AcceptedFindings) -> None:
+        """Takes out what a baseline lists."""
+        result = self.result
+        baseline.note([*result.unreported, *(each.finding for each in result.ignored)])
+        result.findings, result.known = baseline.divide(result.findings)
+        result.stale = baseline.stale(result.definitions)
 
 
 def _is_of_something_else(file: str) -> bool:

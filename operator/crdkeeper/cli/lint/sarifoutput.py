@@ -24,8 +24,8 @@ _RELATED = 50
 
 def print_sarif(result: LintResult) -> None:
     """One run; findings of one kind in one CRD are one result with related places."""
-    findings = [*result.findings, *(each.finding for each in result.ignored)]
-    results = [*map(_result, result.groups()), *map(_suppressed, result.ignored)]
+    findings = [*result.findings, *(each.finding for each in result.ignored), *result.known]
+    results = [*map(_result, result.groups()), *map(_suppressed, result.ignored), *map(_known, result.known)]
     print_json(
         document(
             [each.rule for each in findings],
@@ -48,12 +48,17 @@ def _suppressed(ignored: Ignored) -> dict[str, Any]:
     return {**_one(ignored.finding, ""), "suppressions": [suppression]}
 
 
+def _known(finding: LintFinding) -> dict[str, Any]:
+    suppression = {"kind": "external", "justification": "It is in the baseline."}
+    return {**_one(finding, ""), "baselineState": "unchanged", "suppressions": [suppression]}
+
+
 def _one(finding: LintFinding, more: str) -> dict[str, Any]:
     what = f"{finding.field}: {finding.message}" if finding.field else finding.message
     return {
         "ruleId": finding.rule.id,
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{what}{more}\n{finding.rule.remedy}"},
+        "message": {"text": f"{what}{finding.elsewhere}{more}\n{finding.rule.remedy}"},
         "locations": [_place(finding)],
     }
 

@@ -9,6 +9,7 @@ from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.text import count
 
 _SHOWN = 400
+_STALE = 20
 _BEHIND = " (the API server says this once the other errors are fixed)"
 
 
@@ -20,6 +21,7 @@ def print_text(result: LintResult) -> None:
         if each.severity is Severity.UNCHECKED:
             continue
         message = each.message if len(each.message) <= _SHOWN else each.message[:_SHOWN] + "…"
+        message += each.elsewhere
         field = f"{each.field}: " if each.field else ""
         behind = _BEHIND if each.behind else ""
         line(f"{each.place}: {each.severity.value}[{each.rule.id}]: {field}{message}{group.more}{behind}")
@@ -32,8 +34,18 @@ def print_text(result: LintResult) -> None:
     infos = len(result.of(Severity.INFO))
     parts += [f"{infos} info"] if infos else []
     parts += [f"{len(result.ignored)} ignored"] if result.ignored else []
+    parts += [f"{len(result.known)} in the baseline"] if result.known else []
     parts += [f"{result.hidden} info hidden (--all shows them)"] if result.hidden else []
     line(f"{count(result.checked, 'CRD')}: {', '.join(parts)}.", err=True)
+
+
+def _print_stale(result: LintResult) -> None:
+    for definition, id, field in result.stale[:_STALE]:
+        line(f"stale in the baseline: {definition}: {id}: {field}", err=True)
+    if len(result.stale) > _STALE:
+        line(f"and {len(result.stale) - _STALE} more (-o json lists them)", err=True)
+    if result.stale:
+        line("Remove what is stale with --write-baseline: it would hide what comes back.", err=True)
 
 
 def _print_notes(result: LintResult) -> None:
@@ -46,6 +58,7 @@ def _print_notes(result: LintResult) -> None:
         line(f"Error: {each}", err=True)
     if result.excluded:
         line(f"Excluded by the configuration: {count(len(result.excluded), 'file')}.", err=True)
+    _print_stale(result)
     unchecked = result.of(Severity.UNCHECKED)
     if not unchecked:
         return

@@ -14,6 +14,7 @@ import orjson
 from crdkeeper.api.definitionreport import FINDINGS_SHOWN, SEVERITIES, Finding, FindingCounts
 from crdkeeper.api.definitionreport import Severity as ReportSeverity
 from crdkeeper.core.lint.found import Found
+from crdkeeper.core.lint.merging import merge
 from crdkeeper.core.lint.severity import Severity
 
 _PATH_LIMIT = 512
@@ -79,11 +80,11 @@ def collect(found: Iterable[Row]) -> FindingSummary:
 
 def rows(found: Iterable[Found]) -> Iterator[Row]:
     """The linter's findings that a report shows: those that count at present and are not ignored."""
-    for each in found:
+    for each in merge(found):
         if not each.ignored and not each.behind:
             refused = each.final and each.severity is Severity.ERROR
             severity = "Refused" if refused else _SEVERITIES[each.severity]
-            yield severity, each.rule.id, each.field, each.message
+            yield severity, each.rule.id, each.field, each.message + each.elsewhere
 
 
 _SEVERITIES: Mapping[Severity, ReportSeverity] = {

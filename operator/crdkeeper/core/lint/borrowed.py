@@ -9,7 +9,10 @@ from typing import Any
 # By a property that few other types have: the properties that must stand beside it. The types are those of
 # k8s.io/api/core/v1 and of k8s.io/apimachinery/pkg/apis/meta/v1.
 _SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
-    "containers": (frozenset(("initContainers", "nodeSelector", "serviceAccountName", "volumes")),),
+    "containers": (
+        frozenset(("initContainers", "nodeSelector", "serviceAccountName", "volumes")),
+        frozenset(("ephemeralContainers", "initContainers")),
+    ),
     "terminationMessagePath": (frozenset(("image", "imagePullPolicy")),),
     "podAntiAffinity": (frozenset(("nodeAffinity", "podAffinity")),),
     "nodeSelectorTerms": (frozenset(),),
@@ -30,7 +33,117 @@ _SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
     "clusterTrustBundle": (frozenset(("configMap", "secret")),),
     "resourceVersion": (frozenset(("apiVersion", "fieldPath", "kind", "name", "uid")),),
     "lastTransitionTime": (frozenset(("message", "reason", "status", "type")),),
+    "podFailurePolicy": (frozenset(("backoffLimit", "completions")),),
+    "startingDeadlineSeconds": (frozenset(("jobTemplate", "schedule")),),
+    "ttlSecondsAfterFinished": (frozenset(("backoffLimit", "parallelism", "template")),),
+    "unhealthyPodEvictionPolicy": (frozenset(("maxUnavailable", "minAvailable")),),
     "xKubernetesPreserveUnknownFields": (frozenset(),),
+    "x-kubernetes-preserve-unknown-fields": (frozenset(("properties",)),),
+}
+
+
+_NAME_AND_OPTIONAL = frozenset(("name", "optional"))
+_IN_GROUP = frozenset(("apiGroup", "kind", "name"))
+
+# Types with so few properties that one which differs may be an author's own: what all releases of the type
+# have, and what some add.
+_WHOLE: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
+    # ObjectMeta, of which code generators keep what users may set
+    (
+        frozenset(("annotations", "labels")),
+        frozenset(
+            (
+                *("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers"),
+                *("generateName", "generation", "managedFields", "name", "namespace", "ownerReferences"),
+                *("resourceVersion", "selfLink", "uid"),
+            )
+        ),
+    ),
+    # OwnerReference
+    (
+        frozenset(("apiVersion", "kind", "name", "uid")),
+        frozenset(("blockOwnerDeletion", "controller")),
+    ),
+    # SecretKeySelector and ConfigMapKeySelector; SecretEnvSource and ConfigMapEnvSource
+    (_NAME_AND_OPTIONAL, frozenset(("key",))),
+    # ObjectFieldSelector, ResourceFieldSelector
+    (frozenset(("apiVersion", "fieldPath")), frozenset()),
+    (frozenset(("containerName", "divisor", "resource")), frozenset()),
+    # EnvVarSource
+    (
+        frozenset(("configMapKeyRef", "secretKeyRef")),
+        frozenset(("fieldRef", "fileKeyRef", "resourceFieldRef")),
+    ),
+    # TypedLocalObjectReference, TypedObjectReference, RoleRef, Subject; CrossVersionObjectReference
+    (_IN_GROUP, frozenset(("namespace",))),
+    (frozenset(("apiVersion", "kind", "name")), frozenset()),
+    # SecretReference
+    (frozenset(("name", "namespace")), frozenset()),
+    # LabelSelectorRequirement, NodeSelectorRequirement
+    (frozenset(("key", "operator", "values")), frozenset()),
+    # KeyToPath
+    (frozenset(("key", "mode", "path")), frozenset(("user",))),
+    # ConfigMapVolumeSource, SecretVolumeSource
+    (_NAME_AND_OPTIONAL | {"defaultMode", "items"}, frozenset(("defaultUser",))),
+    (frozenset(("defaultMode", "items", "optional", "secretName")), frozenset(("defaultUser",))),
+    # VolumeMount, VolumeDevice
+    (
+        frozenset(("mountPath", "name", "readOnly", "subPath")),
+        frozenset(("bindMountOptions", "mountPropagation", "recursiveReadOnly", "subPathExpr")),
+    ),
+    (frozenset(("devicePath", "name")), frozenset()),
+    # ContainerPort, ServicePort, NetworkPolicyPort
+    (frozenset(("containerPort", "protocol")), frozenset(("hostIP", "hostPort", "name"))),
+    (
+        frozenset(("name", "port", "protocol", "targetPort")),
+        frozenset(("appProtocol", "nodePort")),
+    ),
+    (frozenset(("port", "protocol")), frozenset(("endPort",))),
+    # HostAlias, PodDNSConfig, Capabilities, SELinuxOptions, SeccompProfile
+    (frozenset(("hostnames", "ip")), frozenset()),
+    (frozenset(("nameservers", "options", "searches")), frozenset()),
+    (frozenset(("add", "drop")), frozenset()),
+    (frozenset(("level", "role", "type", "user")), frozenset()),
+    (frozenset(("localhostProfile", "type")), frozenset()),
+    # HTTPGetAction
+    (frozenset(("host", "httpHeaders", "path", "port", "scheme")), frozenset(("protocol",))),
+    # PolicyRule, WebhookClientConfig, RuleWithOperations
+    (
+        frozenset(("apiGroups", "resources", "verbs")),
+        frozenset(("nonResourceURLs", "resourceNames")),
+    ),
+    (frozenset(("caBundle", "service", "url")), frozenset()),
+    (frozenset(("apiGroups", "apiVersions", "operations", "resources")), frozenset(("scope",))),
+    # IngressTLS, LoadBalancerIngress
+    (frozenset(("hosts", "secretName")), frozenset()),
+    (frozenset(("hostname", "ip")), frozenset(("ipMode", "ports"))),
+    # DeploymentStrategy, RollingUpdateDeployment
+    (frozenset(("rollingUpdate", "type")), frozenset()),
+    (frozenset(("maxSurge", "maxUnavailable")), frozenset()),
+    # EphemeralVolumeSource and its template, EmptyDirVolumeSource
+    (frozenset(("volumeClaimTemplate",)), frozenset()),
+    (frozenset(("medium", "sizeLimit")), frozenset(("mode",))),
+    # NetworkPolicyPeer, IPBlock
+    (frozenset(("ipBlock", "namespaceSelector", "podSelector")), frozenset()),
+    (frozenset(("cidr", "except")), frozenset()),
+    # PodAffinityTerm, WeightedPodAffinityTerm, PreferredSchedulingTerm
+    (
+        frozenset(("labelSelector", "namespaces", "topologyKey")),
+        frozenset(("matchLabelKeys", "mismatchLabelKeys", "namespaceSelector")),
+    ),
+    (frozenset(("podAffinityTerm", "weight")), frozenset()),
+    (frozenset(("preference", "weight")), frozenset()),
+    # MetricSpec and HPAScalingPolicy of autoscaling/v2
+    (
+        frozenset(("external", "object", "pods", "resource", "type")),
+        frozenset(("containerResource",)),
+    ),
+    (frozenset(("periodSeconds", "type", "value")), frozenset()),
+)
+
+_BY_SIZE = {
+    size: [(core, core | more) for core, more in _WHOLE if len(core) <= size <= len(core | more)]
+    for size in range(1, 20)
 }
 
 
@@ -39,4 +152,5 @@ def is_borrowed(properties: Mapping[str, Any]) -> bool:
     for key in _SIGNATURES.keys() & properties.keys():
         if any(beside <= properties.keys() for beside in _SIGNATURES[key]):
             return True
-    return False
+    alike = _BY_SIZE.get(len(properties), ())
+    return any(core <= properties.keys() <= whole for core, whole in alike)

@@ -1,6 +1,7 @@
 """All conventions, applied to one CRD that the API server would accept, or nearly so."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition, CheckedVersion
@@ -15,12 +16,14 @@ from crdkeeper.core.lint.place import SchemaPlace, root_place, walk
 from crdkeeper.core.lint.publishing import check_publishing
 from crdkeeper.core.lint.scalars import (
     check_boolean,
+    check_forbidden,
     check_integer,
     check_keywords,
     check_number,
     check_string,
 )
 from crdkeeper.core.lint.scale import check_scale
+from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.lint.size import check_size
 from crdkeeper.core.lint.status import check_status, check_status_in_manifest
 from crdkeeper.core.lint.versions import check_versions
@@ -68,10 +71,15 @@ OF_NODE: tuple[Callable[[SchemaPlace, Findings], None], ...] = (
 """Checks of each node of a schema."""
 
 
-def check_conventions(crd: Mapping[str, Any], manifest: Mapping[str, Any] | None = None) -> list[Found]:
+def check_conventions(
+    crd: Mapping[str, Any],
+    manifest: Mapping[str, Any] | None = None,
+    forbidden: frozenset[str] = frozenset(),
+) -> list[Found]:
     """All findings in a CRD as the API server decodes it.
 
     `manifest` is what an author writes and users apply; none for a CRD that was read from a cluster.
+    `forbidden` are keywords of schemas that are not to be used.
     """
     found = Findings()
     definition = CheckedDefinition(crd, manifest)
@@ -84,9 +92,19 @@ def check_conventions(crd: Mapping[str, Any], manifest: Mapping[str, Any] | None
             continue
         root = root_place(version.get("name") or str(i), i, schema)
         checked = CheckedVersion(version, root, unpruned=bool(definition.spec.get("preserveUnknownFields")))
+        first = len(found.items)
         for check_version in OF_VERSION:
             check_version(checked, found)
         for place in walk(root):
             for check_node in OF_NODE:
                 check_node(place, found)
+            if forbidden and not forbidden.isdisjoint(place.schema):
+                check_forbidden(place, forbidden, found)
+        if version.get("deprecated"):
+            found.items[first:] = map(_as_of_old, found.items[first:])
     return found.items
+
+
+def _as_of_old(found: Found) -> Found:
+    """A finding in a deprecated version, which nobody improves any more."""
+    return replace(found, severity=Severity.INFO) if found.severity is Severity.WARNING else found

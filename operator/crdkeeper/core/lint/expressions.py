@@ -6,6 +6,7 @@ from crdkeeper.apiserver.schema.props import VALIDATIONS
 from crdkeeper.core.lint.conventions.values import IMMUTABLE_BYPASS, RULE_MESSAGE
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
+from crdkeeper.core.lint.severity import Severity
 
 _IMMUTABLE = frozenset(("self==oldSelf", "oldSelf==self"))
 _BLANK = re.compile(r"\s+")
@@ -19,7 +20,9 @@ def check_rules(place: SchemaPlace, found: Findings) -> None:
         text = _BLANK.sub("", rule.get("rule") or "")
         if text in _IMMUTABLE and not rule.get("optionalOldSelf") and _can_be_removed(place):
             message = "is immutable, but may be removed and set again"
-            place.report(found, IMMUTABLE_BYPASS, message, VALIDATIONS, i)
+            # Of status, its controller is the only writer.
+            severity = Severity.INFO if place.area == "status" else None
+            place.report(found, IMMUTABLE_BYPASS, message, VALIDATIONS, i, severity=severity)
 
 
 def _can_be_removed(place: SchemaPlace) -> bool:

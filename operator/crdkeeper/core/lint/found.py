@@ -11,6 +11,7 @@ from crdkeeper.apiserver.schema.fieldpath import Path, Step
 from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.severity import Severity
+from crdkeeper.core.text import count
 
 Steps = tuple[Step, ...]
 
@@ -69,11 +70,36 @@ class Found:
     """Whether the API server says it only once other errors of the CRD are fixed."""
     ignored: str = ""
     """The reason why the author has it ignored, by the annotation; empty if it counts."""
+    versions: tuple[str, ...] = ()
+    """The versions in which it was found, where it was merged with the same finding in others."""
+    fields: tuple[str, ...] = ()
+    """All fields of its type that it is true of, without a version, where there are several."""
 
     @property
     def field(self) -> str:
         """A field of the CRD such as `spec.names.kind`, or of its objects such as `v1:.spec.size`."""
         return self.where.field
+
+    @property
+    def version(self) -> str:
+        """The version that it is about, or empty."""
+        field, steps = self.where.field, self.where.steps
+        return field.partition(":")[0] if ":" in field and steps[:2] == ("spec", "versions") else ""
+
+    @property
+    def path(self) -> str:
+        """The field without its version, such as `.spec.size`."""
+        return self.field.removeprefix(f"{self.version}:") if self.version else self.field
+
+    @property
+    def elsewhere(self) -> str:
+        """Where else it was found, to be added to the message."""
+        others = self.versions[1:]
+        parts = [f"also in {' and '.join(others)}"] if others else []
+        more = len(self.fields) - 1
+        if more > 0:
+            parts.append(f"and in {count(more, 'other field')} of the same type")
+        return f" ({'; '.join(parts)})" if parts else ""
 
     @property
     def steps(self) -> Steps:

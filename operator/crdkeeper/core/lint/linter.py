@@ -22,17 +22,21 @@ _SET_BY_SERVER = frozenset(
 )
 
 
-def lint(crd: Mapping[str, Any], *, live: bool = False) -> list[Found]:
+def lint(
+    crd: Mapping[str, Any], *, live: bool = False, forbidden: frozenset[str] = frozenset()
+) -> list[Found]:
     """What the API server would say if the CRD were created now, and what breaks the conventions.
 
     `live`: it was read from a cluster. What the API server and controllers add to it is in no manifest,
-    and left out. Raises RecursionError if the CRD is nested too deeply to be decoded.
+    and left out. `forbidden` are keywords of schemas that are not to be used. Findings that are one are
+    not merged yet (`merging.py`), so that comments in files can ignore each. Raises RecursionError if the
+    CRD is nested too deeply to be decoded.
     """
     authored = _as_authored(crd) if live else crd
     found = list(_of_the_server(authored))
     decoded = decode(authored, Report())
     if decoded is not None:
-        found += check_conventions(decoded, None if live else crd)
+        found += check_conventions(decoded, None if live else crd, forbidden)
     metadata = authored.get("metadata")
     return apply_annotation(metadata if isinstance(metadata, dict) else {}, found)
 

@@ -1,13 +1,23 @@
 """Arrays."""
 
-from crdkeeper.apiserver.schema.props import LIST_TYPE, Schema
+import re
+
+from crdkeeper.apiserver.schema.props import LIST_TYPE, VALIDATIONS, Schema
+from crdkeeper.core.lint.borrowed import is_borrowed
 from crdkeeper.core.lint.conventions.limits import UNBOUNDED
-from crdkeeper.core.lint.conventions.lists import LIST_OF_NAMED, LIST_TYPE_MISSING, SET_OF_OBJECTS
+from crdkeeper.core.lint.conventions.lists import (
+    LIST_OF_NAMED,
+    LIST_TYPE_MISSING,
+    OPTIONAL_ENTRIES,
+    SET_OF_OBJECTS,
+)
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
 
 _COMPOSED = ("array", "object")
 _PARTS = frozenset(("key", "kind", "namespace"))
+_UNIQUE = re.compile(r"\b(?:unique|uniquely|distinct)\b", re.IGNORECASE)
+_EITHER = ("anyOf", "oneOf", "minProperties", VALIDATIONS)
 
 
 def check_array(place: SchemaPlace, found: Findings) -> None:
@@ -15,19 +25,40 @@ def check_array(place: SchemaPlace, found: Findings) -> None:
     schema = place.schema
     items = schema.get("items")
     if schema.get(LIST_TYPE) is None and not (place.name == "conditions" and place.area == "status"):
-        if isinstance(items, dict) and place.area != "status" and _are_named(items):
-            message = "is a list of objects that each have a name, without x-kubernetes-list-type"
+        if isinstance(items, dict) and place.area != "status" and _are_named(items, schema):
+            message = "has entries with unique names, without x-kubernetes-list-type"
             place.report(found, LIST_OF_NAMED, message)
         else:
             place.report(found, LIST_TYPE_MISSING, "has no x-kubernetes-list-type")
     if schema.get(LIST_TYPE) == "set" and isinstance(items, dict) and items.get("type") in _COMPOSED:
         place.report(found, SET_OF_OBJECTS, f"is a set of items of type {items['type']}", LIST_TYPE)
+    if isinstance(items, dict) and place.area != "status" and _may_be_empty(items):
+        place.report(found, OPTIONAL_ENTRIES, "has entries of which no field is required", "items")
     if "maxItems" not in schema:
         place.report(found, UNBOUNDED, "has no maxItems")
 
 
-def _are_named(items: Schema) -> bool:
-    """Whether a required `name` tells one item from another; references have several parts."""
+def _are_named(items: Schema, list_: Schema) -> bool:
+    """Whether a required `name` is to tell one item from another, as descriptions or rules say.
+
+    A name alone tells nothing: it may be that of something else, to which several items refer.
+    """
     properties = items.get("properties") or {}
-    named = "name" in (items.get("required") or ()) and (properties.get("name") or {}).get("type") == "string"
-    return named and _PARTS.isdisjoint(properties)
+    name = properties.get("name") or {}
+    if "name" not in (items.get("required") or ()) or name.get("type") != "string":
+        return False
+    if not _PARTS.isdisjoint(properties) or is_borrowed(properties):
+        return False
+    rules = (str(each.get("rule")) for each in list_.get(VALIDATIONS) or ())
+    texts = (name.get("description"), list_.get("description"))
+    if any(_UNIQUE.search(each or "") for each in texts):
+        return True
+    return any("exists_one(" in each and ".name" in each for each in rules)
+
+
+def _may_be_empty(items: Schema) -> bool:
+    """Whether an object without any field is a valid entry of a type that is the author's."""
+    properties = items.get("properties")
+    if not properties or is_borrowed(properties) or any(each in items for each in _EITHER):
+        return False
+    return not items.get("required")

@@ -15,13 +15,17 @@ from crdkeeper.core.lint.conventions.style import (
     FIELD_NAME,
     MAP_OF_OBJECTS,
     NULLABLE,
+    REFERENCE_NAME,
     REFERENCE_SHAPE,
     REQUIRED_DEFAULT,
+    TIME_NAME,
 )
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
 
 _CAMEL = re.compile("[a-z][A-Za-z0-9]*").fullmatch
+_REFERENCES = ("Reference", "References")
+_TIMESTAMPS = ("Timestamp", "TimeStamp")
 _SPEC_AND_STATUS = frozenset(("spec", "status"))
 _IMPLICIT = frozenset(("apiVersion", "kind", "metadata"))
 
@@ -32,6 +36,10 @@ def check_field(place: SchemaPlace, found: Findings) -> None:
     if name:
         if not _CAMEL(name):
             place.report(found, FIELD_NAME, f"{name} is not lowerCamelCase")
+        if name.endswith(_REFERENCES):
+            place.report(found, REFERENCE_NAME, f"{name} is not named ...Ref")
+        elif name.endswith(_TIMESTAMPS):
+            place.report(found, TIME_NAME, f"{name} is not named ...Time")
         if not schema.get("description"):
             place.report(found, DESCRIPTION, "has no description")
         if place.required and "default" in schema and not _is_list_key(place):

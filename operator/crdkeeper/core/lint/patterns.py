@@ -1,9 +1,18 @@
 """Whether a pattern says something of the whole text, or only of a part that nobody meant.
 
-The API server searches: `[a-z]+` accepts `!!a!!`. Only the shape of an expression is looked at here; whether
-it is a valid one, others decide.
+The API server searches: `[a-z]+` accepts `!!a!!`. The shape of an expression says what its author meant, and
+a text that it accepts, but not if it is anchored as a whole, proves that it does something else. Whether an
+expression is a valid one, others decide.
 """
 
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import re2
+
+_MEMORY = 8 << 20
+_MOST_GROUPS = 50
 _LONGEST = 1000
 """Longer ones are left alone: looking for the ends of groups takes quadratic time."""
 _OPENERS = ("^", r"\A")
@@ -20,14 +29,126 @@ def is_unanchored(pattern: str) -> bool:
     return all(not _starts(each) and not _ends(each) and each not in _ONE_ATOM for each in alternatives)
 
 
-def is_loose(pattern: str) -> bool:
-    """Whether an alternation was meant to be anchored as a whole, and only its ends are: `^a|b$`."""
+def unmeant(pattern: str) -> str | None:
+    """A text that an alternation accepts as only its ends are anchored: `a!` for `^a|b$`.
+
+    None where that makes no difference, or nothing shows that the alternation was meant as a whole: where
+    each alternative begins with an anchor, those without one at the end are prefixes on purpose.
+    """
     if len(pattern) > _LONGEST:
-        return False
+        return None
     alternatives = _alternatives(_bare(pattern))
     if len(alternatives) < 2 or not (_starts(alternatives[0]) and _ends(alternatives[-1])):
-        return False
-    return not all(_starts(each) and _ends(each) for each in alternatives)
+        return None
+    if all(_starts(each) for each in alternatives):
+        return None
+    if pattern.count("(") > _MOST_GROUPS:
+        return None
+    half = [each for each in alternatives if not (_starts(each) and _ends(each))]
+    return next(_only_searched(pattern, half), None)
+
+
+def _only_searched(pattern: str, alternatives: list[str]) -> Iterator[str]:
+    """Texts that the pattern accepts, but not if it is anchored as a whole."""
+    searched, anchored = _compiled(pattern), _compiled(f"^(?:{pattern})$")
+    if searched is None or anchored is None:
+        return
+    for each in alternatives:
+        found = example(each)
+        for text in (
+            (f"{found}!", f"!{found}", f"{found}0", f"0{found}", f"{found} ") if found is not None else ()
+        ):
+            if searched.search(text) and not anchored.search(text):
+                yield text
+
+
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except (re2.error, UnicodeEncodeError):
+        return None
+
+
+_CANDIDATES = "a0A-_./: @#!\u00e4\t"
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
+_LONGEST_TEXT = 1000
+
+
+def example(pattern: str) -> str | None:
+    """A short text that an expression matches; None if it uses more than is read here.
+
+    It is made by the shape of the expression alone, so a caller has to try it.
+    """
+    parts: list[str] = []
+    last: str | None = None
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        repeats = _REPEATS.match(pattern, at)
+        if repeats is not None:
+            if last is None:
+                return None
+            least = 1 if char == "+" else int(repeats["least"] or 0)
+            if len(last) * least > _LONGEST_TEXT:
+                return None
+            parts[-1] = last * least
+            last, at = None, repeats.end()
+            continue
+        unit, at = _unit(pattern, at)
+        if unit is None:
+            return None
+        last = unit
+        parts.append(unit)
+    return "".join(parts)
+
+
+_REPEATS = re.compile(r"(?:[*+?]|\{(?P<least>[0-9]+)(?:,[0-9]*)?\})\??")
+_GROUP = re.compile(r"\((?:\?(?:P?<\w+>|[imsU]*:))?")
+
+
+def _unit(pattern: str, at: int) -> tuple[str | None, int]:
+    """A text for what begins there, be it a character, a class or a group; and the place after it."""
+    char = pattern[at]
+    if char in "^$":
+        return "", at + 1
+    if char == ".":
+        return "a", at + 1
+    if char == "\\":
+        follower = pattern[at + 1 : at + 2]
+        if follower in ("A", "z"):
+            return "", at + 2
+        if follower in tuple("dDsSwW"):
+            return _member(pattern[at : at + 2]), at + 2
+        known = follower and not follower.isalnum()
+        return (follower if known else _ESCAPED.get(follower)), at + 2
+    if char == "[":
+        end = _class_end(pattern, at)
+        return _member(pattern[at:end]), end
+    if char == "(":
+        begin, end = _GROUP.match(pattern, at), at + _group_end(pattern[at:])
+        if begin is None or end < at:
+            return None, at + 1
+        return example(_alternatives(pattern[begin.end() : end])[0]), end + 1
+    return char, at + 1
+
+
+def _member(characters: str) -> str | None:
+    one = _compiled(characters)
+    return next((each for each in _CANDIDATES if one is not None and one.fullmatch(each)), None)
+
+
+def _class_end(pattern: str, at: int) -> int:
+    """The place after a class such as `[]a-z]`."""
+    end = at + (2 if pattern[at + 1 : at + 2] == "^" else 1)
+    first = True
+    while end < len(pattern) and (first or pattern[end] != "]"):
+        named = pattern.find(":]", end) if pattern.startswith("[:", end) else -1
+        end = named + 2 if named > 0 else end + (2 if pattern[end] == "\\" else 1)
+        first = False
+    return end + 1
 
 
 def _bare(pattern: str) -> str:

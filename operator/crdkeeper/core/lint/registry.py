@@ -20,7 +20,7 @@ from crdkeeper.core.lint.conventions import (
 
 _MODULES: Final = (definition, status, columns, objects, lists, values, limits, style, suppressions)
 
-GROUPS: Final = {each.__name__.rpartition(".")[2]: str(each.__doc__) for each in _MODULES}
+GROUPS: Final[dict[str, str]] = {each.__name__.rpartition(".")[2]: each.ABOUT for each in _MODULES}
 """What each group is about, by its name."""
 
 

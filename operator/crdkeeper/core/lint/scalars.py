@@ -2,12 +2,13 @@
 
 import re
 
-from crdkeeper.apiserver.schema.props import INT_OR_STRING
-from crdkeeper.core.lint.conventions.limits import UNBOUNDED
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, VALIDATIONS
+from crdkeeper.core.lint.conventions.limits import MIN_LENGTH, UNBOUNDED
 from crdkeeper.core.lint.conventions.style import BOOLEAN, DURATION_UNIT, ENUM_CASE, FLOAT, REFERENCE_SHAPE
 from crdkeeper.core.lint.conventions.values import (
     BOUNDS,
     DURATION_TEXT,
+    FORBIDDEN_KEYWORD,
     FORMAT_UNKNOWN,
     KEYWORD_TYPE,
     PATTERN_ALTERNATION,
@@ -17,8 +18,10 @@ from crdkeeper.core.lint.conventions.values import (
     TIME_TEXT,
 )
 from crdkeeper.core.lint.found import Findings
-from crdkeeper.core.lint.patterns import is_loose, is_unanchored
+from crdkeeper.core.lint.patterns import is_unanchored, unmeant
 from crdkeeper.core.lint.place import SchemaPlace
+from crdkeeper.core.lint.secrets import is_secret
+from crdkeeper.core.lint.severity import Severity
 
 # Those of supportedVersionedFormats in apiextensions-apiserver (pkg/apiserver/validation/formats.go), which
 # are compared without hyphens.
@@ -88,7 +91,10 @@ def check_keywords(place: SchemaPlace, found: Findings) -> None:
     format_ = schema.get("format")
     if format_ and format_.replace("-", "") not in _FORMATS.get(type_, _NONE):
         message = f"format {format_} is not known for {type_ or 'a field without a type'}"
-        place.report(found, FORMAT_UNKNOWN, message, "format")
+        # Code generators write the type that a number has in the program, and its bounds beside.
+        bounded = type_ == "integer" and "minimum" in schema
+        severity = Severity.INFO if bounded else None
+        place.report(found, FORMAT_UNKNOWN, message, "format", severity=severity)
     foreign = _FOREIGN.get(type_)
     if foreign is not None and not foreign.isdisjoint(schema) and not schema.get(INT_OR_STRING):
         for key in sorted(foreign & schema.keys()):
@@ -97,6 +103,13 @@ def check_keywords(place: SchemaPlace, found: Findings) -> None:
                 place.report(found, KEYWORD_TYPE, message, key)
     if not _UPPER.isdisjoint(schema):
         _check_bounds(place, found)
+
+
+def check_forbidden(place: SchemaPlace, forbidden: frozenset[str], found: Findings) -> None:
+    """Reports keywords that the configuration forbids."""
+    for key in sorted(forbidden & place.schema.keys()):
+        if place.schema[key] not in (None, False):
+            place.report(found, FORBIDDEN_KEYWORD, f"{key} is forbidden by the configuration", key)
 
 
 def _check_bounds(place: SchemaPlace, found: Findings) -> None:
@@ -112,63 +125,64 @@ def _check_bounds(place: SchemaPlace, found: Findings) -> None:
 
 _TIMES = ("Duration", "Timeout", "Interval", "Period", "Delay", "Backoff", "TTL")
 _TIME_NAMES = frozenset(("duration", "timeout", "interval", "period", "delay", "backoff", "ttl"))
+_UNIT = re.compile(
+    r"\b(?:(?:nano|micro|milli)?seconds?|secs?|minutes?|mins?|hours?|days?|weeks?|months?|years?|blocks?|ms)\b",
+    re.IGNORECASE,
+)
 _INSTANTS = ("Time", "Timestamp")
 _INSTANT_NAMES = frozenset(("timestamp",))
 _AMOUNTS = ("Memory", "Storage", "CPU", "Cpu")
 _AMOUNT_NAMES = frozenset(("memory", "storage", "cpu"))
-_SECRETS = (
-    *(
-        "password",
-        "passwd",
-        "privatekey",
-        "apikey",
-        "accesstoken",
-        "bearertoken",
-        "clientsecret",
-    ),
-    *("secretaccesskey", "sessiontoken", "authtoken", "refreshtoken"),
-)
 _UPPER_CAMEL = re.compile("[A-Z][A-Za-z0-9]*").fullmatch
 
 
 def check_string(place: SchemaPlace, found: Findings) -> None:
     """What holds for strings."""
     schema, name = place.schema, place.name
-    pattern = schema.get("pattern")
-    if pattern:
-        if is_unanchored(pattern):
-            place.report(found, PATTERN_ANCHORS, f"{pattern} matches anywhere", "pattern")
-        elif is_loose(pattern):
-            message = f"{pattern} has alternatives without both anchors"
-            place.report(found, PATTERN_ALTERNATION, message, "pattern")
     enum = schema.get("enum")
     if enum:
         odd = [each for each in enum if isinstance(each, str) and each and not _UPPER_CAMEL(each)]
         if odd:
             place.report(found, ENUM_CASE, f"{odd[0]} is not UpperCamelCase", "enum")
         return
+    pattern = schema.get("pattern")
+    if pattern:
+        _check_pattern(place, pattern, found)
     if pattern or schema.get("format"):
         return
     if "maxLength" not in schema:
         place.report(found, UNBOUNDED, "has no maxLength")
-    if not name or place.area == "status" or "x-kubernetes-validations" in schema or schema.get("allOf"):
+    if not name or place.area == "status" or VALIDATIONS in schema or schema.get("allOf"):
         return
+    if place.required and not schema.get("minLength") and "default" not in schema:
+        place.report(found, MIN_LENGTH, "is required, and may be empty")
     if name in _TIME_NAMES or name.endswith(_TIMES):
         place.report(found, DURATION_TEXT, "takes any text for a duration")
     elif name in _INSTANT_NAMES or name.endswith(_INSTANTS):
         place.report(found, TIME_TEXT, "takes any text for a time")
     elif name in _AMOUNT_NAMES or name.endswith(_AMOUNTS):
         place.report(found, QUANTITY_TEXT, "takes any text for a quantity")
-    elif name.lower().endswith(_SECRETS):
+    elif is_secret(place):
         place.report(found, SECRET_TEXT, "holds a secret in plain text")
     elif name.endswith("Ref"):
         place.report(found, REFERENCE_SHAPE, "is a reference, but a text")
 
 
+def _check_pattern(place: SchemaPlace, pattern: str, found: Findings) -> None:
+    if is_unanchored(pattern):
+        place.report(found, PATTERN_ANCHORS, f"{pattern} matches anywhere", "pattern")
+        return
+    text = unmeant(pattern)
+    if text is not None:
+        place.report(found, PATTERN_ALTERNATION, f"{pattern} accepts {text!r}", "pattern")
+
+
 def check_integer(place: SchemaPlace, found: Findings) -> None:
     """What holds for integers."""
     name = place.name
-    if name and place.area != "status" and (name in _TIME_NAMES or name.endswith(_TIMES)):
+    if not name or place.area == "status" or not (name in _TIME_NAMES or name.endswith(_TIMES)):
+        return
+    if not _UNIT.search(place.schema.get("description") or ""):
         place.report(found, DURATION_UNIT, "is a number of an unnamed unit")
 
 

@@ -1,5 +1,7 @@
 """The status subresource and what is in status."""
 
+from typing import Any
+
 from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.apiserver.schema.props import LIST_MAP_KEYS, LIST_TYPE, PRESERVE
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition, CheckedVersion
@@ -8,6 +10,7 @@ from crdkeeper.core.lint.conventions.status import (
     CONDITIONS_FIELDS,
     CONDITIONS_LIST,
     OBSERVED_GENERATION,
+    STATUS_FIELDS,
     STATUS_PHASE,
     STATUS_REQUIRED,
     STATUS_SCHEMA,
@@ -15,6 +18,7 @@ from crdkeeper.core.lint.conventions.status import (
 )
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
+from crdkeeper.core.lint.severity import Severity
 
 _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "observedGeneration")
 _REQUIRED = frozenset(("type", "status"))
@@ -22,8 +26,15 @@ _REQUIRED = frozenset(("type", "status"))
 
 def check_status_in_manifest(definition: CheckedDefinition, found: Findings) -> None:
     """Reports a status in what an author writes."""
-    if definition.manifest is not None and definition.manifest.get("status"):
-        found.add(STATUS_IN_MANIFEST, "status", ("status",), "the manifest has a status")
+    status = definition.manifest.get("status") if definition.manifest is not None else None
+    if status:
+        # Old generators of CRDs write one in which nothing is said.
+        severity = None if not isinstance(status, dict) or _says(status) else Severity.INFO
+        found.add(STATUS_IN_MANIFEST, "status", ("status",), "the manifest has a status", severity=severity)
+
+
+def _says(value: Any) -> bool:
+    return any(map(_says, value.values())) if isinstance(value, dict) else bool(value)
 
 
 def check_status(version: CheckedVersion, found: Findings) -> None:
@@ -39,9 +50,14 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
         return
     if not has_subresource:
         status.report(found, STATUS_SUBRESOURCE, "is no subresource")
-    elif status.required:
-        message = "is required at the root, but dropped from each object that is created"
-        status.report(found, STATUS_REQUIRED, message)
+    if status.required:
+        dropped = "is required at the root, but dropped from each object that is created"
+        message = dropped if has_subresource else "is required at the root, so users have to write it"
+        severity = None if has_subresource else Severity.WARNING
+        status.report(found, STATUS_REQUIRED, message, severity=severity)
+    if has_subresource and status.schema.get("required"):
+        message = f"requires {', '.join(map(str, status.schema['required']))}"
+        status.report(found, STATUS_FIELDS, message, "required")
     if status.child("phase") is not None:
         (status.child("phase") or status).report(found, STATUS_PHASE, "is a phase")
     conditions = status.child("conditions")

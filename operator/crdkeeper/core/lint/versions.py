@@ -33,6 +33,9 @@ def check_versions(definition: CheckedDefinition, found: Findings) -> None:
 def _check_stored(versions: Sequence[Version], i: int, found: Findings) -> None:
     stored = versions[i]
     if stored.get("deprecated"):
+        if _best(versions) is None:
+            # Where all is deprecated, the whole kind goes, and nothing replaces the version.
+            return
         message = f"{stored.get('name')} is deprecated, and the version that is stored"
         _report(found, STORAGE_DEPRECATED, versions, i, "storage", message)
         return

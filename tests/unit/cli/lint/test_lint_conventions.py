@@ -174,7 +174,10 @@ def test_what_is_excluded_is_no_error(project: Path) -> None:
             "lint:\n  severity:\n    boolean: loud\n",
             ":3: severity of boolean: must be error, warning, info or off",
         ),
-        ("lint:\n  colour: red\n", ":2: unknown field lint.colour; known fields are all, exclude, severity"),
+        (
+            "lint:\n  colour: red\n",
+            ":2: unknown field lint.colour; known fields are all, exclude, forbid, rules, severity",
+        ),
         ("linter: {}\n", ":1: unknown field linter; the only known field is lint"),
         ("- lint\n", ":1: the configuration must be a mapping"),
         ("lint: 3\n", ":1: lint must be a mapping"),

@@ -98,11 +98,11 @@ def definition(*versions: Json, names: Json | None = None, **fields: Any) -> Jso
     return crd
 
 
-def check(crd: Json, *, live: bool = False) -> list[Found]:
-    """All findings."""
+def check(crd: Json, *, live: bool = False, forbidden: frozenset[str] = frozenset()) -> list[Found]:
+    """All findings, none merged with another."""
     decoded = decode(crd, Report())
     assert decoded is not None
-    return check_conventions(decoded, None if live else crd)
+    return check_conventions(decoded, None if live else crd, forbidden)
 
 
 def ids(crd: Json) -> list[str]:

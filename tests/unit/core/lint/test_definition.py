@@ -40,6 +40,12 @@ def conditions(**keywords: Any) -> Json:
     return schema(status={"conditions": {**CONDITIONS, **keywords}})
 
 
+def with_required_status(*names: str) -> Json:
+    content = schema()
+    content["properties"]["status"]["required"] = list(names)
+    return content
+
+
 def without(source: Json, *names: str) -> Json:
     return {key: value for key, value in source.items() if key not in names}
 
@@ -205,12 +211,23 @@ WHOLE: list[tuple[str, Json, Json]] = [
         definition(version(schema(required=["spec"]))),
     ),
     (
+        "status-fields",
+        definition(version(with_required_status("conditions"))),
+        definition(version(with_required_status())),
+    ),
+    (
         "status-schema",
         definition(version(NO_STATUS, additionalPrinterColumns=[AGE])),
         definition(version(NO_STATUS, subresources=None, additionalPrinterColumns=[AGE])),
     ),
     ("status-subresource", definition(version(subresources=None)), definition()),
-    ("storage-deprecated", definition(version(deprecated=True, deprecationWarning="Go.")), definition()),
+    (
+        "storage-deprecated",
+        definition(
+            version(deprecated=True, deprecationWarning="Go."), version(name="v1beta1", storage=False)
+        ),
+        definition(version(), version(name="v1beta1", storage=False)),
+    ),
     (
         "storage-stability",
         definition(version(name="v1beta1"), version(name="v1", storage=False)),
@@ -221,7 +238,7 @@ WHOLE: list[tuple[str, Json, Json]] = [
 
 SAID_ELSEWHERE = {
     *("names-conflict", "server-condition", "ignore-invalid", "ignore-unused", "immutable-bypass"),
-    *("column-empty", "column-invalid"),
+    *("column-empty", "column-invalid", "forbidden-keyword"),
 }
 
 

@@ -9,7 +9,26 @@ from tests.unit.core.lint.definitions import CONDITIONS, NUMBER, TEXT, check, de
 D = {"description": "Said."}
 STRING = {"type": "string", **D}
 OBJECT = {"type": "object", **D}
-NAMED = {"type": "object", "properties": {"name": TEXT}, "required": ["name"], **D}
+NAMED = {"type": "object", "properties": {"name": {**TEXT, "minLength": 1}}, "required": ["name"], **D}
+UNIQUE = {**NAMED, "properties": {"name": {**TEXT, "minLength": 1, "description": "The unique name."}}}
+SELECTOR = {**OBJECT, "properties": {"matchLabels": OBJECT, "matchExpressions": {"type": "array"}}}
+
+
+def listed(items: dict[str, Any], **keywords: Any) -> dict[str, Any]:
+    """A list of these items."""
+    return {"type": "array", "maxItems": 2, "items": items, **D, **keywords}
+
+
+def with_field(schema: dict[str, Any], *names: str) -> dict[str, Any]:
+    """An object that has these texts as well."""
+    return {**schema, "properties": {**schema["properties"], **dict.fromkeys(names, TEXT)}}
+
+
+def rule(text: str, **fields: Any) -> dict[str, Any]:
+    return {"x-kubernetes-validations": [{"rule": text, "message": "No.", **fields}]}
+
+
+UNIQUE_BY_RULE = rule("self.all(x, self.exists_one(y, x.name == y.name))")
 
 # id, name of the field, its schema that violates the convention, one that follows it
 FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
@@ -77,30 +96,31 @@ FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         },
         {"type": "array", "items": TEXT, "maxItems": 2, "minItems": 1, "x-kubernetes-list-type": "set", **D},
     ),
+    ("list-of-named", "x", listed(UNIQUE), listed(UNIQUE, **{"x-kubernetes-list-type": "atomic"})),
+    ("list-of-named", "x", listed(UNIQUE), listed(NAMED)),
+    ("list-of-named", "x", listed(NAMED, description="Their names are unique."), listed(NAMED)),
+    ("list-of-named", "x", listed(NAMED, **UNIQUE_BY_RULE), listed(NAMED, **rule("self.size() > 0"))),
+    ("list-of-named", "x", listed(UNIQUE), listed({**UNIQUE, "required": []})),
+    ("list-of-named", "x", listed(UNIQUE), listed(with_field(UNIQUE, "kind"))),
     (
         "list-of-named",
         "x",
-        {"type": "array", "maxItems": 2, "items": NAMED, **D},
-        {"type": "array", "maxItems": 2, "items": NAMED, "x-kubernetes-list-type": "atomic", **D},
+        listed(UNIQUE),
+        listed(with_field(UNIQUE, "terminationMessagePath", "image", "imagePullPolicy")),
     ),
+    ("optional-entries", "x", listed({**NAMED, "required": []}), listed(NAMED)),
+    ("optional-entries", "x", listed({**NAMED, "required": []}), listed({**NAMED, "oneOf": [{}]})),
+    ("optional-entries", "x", listed({**NAMED, "required": []}), listed(SELECTOR)),
+    ("min-length", "x", {**OBJECT, "properties": {"name": TEXT}, "required": ["name"]}, NAMED),
     (
-        "list-of-named",
+        "min-length",
         "x",
-        {"type": "array", "maxItems": 2, "items": NAMED, **D},
-        {"type": "array", "maxItems": 2, "items": {**NAMED, "properties": {"name": TEXT, "kind": TEXT}}, **D},
+        {**OBJECT, "properties": {"name": TEXT}, "required": ["name"]},
+        {**OBJECT, "properties": {"name": TEXT}},
     ),
-    (
-        "list-of-named",
-        "x",
-        {"type": "array", "maxItems": 2, "items": NAMED, **D},
-        {"type": "array", "maxItems": 2, "items": {**NAMED, "required": []}, **D},
-    ),
-    (
-        "list-of-named",
-        "x",
-        {"type": "array", "maxItems": 2, "items": NAMED, **D},
-        {"type": "array", "maxItems": 2, "items": {**NAMED, "properties": {"name": NUMBER}}, **D},
-    ),
+    ("reference-name", "poolReference", TEXT, TEXT),
+    ("reference-name", "poolReferences", TEXT, TEXT),
+    ("time-name", "drainTimestamp", {**TEXT, "format": "date-time"}, {**TEXT, "format": "date-time"}),
     (
         "list-type-missing",
         "conditions",
@@ -124,6 +144,8 @@ FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("pattern-anchors", "x", {**TEXT, "pattern": "ab|cd"}, {**TEXT, "pattern": "\\S+"}),
     ("pattern-alternation", "x", {**TEXT, "pattern": "^a|b$"}, {**TEXT, "pattern": "^(a|b)$"}),
     ("pattern-alternation", "x", {**TEXT, "pattern": "^a|b$"}, {**TEXT, "pattern": "^a$|^b$"}),
+    ("pattern-alternation", "x", {**TEXT, "pattern": "^a|b$"}, {**TEXT, "pattern": "^.*|b$"}),
+    ("pattern-alternation", "x", {**TEXT, "pattern": "^a|b$"}, {**TEXT, "pattern": "^a|b$", "enum": ["a"]}),
     ("quantity-text", "maxMemory", TEXT, {**TEXT, "pattern": "^[0-9]+Mi$"}),
     ("reference-shape", "poolRef", TEXT, NAMED),
     ("reference-shape", "poolRef", {**OBJECT, "properties": {"id": TEXT}}, NAMED),
@@ -184,10 +206,16 @@ FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {**OBJECT, "additionalProperties": TEXT, "maxProperties": 2},
     ),
     ("duration-unit", "timeout", NUMBER, {"type": "integer", "format": "int64", **D}),
+    ("duration-unit", "timeout", NUMBER, {**NUMBER, "description": "Given up after so many seconds."}),
 ]
 
 # Where only the name makes the difference, a name that follows the convention.
-OTHER_NAMES = {"field-name": "drainNodes", "duration-unit": "timeoutSeconds"}
+OTHER_NAMES = {
+    "field-name": "drainNodes",
+    "duration-unit": "timeoutSeconds",
+    "reference-name": "poolRef",
+    "time-name": "drainTime",
+}
 
 
 @pytest.mark.parametrize(("id", "name", "bad", "good"), FIELDS)
@@ -198,10 +226,6 @@ def test_a_field(id: str, name: str, bad: dict[str, Any], good: dict[str, Any]) 
     assert all(each.owner == each.steps[: len(each.owner)] for each in findings)
     kept = check(definition(version(schema({OTHER_NAMES.get(id, name): good}))))
     assert id not in {each.rule.id for each in kept}
-
-
-def rule(text: str, **fields: Any) -> dict[str, Any]:
-    return {"x-kubernetes-validations": [{"rule": text, "message": "No.", **fields}]}
 
 
 @pytest.mark.parametrize(

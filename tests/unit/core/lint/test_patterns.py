@@ -2,55 +2,68 @@
 
 import pytest
 
-from crdkeeper.core.lint.patterns import is_loose, is_unanchored
+from crdkeeper.core.lint.patterns import is_unanchored, unmeant
 
 
 @pytest.mark.parametrize(
-    ("pattern", "unanchored", "loose"),
+    ("pattern", "unanchored", "accepted"),
     [
-        ("^a$", False, False),
-        ("a", True, False),
-        ("^https://", False, False),
-        (r"\.png$", False, False),
-        (r"a\$", True, False),
-        (r"a\\$", False, False),
-        (".*", False, False),
-        ("(^a|^b)c", False, False),
-        ("(^a|b)c", True, False),
-        ("a(b$|c$)", False, False),
-        ("a(b$|c)", True, False),
-        ("(a)(b)", True, False),
-        ("(a)(b$)", False, False),
-        ("a.*", False, False),
-        (".*a", False, False),
-        ("(.*)a", False, False),
-        ("a()", True, False),
-        ("^a|(b$)", False, True),
-        ("^a|b$", False, True),
-        ("^a$|b", False, False),
-        ("^$|^a", False, False),
-        ("^a$|b$|^c$", False, True),
-        ("(^a|b$)", False, True),
-        ("^(a|b)$", False, False),
-        ("^[a|b]$", False, False),
-        (r"^a\|b$", False, False),
-        ("^[]|]a$", False, False),
-        ("^[^]|]a$", False, False),
-        ("(?i)^a$", False, False),
-        ("(?i)a", True, False),
-        ("(?:^a$)", False, False),
-        (r"\Aa\z", False, False),
-        ("a|b", True, False),
-        ("", True, False),
-        ("(((", True, False),
-        ("[", True, False),
+        ("^a$", False, None),
+        ("a", True, None),
+        ("^https://", False, None),
+        (r"\.png$", False, None),
+        (r"a\$", True, None),
+        (r"a\\$", False, None),
+        (".*", False, None),
+        ("(^a|^b)c", False, None),
+        ("(^a|b)c", True, None),
+        ("a(b$|c$)", False, None),
+        ("a(b$|c)", True, None),
+        ("(a)(b)", True, None),
+        ("(a)(b$)", False, None),
+        ("a.*", False, None),
+        (".*a", False, None),
+        ("(.*)a", False, None),
+        ("a()", True, None),
+        ("^a|(b$)", False, "a!"),
+        ("^a|b$", False, "a!"),
+        ("^a$|b", False, None),
+        ("^$|^a", False, None),
+        ("^https://|^$", False, None),
+        ("^.*|b$", False, None),
+        ("^a.*|b$", False, "!b"),
+        ("^[a-z]*|[0-9]+$", False, "!"),
+        ("^a*.*|b.*$", False, None),
+        ("^(?:x|y){2,3}|[[:digit:]]$", False, "xx!"),
+        (r"^\d+\.\S|\Bb$", False, "0.a!"),
+        ("^[^]a]b|c$", False, "0b!"),
+        ("^a$|b$|^c$", False, "!b"),
+        ("(^a|b$)", False, "a!"),
+        ("^(a|b)$", False, None),
+        ("^[a|b]$", False, None),
+        (r"^a\|b$", False, None),
+        ("^[]|]a$", False, None),
+        ("^[^]|]a$", False, None),
+        ("(?i)^a$", False, None),
+        ("(?i)a", True, None),
+        ("(?:^a$)", False, None),
+        (r"\Aa\z", False, None),
+        ("a|b", True, None),
+        ("", True, None),
+        ("(((", True, None),
+        ("[", True, None),
     ],
 )
-def test_patterns(pattern: str, unanchored: bool, loose: bool) -> None:
-    assert (is_unanchored(pattern), is_loose(pattern)) == (unanchored, loose)
+def test_patterns(pattern: str, unanchored: bool, accepted: str | None) -> None:
+    assert (is_unanchored(pattern), unmeant(pattern)) == (unanchored, accepted)
 
 
 def test_long_patterns_are_left_alone() -> None:
     assert is_unanchored("(" * 450 + "a" + ")" * 450)
     assert not is_unanchored("(" * 100_000 + "a" + ")" * 100_000)
-    assert not is_loose("^a|" * 100_000 + "b$")
+    assert unmeant("^a|" * 100_000 + "b$") is None
+
+
+def test_a_pattern_cannot_make_the_search_for_a_text_expensive() -> None:
+    assert unmeant("^" + "(" * 60 + "a" + "{1000}".join([")"] * 60) + "{1000}|b$") is None
+    assert unmeant("^((a{900}){900}){900}|b$") in (None, "!b")

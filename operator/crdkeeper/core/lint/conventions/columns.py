@@ -1,10 +1,11 @@
-"""Printer columns."""
+"""Conventions on printer columns."""
 
 from typing import Final
 
 from crdkeeper.core.lint.convention import error, info, warning
 
 _GROUP: Final = "columns"
+ABOUT: Final = "printer columns"
 
 COLUMN_SYNTAX = error(
     _GROUP,

@@ -1,12 +1,13 @@
-"""A CRD as a whole: its names, versions, conversion and size."""
+"""Conventions on the CRD as a whole: names, versions, conversion, size."""
 
 from typing import Final
 
 from crdkeeper.core.lint.convention import error, info, warning
 
 _GROUP: Final = "definition"
+ABOUT: Final = "the CRD as a whole: names, versions, conversion, size"
 
-RESOURCE_NAMES = warning(
+RESOURCE_NAMES = info(
     _GROUP,
     "resource-names",
     "Tools derive one name of a resource from the other, and people guess them.",
@@ -31,7 +32,7 @@ CATEGORY_ALL = warning(
     "`kubectl delete all --all` also deletes these objects.",
     "Remove `all` from spec.names.categories. Use your own category.",
 )
-VERSION_STYLE = warning(
+VERSION_STYLE = info(
     _GROUP,
     "version-style",
     "Clients prefer v2 to v1 and v1 to v1beta1. Versions in any other form sort alphabetically after these.",

@@ -1,10 +1,11 @@
-"""Lists: what tells one entry from another."""
+"""Conventions on what tells the entries of a list apart."""
 
 from typing import Final
 
 from crdkeeper.core.lint.convention import info, warning
 
 _GROUP: Final = "lists"
+ABOUT: Final = "what tells the entries of a list apart"
 
 SET_OF_OBJECTS = warning(
     _GROUP,
@@ -16,8 +17,8 @@ SET_OF_OBJECTS = warning(
 LIST_OF_NAMED = warning(
     _GROUP,
     "list-of-named",
-    "Without a list type, the list is atomic: server-side apply of one entry replaces all others, "
-    "and two entries can have the same name.",
+    "The entries are to have unique names, but without a list type the list is atomic: server-side apply of "
+    "one entry replaces all others, and two entries can have the same name.",
     "Set x-kubernetes-list-type: map with x-kubernetes-list-map-keys, or atomic if only one client "
     "writes the list.",
 )
@@ -27,4 +28,11 @@ LIST_TYPE_MISSING = info(
     "Without x-kubernetes-list-type, a list is atomic under server-side apply. Setting it makes this "
     "an explicit decision.",
     "Set x-kubernetes-list-type to atomic, set or map.",
+)
+OPTIONAL_ENTRIES = info(
+    _GROUP,
+    "optional-entries",
+    "No field of an entry is required, so {} is a valid entry, and one dash too many in YAML makes two "
+    "entries of one without an error.",
+    "Require the fields that an entry makes no sense without.",
 )

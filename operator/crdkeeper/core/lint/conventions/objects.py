@@ -1,10 +1,11 @@
-"""What becomes of the fields of an object, and what clients see of them."""
+"""Conventions on what becomes of the fields of an object, and what clients see of them."""
 
 from typing import Final
 
 from crdkeeper.core.lint.convention import error, info, warning
 
 _GROUP: Final = "objects"
+ABOUT: Final = "what becomes of the fields of an object, and what clients see of them"
 
 EMPTY_OBJECT = info(
     _GROUP,

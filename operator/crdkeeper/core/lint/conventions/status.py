@@ -1,10 +1,11 @@
-"""Status and scale."""
+"""Conventions on status and scale."""
 
 from typing import Final
 
 from crdkeeper.core.lint.convention import error, info, warning
 
 _GROUP: Final = "status"
+ABOUT: Final = "status and scale"
 
 STATUS_SUBRESOURCE = warning(
     _GROUP,
@@ -23,7 +24,8 @@ STATUS_SCHEMA = info(
 STATUS_REQUIRED = error(
     _GROUP,
     "status-required",
-    "On creation, the API server drops status and then requires it, so no object can be created.",
+    "With the subresource, the API server drops status on creation and then requires it, so no object can be "
+    "created. Without it, whoever creates an object must write the status.",
     "Remove `status` from `required` at the root.",
 )
 CONDITIONS_LIST = warning(
@@ -67,4 +69,11 @@ SCALE_SELECTOR = warning(
     "scale-selector",
     "A HorizontalPodAutoscaler does not work with a target whose scale has no selector.",
     "Publish the pods' selector as a string in status, and point labelSelectorPath to it.",
+)
+STATUS_FIELDS = info(
+    _GROUP,
+    "status-fields",
+    "Controllers fill status step by step, and several may share it. A write without a required field is "
+    "refused.",
+    "Remove `required` from status itself.",
 )

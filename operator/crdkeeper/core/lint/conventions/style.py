@@ -1,10 +1,11 @@
-"""How the fields of Kubernetes' own API are named, shaped and described."""
+"""Conventions on how fields are named, shaped and described in the Kubernetes API."""
 
 from typing import Final
 
 from crdkeeper.core.lint.convention import info, warning
 
 _GROUP: Final = "style"
+ABOUT: Final = "how fields are named, shaped and described in the Kubernetes API"
 
 FIELD_NAME = warning(
     _GROUP,
@@ -29,8 +30,8 @@ REFERENCE_SHAPE = info(
 DURATION_UNIT = warning(
     _GROUP,
     "duration-unit",
-    "The field does not show the unit of the number.",
-    "Include the unit in the name, as in timeoutSeconds.",
+    "Neither the name nor the description shows the unit of the number.",
+    "Include the unit in the name, as in timeoutSeconds, or at least in the description.",
     renames=True,
 )
 BOOLEAN = info(
@@ -68,4 +69,18 @@ MAP_OF_OBJECTS = info(
     "map-of-objects",
     "The API conventions prefer lists of named objects to maps of objects.",
     "Use a list with x-kubernetes-list-type: map.",
+)
+TIME_NAME = info(
+    _GROUP,
+    "time-name",
+    "Points in time are named ...Time in the Kubernetes API, as in creationTime, and not ...Timestamp.",
+    "Rename the field in the next version.",
+    renames=True,
+)
+REFERENCE_NAME = info(
+    _GROUP,
+    "reference-name",
+    "References to other objects are named ...Ref or ...Refs in the Kubernetes API.",
+    "Rename the field in the next version.",
+    renames=True,
 )

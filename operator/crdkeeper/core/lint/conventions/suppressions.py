@@ -1,10 +1,11 @@
-"""Suppressions themselves."""
+"""Conventions on the suppressions themselves."""
 
 from typing import Final
 
 from crdkeeper.core.lint.convention import error, warning
 
 _GROUP: Final = "suppressions"
+ABOUT: Final = "the suppressions themselves"
 
 IGNORE_INVALID = error(
     _GROUP,

@@ -1,10 +1,11 @@
-"""Which values a schema accepts."""
+"""Conventions on which values a schema accepts."""
 
 from typing import Final
 
 from crdkeeper.core.lint.convention import error, info, warning
 
 _GROUP: Final = "values"
+ABOUT: Final = "which values a schema accepts"
 
 FORMAT_UNKNOWN = warning(
     _GROUP,
@@ -17,6 +18,12 @@ KEYWORD_TYPE = warning(
     "keyword-type",
     "A keyword that does not apply to the field's type has no effect.",
     "Remove the keyword, or move it to the schema it is meant for (for a list, usually items).",
+)
+FORBIDDEN_KEYWORD = warning(
+    _GROUP,
+    "forbidden-keyword",
+    "The configuration forbids the keyword in schemas (lint.forbid).",
+    "Remove the keyword.",
 )
 BOUNDS = error(
     _GROUP,

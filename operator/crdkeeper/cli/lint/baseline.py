@@ -1,0 +1,124 @@
+"""The findings that a project has accepted, in a file: only others are reported.
+
+A finding is known by its CRD, its rule and its field without the version. So it stays known when lines move,
+when a file is renamed, and in a version that is added. What a message says may change.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from crdkeeper.cli.lint.findings import LintFinding
+from crdkeeper.core.lint.severity import Severity
+
+MAX_BYTES: Final = 64 << 20
+_VERSION: Final = 1
+Key = tuple[str, str, str]
+"""The CRD, the rule and the field."""
+
+
+class BadBaseline(Exception):
+    """A baseline cannot be read or written; the text names the file."""
+
+
+@dataclass(slots=True)
+class AcceptedFindings:
+    """What a file lists, and which of it a run has found."""
+
+    entries: Counter[Key]
+    found: set[Key] = field(default_factory=set)
+
+    def divide(self, findings: Iterable[LintFinding]) -> tuple[list[LintFinding], list[LintFinding]]:
+        """The findings that are new, and those that are known; of one field no more than were accepted."""
+        new: list[LintFinding] = []
+        known: list[LintFinding] = []
+        left: dict[tuple[str, str], Counter[Key]] = {}
+        for each in findings:
+            entries = left.setdefault((each.file, each.definition), self.entries.copy())
+            key = next((key for key in _keys(each) if entries[key] > 0), None)
+            if key is None or not _is_kept(each):
+                new.append(each)
+                continue
+            entries[key] -= 1
+            self.found.add(key)
+            known.append(each)
+        return new, known
+
+    def note(self, findings: Iterable[LintFinding]) -> None:
+        """Findings that are not reported for another reason, but are there."""
+        self.found.update(key for each in findings for key in _keys(each) if key in self.entries)
+
+    def stale(self, definitions: Iterable[str]) -> list[Key]:
+        """The entries of these CRDs that nothing was found for."""
+        looked_at = frozenset(definitions)
+        return sorted(key for key in self.entries if key[0] in looked_at and key not in self.found)
+
+
+def load(path: Path) -> AcceptedFindings:
+    """Reads a baseline. Raises BadBaseline."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise BadBaseline(f"{path}: bigger than {MAX_BYTES >> 20} MiB")
+        content = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise BadBaseline(f"{path}: {error.strerror or error}") from None
+    except orjson.JSONDecodeError as error:
+        raise BadBaseline(f"{path}: not JSON: {error}") from None
+    if not isinstance(content, dict) or content.get("version") != _VERSION:
+        raise BadBaseline(f"{path}: not a baseline of version {_VERSION}")
+    listed = content.get("findings")
+    if not isinstance(listed, list):
+        raise BadBaseline(f"{path}: findings must be a list")
+    return AcceptedFindings(Counter(dict(_entry(path, i, each) for i, each in enumerate(listed))))
+
+
+def _entry(path: Path, i: int, entry: Any) -> tuple[Key, int]:
+    values = entry if isinstance(entry, dict) else {}
+    key = tuple(each for each in map(values.get, ("definition", "id", "field")) if isinstance(each, str))
+    number = values.get("count", 1)
+    if len(key) != 3:
+        raise BadBaseline(f"{path}: findings[{i}]: must have definition, id and field")
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise BadBaseline(f"{path}: findings[{i}].count: must be a positive integer")
+    return key, number
+
+
+def write(path: Path, findings: Iterable[LintFinding]) -> int:
+    """Writes a baseline with these findings, one a line; says how many entries. Raises BadBaseline."""
+    counts: dict[tuple[str, str], Counter[Key]] = {}
+    for each in findings:
+        if _is_kept(each):
+            counts.setdefault((each.file, each.definition), Counter())[_keys(each)[0]] += 1
+    most: Counter[Key] = Counter()
+    for of_one in counts.values():
+        # A CRD may stand in several files.
+        most |= of_one
+    lines = ",\n".join(f"    {json.dumps(each, ensure_ascii=False)}" for each in _listed(most))
+    text = f'{{\n  "version": {_VERSION},\n  "findings": [\n{lines}\n  ]\n}}\n'
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadBaseline(f"{path}: {error.strerror or error}") from None
+    return len(most)
+
+
+def _listed(counts: Counter[Key]) -> Iterator[dict[str, Any]]:
+    for definition, id, field_ in sorted(counts):
+        number = counts[definition, id, field_]
+        more = {"count": number} if number > 1 else {}
+        yield {"definition": definition, "id": id, "field": field_, **more}
+
+
+def _is_kept(finding: LintFinding) -> bool:
+    """Whether it can be accepted: not what was not checked, nor what is said of a file's own comments."""
+    return bool(finding.definition) and finding.severity is not Severity.UNCHECKED
+
+
+def _keys(finding: LintFinding) -> list[Key]:
+    """All fields by which a finding may be listed, the one by which it is written first."""
+    return [(finding.definition, finding.rule.id, path) for path in finding.paths]

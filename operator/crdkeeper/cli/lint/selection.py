@@ -1,0 +1,81 @@
+"""Which rules a person wants to hear of: `--rules` and `lint.rules`, by groups and ids."""
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import Final
+
+from crdkeeper.apiserver.schema.rules import all_rules
+from crdkeeper.core.composition import problem
+from crdkeeper.core.lint.registry import GROUPS, all_conventions
+from crdkeeper.core.lint.severity import Severity
+
+ALL: Final = "all"
+DEFAULT: Final = "default"
+SERVER: Final = "server"
+"""The group of the API server's own rules."""
+COMPOSITES: Final = "composites"
+"""The group of what is wrong with a CompositeResourceDefinition."""
+
+
+class UnknownRule(Exception):
+    """A name is that of no rule and of no group; the text says which there are."""
+
+
+class Level(IntEnum):
+    """How much of a rule is reported."""
+
+    NOTHING = 0
+    WARNINGS = 1
+    """Errors and warnings; infos only where all are wanted."""
+    EVERYTHING = 2
+
+
+class Selection:
+    """The level of each rule. What the API server refuses is reported whatever is selected."""
+
+    def __init__(self, levels: Mapping[str, Level] | None = None) -> None:
+        self._levels = levels
+
+    def level(self, id: str) -> Level:
+        """How much of this rule is reported."""
+        return Level.WARNINGS if self._levels is None else self._levels[id]
+
+    def shows(self, id: str, severity: Severity, *, everything: bool) -> bool:
+        """Whether a finding is reported; `everything`: infos of all selected rules are."""
+        level = self.level(id)
+        return level is Level.EVERYTHING or (
+            level is Level.WARNINGS and (everything or severity is not Severity.INFO)
+        )
+
+
+def select(names: Iterable[str]) -> Selection:
+    """The selection that names make, from left to right: `-` before one takes its rules away.
+
+    `default` are the errors and warnings of all rules, `all` also what is only info; a group or a rule is
+    reported whole. Names that begin with one taken away begin with `default`. Raises UnknownRule.
+    """
+    chosen = list(names)
+    groups = _groups()
+    levels: dict[str, Level] = dict.fromkeys(groups[ALL], Level.NOTHING)
+    if not chosen or chosen[0].startswith("-"):
+        chosen.insert(0, DEFAULT)
+    for each in chosen:
+        name = each.removeprefix("-")
+        if name == DEFAULT and not each.startswith("-"):
+            levels |= {id: max(level, Level.WARNINGS) for id, level in levels.items()}
+            continue
+        ids = groups.get(name) or ((name,) if name in levels else ())
+        if not ids:
+            known = ", ".join((DEFAULT, *groups))
+            raise UnknownRule(f"there is no rule and no group {name!r}; the groups are {known}")
+        levels |= dict.fromkeys(ids, Level.NOTHING if each.startswith("-") else Level.EVERYTHING)
+    return Selection(levels)
+
+
+def _groups() -> dict[str, tuple[str, ...]]:
+    conventions = all_conventions()
+    servers = tuple(each.id for each in all_rules())
+    groups = {name: tuple(each.id for each in conventions if each.group == name) for name in GROUPS}
+    composites = tuple(each.id for each in problem.ALL)
+    every = (*servers, *composites, *(each.id for each in conventions))
+    return {ALL: every, SERVER: servers, COMPOSITES: composites, **groups}

@@ -1,0 +1,124 @@
+"""Findings that are one: of a field in several versions, and of a type that several fields have.
+
+An author mends them in one place: the versions of a field mostly share its declaration, and a type that a
+schema repeats three hundred times was written once.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from crdkeeper.apiserver.schema.props import Schema
+from crdkeeper.core.lint.convention import Convention
+from crdkeeper.core.lint.found import Found
+from crdkeeper.core.lint.place import SchemaPlace
+from crdkeeper.core.lint.severity import Severity
+
+_MOST_COMPARED = 8
+"""Types with the same properties that a type is compared with; so many differences are no repetition."""
+
+
+def merge(found: Iterable[Found]) -> list[Found]:
+    """The findings, those put together that are one; each stands where the first of them stood.
+
+    What the API server says is left as it says it. A finding that the author has ignored stays apart from one
+    that counts. One that asks for another name is as bad as in the version whose names are most settled, any
+    other as in the version where it matters most.
+    """
+    groups: list[_Group] = []
+    by_path: dict[Any, _Group] = {}
+    by_type: dict[Any, _Group] = {}
+    types = _Types()
+    for each in found:
+        if each.final or not isinstance(each.rule, Convention):
+            groups.append(_Group(each))
+            continue
+        version, path = each.version, each.path
+        what = (each.rule.id, each.message, each.below, each.ignored)
+        key = (path, *what)
+        group = by_path.get(key)
+        if group is None:
+            type_ = types.of(each.where) if isinstance(each.where, SchemaPlace) else None
+            if type_ is not None and isinstance(each.where, SchemaPlace):
+                of_type = (type_, each.where.name, *what)
+                group = by_type.setdefault(of_type, _Group(each))
+            else:
+                group = _Group(each)
+            if group.first is each:
+                groups.append(group)
+            by_path[key] = group
+        group.add(each, version, path)
+    return [each.one() for each in groups]
+
+
+@dataclass(slots=True)
+class _Group:
+    first: Found
+    severities: set[Severity] = field(default_factory=set)
+    versions: dict[str, None] = field(default_factory=dict)
+    paths: dict[str, None] = field(default_factory=dict)
+
+    def add(self, found: Found, version: str, path: str) -> None:
+        self.severities.add(found.severity)
+        if version:
+            self.versions[version] = None
+        self.paths[path] = None
+
+    def one(self) -> Found:
+        several = len(self.versions) > 1, len(self.paths) > 1
+        if not any(several):
+            return self.first
+        rule = self.first.rule
+        settled = isinstance(rule, Convention) and rule.renames
+        return replace(
+            self.first,
+            severity=(max if settled else min)(self.severities, key=lambda each: each.rank),
+            versions=tuple(self.versions) if several[0] else (),
+            fields=tuple(self.paths) if several[1] else (),
+        )
+
+
+class _Types:
+    """Numbers for types: two places have the same if they are of one type."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+        self._by_names: dict[frozenset[str], list[Schema]] = {}
+
+    def of(self, place: SchemaPlace) -> int | None:
+        """The type that a place holds, or that it is a field of."""
+        schema = next(_declared(place), None)
+        if schema is None:
+            return None
+        known = self._known.get(id(schema))
+        if known is None:
+            known = self._known[id(schema)] = self._number(schema)
+        return known
+
+    def _number(self, schema: Schema) -> int:
+        alike = self._by_names.setdefault(frozenset(schema["properties"]), [])
+        for each in alike:
+            if _is_same(each, schema):
+                return id(each)
+        if len(alike) < _MOST_COMPARED:
+            alike.append(schema)
+        return id(schema)
+
+
+def _declared(place: SchemaPlace) -> Iterator[Schema]:
+    """The types around a place, the nearest first: what it holds, or what it is a field of."""
+    schema = place.schema
+    for each in (schema, schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(each, dict) and each.get("properties"):
+            yield each
+    at = place.parent
+    while at is not None:
+        if at.schema.get("properties"):
+            yield at.schema
+        at = at.parent
+
+
+def _is_same(one: Schema, other: Schema) -> bool:
+    """Whether two schemas are one type; a field's description is its own."""
+    keys = (one.keys() | other.keys()) - {"description"}
+    return all(one.get(each) == other.get(each) for each in keys)

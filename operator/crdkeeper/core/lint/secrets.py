@@ -1,0 +1,46 @@
+"""Which fields hold a secret itself, and not the place where one is kept.
+
+Most fields with the name of a secret do not: they name a key of a Secret, a file, a header, or the type of a
+credential. What stands beside a field, and its description, tell.
+"""
+
+import re
+
+from crdkeeper.core.lint.place import SchemaPlace
+
+_NAMES = (
+    *("password", "passwd", "privatekey", "apikey", "accesstoken", "bearertoken", "clientsecret"),
+    *("secretaccesskey", "sessiontoken", "authtoken", "refreshtoken"),
+)
+_PLACES = frozenset(("key", "name", "namespace", "optional", "secretkeyref", "valuefrom"))
+"""What a reference to a secret has beside the field."""
+_ELSEWHERE = re.compile(
+    r"\bsecrets?\b|\bkeys? (?:of|in|within|name)\b|\bpath|\bfiles?\b|\bname of\b|\brefer|\bheader\b|\benv\b"
+    r"|\benvironment\b|\bmount|\bvault\b|\bencrypted\b|\bhash|\bdeprecated\b|\buri\b|\burl\b|\bfield\b",
+    re.IGNORECASE,
+)
+"""What descriptions say of fields that only lead to a secret, or warn of one that does not."""
+_AROUND = re.compile(r"secret|ref$|selector|keys$|mapping|template", re.IGNORECASE)
+"""Names of objects whose fields name the keys of a secret."""
+
+
+def is_secret(place: SchemaPlace) -> bool:
+    """Whether a text is a secret, by its name, what stands beside it and what is said of it.
+
+    An author who offers a reference as well has already chosen.
+    """
+    name = place.name.lower()
+    if not name.endswith(_NAMES) or "encrypted" in name or "hash" in name:
+        return False
+    if _ELSEWHERE.search(place.schema.get("description") or ""):
+        return False
+    parent = place.parent
+    while parent is not None and not parent.name:
+        parent = parent.parent
+    if parent is not None and _AROUND.search(parent.name):
+        return False
+    holder = place.parent.schema if place.parent is not None else {}
+    beside = {each.lower() for each in holder.get("properties") or {}} - {name}
+    return not any(
+        each in _PLACES or "secret" in each or (each.startswith(name) and each != name) for each in beside
+    )

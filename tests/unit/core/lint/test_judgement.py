@@ -1,0 +1,158 @@
+"""Where a rule by name or shape would annoy: what stands around a field decides what is said of it."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.core.lint.severity import Severity
+from tests.unit.core.lint.definitions import NUMBER, TEXT, check, definition, schema, version
+
+Json = dict[str, Any]
+OBJECT: Json = {"type": "object", "description": "Said."}
+
+
+def said(text: str) -> Json:
+    return {**TEXT, "description": text}
+
+
+def holding(**fields: Json) -> Json:
+    return {**OBJECT, "properties": fields}
+
+
+def found(spec: Json, id: str) -> list[Severity]:
+    """The severities of the findings of a rule."""
+    crd = definition(version(schema(spec)))
+    return [each.severity for each in check(crd) if each.rule.id == id]
+
+
+PASSWORD = said("The password of the user.")
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"password": PASSWORD}, 1),
+        ({"login": holding(user=TEXT, password=PASSWORD)}, 1),
+        ({"clientSecret": TEXT}, 1),
+        ({"privateKey": said("Path of the file with the private key.")}, 0),
+        ({"apiKey": said("The key of the Secret that has it.")}, 0),
+        ({"accessToken": said("Name of the environment variable.")}, 0),
+        ({"login": holding(secretName=TEXT, password=said("What it is called."))}, 0),
+        ({"login": holding(password=PASSWORD, passwordFrom=OBJECT)}, 0),
+        ({"login": holding(password=PASSWORD, secretRef=OBJECT)}, 0),
+        ({"secretKeys": holding(password=said("What it is called."))}, 0),
+        ({"authSecret": holding(password=said("What it is called."))}, 0),
+        ({"tokenRef": holding(accessToken=TEXT)}, 0),
+        ({"encryptedPassword": PASSWORD}, 0),
+        ({"password": {**PASSWORD, "enum": ["None", "Required"]}}, 0),
+    ],
+)
+def test_a_secret_is_one_and_not_the_way_to_one(spec: Json, expected: int) -> None:
+    assert len(found(spec, "secret-text")) == expected
+
+
+def test_a_version_that_goes_is_not_to_be_improved() -> None:
+    old = version(schema({"timeout": TEXT}), "v1beta1", deprecated=True, storage=False)
+    new = version(schema({"timeout": TEXT}), "v1")
+    severities = {each.field: each.severity for each in check(definition(old, new))}
+    assert severities == {"v1beta1:.spec.timeout": Severity.INFO, "v1:.spec.timeout": Severity.WARNING}
+    wrong = version(schema({"x": {**TEXT, "minLength": 65}}), "v1beta1", deprecated=True, storage=False)
+    (error,) = check(definition(wrong, version(schema({"x": TEXT}), "v1")))
+    assert error.severity is Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    "names", [{"kind": "widget"}, {"plural": "wid-gets"}, {"singular": "wid"}, {"listKind": "Widgets"}]
+)
+def test_names_that_never_change_are_only_info(names: Json) -> None:
+    assert {each.severity for each in check(definition(names=names))} == {Severity.INFO}
+
+
+def test_a_version_keeps_its_name() -> None:
+    assert {each.severity for each in check(definition(version(name="version1")))} == {Severity.INFO}
+
+
+def test_where_all_is_deprecated_nothing_better_can_be_stored() -> None:
+    assert check(definition(version(deprecated=True, deprecationWarning="Go."))) == []
+
+
+IMMUTABLE = {"x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "No."}]}
+
+
+def test_what_only_a_controller_writes_is_not_got_around() -> None:
+    crd = definition(version(schema({"x": {**TEXT, **IMMUTABLE}}, {"y": {**TEXT, **IMMUTABLE}})))
+    assert [(each.field, each.severity) for each in check(crd)] == [
+        ("v1alpha1:.spec.x", Severity.WARNING),
+        ("v1alpha1:.status.y", Severity.INFO),
+    ]
+
+
+@pytest.mark.parametrize(
+    "status", [{"conditions": [], "storedVersions": []}, {"acceptedNames": {"kind": ""}}]
+)
+def test_a_status_in_which_nothing_is_said_is_only_info(status: Json) -> None:
+    (only,) = check(definition(status=status))
+    assert (only.rule.id, only.severity) == ("status-in-manifest", Severity.INFO)
+    (only,) = check(definition(status={**status, "storedVersions": ["v1"]}))
+    assert only.severity is Severity.WARNING
+
+
+def test_a_status_that_users_must_write() -> None:
+    crd = definition(version(schema(required=["status"]), subresources=None))
+    assert ("status-required", Severity.WARNING) in [(each.rule.id, each.severity) for each in check(crd)]
+
+
+def test_a_foreign_format_with_bounds_is_only_info() -> None:
+    bounded = {**NUMBER, "format": "uint32", "minimum": 0}
+    assert found({"x": bounded}, "format-unknown") == [Severity.INFO]
+    assert found({"x": {**NUMBER, "format": "uint32"}}, "format-unknown") == [Severity.WARNING]
+
+
+# The fields of types of Kubernetes, and of types that only look a little like them.
+TYPES: list[tuple[bool, tuple[str, ...]]] = [
+    (True, ("labels", "annotations", "name")),
+    (True, ("annotations", "labels")),
+    (False, ("labels", "annotations", "color")),
+    (False, ("labels", "name")),
+    (True, ("key", "name", "optional")),
+    (True, ("name", "optional")),
+    (False, ("key", "name", "value")),
+    (True, ("apiGroup", "kind", "name")),
+    (True, ("apiGroup", "kind", "name", "namespace")),
+    (True, ("apiVersion", "kind", "name")),
+    (False, ("apiVersion", "kind", "name", "color")),
+    (True, ("name", "namespace")),
+    (True, ("key", "operator", "values")),
+    (True, ("claims", "limits", "requests")),
+    (True, ("mountPath", "name", "readOnly", "subPath", "subPathExpr")),
+    (True, ("lastTransitionTime", "message", "reason", "status", "type")),
+    (True, ("matchExpressions", "matchLabels")),
+    (True, ("apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid")),
+    (True, ("containers", "ephemeralContainers", "initContainers", "volumes")),
+    (False, ("containers", "name")),
+    (True, ("name", "port", "protocol", "targetPort")),
+    (False, ("color", "port", "protocol", "targetPort")),
+    (True, ("configMapKeyRef", "fieldRef", "resourceFieldRef", "secretKeyRef")),
+]
+
+
+@pytest.mark.parametrize(("borrowed", "fields"), TYPES)
+def test_the_fields_of_a_type_of_kubernetes_are_not_the_authors(
+    borrowed: bool, fields: tuple[str, ...]
+) -> None:
+    undescribed = {"type": "string"}
+    crd = definition(version(schema({"x": holding(**dict.fromkeys(fields, undescribed))})))
+    inside = {
+        each.field.rpartition(".")[2] for each in check(crd) if each.field.startswith("v1alpha1:.spec.x.")
+    }
+    assert inside == (set() if borrowed else set(fields))
+
+
+def test_keywords_that_a_configuration_forbids() -> None:
+    content = schema({"a": {**TEXT, "nullable": True}, "b": {**TEXT, "nullable": False}, "c": TEXT})
+    forbidden = frozenset(("nullable", "oneOf"))
+    reported = [each for each in check(definition(version(content)), forbidden=forbidden) if each.below]
+    assert [(each.rule.id, each.field, each.message) for each in reported] == [
+        ("nullable", "v1alpha1:.spec.a", "is nullable"),
+        ("forbidden-keyword", "v1alpha1:.spec.a", "nullable is forbidden by the configuration"),
+    ]
