@@ -25,11 +25,11 @@ _COMMANDS = {
     "upgrade-manifest": "upgrademanifest",
     "webhook": "webhook",
 }
-"""Commands by name, and the packages that hold them: each has a module `command`."""
+"""Commands by name, and their packages: each has a module `command`."""
 
 
 class _Program(click.Group):
-    """Calls itself what the user typed, and imports no other command: all of them take a second."""
+    """Uses the name that the user typed, and imports only the requested command: all take a second."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -44,7 +44,7 @@ class _Program(click.Group):
         return sorted(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now."""
+        """Import the command."""
         module = _COMMANDS.get(cmd_name)
         if module is None:
             return None
@@ -55,13 +55,13 @@ class _Program(click.Group):
         return found
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was asked for."""
+        """Run the requested command."""
         with _shown_safely():
             return super().invoke(ctx)
 
 
 class _Shown(click.ClickException):
-    """Another exception of click's, which is shown by `output.show`."""
+    """Another exception of click's, printed by `output.show`."""
 
     def __init__(self, error: click.ClickException) -> None:
         super().__init__(error.message)
@@ -69,7 +69,7 @@ class _Shown(click.ClickException):
         self._error = error
 
     def show(self, file: Any = None) -> None:
-        """Say on stderr what is wrong."""
+        """Print the error on stderr."""
         show(self._error)
 
 
@@ -82,9 +82,10 @@ def _shown_safely() -> Iterator[None]:
 
 
 def _have_home() -> None:
-    """Set HOME to what runc sets it to, where neither the environment nor /etc/passwd has a home directory.
+    """Set HOME to runc's default if neither the environment nor /etc/passwd has a home directory.
 
-    The Kubernetes client looks for one when it is imported. A container's user id is often in no /etc/passwd.
+    The Kubernetes client looks for one when it is imported. A container's user id is often not in
+    /etc/passwd.
     """
     try:
         Path.home()

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command in good order: what is under way gets to save its state."""
+"""Ctrl-C and SIGTERM end a command cleanly: what is in progress can save its state."""
 
 import asyncio
 import signal
@@ -17,14 +17,14 @@ class Signalled(Exception):
 
     @property
     def exit_code(self) -> int:
-        """As a shell reports it: 130 for Ctrl-C, 143 for SIGTERM."""
+        """As shells report it: 130 for Ctrl-C, 143 for SIGTERM."""
         return 128 + self.number
 
 
 async def until_signal(work: Coroutine[Any, Any, _T]) -> _T:
     """Await the work; a signal cancels it, lets it clean up, and raises Signalled.
 
-    Only the first signal is asked politely: a second one ends the process as ever.
+    Only the first signal does so: a second one ends the process as usual.
     """
     loop = asyncio.get_running_loop()
     received: list[int] = []

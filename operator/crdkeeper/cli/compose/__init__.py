@@ -1,1 +1,1 @@
-"""`crdkeeper compose`: composite APIs, of which a CompositeResourceDefinition is the beginning."""
+"""`crdkeeper compose`: composite APIs, which start with a CompositeResourceDefinition."""

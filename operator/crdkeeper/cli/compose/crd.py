@@ -1,4 +1,4 @@
-"""`crdkeeper compose crd`: the CRDs that CompositeResourceDefinitions stand for, without a cluster."""
+"""`crdkeeper compose crd`: the CRDs for CompositeResourceDefinitions, without a cluster."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,1 +1,1 @@
-"""`crdkeeper convert`: objects at another version, by rules; admission policies; rules tried."""
+"""`crdkeeper convert`: converts objects to another version by rules; admission policies; trials of rules."""

@@ -104,7 +104,7 @@ def check(
     if name is None and rules is None and not objects:
         raise click.UsageError("specify PLURAL.GROUP, --rules or -f")
     found = source.read(_kind_of(objects), name)
-    # Loaded after the input was found to be good: it brings the client along.
+    # Imported after the input was found valid, because it imports the client.
     from crdkeeper.cli.convert.verification import try_generated, try_live
 
     failed = try_generated(found)

@@ -1,4 +1,4 @@
-"""What `crdkeeper convert` reads: rules, the CRD whose versions they are about, and objects."""
+"""The input of `crdkeeper convert`: rules, the CRD that they belong to, and objects."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ from crdkeeper.core.conversion.verification import Trial, compile_trial
 
 
 class BadInput(Trouble):
-    """Something that was given cannot be used."""
+    """The input cannot be used."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedObject:
-    """An object and where it stands."""
+    """An object and its place in a file."""
 
     place: str
     value: dict[str, Any]
@@ -106,7 +106,7 @@ class CompiledRules:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rules and CRD come from: files, or the cluster for what no file is named for."""
+    """The source of rules and CRD: files, or the cluster for what no file is given for."""
 
     rules: str | None
     definition: str | None
@@ -114,7 +114,7 @@ class Source:
     context: str | None = None
 
     def read(self, kind: tuple[str, str] | None = None, name: str | None = None) -> CompiledRules:
-        """The compiled rules: those of the CRD called `name`, or of objects of this group and kind.
+        """The compiled rules: those of the CRD called `name`, or of objects with this group and kind.
 
         Raises BadInput.
         """

@@ -1,4 +1,4 @@
-"""`crdkeeper convert test` on objects that are live, and on those generated from the schemas."""
+"""`crdkeeper convert test` with live objects, and with those generated from the schemas."""
 
 from pathlib import Path
 
@@ -16,10 +16,10 @@ _SHOWN = 10
 
 
 def try_generated(rules: CompiledRules) -> int:
-    """Try objects generated from the schemas; how many texts of trouble there are.
+    """Try objects generated from the schemas; returns the number of problems.
 
-    That a value which a schema allows cannot be converted is said, and no failure: there may be no such
-    object.
+    A value that a schema allows and that cannot be converted is reported, but is not a failure: no object may
+    have it.
     """
     found = ConversionVerification()
     objects = list(generated(rules.spec, rules.schemas, GENERATED))
@@ -33,7 +33,7 @@ def try_generated(rules: CompiledRules) -> int:
 
 
 async def try_live(rules: CompiledRules, kubeconfig: Path | None, context: str | None) -> int:
-    """Try all live objects; how many fail."""
+    """Try all live objects; returns how many fail."""
     name = str(rules.spec.resource)
     found = ConversionVerification()
     async with Client(Connection(kubeconfig, context)) as client:

@@ -173,7 +173,7 @@ def _spec_fields(
     settle_seconds: int | None,
     ignore_api_server_leases: bool,
 ) -> dict[str, Any]:
-    """The options that were given, as fields of a StorageMigration's spec."""
+    """The given options, as fields of a StorageMigration's spec."""
     limits = {
         "max_concurrency": max_concurrency,
         "max_objects_per_second": max_objects_per_second,
@@ -181,7 +181,7 @@ def _spec_fields(
     }
     fields = {
         "limits": _given(limits),
-        # Always as this call has it: its exit code says whether the old versions are trimmed.
+        # Always as in this call: the exit code says whether the old versions are trimmed.
         "trim": not no_trim,
         "managed_fields": managed_fields and managed_fields.capitalize(),
         "verify": verify and verify.capitalize(),
@@ -198,7 +198,7 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _warnings_to(display: Display) -> Iterator[None]:
-    """What the engine logs as a warning becomes a line of the display, so that it does not tear the bar."""
+    """Print the engine's warnings as lines of the display, so that they do not tear the bar."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -213,7 +213,7 @@ def _warnings_to(display: Display) -> Iterator[None]:
 
 
 def _report(work: Standalone, migration: StorageMigration, output: str) -> int:
-    """Print how it ended: the result on stdout, why it failed on stderr. Returns the exit code."""
+    """Print how it ended: the result on stdout, the failure on stderr. Returns the exit code."""
     refused = sorted(work.refused, key=lambda each: (each.namespace, each.name))
     if output == "json":
         migration.status.quarantine.objects = refused

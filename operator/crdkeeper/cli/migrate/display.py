@@ -17,7 +17,7 @@ _LINE_SECONDS = 5.0
 
 
 class Display(Protocol):
-    """Use as a context manager, so that the terminal is left as it was."""
+    """A context manager, so that the terminal is restored."""
 
     def __enter__(self) -> Self: ...
 
@@ -26,19 +26,19 @@ class Display(Protocol):
     ) -> None: ...
 
     def show(self, migration: StorageMigration) -> None:
-        """The migration has moved."""
+        """Show the migration's progress."""
 
     def say(self, text: str) -> None:
-        """One line that stays."""
+        """Print a permanent line."""
 
 
 def display_on(stream: TextIO) -> Display:
-    """The display that fits the stream."""
+    """The display for this stream."""
     return TerminalDisplay(stream) if stream.isatty() else PlainDisplay(stream)
 
 
 class PlainDisplay:
-    """One line per changed condition, and one of progress every few seconds: for pipes and logs."""
+    """One line per changed condition, and one for progress every few seconds: for pipes and logs."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -54,7 +54,7 @@ class PlainDisplay:
         return
 
     def show(self, migration: StorageMigration) -> None:
-        """The migration has moved."""
+        """Show the migration's progress."""
         if self._conditions is not None:
             for line in news(self._conditions, migration):
                 self.say(line)
@@ -65,12 +65,12 @@ class PlainDisplay:
             self.say(line)
 
     def say(self, text: str) -> None:
-        """One line that stays."""
+        """Print a permanent line."""
         line(text, file=self._stream)
 
 
 class TerminalDisplay:
-    """The changed conditions, and below them a bar for the phase that the migration is in."""
+    """The changed conditions, and below them a bar for the migration's current phase."""
 
     def __init__(self, stream: TextIO) -> None:
         self._bar = Progress(
@@ -95,7 +95,7 @@ class TerminalDisplay:
         self._bar.stop()
 
     def show(self, migration: StorageMigration) -> None:
-        """The migration has moved."""
+        """Show the migration's progress."""
         if self._conditions is not None:
             for line in news(self._conditions, migration):
                 self.say(line)
@@ -110,5 +110,5 @@ class TerminalDisplay:
             self._bar.reset(self._task, description=now.name, total=None, detail=visible(now.message))
 
     def say(self, text: str) -> None:
-        """One line that stays."""
+        """Print a permanent line."""
         self._bar.console.print(visible(text), soft_wrap=True)

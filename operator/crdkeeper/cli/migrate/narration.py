@@ -1,4 +1,4 @@
-"""A migration in words: what changed, how far it is, how it ended, and what to do then."""
+"""A migration in words: changes, progress, result, and what to do next."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from crdkeeper.cli.output.table import table
 from crdkeeper.core.text import count
 
 _SWEEPING = frozenset(("Rewriting", "Verifying", "Planning"))
-"""Reasons of Succeeded while objects are being dealt with."""
+"""Reasons of Succeeded while objects are being processed."""
 _SUMMARIES = frozenset((READY, RECONCILING, STALLED))
-"""They say what Succeeded says."""
+"""They repeat Succeeded."""
 _TELLS_NOTHING = frozenset(("Pending", "PlanOnly", "Allowed", "Resumed", "AlreadyCurrent"))
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What a migration is at: `done` of `total` objects, or where there is nothing to count a message."""
+    """A migration's current phase: `done` of `total` objects or, if there is nothing to count, a message."""
 
     name: str
     message: str
@@ -26,7 +26,6 @@ class Phase:
 
 
 def phase(migration: StorageMigration) -> Phase:
-    """What a migration is at."""
     status = migration.status
     summary = find_condition(status.conditions, "Succeeded")
     if summary is None:
@@ -35,14 +34,14 @@ def phase(migration: StorageMigration) -> Phase:
         return Phase(summary.reason, summary.message)
     progress, done = status.progress, status.sweep.scanned
     if status.sweep.type != "Verify":
-        # A checkpoint counts whole pages only; these count objects.
+        # A checkpoint counts only whole pages; these count objects.
         dealt_with = progress.rewritten + progress.current + progress.gone + progress.quarantined
         done = max(done, dealt_with, progress.percent * progress.total // 100)
     return Phase(summary.reason, summary.message, min(done, progress.total), progress.total)
 
 
 def figures(migration: StorageMigration) -> str:
-    """Rate, requests in flight, refusals, and the time to the end where it is known."""
+    """Rate, requests in flight, refusals, and the remaining time if known."""
     progress = migration.status.progress
     left = f", {progress.remaining} left" if progress.remaining else ""
     return (
@@ -52,7 +51,7 @@ def figures(migration: StorageMigration) -> str:
 
 
 def progress_line(migration: StorageMigration) -> str:
-    """How far it is; empty where there is nothing to count."""
+    """The progress; empty if there is nothing to count."""
     now = phase(migration)
     if not now.total:
         return ""
@@ -60,7 +59,7 @@ def progress_line(migration: StorageMigration) -> str:
 
 
 def news(before: Sequence[Condition], migration: StorageMigration) -> list[str]:
-    """A line for each condition that has changed, without those that repeat another, and without the end."""
+    """A line for each condition that has changed, except those that repeat another, and the end."""
     lines, told = [], set(_TELLS_NOTHING)
     # The summary comes last: it repeats one of the others.
     for each in sorted(migration.status.conditions, key=lambda each: each.type == "Succeeded"):
@@ -87,7 +86,7 @@ def outcome(migration: StorageMigration) -> str:
 
 
 def failure(migration: StorageMigration, *, gone: bool, followed: bool) -> str:
-    """Why a migration that did not succeed is over for the command, and what to do about it."""
+    """Why the command gives up a migration that did not succeed, and what to do about it."""
     status, resource = migration.status, migration.spec.resource
     summary = find_condition(status.conditions, "Succeeded")
     refused = status.progress.quarantined
@@ -115,7 +114,7 @@ def failure(migration: StorageMigration, *, gone: bool, followed: bool) -> str:
 
 
 def interruption(migration: StorageMigration | None, *, stored: bool, followed: bool) -> str:
-    """How far it was when the command was told to stop, and how to go on."""
+    """The progress when the command was told to stop, and how to resume."""
     if migration is None:
         return "Interrupted before anything was done."
     if followed:
@@ -133,7 +132,7 @@ def interruption(migration: StorageMigration | None, *, stored: bool, followed: 
 
 
 def refused_table(refused: Sequence[RefusedObject], total: int) -> list[str]:
-    """The refused objects, one a line; `total` counts also those that are not known by name."""
+    """The refused objects, one per line; `total` also counts those without a known name."""
     rows = [
         (
             f"{each.namespace}/{each.name}" if each.namespace else each.name,

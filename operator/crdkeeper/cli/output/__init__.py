@@ -1,1 +1,1 @@
-"""What commands print: everything from a cluster or a file made visible; tables, SARIF, logs."""
+"""The output of commands: everything from a cluster or a file escaped; tables, SARIF, logs."""

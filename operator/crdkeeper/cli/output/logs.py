@@ -1,4 +1,4 @@
-"""How log records are written: each on one line, whatever is in names and messages."""
+"""The format of log records: each on one line, whatever names and messages contain."""
 
 import copy
 import logging
@@ -9,9 +9,9 @@ _INDENT = "    "
 
 
 class OneLine(logging.Formatter):
-    """Makes a record visible before another formatter, of text or JSON, writes it.
+    """Escapes a record before another formatter, of text or JSON, writes it.
 
-    A traceback stays on lines of its own; they are indented, and so no records.
+    A traceback keeps its own lines; they are indented, so they cannot look like records.
     """
 
     def __init__(self, inner: logging.Formatter) -> None:
@@ -19,7 +19,7 @@ class OneLine(logging.Formatter):
         self._inner = inner
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as text."""
+        """Format the record as text."""
         record = copy.copy(record)
         record.msg, record.args = visible(record.getMessage()), None
         if record.exc_info and not record.exc_text:
@@ -37,7 +37,7 @@ def _indented(text: str | None) -> str | None:
 
 
 def one_line_logs() -> None:
-    """Have all that is logged written so: by the handlers that there are, and where there is none."""
+    """Escape all log records: for all existing handlers, and for those without a handler."""
     for handler in (*logging.getLogger().handlers, logging.lastResort):
         if handler is not None and not isinstance(handler.formatter, OneLine):
             handler.setFormatter(OneLine(handler.formatter or logging.Formatter()))

@@ -1,8 +1,8 @@
-"""All that the commands print goes through here, so that data cannot act as anything else.
+"""All output of the commands goes through here, so that data cannot act as anything else.
 
-Names, messages and file names are strangers' data, for terminals and build systems to obey. Lines are made
-visible (see `core.text.visible`); documents stay valid data that say the same. The linter bans other ways to
-print.
+Names, messages and file names are untrusted, and terminals and build systems would obey them. Lines are
+escaped (see `core.text.visible`); documents remain valid data with the same content. The linter bans other
+ways to print.
 """
 
 import json
@@ -24,7 +24,7 @@ _SUSPICIOUS: Final = re.compile(r"##|::|[^ -~\n]")
 
 
 class Styled(NamedTuple):
-    """A part of a line in a color, where the terminal has them."""
+    """A part of a line in a color, if the terminal has colors."""
 
     text: str
     color: str | None = None
@@ -32,7 +32,7 @@ class Styled(NamedTuple):
 
 
 class Trouble(click.ClickException):
-    """Ends a command with one or more lines of what is wrong."""
+    """Ends a command with one or more lines that describe the problem."""
 
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(lines))
@@ -44,7 +44,7 @@ def line(*parts: str | Styled, err: bool = False, file: TextIO | None = None) ->
     pieces = [each if isinstance(each, Styled) else Styled(each) for each in parts]
     shown = [each._replace(text=visible(each.text)) for each in pieces]
     text = visible("".join(each.text for each in pieces))
-    if text == "".join(each.text for each in shown):  # Else what is dangerous stands where two parts meet.
+    if text == "".join(each.text for each in shown):  # two parts may be dangerous together
         text = "".join(
             click.style(each.text, fg=each.color, bold=each.bold or None)
             if each.color or each.bold
@@ -61,24 +61,24 @@ def lines(texts: Iterable[str], *, err: bool = False) -> None:
 
 
 def as_json(document: Any) -> str:
-    """The document as JSON in which all is visible; it parses to the document."""
+    """The document as JSON with everything visible; it parses to the document."""
     try:
         text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
     except TypeError:
-        # orjson has no integers of more than 64 bits, halves of characters or 255 levels.
+        # orjson does not support integers of more than 64 bits, surrogates or 255 levels.
         text = json.dumps(_finite(document), indent=2)
-    return UNSEEN.sub(_escape_in_json, text).replace("##", "#\\u0023")  # "##" stands in strings only
+    return UNSEEN.sub(_escape_in_json, text).replace("##", "#\\u0023")  # "##" occurs only in strings
 
 
 def _escape_in_json(found: re.Match[str]) -> str:
     character = found[0]
     if character == "\n":
-        return character  # between fields: in strings it is escaped already
+        return character  # between fields: in strings it is already escaped
     return f"\\u{ord(character):04x}" if character <= "\uffff" else json.dumps(character)[1:-1]
 
 
 def _finite(value: Any) -> Any:
-    """With null for what is no number in JSON, as orjson has it."""
+    """With null for what is not a number in JSON, as in orjson."""
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -87,7 +87,7 @@ def _finite(value: Any) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what could be taken for something else, and does not let a text go on in another line."""
+    """Quotes what could be misread, and keeps each text on one line."""
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
         style = '"' if _SUSPICIOUS.search(text) else None
@@ -101,12 +101,12 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def as_yaml(documents: Iterable[Any], *, width: int = 80) -> str:
-    """The documents as YAML in which all is visible; it parses to the documents. Raises Trouble."""
+    """The documents as YAML with everything visible; it parses to the documents. Raises Trouble."""
     try:
         text: str = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=width)
     except RecursionError:
         raise Trouble("nested too deeply for YAML; use -o json") from None
-    return text.replace("##", "#\\x23")  # which stands in quotes wherever it is
+    return text.replace("##", "#\\x23")  # which is quoted wherever it occurs
 
 
 def print_json(document: Any) -> None:
@@ -120,19 +120,19 @@ def print_yaml(*documents: Any, width: int = 80) -> None:
 
 
 def print_page(text: str) -> None:
-    """Print a page of the documentation, which is made of our own words only."""
+    """Print a page of the documentation, which contains only our own words."""
     click.echo(text, nl=False)
 
 
 def console(stream: TextIO) -> "Console":
-    """A terminal for what moves; nothing that is shown is taken for markup."""
+    """A terminal for progress; nothing that is shown is interpreted as markup."""
     from rich.console import Console  # Few commands need it.
 
     return Console(file=stream, highlight=False, markup=False, emoji=False)
 
 
 def show(error: click.ClickException) -> None:
-    """Say on stderr why a command ends, as click does."""
+    """Print on stderr why a command ends, like click."""
     if isinstance(error, click.UsageError) and error.ctx is not None:
         lines(error.ctx.get_usage().splitlines(), err=True)
         if error.ctx.command.get_help_option(error.ctx) is not None:
@@ -144,7 +144,7 @@ def show(error: click.ClickException) -> None:
 
 
 def lines_of(error: click.ClickException) -> Sequence[str]:
-    """What is to be said of an error, line by line."""
+    """The message of an error, line by line."""
     if isinstance(error, Trouble):
         return error.lines
     if isinstance(error, click.MissingParameter):

@@ -1,4 +1,4 @@
-"""Tables and ages as kubectl prints them."""
+"""Tables and ages in kubectl's format."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ _GAP = "   "
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, with_headers: bool = True) -> list[str]:
-    """Aligned columns without lines around them, line by line; an empty cell is shown as `-`."""
+    """Aligned columns without borders, line by line; an empty cell is shown as `-`."""
     lines = [[visible(cell) or "-" for cell in row] for row in rows]
     if with_headers:
         lines.insert(0, list(headers))
@@ -20,8 +20,9 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, with_headers
 
 
 def age(seconds: float) -> str:
-    """A duration in one or two units, the smaller one only where it matters
-    (k8s.io/apimachinery/pkg/util/duration, HumanDuration)."""
+    """A duration in one or two units, the smaller one only if it matters (HumanDuration of
+    k8s.io/apimachinery/pkg/util/duration).
+    """
     whole = max(0, int(seconds))
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400
     if whole < 120:

@@ -1,1 +1,1 @@
-"""`crdkeeper status`: which CRDs need a migration, and how the migrations stand."""
+"""`crdkeeper status`: which CRDs need a migration, and the state of the migrations."""

@@ -1,4 +1,4 @@
-"""`crdkeeper status`: all CRDs with what they store, and how their migrations stand."""
+"""`crdkeeper status`: all CRDs with their stored versions, and the state of their migrations."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class _Findings:
-    """What was found; `remarks` tell what is not shown, `missing` which names do not exist."""
+    """What was found; `remarks` says what is not shown, `missing` which names do not exist."""
 
     records: list[DefinitionOverview]
     now: datetime
@@ -107,7 +107,7 @@ async def _definitions(client: Client, names: Sequence[str], selector: str) -> l
 
 
 async def _if_permitted(listing: Awaitable[list[_T] | None], what: str, remarks: list[str]) -> list[_T]:
-    """Nothing where the kind is not installed, or where our account may not list it, which is remarked."""
+    """Empty, with a remark, if the kind is not installed, or if our account may not list it."""
     try:
         return await listing or []
     except ApiError as error:

@@ -1,6 +1,6 @@
-"""CRDs with what they store and how their migrations stand: from facts to one record each, and to rows.
+"""CRDs with their stored versions and migrations: from facts to one record each, and to rows.
 
-The records are what `crdkeeper status -o json` prints. Like an API they only ever gain fields.
+`crdkeeper status -o json` prints the records. As in an API, fields are only ever added to them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ WIDE_HEADERS = (*HEADERS, "POLICY", "REWRITTEN", "CURRENT", "REFUSED", "MESSAGE"
 
 
 class MigrationOverview(ApiModel):
-    """The latest migration of a CRD: the one at work, else the one created last. Plans are left out."""
+    """The latest migration of a CRD: the running one, else the one created last. Without plans."""
 
     name: str
     managed_by: str
@@ -47,7 +47,7 @@ class PolicyOverview(ApiModel):
 
     name: str
     mode: Literal["Automatic", "Plan", "Disabled"]
-    """What it does about old stored versions."""
+    """How it handles old stored versions."""
 
 
 class DefinitionOverview(ApiModel):
@@ -56,14 +56,14 @@ class DefinitionOverview(ApiModel):
     name: str
     kind: str
     storage_version: str
-    """The version that objects are written in."""
+    """The version in which objects are written."""
     stored_versions: list[str]
     """status.storedVersions: the versions in which objects may be stored."""
     served_versions: list[str]
     outdated_versions: list[str]
-    """Stored versions other than the storage version; not empty means that a migration is due."""
+    """Stored versions other than the storage version; if there are any, a migration is needed."""
     migration_needed: bool
-    """Whether a migration is due and none is at work, or stopped by what a person must fix."""
+    """Whether a migration is needed and none is running, or waiting for a person to fix something."""
     established: bool
     terminating: bool
     creation_timestamp: Time | None = None
@@ -72,7 +72,7 @@ class DefinitionOverview(ApiModel):
 
 
 class DefinitionOverviewList(ApiModel):
-    """What `crdkeeper status -o json` and `-o yaml` print."""
+    """The output of `crdkeeper status -o json` and `-o yaml`."""
 
     api_version: Literal["cli.crdkeeper.dev/v1alpha1"] = "cli.crdkeeper.dev/v1alpha1"
     kind: Literal["DefinitionOverviewList"] = "DefinitionOverviewList"
@@ -124,7 +124,7 @@ def _latest(definition: DefinitionFacts, migrations: Iterable[StorageMigration])
         each
         for each in migrations
         if each.spec.mode == "Execute"
-        # One of a CRD that was deleted tells nothing about a CRD created again.
+        # The report of a deleted CRD is not about a CRD created later.
         and (each.status.target is None or each.status.target.uid == definition.uid)
     ]
     return max(
@@ -139,7 +139,7 @@ def _latest(definition: DefinitionFacts, migrations: Iterable[StorageMigration])
 
 
 def _is_over(definition: DefinitionFacts, migration: StorageMigration) -> bool:
-    """Whether it succeeded and yet the CRD has old versions again: those came later."""
+    """Whether it succeeded but the CRD has old versions again, which were added later."""
     succeeded, target = find_condition(migration.status.conditions, "Succeeded"), migration.status.target
     if migration.status.completion_time is None or succeeded is None or succeeded.status != "True":
         return False
@@ -170,7 +170,7 @@ def _summarize(migration: StorageMigration) -> MigrationOverview:
 
 
 def row(record: DefinitionOverview, now: datetime, *, wide: bool = False) -> list[str]:
-    """The cells of one record; empty where there is nothing to tell."""
+    """The cells of one record; empty if there is nothing to show."""
     migration = None if record.migration_needed else record.migration
     created = record.creation_timestamp
     cells = [

@@ -1,4 +1,4 @@
-"""`crdkeeper upgrade-manifest`: CRDs of v1beta1 rewritten for v1, with what a person must decide."""
+"""`crdkeeper upgrade-manifest`: CRDs of v1beta1 rewritten for v1, with the decisions left to a person."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
