@@ -1,1 +1,1 @@
-"""What a new CRD does to those who relied on the old one. Pure: no I/O, no clock."""
+"""How a new CRD affects users of the old one. Pure: no I/O, no clock."""

@@ -36,7 +36,7 @@ from crdkeeper.core.text import count
 
 
 class NotComparable(Exception):
-    """One of the two documents is no CRD that the API server could read."""
+    """One of the two documents is not a CRD that the API server could read."""
 
     def __init__(self, path: Path, message: str, *, is_new: bool) -> None:
         super().__init__(f"{path}: {message}" if path.steps else message)
@@ -47,14 +47,14 @@ class NotComparable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed from one CRD to another."""
+    """The changes from one CRD to another."""
 
     changes: tuple[Change, ...]
-    """The worst first. So many of each severity at most as `findings.MAX_KEPT` says."""
+    """The worst first, up to `findings.MAX_KEPT` of each severity."""
     counts: Mapping[Impact, int]
     """All of them, by severity."""
     complete: bool
-    """False where the CRDs are so big that the comparison was ended before it was through."""
+    """False if the CRDs are so large that the comparison was stopped early."""
     steps: int = 0
     """The work that it took."""
 
@@ -65,7 +65,7 @@ class Comparison:
 
 
 def all_kinds() -> tuple[ChangeKind, ...]:
-    """Every kind of change, by id. All modules that declare kinds have been imported with this one."""
+    """Every kind of change, by id. Importing this module imports all modules that declare kinds."""
     return declared()
 
 
@@ -76,10 +76,10 @@ def compare(
     converted: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> Comparison:
-    """What a new CRD (apiextensions.k8s.io/v1) does to those who relied on the old one.
+    """Determine what a new CRD (apiextensions.k8s.io/v1) does to those who relied on the old one.
 
-    None stands for a CRD that does not exist. `converted` says that a webhook converts between the versions
-    even if the documents do not. Raises NotComparable.
+    None means a CRD that does not exist. `converted` says that a webhook converts between the versions even
+    if the documents do not. Raises NotComparable.
     """
     findings = Changes(Allowance(max_steps))
     if old is None or new is None:
@@ -125,12 +125,12 @@ def _definition(document: Mapping[str, Any], *, is_new: bool, converted: bool) -
 
 
 _TOLD = frozenset((rules.IMMUTABLE, rules.STORED_VERSIONS, rules.NAME, rules.RESOURCE_VERSION))
-"""Rules of an update for which there are kinds of changes that say more."""
+"""Rules of an update for which there are more specific kinds of changes."""
 
 
 def _tell_refused(old: Mapping[str, Any], new: Mapping[str, Any], pair: DefinitionPair) -> None:
     found = [each for each in check_update(new, old).violations if each.rule not in _TOLD]
-    # A file may hold what only a part of a CRD is, such as a patch, and that is no change.
+    # A file may contain only a part of a CRD, such as a patch, which is not a change.
     known = {(str(each.path), each.message) for each in check_creation(old).violations} if found else set()
     shared = [each for each in found if (str(each.path), each.message) in known]
     for each in found:

@@ -1,4 +1,4 @@
-"""Two decoded CRDs side by side, and what is compared of them as a whole: identity, names, conversion."""
+"""Two decoded CRDs, and comparisons of them as a whole: identity, names, conversion."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -59,7 +59,7 @@ class DecodedDefinition:
 
     decoded: Mapping[str, Any]
     stored: frozenset[str]
-    """status.storedVersions; empty where the CRD is from a file."""
+    """status.storedVersions; empty if the CRD is from a file."""
     converted: bool = False
     """Whether a webhook converts even if the CRD does not say so."""
     versions: dict[str, DecodedVersion] = field(init=False)
@@ -87,31 +87,31 @@ class DecodedDefinition:
 
     @property
     def storage(self) -> DecodedVersion | None:
-        """The version that objects are stored in."""
+        """The version in which objects are stored."""
         return next((each for each in self.versions.values() if each.storage), None)
 
     @property
     def preferred(self) -> DecodedVersion | None:
-        """The version that clients get who name none."""
+        """The version for clients that do not name one."""
         return preferred(self.served, lambda each: each.name)
 
     @cached_property
     def _names(self) -> Mapping[str, frozenset[str]]:
-        """By version, the names of all fields that its schema knows, at any place."""
+        """By version, all field names in its schema, at any place."""
         schemas = {name: each.schema for name, each in self.versions.items()}
         return {name: frozenset(_names(each)) for name, each in schemas.items() if each is not None}
 
     @cached_property
     def _known(self) -> Counter[str]:
-        """How many versions know a name."""
+        """How many versions have a name."""
         return Counter(chain.from_iterable(self._names.values()))
 
     def fields_beside(self, version: DecodedVersion) -> "FieldsBeside":
-        """The names of all fields that the other versions know, at any place."""
+        """All field names of the other versions, at any place."""
         return FieldsBeside(self._known, self._names.get(version.name, frozenset()))
 
     def rule_characters(self) -> int:
-        """How long all rules of x-kubernetes-validations are together."""
+        """The total length of all rules of x-kubernetes-validations."""
         schemas = (each.schema for each in self.versions.values() if each.schema is not None)
         nodes = (node for schema in schemas for node in _nodes(schema))
         return sum(len(rule.get("rule", "")) for node in nodes for rule in node.get(VALIDATIONS) or ())
@@ -124,10 +124,10 @@ class DecodedDefinition:
 
 @dataclass(frozen=True, slots=True)
 class FieldsBeside:
-    """The names that versions other than one know. No set is made for each: a CRD may have hundreds."""
+    """The names in versions other than one. Does not create a set for each: a CRD may have hundreds."""
 
     known: Mapping[str, int]
-    """How many versions know a name."""
+    """How many versions have a name."""
     own: frozenset[str]
 
     def __contains__(self, name: object) -> bool:
@@ -140,7 +140,7 @@ def _names(schema: Schema) -> Iterator[str]:
 
 
 def _nodes(schema: Schema) -> Iterator[Schema]:
-    """The schema and all below it, of fields, items and values of maps."""
+    """The schema and everything below it: fields, items and values of maps."""
     pending = [schema]
     while pending:
         node = pending.pop()
@@ -154,14 +154,14 @@ def _nodes(schema: Schema) -> Iterator[Schema]:
 
 
 def may_have(schema: Schema, name: str) -> bool:
-    """Whether objects of a schema can have a field at the top."""
+    """Whether objects of a schema can have this top-level field."""
     open_ = schema.get(PRESERVE) or schema.get("additionalProperties")
     return bool(open_) or name in (schema.get("properties") or {})
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionPair:
-    """The old and the new state of one CRD, and where its changes go."""
+    """The old and the new state of one CRD, and where its changes are collected."""
 
     old: DecodedDefinition
     new: DecodedDefinition
@@ -176,7 +176,7 @@ class DefinitionPair:
         old_path: Path | None = None,
         version: str = "",
     ) -> None:
-        """Adds a change outside of schemas."""
+        """Add a change outside of schemas."""
         place = Place(version, field, path, old_path or path)
         self.findings.add(Change(kind, place, message, kind.effects))
 
@@ -201,7 +201,7 @@ def compare_identity(pair: DefinitionPair) -> None:
 
 
 def compare_names(pair: DefinitionPair) -> None:
-    """What people call the resource by."""
+    """The names by which people refer to the resource."""
     old, new = pair.old.names, pair.new.names
     names = root("spec").child("names")
     if old.get("singular") != new.get("singular"):
@@ -260,7 +260,7 @@ def _compare_webhooks(
 
 
 def _target(webhook: Mapping[str, Any]) -> str:
-    """Where the webhook is, without its caBundle: that is rotated, often by another controller."""
+    """The address of the webhook, without its caBundle: that is rotated, often by another controller."""
     config = webhook.get("clientConfig") or {}
     if config.get("url"):
         return str(config["url"])

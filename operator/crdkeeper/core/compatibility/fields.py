@@ -1,4 +1,4 @@
-"""Compares the fields of objects: which there are, which are required, and what happens to the others."""
+"""Compares the fields of objects: which exist, which are required, and what happens to unknown ones."""
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -12,7 +12,7 @@ from crdkeeper.core.compatibility.same import same
 
 
 class _Others(Enum):
-    """What happens to fields that the schema does not name, where they have no schema."""
+    """What happens to fields that the schema does not name and that have no schema."""
 
     PRUNED = "pruned"
     KEPT = "kept"
@@ -25,11 +25,11 @@ _ALWAYS: Final[Mapping[str, Schema]] = {
     "kind": _TEXT,
     "metadata": {"type": "object", PRESERVE: True, "properties": {"name": _TEXT, "generateName": _TEXT}},
 }
-"""Fields that every resource has, with what is true of them if its schema says nothing."""
+"""Fields that every resource has, with what is true of them even if its schema does not mention them."""
 
 
 def compare_fields(node: FieldPair, teller: Teller) -> Iterator[FieldPair]:
-    """Says what changed about the fields of an object, and gives those that both schemas have, but differ.
+    """Report what changed about the fields of an object; returns those in both schemas that differ.
 
     Raises Exhausted.
     """
@@ -56,7 +56,7 @@ def _properties(schema: Schema) -> Mapping[str, Schema]:
 
 
 def _with_known(properties: Mapping[str, Schema], always: Mapping[str, Schema]) -> Mapping[str, Schema]:
-    """The properties with what is true of apiVersion, kind and metadata beside what the schema says."""
+    """The properties with what is true of apiVersion, kind and metadata in addition to the schema."""
     found = dict(properties)
     for name, known in always.items():
         said = found.get(name, {})
@@ -119,7 +119,7 @@ def _compare_removed(
     node: FieldPair,
     teller: Teller,
 ) -> set[str]:
-    """Says which fields are gone; returns those of which all is said."""
+    """Report removed fields; returns those with nothing left to report."""
     gone = [name for name in old if name not in new]
     if not gone or not isinstance(others, _Others):
         return set(gone)
@@ -141,7 +141,7 @@ def _renamed(
     come: list[str],
     teller: Teller,
 ) -> str:
-    """A guess that helps to understand: the one field that came has the schema of the one that went."""
+    """A guess to help people: the only new field has the schema of the removed one."""
     if len(gone) != 1 or len(come) != 1:
         return ""
     teller.findings.spend()
@@ -159,7 +159,7 @@ def _compare_added(
     node: FieldPair,
     teller: Teller,
 ) -> set[str]:
-    """Says which fields are new; returns those of which all is said."""
+    """Report new fields; returns those with nothing left to report."""
     told = set()
     for name, schema in new.items():
         if name in old:

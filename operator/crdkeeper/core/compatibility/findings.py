@@ -1,10 +1,10 @@
-"""Collects changes within bounds: each severity is counted in full, but only so many of each are kept.
+"""Collects changes within bounds: counts each severity completely, but keeps a limited number of each.
 
-A CRD may hold tens of thousands of fields, and two of them may have nothing in common. The verdict must
-not suffer from the bound, so the count is exact and the worst are never crowded out by the harmless ones.
+A CRD may have tens of thousands of fields, and two of them may have nothing in common. The limit must not
+affect the verdict, so the count is exact, and harmless changes never displace the worst.
 
-Work is bounded too, in steps of about 5 µs, which every change and every part of a schema costs: schemas of
-3 MiB, the most that an API server takes, can be made so that a full comparison would take hours.
+Work is limited too, in steps of about 5 µs, for every change and every part of a schema: for schemas of 3
+MiB, the most that an API server accepts, a full comparison could take hours.
 """
 
 from collections import Counter
@@ -17,22 +17,22 @@ MAX_KEPT: Final = 2_000
 MAX_STEPS: Final = 500_000
 """For one CRD, all versions and pairs of versions together."""
 MAX_RULE_CHARACTERS: Final = 1_200_000
-"""Of all rules of a CRD together: for more it is not asked whether the API server refuses the new CRD."""
+"""Of all rules of a CRD together: for more, it is not checked whether the API server rejects the new CRD."""
 
 
 class Exhausted(Exception):
-    """The comparison took more steps than it may."""
+    """The comparison took more steps than allowed."""
 
 
 class Allowance:
-    """The steps that are left of a comparison."""
+    """The remaining steps of a comparison."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
         self.spent = 0
 
     def spend(self, steps: int = 1) -> None:
-        """Accounts for work. Raises Exhausted."""
+        """Account for work. Raises Exhausted."""
         self.left -= steps
         self.spent += steps
         if self.left < 0:
@@ -49,7 +49,7 @@ class Changes:
         self._kept = kept
 
     def add(self, change: Change) -> None:
-        """Counts a change, and keeps it if there are not too many already. Raises Exhausted."""
+        """Count a change, and keep it if there are not too many already. Raises Exhausted."""
         self.allowance.spend()
         severity = change.severity
         self.counts[severity] += 1
@@ -57,5 +57,5 @@ class Changes:
             self.changes.append(change)
 
     def spend(self, steps: int = 1) -> None:
-        """Accounts for work. Raises Exhausted."""
+        """Account for work. Raises Exhausted."""
         self.allowance.spend(steps)

@@ -6,7 +6,7 @@ from crdkeeper.core.compatibility.node import FieldPair, Teller
 
 
 def compare_merging(node: FieldPair, teller: Teller) -> None:
-    """The merge keywords of one node. A list is atomic and an object granular unless they say otherwise."""
+    """The merge keywords of one node. By default a list is atomic and an object granular."""
     _compare_list(node, teller)
     old, new = (each.get(MAP_TYPE) or "granular" for each in (node.old, node.new))
     if old != new:

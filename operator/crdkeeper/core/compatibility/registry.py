@@ -1,4 +1,4 @@
-"""How kinds of changes are declared: each once, with an id that never changes by accident."""
+"""How to declare kinds of changes: each once, with an id that never changes by accident."""
 
 from typing import Final
 
@@ -10,12 +10,12 @@ NOBODY: Final[Effects] = {}
 
 
 def breaks(*audiences: Audience) -> Effects:
-    """These are broken."""
+    """It breaks these audiences."""
     return dict.fromkeys(audiences, Impact.BREAKING)
 
 
 def risks(*audiences: Audience) -> Effects:
-    """These are at risk."""
+    """It is risky for these audiences."""
     return dict.fromkeys(audiences, Impact.RISKY)
 
 
@@ -28,7 +28,7 @@ def kind(
     in_status: Effects | None = None,
     reinterprets: bool = False,
 ) -> ChangeKind:
-    """Declares a kind of change."""
+    """Declare a kind of change."""
     made = ChangeKind(
         id=id, why=why, remedy=remedy, effects=effects, in_status=in_status, reinterprets=reinterprets
     )

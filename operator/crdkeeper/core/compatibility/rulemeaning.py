@@ -1,13 +1,13 @@
-"""What a rule of x-kubernetes-validations means for objects that the old schema took.
+"""What a rule of x-kubernetes-validations means for objects that are valid by the old schema.
 
-It is decided, and only where the answer is certain, whether a rule holds for every object that is valid by
-the old schema. A rule that comes in one release with the fields that it binds holds for all objects of today,
-because they lack these fields; so does a rule that says once more what `required`, `enum` or a limit says
-already.
+This module decides whether a rule holds for every object that is valid by the old schema, and only if that is
+certain. A rule that is added in the same release as the fields that it restricts holds for all existing
+objects, because they lack these fields; so does a rule that repeats what `required`, `enum` or a limit
+already says.
 
-The answer is found by evaluation over what the schemas tell: a field is absent (new, without a default),
-present (required, or with a default, or tested before in the rule), or unknown; && and || absorb what they
-absorb in CEL. An unknown part or an error that nothing absorbs leaves the whole unknown.
+It evaluates the rule with what the schemas imply: a field is absent (new, without a default), present
+(required, or with a default, or tested before in the rule), or unknown; && and || absorb what they absorb in
+CEL. An unknown part, or an error that nothing absorbs, makes the whole unknown.
 """
 
 from collections.abc import Container, Mapping
@@ -29,7 +29,7 @@ from crdkeeper.apiserver.schema.props import PRESERVE, Schema
 from crdkeeper.core.compatibility.ruleparsing import ParsedRules
 
 _MOST_STEPS: Final = 5_000
-"""Of the evaluation of one rule; beyond, it is unknown."""
+"""Of the evaluation of one rule; beyond that, the result is unknown."""
 _EVALUATED_PER_STEP: Final = 4
 
 _COMPARISONS: Final = {
@@ -43,9 +43,9 @@ _COMPARISONS: Final = {
 
 
 class ValidValues:
-    """The values of one field that the schema `old` takes, which is followed by `new`.
+    """The valid values of one field under the schema `old`, which is followed by `new`.
 
-    `elsewhere` are names of fields that objects may have though `old` does not know them: those of other
+    `elsewhere` are names of fields that objects may have although `old` does not contain them: those of other
     versions.
     """
 
@@ -55,7 +55,7 @@ class ValidValues:
         self._schemas = _Schemas(elsewhere)
 
     def all_satisfy(self, text: str) -> bool:
-        """Whether a rule certainly holds for all of them; False where that is not known. Raises Exhausted."""
+        """Whether a rule certainly holds for all of them; False if that is unknown. Raises Exhausted."""
         tree = self._rules.tree(text)
         if tree is None:
             return False
@@ -70,30 +70,30 @@ class ValidValues:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A place in the value, as both schemas have it."""
+    """A place in the value, with both schemas."""
 
     old: Schema
     new: Schema
     present: bool
-    """Whether every value has it; False: not certain."""
+    """Whether every value has it; False: uncertain."""
     trusted: bool = True
-    """Whether what is there is valid by the old schema; no new default can have put it there."""
+    """Whether its value is valid by the old schema; no new default can have set it."""
     absent: bool = False
     """Whether no value has it."""
     path: tuple[str, ...] = ()
-    """From the variable that it belongs to; to know it again in a test."""
+    """From its variable; to recognize it in a test."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A value that is known."""
+    """A known value."""
 
     kind: str
     value: Any
 
 
 class _None:
-    """The optional value that is none."""
+    """The empty optional."""
 
 
 _NONE: Final = _None()
@@ -103,7 +103,7 @@ _Tested = frozenset[tuple[str, ...]]
 
 
 class _Schemas:
-    """What schemas say, each looked through once for all rules: both may be many."""
+    """The contents of schemas, each scanned once for all rules: there may be many of both."""
 
     def __init__(self, elsewhere: Container[str]) -> None:
         self.elsewhere = elsewhere
@@ -118,7 +118,7 @@ class _Schemas:
         return name in known
 
     def enum(self, schema: Schema) -> frozenset[Any]:
-        """The texts of an enum; empty if there is none, or something else than texts in it."""
+        """The strings of an enum; empty if there is none, or if it contains anything else."""
         known = self._enums.get(id(schema))
         if known is None:
             values = schema.get("enum") or ()
@@ -133,7 +133,7 @@ class _Evaluation:
         self.steps = 0
 
     def truth(self, node: Expr, scope: _Scope, tested: _Tested) -> bool | None:
-        """What the expression is for every value; None: unknown, or an error."""
+        """The expression's result for every value; None: unknown, or an error."""
         self.steps += 1
         if self.steps > _MOST_STEPS:
             return None
@@ -151,7 +151,7 @@ class _Evaluation:
             inner = self.truth(args[0], scope, tested)
             return None if inner is None else not inner
         if node.function in (Op.AND, Op.OR):
-            # What decides the whole: false for &&, true for ||. The other side absorbs errors.
+            # The value that decides the whole: False for &&, True for ||. The other side absorbs errors.
             decides = node.function == Op.OR
             one = self.truth(args[0], scope, tested)
             other = self.truth(args[1], scope, tested | self._implied(args[0], scope, tested, not decides))
@@ -182,7 +182,7 @@ class _Evaluation:
         return results.pop() if certain and len(results) == 1 else None
 
     def _is_total(self, node: Expr, scope: _Scope, tested: _Tested) -> bool:
-        """Whether the expression is certainly true or false: tests for fields, and what is made of them."""
+        """Whether the expression is certainly true or false: tests for fields, and combinations of them."""
         if isinstance(node, Call) and node.function in (Op.NOT, Op.AND, Op.OR):
             return all(self._is_total(each, scope, tested) for each in node.args)
         if isinstance(node, Select) and node.test_only:
@@ -191,14 +191,14 @@ class _Evaluation:
         return isinstance(node, Literal)
 
     def _implied(self, node: Expr, scope: _Scope, tested: _Tested, way: bool) -> _Tested:
-        """The fields that are certainly there when the expression came out `way`."""
+        """The fields that are certainly present if the expression's result is `way`."""
         self.steps += 1
         if self.steps > _MOST_STEPS:
             return frozenset()
         if isinstance(node, Select) and node.test_only and way:
             around = self._value(node.operand, scope, tested)
             found = self._field(node.operand, node.field, scope, tested)
-            # The test for a field of what is absent is an error, which implies nothing.
+            # Testing for a field of an absent value is an error, which implies nothing.
             total = isinstance(around, _Field) and around.present
             return frozenset((found.path,)) if total and isinstance(found, _Field) else frozenset()
         if isinstance(node, Call) and node.function == Op.NOT:
@@ -216,7 +216,7 @@ class _Evaluation:
         return False if found is _NONE else None
 
     def _field(self, operand: Expr, name: str, scope: _Scope, tested: _Tested) -> _Known:
-        """A field of an object; None if nothing is known of it."""
+        """A field of an object; None if nothing is known about it."""
         around = self._value(operand, scope, tested)
         if not isinstance(around, _Field) or around.absent:
             return _NONE if around is _NONE else None
@@ -248,7 +248,7 @@ class _Evaluation:
             return scope.get(node.name)
         if isinstance(node, Select) and not node.test_only:
             found = self._field(node.operand, node.field, scope, tested)
-            # To select what is absent is an error.
+            # Selecting a field of an absent value is an error.
             return None if isinstance(found, _Field) and found.absent else found
         if not isinstance(node, Call):
             return None
@@ -275,7 +275,7 @@ class _Evaluation:
             return None
         values = self._schemas.enum(one.old) if _type(one) == "string" else frozenset()
         self.steps += len(among)
-        # The first test keeps an enum of many texts from being looked through for each of many rules.
+        # The first test avoids scanning an enum of many strings for each of many rules.
         held = 0 < len(values) <= len(among) and all(("string", each) in among for each in values)
         return True if held else None
 
@@ -288,7 +288,7 @@ class _Evaluation:
         return self._limited(node, scope, tested)
 
     def _limited(self, node: Call, scope: _Scope, tested: _Tested) -> bool | None:
-        """A comparison with a number that a limit of the old schema says already."""
+        """A comparison with a number that follows from a limit of the old schema."""
         bound = node.args[1]
         if not isinstance(bound, Literal) or bound.kind != "int" or not isinstance(bound.value, int):
             return None
@@ -320,7 +320,7 @@ class _Evaluation:
         return old.get(f"min{name}", 0), old.get(f"max{name}")
 
     def _quantified(self, node: Macro, scope: _Scope, tested: _Tested) -> bool | None:
-        """`all` over the items of a list that is certainly there."""
+        """`all` over the items of a list that is certainly present."""
         found = self._value(node.target, scope, tested)
         if (
             node.name != "all"
@@ -337,7 +337,7 @@ class _Evaluation:
 
 
 def _type(field: _Field) -> str:
-    """The type that a field has in both schemas; empty if there is none."""
+    """The type of a field in both schemas; empty if they differ or have none."""
     found = field.old.get("type")
     return str(found) if found and found == field.new.get("type") else ""
 

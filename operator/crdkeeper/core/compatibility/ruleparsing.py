@@ -1,4 +1,4 @@
-"""Rules of x-kubernetes-validations as trees of CEL, each text parsed once, and when two are the same one."""
+"""Rules of x-kubernetes-validations as CEL trees, each text parsed once, and when two are equal."""
 
 from functools import cache
 from typing import Any, Final
@@ -8,7 +8,7 @@ from crdkeeper.apiserver.cel.syntax.parser import parse
 from crdkeeper.core.compatibility.findings import Changes
 
 _MOST_CHARACTERS: Final = 10_000
-"""Of a rule; longer ones are compared by their text alone."""
+"""Of a rule; longer ones are compared only as text."""
 _CHARACTERS_PER_STEP: Final = 4
 
 
@@ -20,16 +20,16 @@ class ParsedRules:
         self._trees: dict[str, Expr | None] = {}
 
     def tree(self, text: str) -> Expr | None:
-        """None where it cannot be read. Raises Exhausted."""
+        """None if it cannot be parsed. Raises Exhausted."""
         if text not in self._trees:
             self.findings.spend(1 + min(len(text), _MOST_CHARACTERS) // _CHARACTERS_PER_STEP)
             self._trees[text] = _parsed(text)
         return self._trees[text]
 
     def meaning(self, text: str) -> Any:
-        """What a rule says, without blanks, brackets that change nothing, and ways of quoting: to compare.
+        """A rule in a canonical form for comparisons: without blanks, redundant brackets and quoting.
 
-        The text itself where it cannot be read. Raises Exhausted.
+        The text itself if it cannot be parsed. Raises Exhausted.
         """
         tree = self.tree(text)
         return text if tree is None else _plain(tree)
@@ -56,6 +56,6 @@ def _plain(node: Any) -> Any:
 
 @cache
 def _parts(kind: type) -> tuple[str, ...]:
-    """What a node says; where it stands in the text, and what a macro was made of, change nothing."""
+    """The contents of a node, without its position in the text and the source of a macro."""
     fields = getattr(kind, "__dataclass_fields__", ())
     return tuple(each for each in fields if each not in ("offset", "expansion"))

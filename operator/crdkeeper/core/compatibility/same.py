@@ -1,4 +1,4 @@
-"""Parts of schemas that are the same to the letter, found fast: most of two releases of a CRD is."""
+"""Identical parts of schemas, found fast: most parts of two releases of a CRD are."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ _BYTES_PER_STEP: Final = 4_000
 
 
 def same(one: Any, other: Any, findings: Changes) -> bool:
-    """Whether two parts are certainly the same; those in another order may be, and are not found so.
+    """Whether two parts are certainly equal; equal parts in another order may not be recognized.
 
     Raises Exhausted.
     """
@@ -22,12 +22,12 @@ def same(one: Any, other: Any, findings: Changes) -> bool:
 
 
 def size(schema: Any) -> int:
-    """Of a schema, in bytes as JSON; 0 where it nests too deep to be measured."""
+    """Size of a schema as JSON, in bytes; 0 if it is nested too deeply to be measured."""
     return len(_written(schema))
 
 
 def _written(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
-    except orjson.JSONEncodeError:  # it nests deeper than 254 levels, or has an integer beyond 64 bits
+    except orjson.JSONEncodeError:  # nested deeper than 254 levels, or with an integer beyond 64 bits
         return b""

@@ -1,4 +1,4 @@
-"""Compares two schemas, field by field. Works off a stack, so that no depth of nesting is too much."""
+"""Compares two schemas, field by field. Uses a stack, so that no nesting is too deep."""
 
 from dataclasses import replace
 from typing import Final
@@ -16,11 +16,11 @@ from crdkeeper.core.compatibility.values import compare_types, compare_values, t
 
 _STEPS_PER_NODE: Final = 4
 _BYTES_PER_STEP: Final = 200
-"""Of the two schemas: defaults, enums and alternatives are written out to be compared."""
+"""Of the two schemas: defaults, enums and alternatives are serialized for the comparison."""
 
 
 def compare_schemas(old: Schema, new: Schema, old_path: Path, path: Path, teller: Teller) -> None:
-    """Says every difference; the paths are those of the two schemas. Raises Exhausted."""
+    """Report every difference; the paths are those of the two schemas. Raises Exhausted."""
     teller.findings.spend((size(old) + size(new)) // _BYTES_PER_STEP)
     if same(old, new, teller.findings):
         return

@@ -1,6 +1,6 @@
-"""Compares the served versions of the new CRD with one another: what a client of one sees at the other.
+"""Compares the served versions of the new CRD with each other: what a client of one sees at the other.
 
-Differences that the old CRD had between the same versions are left out, since they are no change.
+Without the differences that the old CRD had between the same versions, because those are not changes.
 """
 
 from collections.abc import Container, Iterator
@@ -66,7 +66,7 @@ def compare_served(pair: DefinitionPair) -> None:
 
 
 def _unchanged(pair: DefinitionPair) -> Iterator[str]:
-    """Versions of which nothing can have changed, which saves most of the work for CRDs of many versions."""
+    """Versions in which nothing can have changed, which saves most work for CRDs with many versions."""
     for version in pair.new.served:
         before = pair.old.versions.get(version.name)
         if before is None or not before.served or before.schema is None or version.schema is None:
@@ -90,20 +90,20 @@ def _key(change: Change) -> _Key:
 
 
 class _Keys(Changes):
-    """Differences, of which only so much is kept as it takes to know them again."""
+    """Differences, reduced to what is needed to recognize them."""
 
     def __init__(self, allowance: Allowance) -> None:
         super().__init__(allowance)
         self.keys: set[_Key] = set()
 
     def add(self, change: Change) -> None:
-        """Raises Exhausted."""
+        """Raise Exhausted."""
         self.allowance.spend()
         self.keys.add(_key(change))
 
 
 class _NewDifferences(Changes):
-    """Passes on differences between two versions that are not known."""
+    """Passes on unknown differences between two versions."""
 
     def __init__(
         self, pair: DefinitionPair, first: DecodedVersion, second: DecodedVersion, known: Container[_Key]
@@ -112,7 +112,7 @@ class _NewDifferences(Changes):
         self._pair, self._first, self._second, self._known = pair, first, second, known
 
     def add(self, change: Change) -> None:
-        """Raises Exhausted."""
+        """Raise Exhausted."""
         kind = _kind(change.kind, converts=self._pair.new.converts)
         if kind is None or _key(change) in self._known:
             self.allowance.spend()
