@@ -1,1 +1,1 @@
-"""`crdkeeper diff`: whom a change of CRDs hurts."""
+"""`crdkeeper diff`: whom a change of CRDs affects."""

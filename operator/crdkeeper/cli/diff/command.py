@@ -1,4 +1,4 @@
-"""`crdkeeper diff`: whom a change of CRDs hurts, at the line that changed."""
+"""`crdkeeper diff`: whom a change of CRDs affects, with the line that changed."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -117,7 +117,7 @@ def diff(
 
 
 class _Trouble(Trouble):
-    """Trouble with the cluster, which must not look like a breaking change."""
+    """A problem with the cluster, which must not look like a breaking change."""
 
     exit_code = _UNREADABLE
 
@@ -130,10 +130,10 @@ def _read_cluster(connection: Connection, new: Side) -> Side:
 
 
 def compare_sides(old: Side, new: Side, *, converted: bool = False) -> DiffResult:
-    """Compares the CRDs of two sides by name; one CRD on each side is the same also under another name."""
+    """Compare the CRDs of two sides by name; a single one on each side is compared under any name."""
     result = DiffResult(failed=[*old.failed, *new.failed])
     if result.failed:
-        # What could not be read would look like a CRD that is gone or new.
+        # What could not be read would look like a removed or new CRD.
         return result
     for before, after in _pairs(old, new):
         _compare(before, after, result, converted=converted)
@@ -172,7 +172,7 @@ def _compare(
 def _spots(
     change: Change, old: LocatedDefinition | None, new: LocatedDefinition | None
 ) -> tuple[FileSpot | None, FileSpot | None]:
-    """Where the change is, and where it was."""
+    """The place of the change, and its former place."""
     place = change.place
     at = _spot(new, place.path.steps)
     was = _spot(old, place.old_path.steps) if place.old_path is not None else None

@@ -1,4 +1,4 @@
-"""What `crdkeeper diff` compares: the CRDs of two sides by name, in files, a git revision or the cluster."""
+"""The input of `crdkeeper diff`: the CRDs of two sides by name, from files, a git revision or the cluster."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ class Side:
     failed: list[Failed] = field(default_factory=list)
 
     def take(self, found: Iterable[object]) -> None:
-        """Takes in what was read: CRDs, and what could not be read; all else is passed over.
+        """Add what was read: CRDs, and what could not be read; everything else is ignored.
 
-        Of two CRDs of one name that differ, none is the one to compare: that is a failure.
+        If two CRDs with one name differ, it is unclear which one to compare: that is a failure.
         """
         for each in found:
             if isinstance(each, Failed):
@@ -40,14 +40,14 @@ class Side:
 
 
 def _refused(definition: LocatedDefinition) -> Iterator[Failed]:
-    """Why there is no CRD to compare, if a CompositeResourceDefinition cannot be made into one."""
+    """Why there is no CRD to compare, if a CompositeResourceDefinition cannot be converted to one."""
     for each in definition.composite.problems if definition.composite is not None else ():
         if each.refused:
             yield Failed(definition.file, definition.find(each.path.steps), f"{each.path}: {each.message}")
 
 
 def name_of(definition: LocatedDefinition) -> str:
-    """The CRD's name; where a manifest has none, the one that it must have."""
+    """The CRD's name or, if a manifest has none, the name that it must have."""
     metadata, spec = definition.value.get("metadata"), definition.value.get("spec")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if isinstance(name, str) and name:
@@ -59,7 +59,7 @@ def name_of(definition: LocatedDefinition) -> str:
 
 
 def read_side(text: str, *, allow_none: bool) -> Side:
-    """A file, a folder, standard input, or `REV:PATH` for one of the former in a git revision."""
+    """A file, a directory, standard input, or `REV:PATH` for a file or directory in a git revision."""
     side = Side()
     split = None if text == STDIN else split_revision(text)
     if split is None:
@@ -70,7 +70,7 @@ def read_side(text: str, *, allow_none: bool) -> Side:
 
 
 def read_files(names: Iterable[str], *, allow_none: bool) -> Side:
-    """Files and folders."""
+    """Files and directories."""
     side = Side()
     side.take(read(names))
     return side if allow_none else _with_some(side, ", ".join(names))
@@ -83,7 +83,7 @@ def _with_some(side: Side, what: str) -> Side:
 
 
 def read_against(revision: str, names: Iterable[str]) -> Side:
-    """The same files and folders in a git revision; what it lacks is new."""
+    """The same files and directories in a git revision; what it lacks is new."""
     side = Side()
     for name in names:
         path = Path(name)
@@ -111,7 +111,7 @@ def _of_revision(
 
 
 async def read_live(connection: Connection, names: Iterable[str]) -> Side:
-    """The CRDs of these names in the cluster, as far as they exist. Raises ApiError or Unreachable."""
+    """The existing CRDs with these names in the cluster. Raises ApiError or Unreachable."""
     side = Side()
     async with Client(connection) as client:
         for name in names:
@@ -122,6 +122,6 @@ async def read_live(connection: Connection, names: Iterable[str]) -> Side:
 
 
 def reject_standard_input(names: Iterable[str]) -> None:
-    """Standard input is in no revision, and can be read once only. Raises click.UsageError."""
+    """Standard input is in no revision, and can be read only once. Raises click.UsageError."""
     if list(names).count(STDIN):
         raise click.UsageError("standard input has no revision to compare with")

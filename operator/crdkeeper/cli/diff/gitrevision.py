@@ -1,4 +1,4 @@
-"""Reads files as they are in a revision of a git repository, by the program git."""
+"""Reads files from a revision of a git repository, with the program git."""
 
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _SECONDS = 60
 
 
 class GitError(Exception):
-    """git is not there, or cannot do what was asked; the text is git's."""
+    """git is missing, or failed; the text is git's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class Content:
     """A file of a revision."""
 
     name: str
-    """Its path below what was asked for; empty where that is the file."""
+    """Its path below the requested one; empty if that is the file."""
     content: bytes | None
-    """None where it is bigger than what is read."""
+    """None if it is too large to be read."""
 
 
 def split_revision(text: str) -> tuple[str, str] | None:
-    """`REV:PATH` in its two parts, as git takes it; None where it is the path of a file that exists."""
+    """The two parts of `REV:PATH`, as git splits it; None if it is the path of an existing file."""
     revision, separator, path = text.partition(":")
     if not separator or not revision or Path(text).exists():
         return None
@@ -35,9 +35,9 @@ def split_revision(text: str) -> tuple[str, str] | None:
 
 
 def read_revision(revision: str, path: str, folder: Path) -> Iterator[Content]:
-    """The file, or the YAML and JSON files in the folder at any depth; nothing where the revision lacks it.
+    """The file, or the YAML and JSON files in the directory at any depth; empty if the revision lacks it.
 
-    `path` is from the top of the repository, or from `folder` if it begins with `./`. Raises GitError.
+    `path` is relative to the repository's root, or to `folder` if it begins with `./`. Raises GitError.
     """
     if revision.startswith("-"):
         raise GitError(f"{revision!r} is not a revision")
@@ -68,7 +68,7 @@ def _listed(folder: Path, tree: str) -> Iterator[tuple[str, str, int]]:
 
 
 class _Blobs:
-    """Reads files by their ids, all by one process: a folder may have thousands."""
+    """Reads files by their ids, all with one process: a directory may have thousands."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -91,7 +91,7 @@ class _Blobs:
         self._git.communicate()
 
     def read(self, id: str) -> bytes:
-        """Raises GitError."""
+        """Raise GitError."""
         stdin, stdout = self._git.stdin, self._git.stdout
         assert stdin is not None
         assert stdout is not None
@@ -102,7 +102,7 @@ class _Blobs:
             stdin.flush()
             head = stdout.readline().split()
             content = stdout.read(int(head[2])) if len(head) == 3 else b""
-            stdout.read(1)  # the line end behind it
+            stdout.read(1)  # the line end after it
         except OSError as error:
             raise GitError(f"git: {error}") from None
         finally:
@@ -120,7 +120,7 @@ def _asked(folder: Path, *arguments: str) -> bytes:
 
 
 def _git(folder: Path, *arguments: str) -> bytes | None:
-    """What git prints; None where it fails without a word, as with --quiet for what does not exist."""
+    """git's output; None if it fails without a message, as with --quiet for what does not exist."""
     try:
         done = subprocess.run(
             ["git", *arguments],

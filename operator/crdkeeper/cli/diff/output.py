@@ -1,4 +1,4 @@
-"""How the changes of `crdkeeper diff` are printed: for reviewers, programs, and code hosts (SARIF)."""
+"""Prints the changes found by `crdkeeper diff`: for reviewers, programs, and code hosts (SARIF)."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from crdkeeper.core.text import count
 
 _DOCUMENTATION = "docs/diff.md"
 _OF_ONE_KIND = 10
-"""Changes of one kind that are shown of one version; a person looks at the first few."""
+"""Changes of one kind that are shown for one version; a person looks only at the first few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +40,21 @@ class LocatedChange:
     definition: str
     change: Change
     at: FileSpot | None
-    """In the new file; None where the CRD is gone."""
+    """In the new file; None if the CRD was removed."""
     was: FileSpot | None
-    """In the old file; None where there is none, as in the cluster."""
+    """In the old file; None if there is none, as for the cluster."""
 
     @property
     def where(self) -> str:
-        """The place to look at."""
+        """The place to show."""
         return str(self.at or self.was or self.definition)
 
     @property
     def remedy(self) -> str:
-        """What to do, with the name of this CRD."""
+        """The remedy, with the name of this CRD."""
         return self.change.kind.remedy.replace("PLURAL.GROUP", self.definition)
 
     def to_object(self) -> dict[str, Any]:
-        """The change as JSON."""
         change = self.change
         return {
             "definition": self.definition,
@@ -74,12 +73,12 @@ class LocatedChange:
 
 @dataclass(slots=True)
 class DiffResult:
-    """All that a run found."""
+    """The results of a run."""
 
     compared: int = 0
     found: list[LocatedChange] = field(default_factory=list)
     counts: Counter[Impact] = field(default_factory=Counter)
-    """All changes, also those that are not listed because there are too many."""
+    """All changes, including those that are not listed because there are too many."""
     incomplete: list[str] = field(default_factory=list)
     """CRDs that are too large to compare completely."""
     failed: list[Failed] = field(default_factory=list)
@@ -103,7 +102,7 @@ class Printer(Protocol):
     """Prints a result."""
 
     def __call__(self, result: DiffResult, *, everything: bool) -> None:
-        """Prints it, with the safe changes or without."""
+        """Print it, with or without the safe changes."""
 
 
 def _print_text(result: DiffResult, *, everything: bool) -> None:
@@ -147,7 +146,7 @@ def _print_change(found: LocatedChange, explained: set[ChangeKind]) -> None:
 
 
 def _hurt(change: Change) -> str:
-    """`Hurts writers, may hurt readers. `, or nothing where nobody is hurt."""
+    """`Hurts writers, may hurt readers. `, or empty if nobody is affected."""
     parts = []
     for severity, verb in ((Impact.BREAKING, "hurts"), (Impact.RISKY, "may hurt")):
         who = [each for each in Audience if change.effects.get(each) is severity]

@@ -1,1 +1,1 @@
-"""What commands read: options, files and folders, YAML with the lines that things are on."""
+"""The input of commands: options, files and directories, and YAML with line numbers."""

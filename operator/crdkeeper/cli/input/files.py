@@ -1,6 +1,6 @@
-"""What `crdkeeper lint` reads: files, folders and standard input, and the CRDs in them.
+"""The input of `crdkeeper lint`: files, directories and standard input, and the CRDs in them.
 
-A CompositeResourceDefinition counts as the CRD that it stands for, with the lines of its own file.
+A CompositeResourceDefinition counts as the CRD that is generated from it, with the lines of its own file.
 """
 
 import sys
@@ -36,10 +36,10 @@ _KINDS_SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class LocatedDefinition:
-    """A CRD in a file: the document that holds it, and where in the document."""
+    """A CRD in a file: the document that contains it, and its place in the document."""
 
     file: str
-    """Empty for one of a live cluster."""
+    """Empty for one from a live cluster."""
     document: Document
     steps: Steps
     value: dict[str, Any]
@@ -47,22 +47,22 @@ class LocatedDefinition:
     comments: Suppressions = field(default_factory=Suppressions)
     """Those of the whole file."""
     old: V1Form | None = None
-    """If the file has it at v1beta1: how the value was made of that."""
+    """If the file has it at v1beta1: how the value was converted."""
     composite: "Acceptance | None" = None
-    """What was said of the CompositeResourceDefinition that the file has instead of the CRD."""
+    """The report on the CompositeResourceDefinition that the file has instead of the CRD."""
 
     @property
     def is_manifest(self) -> bool:
-        """Whether it is what somebody writes, and not what an API server has made of it."""
+        """Whether a person wrote it, and not an API server."""
         return bool(self.file)
 
     @property
     def written(self) -> dict[str, Any]:
-        """The CRD as the file has it."""
+        """The CRD as in the file."""
         return self.old.written if self.old is not None else self.value
 
     def is_written(self, steps: Steps) -> bool:
-        """Whether the file has the field, rather than crdkeeper having added it to a composite's CRD."""
+        """Whether the file has the field, or else crdkeeper added it to a composite's CRD."""
         at: Any = self.document.value
         for step in (*self.steps, *steps):
             try:
@@ -72,17 +72,17 @@ class LocatedDefinition:
         return True
 
     def find(self, steps: Steps) -> Position:
-        """Where a field of the CRD stands in the file."""
+        """The place of a field of the CRD in the file."""
         return self.find_written(self.old.origin(steps) if self.old is not None else steps)
 
     def find_written(self, steps: Steps) -> Position:
-        """The same by the steps in the file."""
+        """The same, given the steps in the file."""
         return self.document.find((*self.steps, *steps))
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something else than a CRD."""
+    """Something other than a CRD."""
 
     file: str
     position: Position
@@ -92,18 +92,18 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class ForeignComposite(Skipped):
-    """A CompositeResourceDefinition of somebody else, such as Crossplane."""
+    """A CompositeResourceDefinition of another project, such as Crossplane."""
 
     document: Document = field(kw_only=True)
     steps: Steps = field(kw_only=True)
 
     def find(self, steps: Steps) -> Position:
-        """Where a field of it stands in the file."""
+        """The place of one of its fields in the file."""
         return self.document.find((*self.steps, *steps))
 
 
 def summary(skipped: Sequence[Skipped]) -> str:
-    """One line about all that is no CRD, as a release has many such objects."""
+    """One line about everything that is not a CRD, because a release has many such objects."""
     first = f"{skipped[0].file}:{skipped[0].position.line}"
     if len(skipped) == 1:
         return f"{first}: skipped: {skipped[0].what}"
@@ -115,7 +115,7 @@ def summary(skipped: Sequence[Skipped]) -> str:
 
 
 def warn_of_old_manifests(definitions: Iterable[LocatedDefinition]) -> None:
-    """Say on stderr which CRDs are of v1beta1, and what that means."""
+    """Warn on stderr which CRDs are of v1beta1, and what that means."""
     for each in definitions:
         if each.old is not None:
             at = each.find(("apiVersion",))
@@ -134,9 +134,9 @@ class Failed:
 def read(
     names: Iterable[str], excludes: Callable[[Path], bool] = lambda _: False
 ) -> Iterator[LocatedDefinition | Skipped | Failed]:
-    """Everything in the files; a folder stands for the YAML and JSON files in it, at any depth.
+    """Read everything in the files; for a directory, the YAML and JSON files in it, at any depth.
 
-    A file that `excludes` says yes to is not opened.
+    A file for which `excludes` returns True is not opened.
     """
     seen: set[str] = set()
     for name in names:
@@ -178,7 +178,7 @@ def _read_file(file: str) -> Iterator[LocatedDefinition | Skipped | Failed]:
 
 
 def parse(file: str, content: bytes) -> Iterator[LocatedDefinition | Skipped | Failed]:
-    """Everything in the content of a file, wherever it came from."""
+    """Parse everything in the content of a file, whatever its source."""
     try:
         text = text_of(content)
         comments = of_comments(text)
@@ -210,7 +210,7 @@ def _definitions(
     elif isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list):
         for i, each in enumerate(value["items"]):
             if isinstance(each, dict) and kind == "CustomResourceDefinitionList":
-                # The items of a typed list leave out what the list says.
+                # The items of a typed list omit fields that the list has.
                 each.setdefault("kind", "CustomResourceDefinition")
                 each.setdefault("apiVersion", value.get("apiVersion"))
             yield from _definitions(file, document, (*steps, "items", i), each, comments)
@@ -238,7 +238,7 @@ def _definition(
 
 
 def _is_patch(value: Mapping[str, Any]) -> bool:
-    """Whether another tool, such as kustomize, puts it together with the CRD of that name."""
+    """Whether another tool, such as kustomize, merges it with the CRD of that name."""
     spec, metadata = value.get("spec"), value.get("metadata")
     if spec is None:
         return isinstance(metadata, dict) and bool(metadata.get("annotations") or metadata.get("labels"))
@@ -246,7 +246,7 @@ def _is_patch(value: Mapping[str, Any]) -> bool:
 
 
 def _missing(value: Mapping[str, Any]) -> list[str]:
-    """The fields without which a document defines no resource; those of a wrong type are there."""
+    """The fields without which a document defines no resource; those of a wrong type count as present."""
     spec = value.get("spec")
     if value.get("apiVersion") != NEW_API_VERSION:
         return []
@@ -260,7 +260,7 @@ def _missing(value: Mapping[str, Any]) -> list[str]:
 def _composite(
     file: str, document: Document, steps: Steps, value: dict[str, Any], comments: Suppressions
 ) -> Iterator[LocatedDefinition | Skipped | Failed]:
-    # Imported only here: few files have one.
+    # Imported only here: few files contain one.
     from crdkeeper.core.composition.acceptance import accept, is_composite_definition
 
     if not is_composite_definition(value):

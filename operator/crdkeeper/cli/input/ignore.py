@@ -1,10 +1,10 @@
-"""Findings that an author has looked at and lets be: comments at the line.
+"""Findings that an author has reviewed and accepted: comments at the line.
 
-    size: # crdkeeper:ignore=duration-unit seconds since the first version
-    # crdkeeper:ignore=list-of-named,field-name the names are another system's
-    some_list:
+size: # crdkeeper:ignore=duration-unit seconds since the first version
+# crdkeeper:ignore=list-of-named,field-name the names are another system's
+some_list:
 
-A comment is about the field whose line it stands on or above. Each must give a reason, and must be needed.
+A comment is about the field on its line or the line below. Each must give a reason, and must be needed.
 """
 
 import re
@@ -25,7 +25,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(slots=True)
 class Suppression:
-    """One id at one place. `used` and `refused` are told by what is found there."""
+    """One id at one place. The findings there set `used` and `refused`."""
 
     id: str
     reason: str
@@ -34,18 +34,18 @@ class Suppression:
     """The line that it is about."""
     used: bool = False
     refused: bool = False
-    """Whether what it is about is an error of the API server's, which nobody can ignore."""
+    """Whether it is about an error of the API server, which nobody can ignore."""
 
 
 @dataclass(slots=True)
 class Suppressions:
-    """Those of a file, by id, and what could not be understood of them."""
+    """Those of a file, by id, and syntax errors in them."""
 
     by_id: dict[str, list[Suppression]] = field(default_factory=dict)
     faults: list[tuple[Position, str]] = field(default_factory=list)
 
     def add(self, ids: Iterable[str], reason: str, position: Position, line: int) -> None:
-        """Takes one up, or the fault in it."""
+        """Add one, or the error in it."""
         known = known_ids()
         for id in ids:
             if id not in known:
@@ -89,7 +89,7 @@ def of_comments(text: str) -> Suppressions:
 
 
 def _next(lines: list[str], row: int) -> int:
-    """The next line that is no comment."""
+    """The next line that is not a comment."""
     below = row + 1
     while below < len(lines) and (not lines[below].strip() or lines[below].lstrip().startswith("#")):
         below += 1
@@ -100,7 +100,7 @@ _Mark = tuple[int, int]
 
 
 def _scalars(text: str) -> list[tuple[_Mark, _Mark]]:
-    """Where texts stand, in which a # begins no comment."""
+    """The places of scalars, in which a # does not start a comment."""
     found = []
     try:
         for token in yaml.scan(text, Loader=_LOADER):
@@ -108,6 +108,6 @@ def _scalars(text: str) -> list[tuple[_Mark, _Mark]]:
                 start, end = token.start_mark, token.end_mark
                 found.append(((start.line, start.column), (end.line, end.column)))
     except yaml.YAMLError:
-        # Whoever reads the file says so.
+        # The reader of the file reports it.
         pass
     return found

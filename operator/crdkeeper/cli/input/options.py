@@ -1,4 +1,4 @@
-"""Options that several commands share, with kubectl's names, and how coroutines are run."""
+"""Options that several commands share, with kubectl's names, and a runner for coroutines."""
 
 import signal
 from collections.abc import Callable, Coroutine
@@ -20,7 +20,7 @@ DEFAULT_NAMESPACE: Final = "crdkeeper-system"
 
 
 def connection_options(command: _F) -> _F:
-    """--kubeconfig and --context, as kubectl has them."""
+    """--kubeconfig and --context, as in kubectl."""
     command = click.option("--context", help="The kubeconfig's context to use.")(command)
     return click.option(
         "--kubeconfig",
@@ -30,7 +30,7 @@ def connection_options(command: _F) -> _F:
 
 
 def listen_address(text: str) -> tuple[str, int]:
-    """Host and port of --listen; without a host an empty one, for all addresses. Raises BadParameter."""
+    """Host and port of --listen; without a host it is empty, for all addresses. Raises BadParameter."""
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port[:6]) <= _LAST_PORT):
         raise click.BadParameter(f"{text!r} is not HOST:PORT", param_hint="--listen")
@@ -46,8 +46,8 @@ def listen_address(text: str) -> tuple[str, int]:
 
 
 def run_async(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine to its end; trouble with the cluster becomes one line and exit code 1."""
-    # Imported only here: not every command has to do with a cluster.
+    """Run a coroutine to its end; a problem with the cluster becomes one line and exit code 1."""
+    # Imported only here: not every command uses a cluster.
     import uvloop
 
     from crdkeeper.cluster.transport.client import ApiError, Unreachable

@@ -1,8 +1,8 @@
-"""Reads YAML as kubectl does, and remembers where each field stands.
+"""Reads YAML like kubectl does, and records the position of each field.
 
-PyYAML's own loader neither keeps positions nor bounds what aliases expand to, and it is several times slower
-than its parser's events, from which the documents are built here. Plain scalars mean what they mean to
-kubectl's parser, which differs from PyYAML's in floats and dates. JSON is read as YAML.
+PyYAML's own loader neither keeps positions nor limits the expansion of aliases, and it is several times
+slower than its parser's events, from which the documents are built here. Plain scalars have the same meaning
+as in kubectl's parser, which differs from PyYAML's for floats and dates. JSON is read as YAML.
 """
 
 import math
@@ -23,7 +23,7 @@ _NO_KEY: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a file, counted from 1."""
+    """A position in a file, counted from 1."""
 
     line: int = 1
     column: int = 1
@@ -38,21 +38,21 @@ class Unreadable(Exception):
 
 
 class TooBig(Unreadable):
-    """A file holds more than is read."""
+    """A file contains more than is read."""
 
 
 @dataclass(slots=True)
 class Document:
-    """One YAML document: plain data with positions on the side."""
+    """One YAML document: plain data with separate positions."""
 
     value: Any
     position: Position
     duplicates: list[tuple[str, Position]]
-    """Keys that stand twice in a mapping."""
+    """Keys that occur twice in a mapping."""
     _marks: Mapping[int, Any] = field(default_factory=dict)
 
     def find(self, steps: tuple[str | int, ...]) -> Position:
-        """Where a field stands; for one that is missing, the nearest field around it."""
+        """The position of a field; for a missing one, that of its nearest existing parent."""
         at, position = self.value, self.position
         for step in steps:
             marks = self._marks.get(id(at))
@@ -70,7 +70,7 @@ class Document:
 
 
 def documents(text: str) -> Iterator[Document]:
-    """The documents of a file, those that are empty left out. Raises Unreadable where one is not YAML."""
+    """The non-empty documents of a file. Raises Unreadable if one is not YAML."""
     start = text.lstrip()[:1]
     if start in ("{", "["):
         yield from _json(text)
@@ -79,17 +79,17 @@ def documents(text: str) -> Iterator[Document]:
 
 
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""What JSON may hold as it is; to YAML some of it is no text, and some the end of a line."""
+"""What JSON may contain unescaped; for YAML some of it is not text, and some ends a line."""
 
 
 def _json(text: str) -> Iterator[Document]:
     try:
-        # YAML has no tabs for indentation; inside of JSON's strings there are none either.
+        # YAML does not allow tabs for indentation; JSON strings do not contain any, either.
         found = list(_yaml(text.replace("\t", " ")))
     except TooBig:
         raise
     except Unreadable as unreadable:
-        # JSON has escape sequences that YAML lacks. Written again it is YAML, but then positions are lost.
+        # JSON has escape sequences that YAML lacks. Serialized again it is YAML, but then positions are lost.
         try:
             written = orjson.dumps(orjson.loads(text)).decode()
         except ValueError:
@@ -122,7 +122,7 @@ def _position(mark: Any) -> Position:
 
 
 class _Frame:
-    """A mapping or sequence that is being read."""
+    """A mapping or sequence in progress."""
 
     __slots__ = ("anchor", "key", "key_mark", "mark", "marks", "merged", "size", "value")
 
@@ -150,7 +150,7 @@ class _Builder:
         self._nodes = 0
 
     def take(self, event: Any) -> Document | None:
-        """Takes the next event; returns the document at its end."""
+        """Process the next event; returns the document at its end."""
         kind = type(event)
         if kind is yaml.ScalarEvent:
             value = _scalar(event)
@@ -264,7 +264,7 @@ def _scalar(event: Any) -> Any:
 
 
 def plain_scalar(text: str) -> Any:
-    """What a scalar without quotes stands for."""
+    """The value of an unquoted scalar."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMERIC or len(text) > _MAX_DIGITS:

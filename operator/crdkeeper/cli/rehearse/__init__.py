@@ -1,1 +1,1 @@
-"""`crdkeeper rehearse`: what a new CRD would do to the objects that exist."""
+"""`crdkeeper rehearse`: what a new CRD would do to existing objects."""

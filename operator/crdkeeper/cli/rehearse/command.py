@@ -1,4 +1,4 @@
-"""`crdkeeper rehearse`: what a new CRD would do to the objects that exist."""
+"""`crdkeeper rehearse`: what a new CRD would do to existing objects."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -134,7 +134,7 @@ def _offline(
 def _live(
     definitions: Sequence[Any], rules: RulePair, shadow: str, kubeconfig: Path | None, context: str | None
 ) -> tuple[Sequence[RehearsalReport], Sequence[BadInput]]:
-    """The reports, and what kept other CRDs from being rehearsed."""
+    """The reports, and what prevented the rehearsal of other CRDs."""
     # Imported only here: a rehearsal of files needs no Kubernetes client.
     from crdkeeper.cli.rehearse.live import rehearse_all
     from crdkeeper.operations.rehearsal.proof import ShadowUse
@@ -153,7 +153,7 @@ def _live(
 
 
 def _progress() -> Callable[[int], None]:
-    """Says how far it is, each time when so many more objects are done."""
+    """Report the progress after every so many objects."""
     total = shown = 0
 
     def progress(done: int) -> None:

@@ -32,7 +32,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class LiveRehearsals:
-    """What came of the CRDs of one command."""
+    """The results for the CRDs of one command."""
 
     reports: list[RehearsalReport]
     failures: list[BadInput]
@@ -47,7 +47,7 @@ async def rehearse_all(
     context: str | None,
     progress: Callable[[int], None],
 ) -> LiveRehearsals:
-    """Rehearses all CRDs, a few at a time; what keeps one of them from it leaves the others alone.
+    """Rehearse all CRDs, a few at a time; a failure of one does not affect the others.
 
     Raises Unreachable.
     """
@@ -67,7 +67,7 @@ async def rehearse_all(
                 return BadInput(f"{name}: {error}")
 
     async with Client(Connection(kubeconfig, context)) as client:
-        with suppress(ApiError):  # who may not remove shadows made none
+        with suppress(ApiError):  # who may not remove shadows has created none
             await remove_left_shadows(client)
         try:
             async with asyncio.TaskGroup() as group:
@@ -84,8 +84,8 @@ async def rehearse_all(
 async def _serving(client: Client, name: str) -> VersionConversionSpec | None:
     """The rules that convert a CRD at present; None if there are none, or none that may be read.
 
-    Newer rules that failed a step do not serve: then those that do are in the webhook's bundle alone.
-    Raises BadInput if that cannot be read.
+    Newer rules that failed a step do not serve: then only the webhook's bundle has those that do. Raises
+    BadInput if that cannot be read.
     """
     try:
         found = await read_conversion(client, name)

@@ -1,4 +1,4 @@
-"""What `crdkeeper rehearse` reads: new CRDs, rules of conversion, and objects from files."""
+"""The input of `crdkeeper rehearse`: new CRDs, conversion rules, and objects from files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ _CLUSTER = "the cluster's VersionConversion"
 
 
 def read_definitions(names: Iterable[str]) -> list[dict[str, Any]]:
-    """The CRDs in files and folders. Raises BadInput, naming the place."""
+    """The CRDs in files and directories. Raises BadInput, naming the place."""
     return list(_checked(read_files(names, allow_none=False)).values())
 
 
@@ -46,7 +46,7 @@ def _checked(side: Side) -> dict[str, dict[str, Any]]:
 
 
 def read_folder(names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """All objects in files and folders, those in lists one by one. Raises BadInput."""
+    """All objects in files and directories, those in lists one by one. Raises BadInput."""
     for name in names:
         for each in read_objects(_files(name)):
             try:
@@ -54,7 +54,7 @@ def read_folder(names: Iterable[str]) -> Iterator[dict[str, Any]]:
             except Malformed as error:
                 raise BadInput(f"{each.place}: metadata: {error}") from None
             except UndecidedValue:
-                pass  # a time that Python does not have
+                pass  # a time that Python cannot represent
             yield each.value
 
 
@@ -67,16 +67,16 @@ def _files(name: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class RulePair:
-    """The rules that were given, for the CRD as it will be and as it is."""
+    """The given rules, for the new CRD and for the current one."""
 
     new: VersionConversionSpec | None
     old: VersionConversionSpec | None
     files: tuple[str, str]
-    """Where they were read."""
+    """The files from which they were read."""
 
     @classmethod
     def read(cls, new: str | None, old: str | None, definitions: Sequence[Mapping[str, Any]]) -> Self:
-        """Reads both. Raises BadInput, also if they are about none of the CRDs."""
+        """Read both. Raises BadInput, also if they belong to none of the CRDs."""
         names = {each["metadata"]["name"] for each in definitions}
         specs = []
         for file in (new, old):
@@ -89,7 +89,7 @@ class RulePair:
         return cls(specs[0], specs[1], (new or "", old or ""))
 
     def completed(self, name: str, serving: VersionConversionSpec | None) -> Self:
-        """With the rules that convert a CRD in the cluster for what no file says of it."""
+        """With the rules that convert a CRD in the cluster, for CRDs without rules in files."""
         new, old = (
             each if each is not None and str(each.resource) == name else None for each in (self.new, self.old)
         )
@@ -100,11 +100,11 @@ class RulePair:
         return replace(self, new=new or serving, old=old or serving, files=files)
 
     def of(self, name: str, document: Mapping[str, Any]) -> Conversion | None:
-        """The conversion of a CRD as it will be; None if there are no rules for it. Raises BadInput."""
+        """The conversion of the new CRD; None if there are no rules for it. Raises BadInput."""
         return _compiled(self.new, self.files[0], name, document)
 
     def before(self, name: str, document: Mapping[str, Any]) -> Conversion | None:
-        """The conversion of a CRD as it is. Raises BadInput."""
+        """The conversion of the current CRD. Raises BadInput."""
         return _compiled(self.old, self.files[1], name, document)
 
 

@@ -1,4 +1,4 @@
-"""How `crdkeeper rehearse` tells what it found: as text, or as a document for programs."""
+"""Prints the results of `crdkeeper rehearse`: as text, or as a document for programs."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ _VERDICTS = {
 
 
 def document(reports: Sequence[RehearsalReport]) -> dict[str, Any]:
-    """A RehearsalList, which only ever gains fields."""
+    """A RehearsalList; fields may be added to it, but not removed."""
     return {
         "apiVersion": "cli.crdkeeper.dev/v1alpha1",
         "kind": "RehearsalList",
@@ -86,7 +86,7 @@ def _text(reports: Sequence[RehearsalReport]) -> None:
     if len(reports) == 1:
         lines(_lines(reports[0]))
         return
-    # One of many that are sound is one line.
+    # One line is enough for each of many healthy ones.
     quiet = [each for each in reports if _is_quiet(each)]
     lines(f"{_headline(each)}. {_VERDICTS[each.verdict]}" for each in quiet)
     for i, each in enumerate(each for each in reports if not _is_quiet(each)):
@@ -101,7 +101,7 @@ def _text(reports: Sequence[RehearsalReport]) -> None:
 
 
 def _is_quiet(report: RehearsalReport) -> bool:
-    """Whether there is nothing to say but that all is well."""
+    """Whether there is nothing to report."""
     return report.verdict is RehearsalVerdict.SAFE and not report.tally.affected
 
 
@@ -177,4 +177,4 @@ PRINTERS: Mapping[str, Callable[[Sequence[RehearsalReport]], None]] = {
     "json": _json,
     "yaml": _yaml,
 }
-"""By the name of the format."""
+"""By format."""

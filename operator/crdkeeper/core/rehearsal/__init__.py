@@ -1,1 +1,1 @@
-"""What a new CRD would do to the objects that exist: predicted one by one, counted and judged."""
+"""What a new CRD would do to existing objects: predicted one by one, counted and judged."""

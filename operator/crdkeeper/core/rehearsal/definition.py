@@ -1,9 +1,9 @@
-"""A CRD compiled for rehearsing: what its versions make of objects that are stored.
+"""A CRD compiled for rehearsals: how its versions handle stored objects.
 
 On a read from etcd an object is pruned and defaulted by the schema of the version it is stored in, converted,
-and then pruned, but not defaulted, by the schema of the version asked for (crdConversionRESTOptionsGetter in
-k8s.io/apiextensions-apiserver, the versioning codec in k8s.io/apimachinery). A write is pruned by the schema
-of the storage version on its way there.
+and then pruned, but not defaulted, by the schema of the requested version (crdConversionRESTOptionsGetter in
+k8s.io/apiextensions-apiserver, the versioning codec in k8s.io/apimachinery). On a write, the schema of the
+storage version prunes it on its way there.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ NONE, WEBHOOK = "None", "Webhook"
 
 
 class NotRehearsed(Exception):
-    """Something that is not predicted, because nothing here knows how; the text says what."""
+    """Something cannot be predicted; the text says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class CompiledVersion:
     served: bool
     storage: bool
     schema: ObjectSchema | None
-    """None where the schema cannot be compiled here; `problem` says why."""
+    """None if the schema cannot be compiled here; `problem` says why."""
     problem: str
     scale: Mapping[str, Any] | None
     """The scale subresource, if there is one."""
@@ -57,7 +57,7 @@ class CompiledDefinition:
 
     @property
     def storage(self) -> str:
-        """The version that objects are written in."""
+        """The version in which objects are written."""
         return next(each.name for each in self.versions.values() if each.storage)
 
     @property
@@ -67,11 +67,11 @@ class CompiledDefinition:
 
     @property
     def endpoint(self) -> str | None:
-        """Where an object is written by one who may choose: at the storage version if it is served."""
+        """Where to write an object without a required version: at the storage version if it is served."""
         return self.storage if self.storage in self.served else next(iter(self.served), None)
 
     def converts(self, source: str, version: str) -> bool:
-        """Whether it is known here what becomes of an object on the way between these versions."""
+        """Whether the result of converting an object between these versions is known."""
         return source == version or self.strategy == NONE or self.conversion is not None
 
     def schema(self, version: str) -> ObjectSchema:
@@ -84,7 +84,7 @@ class CompiledDefinition:
         return found.schema
 
     def read(self, obj: Any, version: str) -> Admitted:
-        """What is read at `version` of an object that is stored in the version of its apiVersion.
+        """The object at `version` if it is stored in the version of its apiVersion.
 
         Raises NotRehearsed, and Unconvertible if the rules refuse it.
         """
@@ -95,7 +95,7 @@ class CompiledDefinition:
         return self.arrived(found.object, version)
 
     def arrived(self, obj: Any, version: str) -> Admitted:
-        """What becomes of an object on its way to another version, for a reader or for storage.
+        """An object converted to another version, for a reader or for storage.
 
         Raises NotRehearsed and Unconvertible.
         """
@@ -103,7 +103,7 @@ class CompiledDefinition:
         return schema.converted(stored(self.convert(obj, version)))
 
     def convert(self, obj: Any, version: str) -> Any:
-        """The object at another version, not pruned yet. Raises NotRehearsed and Unconvertible."""
+        """The object at another version, before pruning. Raises NotRehearsed and Unconvertible."""
         source = version_of(obj)
         if source == version:
             return obj
@@ -124,10 +124,10 @@ def compile_definition(
     conversion: Conversion | None = None,
     known: CompiledDefinition | None = None,
 ) -> CompiledDefinition:
-    """The CRD of a document that the API server would accept; with rules, a webhook converts by them.
+    """Compile the CRD of a document that the API server would accept; with rules, a webhook converts by them.
 
-    Versions whose schema `known` has, too, are taken from it: to compile one takes up to a second.
-    Raises UnreadableDefinition, naming the field.
+    Versions whose schema `known` has, too, are taken from it: compiling one takes up to a second. Raises
+    UnreadableDefinition, naming the field.
     """
     schemas = schemas_of(document)
     spec = document.get("spec") or {}

@@ -1,4 +1,4 @@
-"""What of an object is read otherwise: fields that are gone, new, or have another value."""
+"""How two reads of an object differ: fields that are gone, new, or have another value."""
 
 import re
 from collections.abc import Iterator
@@ -22,20 +22,20 @@ class How(Enum):
 
 
 class Difference(NamedTuple):
-    """A field that differs; all below it is part of it."""
+    """A field that differs, with everything below it."""
 
     how: How
     field: str
-    """Where, with [*] for any item of a list and any entry of a map."""
+    """The path, with [*] for any item of a list and any entry of a map."""
     exact: str
-    """Where in this object."""
+    """The path in this object."""
 
 
 def differences(before: Any, after: Any, node: ObjectNode | None = None) -> list[Difference]:
-    """From an object to the same one read otherwise.
+    """The differences from an object to another read of it.
 
-    apiVersion and what the API server keeps in metadata do not count, nor what a conversion has kept aside.
-    `node` tells the fields of an object from the entries of a map.
+    Ignores apiVersion, what the API server sets in metadata, and what a conversion has kept aside. `node`
+    distinguishes the fields of an object from the entries of a map.
     """
     return list(_below(_comparable(before), _comparable(after), node, "", ""))
 
@@ -81,5 +81,5 @@ def _step(node: ObjectNode | None, key: str, field: str, exact: str) -> tuple[Ob
 
 
 def general(path: str) -> str:
-    """A field's path in the API server's words, with [*] for what is in brackets."""
+    """A field's path in the API server's format, with [*] for what is in brackets."""
     return _PLACE.sub("[*]", path)

@@ -1,11 +1,11 @@
-"""What a new CRD does to an object: the kinds of effects, and which of them is a loss."""
+"""What a new CRD does to an object: the kinds of effects, and which of them are losses."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class EffectKind(Enum):
-    """Kinds of effects, in the order in which they are reported: name and meaning."""
+    """Kinds of effects, in the order of a report: name and meaning."""
 
     UNREADABLE = ("Unreadable", "cannot be read any more")
     NOT_SERVED = ("NotServed", "cannot be read or written any more at a version that was served")
@@ -30,7 +30,7 @@ class EffectKind(Enum):
 
     @property
     def is_harm(self) -> bool:
-        """Whether something is lost or refused."""
+        """Whether something is lost or rejected."""
         return self not in (EffectKind.DEFAULTED, EffectKind.INDETERMINATE)
 
 
@@ -40,21 +40,21 @@ class Effect:
 
     kind: EffectKind
     field: str
-    """Where, with [*] for any item or entry; empty where it is about the object as a whole."""
+    """The path, with [*] for any item or entry; empty if it is about the whole object."""
     version: str
-    """At which version of the CRD; empty where that does not matter."""
+    """The version of the CRD; empty if that does not matter."""
     message: str = ""
-    """In the API server's words, where there are any."""
+    """The API server's message, if there is one."""
     cause: str = ""
-    """The message without what differs from object to object, by which objects are counted together."""
+    """The message without the parts that vary between objects, by which objects are grouped."""
     exact: str = ""
     """The field in this object."""
     at_new_version: bool = False
-    """Whether only those meet it who use a version that is not served today."""
+    """Whether it affects only users of a version that is not served today."""
     by_server: bool = False
-    """Whether the API server said so, and not only the engine."""
+    """Whether the API server reported it, not just the engine."""
 
     @property
     def key(self) -> tuple[EffectKind, str, str]:
-        """What is counted as one finding; versions are told together."""
+        """What is counted as one finding; its versions are listed together."""
         return self.kind, self.field, self.cause

@@ -1,8 +1,8 @@
-"""Defaults that are read and perhaps not stored: what a change of a default does depends on that.
+"""Defaults that are read but perhaps not stored: the effect of changing a default depends on that.
 
-A default that was added to a CRD appears in all reads of older objects, and is stored with their next write.
-The API shows no difference, but managedFields does in one direction: a field that somebody owns was in an
-object that was written, so it is stored. Who owns a list or a map as a whole says nothing of what is in it.
+A default added to a CRD appears in all reads of older objects, and is stored with their next write. The API
+shows no difference, but managedFields does in one direction: a field with an owner was in an object that was
+written, so it is stored. The owner of a whole list or map proves nothing about its content.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from crdkeeper.apiserver.objects.jsonvalue import same, stored
 from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
 
 _Owned = Sequence[Mapping[str, Any]]
-"""What each manager owns of a value (fieldsV1)."""
+"""The fields of a value by manager (fieldsV1)."""
 
 
 def least_stored(obj: Any, node: ObjectNode) -> Any:
-    """The object with as little as can be stored if it is read like this; a copy.
+    """A copy of the object with the least that can be stored if it is read like this.
 
-    Fields that equal their default and that nobody owns may be missing in storage.
+    Fields without an owner that equal their default may be missing in storage.
     """
     found = copied(obj)
     entries = (obj.get("metadata") or {}).get("managedFields") or ()
@@ -62,7 +62,7 @@ def _of(owned: _Owned, key: str) -> _Owned:
 
 
 def _of_item(owned: _Owned, item: Any, node: ObjectNode) -> _Owned:
-    """The owners of the fields of an item of a map list; those of other lists are not owned one by one."""
+    """The owners of the fields of an item of a map list; items of other lists are not owned individually."""
     if node.list_type != "map" or not isinstance(item, dict):
         return []
     found = []

@@ -28,29 +28,29 @@ class Prediction:
     """What will happen to one object; versions without an entry are not predicted."""
 
     reads: dict[str, Admitted] = field(default_factory=dict)
-    """What a GET answers, by version; without an object it is an error."""
+    """The response to a GET, by version; instead of an object there may be an error."""
     writes: dict[str, Admitted] = field(default_factory=dict)
-    """What an update answers that sends the object as it was read, by version."""
+    """The response to an update without changes, by version."""
     creation: Admitted | None = None
-    """What is said of the object, status included, if it is sent again to a CRD without subresources."""
+    """The result for the object, including status, if it is sent again to a CRD without subresources."""
     recreation: Admitted | None = None
-    """What a creation of the object answers; it takes no status where that is a subresource."""
+    """The response to a creation of the object; status is ignored if it is a subresource."""
     effects: list[Effect] = field(default_factory=list)
 
     @property
     def creation_is_certain(self) -> bool:
-        """Whether the engine could check all of what the API server checks at a creation."""
+        """Whether the engine could make all of the API server's checks of a creation."""
         return self.creation is not None and not self.creation.unchecked
 
 
 def as_sent(obj: Json) -> Json:
-    """The object as somebody sends it who keeps it in a file: without what the API server sets."""
+    """The object as kept in a file: without what the API server sets."""
     metadata = obj.get("metadata") or {}
     return {**obj, "metadata": {key: metadata[key] for key in _OWN_METADATA if key in metadata}}
 
 
 class Judge:
-    """Compares a CRD as it is with one to come. `old` is None where it is not known."""
+    """Compares the current CRD with a new one. `old` is None if the current one is unknown."""
 
     def __init__(self, old: CompiledDefinition | None, new: CompiledDefinition) -> None:
         self.old = old
@@ -62,7 +62,7 @@ class Judge:
         return version if version in self.new.served else self.new.endpoint
 
     def predict(self, obj: Json) -> Prediction:
-        """What becomes of an object, as it is read today at the version that it is stored in."""
+        """Predict the effects on an object, as it is read today at the version that it is stored in."""
         try:
             found = self._predict(obj)
             least = self._least(obj)
@@ -75,10 +75,10 @@ class Judge:
         return found
 
     def placed(self, effects: Iterable[Effect]) -> list[Effect]:
-        """The effects, with those marked that only users of a version meet that is not served today.
+        """The effects, marking those that affect only users of a version that is not served today.
 
-        That an object cannot be converted to a new storage version is not among them: no version can be
-        written then.
+        An object that cannot be converted to a new storage version is not one of them: then no version can be
+        written.
         """
         if self.old is None:
             return list(effects)
@@ -92,7 +92,7 @@ class Judge:
         ]
 
     def _applied(self, obj: Json) -> list[Effect]:
-        """Whether a server-side apply fails because a version goes that managedFields name."""
+        """Whether a server-side apply fails because managedFields name a removed version."""
         entries = (obj.get("metadata") or {}).get("managedFields") or ()
         named = {version_of(each) for each in entries if isinstance(each, dict)}
         known = self.old.versions if self.old is not None else named
@@ -109,7 +109,7 @@ class Judge:
         ]
 
     def _least(self, obj: Json) -> Json | None:
-        """The object with what is perhaps not stored left out, if anything is."""
+        """The object without what is perhaps not stored, if there is any."""
         source = version_of(obj)
         old = self.old.versions.get(source) if self.old is not None else None
         if old is None or old.schema is None:
@@ -134,7 +134,7 @@ class Judge:
         try:
             read = self.new.read(obj, version)
         except NotRehearsed:
-            # A property of the CRD, which is told once for all objects.
+            # A property of the CRD, which is reported once for all objects.
             return
         except Unconvertible as error:
             read = Admitted(None)
@@ -157,11 +157,11 @@ class Judge:
 
     @property
     def _plain(self) -> bool:
-        """Whether nothing but apiVersion is converted, before and after."""
+        """Whether the conversion changes only apiVersion, both before and after."""
         return self.new.strategy == NONE and (self.old is None or self.old.strategy == NONE)
 
     def _before(self, obj: Json, source: str, version: str) -> tuple[Json | None, ObjectNode | None]:
-        """What is read at this version today, or what should be at a new one; None if that is not known."""
+        """What is read at this version today, or should be read at a new one; None if unknown."""
         old = self.old
         known = self.new.versions[version].schema
         node = known.node if known is not None else None
@@ -169,7 +169,7 @@ class Judge:
             return (obj, node) if version == source else (None, node)
         before = old.versions.get(version)
         if before is None:
-            # All of the object should be found at a version that is new.
+            # At a new version, all of the object should be present.
             return (obj if self._plain else None), node
         if before.schema is not None:
             node = before.schema.node
@@ -191,7 +191,7 @@ class Judge:
         found.writes[version] = written
 
     def _stored_and_read(self, obj: Json, version: str) -> Json | None:
-        """What is answered of an accepted object: it takes the way to storage and back."""
+        """The response for an accepted object, which is converted for storage and back."""
         kept = self.new.arrived(obj, self.new.storage)
         return self.new.read(kept.object, version).object if kept.object is not None else None
 
@@ -205,7 +205,7 @@ class Judge:
         ]
 
     def to_send(self, obj: Json) -> Json | None:
-        """The object as it would be created again, at the version where it would be; None if that is unknown.
+        """The object as it would be created again, at the version where it would be; None if unknown.
 
         Raises Unconvertible.
         """
@@ -224,7 +224,7 @@ class Judge:
         try:
             sent = self.to_send(obj)
         except Unconvertible:
-            return  # it is told where it is read
+            return  # it is reported where it is read
         if sent is None:
             return
         version = version_of(sent)
@@ -246,7 +246,7 @@ class Judge:
         found.effects += _left(whole, version)
 
     def _kept(self, admitted: Admitted, version: str) -> Admitted:
-        """With what is answered of an accepted object: with a webhook, as if stored at this version."""
+        """Includes the response for an accepted object: with a webhook, as if stored at this version."""
         if admitted.object is not None and not admitted.violations:
             try:
                 if self.new.strategy == NONE:
@@ -294,7 +294,7 @@ def _bare(message: str) -> str:
 
 
 def _disagreement(one: Prediction, other: Prediction) -> list[Effect]:
-    """What cannot be said because it depends on which defaults are stored."""
+    """What cannot be predicted because it depends on which defaults are stored."""
     reason = "whether the default that is read here is stored decides what becomes of it"
     found = []
     for version, read in one.reads.items():
@@ -309,7 +309,7 @@ def _disagreement(one: Prediction, other: Prediction) -> list[Effect]:
 
 
 def between_views(one: Prediction, other: Prediction, version: str) -> list[Effect]:
-    """What cannot be said because the object may be stored in `version` instead of the one of `one`."""
+    """What cannot be predicted because the object may be stored in `version` instead of the one of `one`."""
     if _keys(one.effects) == _keys(other.effects):
         return []
     reason = f"what becomes of it depends on whether it is stored in {version}: migrate the objects first"

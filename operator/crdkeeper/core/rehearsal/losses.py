@@ -8,9 +8,9 @@ from crdkeeper.core.rehearsal.differences import Difference, How, differences
 
 
 def lost_by_writing(definition: CompiledDefinition, obj: Any) -> list[Difference]:
-    """The fields that a write which changes nothing takes from those who read the object's own version.
+    """The fields that a write without changes removes for readers of the object's own version.
 
-    Nothing where such a write is refused, or where it is not known how to convert.
+    Empty if such a write is rejected, or if the conversion is unknown.
     """
     source, endpoint = version_of(obj), definition.endpoint
     if definition.storage == source or endpoint is None or source not in definition.versions:

@@ -23,9 +23,9 @@ def rehearse_offline(
     conversion: Conversion | None = None,
     old_conversion: Conversion | None = None,
 ) -> RehearsalReport:
-    """Rehearses a new CRD on objects, each taken to be stored in the version that it is written in.
+    """Rehearse a new CRD with objects, each assumed to be stored in the version that it is written in.
 
-    Without `old_manifest` nothing is known of the CRD as it is: then all is stored that an object has.
+    Without `old_manifest` the current CRD is unknown: then everything in an object is assumed to be stored.
     Raises UnreadableDefinition.
     """
     report = RehearsalReport(manifest["metadata"]["name"], offline=True)
@@ -61,6 +61,6 @@ def rehearse_offline(
 
 
 def _gone(version: str) -> Effect:
-    """The fate of an object whose version the new CRD does not have."""
+    """The effects on an object whose version the new CRD lacks."""
     message = f"{version} is no version of the new CRD"
     return Effect(EffectKind.UNREADABLE, "apiVersion", version, message, message, "apiVersion")

@@ -1,4 +1,4 @@
-"""The outcome of a rehearsal: what was found out, and the verdict."""
+"""The outcome of a rehearsal: its results, and the verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from crdkeeper.core.removedversions import APPLY_REMEDY
 
 
 class RehearsalVerdict(Enum):
-    """What it comes to."""
+    """The overall result."""
 
     SAFE = "Safe"
     HARMFUL = "Harmful"
@@ -25,18 +25,18 @@ class RehearsalReport:
 
     name: str
     offline: bool = False
-    """Whether there was no API server to ask: not of the CRD either."""
+    """Whether there was no API server to check the CRD or the objects."""
     by_server: int = 0
-    """Of how many objects the API server was asked, too; of the others it is only the engine's prediction."""
+    """For how many objects the API server was asked, too; the others have only the engine's prediction."""
     tally: EffectTally = field(default_factory=EffectTally)
     rejections: Sequence[str] = ()
-    """Why the API server refuses the CRD itself; then no object was looked at."""
+    """Why the API server rejects the CRD itself; then no object was examined."""
     is_new: bool = False
-    """There is no such CRD yet, so there is nothing to rehearse."""
+    """The CRD does not exist yet, so there is nothing to rehearse."""
     notes: list[str] = field(default_factory=list)
     """What was not rehearsed, and why."""
     doubts: list[str] = field(default_factory=list)
-    """What keeps a rehearsal that found nothing from being a proof."""
+    """Why a rehearsal without findings is not a proof."""
     gone: int = 0
     """Objects that were deleted in the meantime."""
 
@@ -53,9 +53,9 @@ class RehearsalReport:
 
 
 def note_unserved(report: RehearsalReport, old: CompiledDefinition, new: CompiledDefinition) -> None:
-    """Counts what all objects lose with a version that was served and will not be.
+    """Count what all objects lose with a version that is no longer served.
 
-    It is harm without any object, too: clients that ask for that version fail.
+    It is harm even without objects: clients that request that version fail.
     """
     away = [each for each in old.served if each not in new.served]
     if not away:
@@ -65,7 +65,7 @@ def note_unserved(report: RehearsalReport, old: CompiledDefinition, new: Compile
 
 
 def note_apply(report: RehearsalReport) -> None:
-    """Says what to do where a server-side apply would fail."""
+    """Add what to do if a server-side apply would fail."""
     if EffectKind.APPLY_FAILS in report.tally.affected:
         report.notes.append(APPLY_REMEDY.replace("PLURAL.GROUP", report.name))
 

@@ -1,6 +1,6 @@
-"""The shadow: a CRD in a throw-away group with the new schemas, by which the API server judges the objects.
+"""The shadow: a CRD in a temporary group with the new schemas, by which the API server validates the objects.
 
-Nothing is ever stored in it. It has no status subresource, so that a dry run of a creation judges spec and
+Nothing is ever stored in it. It has no status subresource, so that a dry run of a creation validates spec and
 status together.
 """
 
@@ -20,7 +20,7 @@ Json = Any
 GROUP: Final = "rehearsal.crdkeeper.dev"
 LABEL: Final = "crdkeeper.dev/rehearsal"
 MADE_BY: Final = "crdkeeper.dev/rehearsal-by"
-"""The annotation with the process that made a shadow."""
+"""The annotation with the process that created a shadow."""
 STALE: Final = timedelta(hours=3)
 """A shadow of this age was left by a rehearsal that was killed."""
 _KEPT = ("name", "served", "storage", "schema")
@@ -29,9 +29,9 @@ _KEPT = ("name", "served", "storage", "schema")
 def shadow_definition(
     document: Mapping[str, Any], plural: str, kind: str, *, judged_at: str = "", made_by: str = ""
 ) -> dict[str, Any]:
-    """The shadow of a CRD as the API server has accepted it.
+    """The shadow of a CRD as accepted by the API server.
 
-    With `judged_at`, a version, objects are judged by its schema alone, as is right where a webhook converts.
+    With `judged_at`, a version, only its schema validates objects, as is right if a webhook converts.
     """
     spec = document["spec"]
     versions = []
@@ -62,19 +62,19 @@ def shadow_definition(
 
 
 def shadow_object(sent: Json, kind: str) -> Json:
-    """An object as it is sent to the shadow."""
+    """An object as sent to the shadow."""
     return {**sent, "apiVersion": f"{GROUP}/{version_of(sent)}", "kind": kind}
 
 
 def is_stale(shadow: Mapping[str, Any], now: datetime) -> bool:
-    """Whether the rehearsal that made a shadow cannot be at work any more."""
+    """Whether the rehearsal that created a shadow cannot be running any more."""
     created = shadow["metadata"].get("creationTimestamp")
     return created is not None and now - datetime.fromisoformat(created) > STALE
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What the API server said to the dry run of a creation."""
+    """The API server's response to the dry run of a creation."""
 
     code: int
     message: str
@@ -87,10 +87,10 @@ _JUDGED = frozenset((200, 201, 400, 422))
 
 
 def confirm(prediction: Prediction, answer: DryRun, sent: Json, new: CompiledDefinition) -> list[Effect]:
-    """What the server's answer adds to a prediction, or casts doubt on.
+    """What the server's response adds to a prediction, or makes uncertain.
 
-    The server's word counts: where it differs from ours it is told, and the rest of the prediction, which
-    is the engine's, is said to be uncertain.
+    The server's response counts: where it differs from ours, it is reported, and the rest of the prediction,
+    which is the engine's, is marked uncertain.
     """
     version = version_of(sent)
     if answer.code not in _JUDGED:
@@ -110,9 +110,9 @@ def confirm(prediction: Prediction, answer: DryRun, sent: Json, new: CompiledDef
 
 
 def agrees(prediction: Prediction, answer: DryRun) -> bool:
-    """Whether the server said of a creation what was predicted: of the same fields, or the same object.
+    """Whether the server answers a creation as predicted: with errors of the same fields, or the same object.
 
-    The words of a rule that ends in an error may differ, since Go walks through maps in any order.
+    The message of a rule that ends in an error may differ, since Go iterates over maps in random order.
     """
     ours = prediction.creation
     if ours is None or ours.unchecked:
@@ -127,7 +127,7 @@ def agrees(prediction: Prediction, answer: DryRun) -> bool:
 
 
 def _servers(answer: DryRun, sent: Json, version: str, new: CompiledDefinition) -> list[Effect]:
-    """The effects by the server's answer alone."""
+    """Only the effects in the server's response."""
     if answer.code in (200, 201):
         known = new.versions[version].schema
         node = known.node if known is not None else None

@@ -13,7 +13,7 @@ _LONGEST = 512
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An object that it happens to."""
+    """An affected object."""
 
     namespace: str
     name: str
@@ -25,18 +25,18 @@ class Example:
 
 @dataclass(slots=True)
 class EffectCount:
-    """What happens to a number of objects."""
+    """An effect on a number of objects."""
 
     kind: EffectKind
     field: str
     message: str
-    """The first one, in the API server's words."""
+    """The first one, from the API server."""
     at_new_version: bool = False
-    """Whether only those meet it who use a version that is not served today."""
+    """Whether it affects only users of a version that is not served today."""
     varies: bool = False
-    """Whether the message differs from object to object, as with the value of the field."""
+    """Whether the message varies between objects, as with the value of the field."""
     by_server: int = 0
-    """For how many of the objects the API server said so, and not only the engine."""
+    """For how many of the objects the API server reported it, not just the engine."""
     versions: set[str] = dataclasses.field(default_factory=set)
     count: int = 0
     examples: list[Example] = dataclasses.field(default_factory=list)
@@ -46,28 +46,28 @@ _Key = tuple[EffectKind, str, str, bool]
 
 
 def _key(effect: Effect) -> _Key:
-    """What is counted as one finding; versions are told together."""
+    """What is counted as one finding; its versions are listed together."""
     return effect.kind, effect.field[:_LONGEST], effect.cause[:_LONGEST], effect.at_new_version
 
 
 class EffectTally:
-    """The counts of one rehearsal; its size has a bound, whatever the objects are."""
+    """The counts of one rehearsal, in bounded size whatever the objects are."""
 
     def __init__(self) -> None:
         self.objects = 0
-        """How many were looked at."""
+        """How many were examined."""
         self.affected: dict[EffectKind, int] = {}
         """Objects by the kind of effect."""
         self.today: dict[EffectKind, int] = {}
-        """The same, without effects that only users of a version meet that is not served today."""
+        """The same, without effects that concern only users of a version that is not served today."""
         self.at_new_versions: dict[EffectKind, int] = {}
-        """The same, with those effects alone."""
+        """The same, with only those effects."""
         self.beyond = 0
-        """Effects that are counted by kind, but for which there is no finding, since there are too many."""
+        """Effects that are counted by kind, but are too many for findings."""
         self._findings: dict[_Key, EffectCount] = {}
 
     def add(self, namespace: str, name: str, effects: Iterable[Effect]) -> None:
-        """Counts one object, however many effects there are on it."""
+        """Count one object, with any number of effects on it."""
         self.objects += 1
         kinds: set[tuple[EffectKind, bool]] = set()
         seen: dict[_Key, bool] = {}
@@ -103,14 +103,14 @@ class EffectTally:
         return found
 
     def add_to_all(self, effect: Effect, versions: Iterable[str]) -> None:
-        """Counts an effect on each object that was looked at."""
+        """Count an effect on each object that was examined."""
         self._findings[_key(effect)] = EffectCount(
             effect.kind, effect.field, effect.message, versions=set(versions), count=self.objects
         )
         self.affected[effect.kind] = self.today[effect.kind] = self.objects
 
     def findings(self) -> list[EffectCount]:
-        """All of them: by kind, and the ones of most objects first."""
+        """All findings: by kind, and within a kind the most frequent first."""
         order = list(EffectKind)
         return sorted(
             self._findings.values(),

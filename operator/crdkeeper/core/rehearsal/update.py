@@ -1,4 +1,4 @@
-"""The CRD as it will be: what applying a manifest makes of the one that exists."""
+"""The new CRD: the result of applying a manifest to the current one."""
 
 import copy
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _TEXTS = ("labels", "annotations")
 def applied(live: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The live CRD with the manifest's spec, labels and annotations.
 
-    As with `kubectl apply`, a conversion that the manifest does not mention stays: others set it.
+    As with `kubectl apply`, a conversion that the manifest does not mention remains: others set it.
     """
     found = copy.deepcopy(dict(live))
     spec = copy.deepcopy(dict(manifest.get("spec") or {}))

@@ -1,8 +1,8 @@
-"""Rewrites a CRD manifest of v1beta1 for v1, with the same meaning where v1 has one for it.
+"""Rewrites a CRD manifest of v1beta1 for v1, with the same meaning if v1 can express it.
 
-What v1beta1 took for granted and what moved follows the API server's own conversion between the two
+v1beta1's implicit settings and moved fields follow the API server's own conversion between the two
 (apiextensions-apiserver, pkg/apis/apiextensions/v1beta1: defaults.go and conversion.go). The server converts
-what was stored before, but accepts no v1beta1 manifest any more.
+what was stored before, but no longer accepts v1beta1 manifests.
 """
 
 from collections.abc import Mapping
@@ -34,22 +34,22 @@ _ORDER: Final = ("group", "names", "scope", "conversion", "versions")
 
 
 class NotV1beta1(ValueError):
-    """The document is no CRD of apiextensions.k8s.io/v1beta1."""
+    """The document is not a CRD of apiextensions.k8s.io/v1beta1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upgraded:
-    """The new manifest with what was done, and what the API server would still refuse in it."""
+    """The new manifest with notes on the changes, and the errors that the API server would still report."""
 
     definition: dict[str, Any]
     notes: tuple[UpgradeNote, ...]
-    """In the order of the work. The paths are those of the old manifest."""
+    """In the order of the changes. The paths are those of the old manifest."""
     violations: tuple[Violation, ...]
     """Of the new manifest, with its paths."""
 
     @property
     def decisions(self) -> list[UpgradeNote]:
-        """What a person must decide."""
+        """The decisions left to a person."""
         return [each for each in self.notes if each.topic.open]
 
 
@@ -137,7 +137,7 @@ class _Work:
                 version["schema"] = {"openAPIV3Schema": {"type": "object", PRESERVE: True}}
                 self._tell(topics.NO_SCHEMA, at, f"{version.get('name')} has none")
                 continue
-            # What all versions share is told once.
+            # What all versions share is reported once.
             tell = self._tell if at is not shared_path or not told else _silent
             told = told or at is shared_path
             make_structural(found, at, tell)
@@ -206,11 +206,11 @@ class _Work:
 
 
 def _silent(topic: Topic, path: Path, message: str) -> None:
-    """For what was told before."""
+    """For what was already reported."""
 
 
 def _copy(value: Any) -> Any:
-    """A copy in which nothing is shared, as YAML's aliases share it."""
+    """A copy in which nothing is shared, unlike with YAML's aliases."""
     if isinstance(value, Mapping):
         return {key: _copy(each) for key, each in value.items()}
     if isinstance(value, list):

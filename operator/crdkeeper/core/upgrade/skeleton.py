@@ -1,7 +1,7 @@
-"""Gives a schema of the v1beta1 days the form that v1 requires: a structural skeleton.
+"""Converts a schema from v1beta1 times to the form that v1 requires: a structural skeleton.
 
-Types that are missing are added where the keywords beside them leave no choice. Where they do, the schema
-accepts any value and a person is told.
+Missing types are added if the other keywords leave no choice. Otherwise the schema accepts any value, and a
+note tells a person.
 """
 
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ _NOT_IN_JUNCTORS: Final = ("default", "nullable", PRESERVE, EMBEDDED, INT_OR_STR
 
 
 def make_structural(schema: Node, path: Path, tell: Tell) -> None:
-    """Changes a schema in place; `path` is where the old manifest has it."""
+    """Change a schema in place; `path` is its place in the old manifest."""
     _repair_root(schema, path, tell)
     _repair(schema, path, tell, root=True)
 
@@ -105,7 +105,7 @@ def _repair(schema: Node, path: Path, tell: Tell, *, root: bool = False) -> None
 
 
 def _parts(schema: Node, path: Path) -> Iterator[tuple[Node, Path]]:
-    """The schemas of the values inside of a value."""
+    """The schemas of the values inside a value."""
     properties = schema.get("properties")
     if isinstance(properties, dict):
         below = path.child("properties")
@@ -116,7 +116,7 @@ def _parts(schema: Node, path: Path) -> Iterator[tuple[Node, Path]]:
 
 
 def _branches(schema: Node, path: Path) -> Iterator[tuple[Node, Path]]:
-    """What a schema says of the same value in other words: allOf, anyOf, oneOf and not."""
+    """Further schemas of the same value: allOf, anyOf, oneOf and not."""
     for key in _JUNCTORS:
         branches = schema.get(key)
         if isinstance(branches, list):
@@ -172,7 +172,7 @@ def _add_type(schema: Node, path: Path, tell: Tell) -> None:
 
 
 def _add_meta_types(schema: Node, path: Path, tell: Tell) -> None:
-    """What every object has can only be of one type."""
+    """The fields that every object has can have only one type."""
     properties = schema.get("properties")
     for name, type_ in _META.items():
         each = properties.get(name) if isinstance(properties, dict) else None
@@ -182,7 +182,7 @@ def _add_meta_types(schema: Node, path: Path, tell: Tell) -> None:
 
 
 def _certain_type(schema: Node) -> str | None:
-    """The only type that the keywords of a schema make sense for; None if there is none or several."""
+    """The only type for which the keywords of a schema make sense; None if there is none or several."""
     found = {type_ for type_, keys in _TELLING.items() if any(key in schema for key in keys)}
     if isinstance(schema.get("format"), str) and schema["format"] in _FORMATS:
         found.add(_FORMATS[schema["format"]])
@@ -207,7 +207,7 @@ def _type_of(value: Any) -> str:
 
 
 def _strip(nested: Node, outer: Node, path: Path, tell: Tell) -> None:
-    """Leaves in a branch what may stand there, and defines outside of it what it speaks of."""
+    """Keep in a branch what is allowed there, and define outside what it refers to."""
     for key in ("title", "description"):
         if nested.pop(key, None) is not None:
             tell(topics.JUNCTOR_TEXT, path.child(key), "removed")
@@ -257,6 +257,6 @@ def _strip_fields(nested: Node, outer: Node, path: Path, tell: Tell) -> None:
 
 
 def _outline(nested: Node) -> Node:
-    """The beginning of a structural schema for what only a branch speaks of; its type is added later."""
+    """The beginning of a structural schema for what only a branch refers to; its type is added later."""
     type_ = nested.get("type") or _certain_type(nested)
     return {"type": type_} if type_ else {}

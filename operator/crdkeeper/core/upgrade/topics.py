@@ -1,6 +1,6 @@
-"""What the upgrade of a manifest can have to say: what was done, and what a person must decide.
+"""All possible notes of an upgrade: what was changed, and what a person must decide.
 
-One place, so that the documentation can be made from it.
+In one place, so that the documentation can be generated from it.
 """
 
 from dataclasses import dataclass

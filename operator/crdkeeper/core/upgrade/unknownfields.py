@@ -1,8 +1,8 @@
-"""Keeps what a schema does not know, at every depth, as v1beta1 did by default.
+"""Preserves what a schema does not know, at every depth, as v1beta1 did by default.
 
-Pruning goes by each schema on its own (structural-schema pruning, apiextensions-apiserver's
-pkg/apiserver/schema/pruning): the mark at the root keeps unknown fields of the root, but a known field of an
-object is pruned again by the schema of that field. So each schema of an object needs the mark.
+Each schema prunes on its own (structural-schema pruning, apiextensions-apiserver's
+pkg/apiserver/schema/pruning): the mark at the root preserves unknown fields of the root, but the schema of a
+known field prunes that field's object again. So each schema of an object needs the mark.
 """
 
 from typing import Any
@@ -11,9 +11,9 @@ from crdkeeper.apiserver.schema.props import EMBEDDED, PRESERVE
 
 
 def keep_unknown_fields(schema: dict[str, Any]) -> int:
-    """Mark a structural schema and all objects in it, in place; the number of new marks.
+    """Mark a structural schema and all objects in it, in place; returns the number of new marks.
 
-    An object's own metadata, and that of an embedded one, is left out: its fields are those of ObjectMeta.
+    Excludes an object's own metadata, and that of an embedded one: its fields are those of ObjectMeta.
     """
     marked = 0
     pending = [(schema, True)]

@@ -1,8 +1,8 @@
-"""What a CRD of v1beta1 is at v1, by the API server's own conversion between the two, with nothing repaired.
+"""The v1 form of a v1beta1 CRD, by the API server's own conversion between the two, without repairs.
 
-So commands that read v1 can read old manifests: what all versions share goes to each version, defaults are
-filled in (apiextensions-apiserver, pkg/apis/apiextensions: v1beta1/defaults.go, v1/conversion.go). The form
-shares its values with the old document; `origin` says where the old one has a field of the form.
+With it, commands that read v1 can read old manifests: what all versions share is copied to each version,
+defaults are filled in (apiextensions-apiserver, pkg/apis/apiextensions: v1beta1/defaults.go,
+v1/conversion.go). The form shares its values with the old document; `origin` returns the old path of a field.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _SHARED: Final = {
     "additionalPrinterColumns": "additionalPrinterColumns",
     "selectableFields": "selectableFields",
 }
-"""Fields of the spec that every version gets, with their name there. They replace what a version has."""
+"""Fields of the spec that every version gets, with their name there. They replace a version's own."""
 _WEBHOOK: Final = {
     "webhookClientConfig": "clientConfig",
     "conversionReviewVersions": "conversionReviewVersions",
@@ -42,7 +42,7 @@ class TooManyValues(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class V1Form:
-    """A CRD at v1, and the way back to the fields of the old document."""
+    """A CRD at v1, and the mapping to the fields of the old document."""
 
     value: dict[str, Any]
     written: dict[str, Any]
@@ -55,7 +55,7 @@ class V1Form:
     """Whether columns have a JSONPath."""
 
     def origin(self, steps: Steps) -> Steps:
-        """The steps of a field of the form in the old document; what it lacks stays as it is."""
+        """The steps of a field of the form in the old document; unchanged if it has no such field."""
         match steps:
             case ("spec", "versions", int(), str(name), *rest) if name in self._shared:
                 return ("spec", self._shared[name], *self._columns(name, rest))
@@ -77,7 +77,7 @@ class V1Form:
 
 
 def v1_form(document: dict[str, Any]) -> V1Form:
-    """The v1 form of a document of v1beta1. What has a wrong type stays as it is, for others to refuse.
+    """The v1 form of a document of v1beta1. Values of a wrong type remain, for others to reject.
 
     Raises TooManyValues.
     """
@@ -130,7 +130,6 @@ def _conversion(old: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_size(document: Mapping[str, Any]) -> None:
-    """Raises TooManyValues."""
     spec = document.get("spec")
     versions = spec.get("versions") if isinstance(spec, Mapping) else None
     if not isinstance(spec, Mapping) or not isinstance(versions, list) or len(versions) < 2:

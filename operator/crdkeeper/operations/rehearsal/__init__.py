@@ -1,1 +1,1 @@
-"""A rehearsal on a cluster: the new definition under another name, and each object tried on it."""
+"""A rehearsal on a cluster: the new definition under another name, on which each object is tried."""

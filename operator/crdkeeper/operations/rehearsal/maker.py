@@ -1,7 +1,7 @@
-"""Which process made a shadow: the next rehearsal on that machine then knows whether it was killed.
+"""Which process created a shadow: the next rehearsal on that machine then knows whether it was killed.
 
-A process is known by the boot of its machine, its PID namespace, its number and when it was started, as Linux
-has them in /proc. Elsewhere, and of another machine, nothing is known.
+A process is identified by the boot of its machine, its PID namespace, its number and its start time, from
+Linux' /proc. On other systems, and for other machines, nothing is known.
 """
 
 import os
@@ -12,12 +12,12 @@ _PROC = Path("/proc")
 
 
 def this_process() -> str:
-    """Names this process; empty where that is not possible."""
+    """Identifies this process; empty if that is not possible."""
     return _name(os.getpid())
 
 
 def has_ended(made_by: str) -> bool:
-    """Whether a process that `this_process` named is certainly gone."""
+    """Whether a process identified by `this_process` has certainly ended."""
     here = _here()
     place, _, rest = made_by.partition(".")
     number = rest.partition(".")[0]
@@ -42,7 +42,7 @@ def _here() -> str:
 
 
 def _started(number: int) -> str:
-    """Field 22 of /proc/PID/stat: clock ticks since the boot. Field 2, a name, may have any characters."""
+    """Field 22 of /proc/PID/stat: clock ticks since the boot. Field 2, a name, may contain any characters."""
     try:
         text = (_PROC / str(number) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

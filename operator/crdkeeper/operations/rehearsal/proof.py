@@ -1,4 +1,4 @@
-"""What the API server says of single objects: by a shadow that is made when the first object needs it."""
+"""The API server's result for single objects: by a shadow, created when the first object needs it."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -23,25 +23,25 @@ _PROVED = frozenset((EffectKind.REFUSED, EffectKind.STATUS_REFUSED))
 
 
 class ShadowUse(Enum):
-    """Of which objects the API server is asked."""
+    """For which objects to ask the API server."""
 
     AUTO = "auto"
-    """Of those where the engine cannot be certain."""
+    """For those where the engine is uncertain."""
     ALWAYS = "always"
     NEVER = "never"
 
 
 class Proof:
-    """The API server's word on objects, for the time of an async context manager.
+    """Asks the API server about objects; an async context manager.
 
-    Raises ApiError and Unreachable; ShadowFailed if all objects are to be proved, and where the shadow cannot
-    be used or removed any more.
+    Raises ApiError and Unreachable; ShadowFailed if all objects are to be proved, and if the shadow can no
+    longer be used or removed.
     """
 
     def __init__(
         self, client: Client, accepted: Mapping[str, Any], judge: Judge, version: str, use: ShadowUse
     ) -> None:
-        """`accepted` is the new CRD as the API server would have it; objects are read at `version`."""
+        """`accepted` is the new CRD as the API server would store it; objects are read at `version`."""
         new = judge.new
         judged_at = judge.creation_version({"apiVersion": f"{new.group}/{version}"})
         self._use = use if judged_at is not None else ShadowUse.NEVER
@@ -55,9 +55,9 @@ class Proof:
         self._lock = asyncio.Lock()
         self._shadow: Shadow | None = None
         self.asked = 0
-        """Objects on which the API server had its say."""
+        """Objects about which the API server was asked."""
         self.denied = ""
-        """Why the API server was not asked though it should have been."""
+        """Why the API server was not asked although it should have been."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -68,7 +68,7 @@ class Proof:
         await self._stack.aclose()
 
     async def of(self, obj: Json, prediction: Prediction) -> list[Effect] | None:
-        """The effects on an object: predicted, and proved or put right where the API server is asked.
+        """The effects on an object: predicted, and confirmed or corrected if the API server is asked.
 
         None if its namespace is gone.
         """
@@ -108,7 +108,7 @@ class Proof:
         return self._shadow
 
     async def _made(self) -> Shadow | None:
-        """The shadow; None if there can be none, and it need not be."""
+        """The shadow; None if it cannot be created and is not required."""
         if self._use is ShadowUse.ALWAYS:
             return await self._stack.enter_async_context(self._make())
         try:

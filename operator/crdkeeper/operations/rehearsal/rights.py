@@ -1,4 +1,4 @@
-"""The permissions that a rehearsal needs: asked for before anything is done, with the rules to add."""
+"""The permissions that a rehearsal needs: checked in advance, with the rules to add."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ class NotPermitted(Exception):
 
 
 TO_ADD = "Add these rules to a ClusterRole of this account:"
-"""What to say before them."""
+"""The text that precedes them."""
 
 
 def rights_to_try(manifest: Mapping[str, Any], *, exists: bool) -> list[Right]:
-    """To have a CRD judged by a dry run, and to read its objects."""
+    """The permissions for a dry run of a CRD, and for reading its objects."""
     if not exists:
         return [Right("create", _APIEXTENSIONS, _CRDS)]
     spec, name = manifest["spec"], manifest["metadata"]["name"]
@@ -40,7 +40,7 @@ def rights_to_try(manifest: Mapping[str, Any], *, exists: bool) -> list[Right]:
 
 
 def rights_for_a_shadow() -> list[Right]:
-    """To make a shadow, to have objects judged by it, and to remove it."""
+    """The permissions to create a shadow, to validate objects with it, and to remove it."""
     return [*(Right(verb, _APIEXTENSIONS, _CRDS) for verb in ("create", "get", "list", "delete")), _JUDGE]
 
 
@@ -48,7 +48,6 @@ _JUDGE = Right("create", GROUP, "*")
 
 
 async def check_rights(client: Client, needed: Sequence[Right]) -> None:
-    """Raises NotPermitted."""
     answers = await asyncio.gather(*(missing_rights(client, [each]) for each in needed))
     missing = [right for right, answer in zip(needed, answers, strict=True) if answer]
     if missing:

@@ -1,7 +1,6 @@
-"""A rehearsal on the live cluster: the engine predicts each object, and the API server judges it on the
-shadow where the engine is not certain.
+"""A rehearsal on the live cluster: the engine predicts, and a shadow of the CRD decides uncertain cases.
 
-Nothing of the user's is written: the CRD and the objects are sent as dry runs only.
+Nothing of the user's is written: the CRD and the objects are sent only as dry runs.
 """
 
 import asyncio
@@ -30,12 +29,12 @@ _ATTEMPTS = 5
 
 
 class CannotRehearse(Exception):
-    """Something keeps the rehearsal from being made; the text says what."""
+    """Something prevents the rehearsal; the text says what."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversions:
-    """The rules by which webhooks convert, of the CRD as it is and as it will be; None where not given."""
+    """The rules by which webhooks convert, for the current and the new CRD; None if not given."""
 
     old: Callable[[Mapping[str, Any]], Conversion | None] = lambda _: None
     """Compiles the rules for a CRD."""
@@ -49,7 +48,7 @@ async def rehearse(
     progress: Callable[[int], None] = lambda _: None,
     use: ShadowUse = ShadowUse.AUTO,
 ) -> RehearsalReport:
-    """Rehearses a new CRD on what is in the cluster; `progress` gets the number of objects of each page done.
+    """Rehearse a new CRD with the objects in the cluster; `progress` gets the count of each finished page.
 
     Raises NotPermitted and CannotRehearse, ShadowFailed, ApiError and Unreachable.
     """
@@ -85,7 +84,7 @@ async def rehearse(
 
 
 async def _check_still_there(client: Client, live: Mapping[str, Any]) -> bool:
-    """Whether the CRD is as it was. Raises CannotRehearse if it is gone, ApiError and Unreachable."""
+    """Whether the CRD is unchanged. Raises CannotRehearse if it is gone, ApiError and Unreachable."""
     metadata = live["metadata"]
     found = await get_revision(client, metadata["name"])
     if found is None or found[0] != metadata["uid"]:
@@ -94,7 +93,7 @@ async def _check_still_there(client: Client, live: Mapping[str, Any]) -> bool:
 
 
 async def _live(client: Client, manifest: Mapping[str, Any], use: ShadowUse) -> dict[str, Any] | None:
-    """The CRD as it is; None if there is none. Raises ApiError and NotPermitted."""
+    """The current CRD; None if there is none. Raises ApiError and NotPermitted."""
     try:
         return await get_definition_object(client, manifest["metadata"]["name"])
     except ApiError as error:
@@ -113,7 +112,7 @@ def _needed(manifest: Mapping[str, Any], use: ShadowUse, *, exists: bool) -> lis
 async def _tried(
     client: Client, manifest: Mapping[str, Any], live: dict[str, Any] | None
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The CRD as it is, and as the API server would have it. Raises ApiError."""
+    """The current CRD, and the new one as the API server would store it. Raises ApiError."""
     for attempt in range(_ATTEMPTS):
         made = manifest if live is None else applied(live, manifest)
         try:
@@ -121,7 +120,7 @@ async def _tried(
         except ApiError as error:
             if error.code not in (404, 409) or attempt == _ATTEMPTS - 1:
                 raise
-        # Others write it at the same time, as the API server does when it was just created.
+        # Others write it at the same time, like the API server when it was just created.
         live = await get_definition_object(client, manifest["metadata"]["name"])
     raise AssertionError("unreachable: the last attempt returns or raises")
 

@@ -1,4 +1,4 @@
-"""The shadow CRD of a rehearsal: made, waited for, asked, and removed whatever happens."""
+"""The shadow CRD of a rehearsal: created, awaited, used, and removed whatever happens."""
 
 import asyncio
 import secrets
@@ -25,7 +25,7 @@ from crdkeeper.operations.rehearsal.maker import has_ended, this_process
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _SERVED_SECONDS = 60.0
-"""How long a shadow may take until it is served, by all API servers."""
+"""How long all API servers may take to serve a shadow."""
 _PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE = 5.0
 _REMOVALS = 6
@@ -41,14 +41,14 @@ class _NameTaken(Exception):
 
 
 class Shadow:
-    """A shadow CRD, for the time of an async context manager. Raises ShadowFailed, ApiError and Unreachable.
+    """A shadow CRD as an async context manager. Raises ShadowFailed, ApiError and Unreachable.
 
-    One that a killed rehearsal has left is removed first. Nothing is ever stored in it: all creations are
-    dry runs.
+    Shadows left by killed rehearsals are removed first. Nothing is ever stored in it: all creations are dry
+    runs.
     """
 
     def __init__(self, client: Client, document: Mapping[str, Any], *, judged_at: str = "") -> None:
-        """For a CRD as the API server has accepted it. See core.rehearsal.shadow.shadow_definition."""
+        """For a CRD as accepted by the API server. See core.rehearsal.shadow.shadow_definition."""
         self._client = client
         self._document = document
         self._judged_at = judged_at
@@ -73,7 +73,7 @@ class Shadow:
         definition = shadow_definition(
             self._document, self.plural, self.kind, judged_at=self._judged_at, made_by=this_process()
         )
-        # A creation that was sent is waited for, also when we are told to stop: else it could come after the
+        # Wait for a creation that was sent, even when told to stop: otherwise it could be executed after the
         # removal.
         self._creation = asyncio.ensure_future(self._client.request("POST", _PATH, definition))
         try:
@@ -94,12 +94,12 @@ class Shadow:
         await self._remove()
 
     async def _sweep(self) -> None:
-        """Removes what was left, and takes another kind if a rehearsal at work has this one."""
+        """Remove leftovers, and use another kind if a running rehearsal has this one."""
         if self.kind in await remove_left_shadows(self._client):
             self._rename()
 
     def _rename(self) -> None:
-        """Another kind, and with it another CRD; else the kind is the real one, as rules may ask for it."""
+        """Use another kind, and so another CRD. By default the kind is the real one: rules may require it."""
         self.plural = f"r{secrets.token_hex(6)}"
         self.name = f"{self.plural}.{GROUP}"
         self.kind = f"R{secrets.token_hex(6)}"
@@ -124,7 +124,7 @@ class Shadow:
             await asyncio.wait([self._creation])
             error = self._creation.exception()
             if isinstance(error, ApiError) and error.code < 500 and error.code != 409:
-                return  # it was never made
+                return  # it was never created
         trouble = ""
         for attempt in range(_REMOVALS):
             try:
@@ -142,10 +142,10 @@ class Shadow:
         )
 
     async def judge(self, sent: Mapping[str, Any]) -> DryRun | None:
-        """What the API server says to the creation of an object; None if its namespace is gone.
+        """The API server's response to the creation of an object; None if its namespace is gone.
 
-        Waits while the shadow is not served yet, and as the server asks to. Raises ShadowFailed if the shadow
-        is gone, and Unreachable.
+        Waits while the shadow is not served yet, and when the server says so. Raises ShadowFailed if the
+        shadow is gone, and Unreachable.
         """
         obj = shadow_object(dict(sent), self.kind)
         version = obj["apiVersion"].rpartition("/")[2]
@@ -190,14 +190,14 @@ def _is_of_namespace(body: Mapping[str, Any]) -> bool:
 
 
 async def remove_left_shadows(client: Client) -> set[str]:
-    """Removes the shadows of rehearsals that were killed; the kinds of those that may be at work.
+    """Remove the shadows of rehearsals that were killed; returns the kinds of those that may be running.
 
     Raises ApiError and Unreachable.
     """
     taken = set()
     for each in await list_definition_objects(client, LABEL):
         if each["spec"]["group"] != GROUP:
-            continue  # whoever labels a CRD of another group does not have it deleted
+            continue  # labelling a CRD of another group must not delete it
         made_by = str((each["metadata"].get("annotations") or {}).get(MADE_BY) or "")
         if is_stale(each, client.now()) or has_ended(made_by):
             await client.send("DELETE", f"{_PATH}/{each['metadata']['name']}")
@@ -207,7 +207,7 @@ async def remove_left_shadows(client: Client) -> set[str]:
 
 
 async def try_definition(client: Client, definition: Mapping[str, Any], *, exists: bool) -> dict[str, Any]:
-    """The CRD as the API server would have it, by a dry run. Raises ApiError: 422 tells what is wrong."""
+    """The CRD as the API server would store it, by a dry run. Raises ApiError: 422 describes the errors."""
     name = quote(definition["metadata"]["name"], safe="")
     if exists:
         return await client.request("PUT", f"{_PATH}/{name}?dryRun=All", definition)

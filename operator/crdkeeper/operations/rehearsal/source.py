@@ -11,20 +11,20 @@ from crdkeeper.cluster.transport.client import ApiError, Client
 
 _FIRST_PAGE = 50
 _PAGE_BYTES = 16 << 20
-"""What a page should have at most; objects may have 1.5 MB each."""
+"""Target size of a page; objects may have 1.5 MB each."""
 
 
 async def pages(client: Client, endpoint: Endpoint) -> AsyncIterator[Sequence[dict[str, Any]]]:
     """All objects, by a consistent read. Raises ApiError and Unreachable.
 
-    After 410 the list goes on at the same key, as of then.
+    After 410 the list continues at the same key, with current data.
     """
     limit, token = _FIRST_PAGE, ""
     while True:
         body = await _page(client, endpoint, limit, token)
         items: list[dict[str, Any]] = body.get("items") or []
         for each in items:
-            # The items of a list need not repeat what it says.
+            # The items of a list need not repeat its fields.
             each.setdefault("apiVersion", body.get("apiVersion"))
             each.setdefault("kind", str(body.get("kind")).removesuffix("List"))
         yield items
@@ -50,7 +50,7 @@ def _continue(token: str) -> str:
 
 
 async def at_version(client: Client, endpoint: Endpoint, namespace: str, name: str) -> dict[str, Any] | None:
-    """An object as it is read at the endpoint's version; None if it is gone. Raises ApiError, Unreachable."""
+    """An object as read at the endpoint's version; None if it is gone. Raises ApiError, Unreachable."""
     try:
         return await client.request("GET", endpoint.path(namespace, name))
     except ApiError as error:
