@@ -1,1 +1,1 @@
-"""Composite APIs: the CRD that a CompositeResourceDefinition stands for, and what is wrong with one."""
+"""Composite APIs: the CRD for a CompositeResourceDefinition, and the definition's errors."""

@@ -1,4 +1,4 @@
-"""Judges a CompositeResourceDefinition: the CRD that it stands for, or why there can be none."""
+"""Checks a CompositeResourceDefinition: creates its CRD, or explains why that is impossible."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,11 +21,12 @@ from crdkeeper.core.composition.traps import traps
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What becomes of a CompositeResourceDefinition."""
+    """The result for a CompositeResourceDefinition."""
 
     definition: dict[str, Any] | None
     """The CRD; None if the object cannot be read as a CompositeResourceDefinition. With a problem that is
-    `refused`, the CRD is nothing to apply, but shows where the API server would find fault with it."""
+    `refused`, the CRD cannot be applied, but shows where the API server would report errors.
+    """
     problems: tuple[CompositeProblem, ...]
 
     @property
@@ -35,7 +36,7 @@ class Acceptance:
 
 
 def is_composite_definition(value: object) -> bool:
-    """Whether the object says that it is a CompositeResourceDefinition of ours, and not of Crossplane."""
+    """Whether the object claims to be a CompositeResourceDefinition of crdkeeper, not of Crossplane."""
     return (
         isinstance(value, Mapping)
         and value.get("kind") == "CompositeResourceDefinition"
@@ -44,7 +45,7 @@ def is_composite_definition(value: object) -> bool:
 
 
 def accept(value: Mapping[str, Any]) -> Acceptance:
-    """Judge the object, as a manifest or as it is read from a cluster, but not the CRD by itself."""
+    """Check the object, as a manifest or as read from a cluster, but not the CRD by itself."""
     admitted = _schema().admit(value)
     found = [CompositeProblem(problems.INVALID, each.path, each.message) for each in admitted.violations]
     found += [CompositeProblem(problems.UNKNOWN, _path(each), "unknown field") for each in admitted.unknown]
@@ -60,14 +61,14 @@ def accept(value: Mapping[str, Any]) -> Acceptance:
 
 
 def with_server_errors(judged: Acceptance) -> Acceptance:
-    """The judgement with what the API server would say of the CRD, if it were created.
+    """The result with the errors that the API server would report when the CRD is created.
 
-    The paths of its errors lead to the fields of the definition, which has versions and schemas where a CRD
-    has them.
+    The paths of its errors lead to the fields of the definition, whose versions and schemas are at the same
+    place as in a CRD.
     """
     if judged.definition is None:
         return judged
-    # What is not allowed at the root is said by `traps`, with the way to write it.
+    # `traps` reports what is not allowed at the root, with the alternative.
     said = {each.rule for each in judged.problems}
     errors = [
         CompositeProblem(each.rule, each.path, each.message)

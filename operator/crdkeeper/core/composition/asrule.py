@@ -1,4 +1,4 @@
-"""Keywords of a schema written as a rule in CEL, for places where the API server refuses the keyword."""
+"""Keywords of a schema as CEL rules, for places where the API server rejects the keyword."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,10 +11,10 @@ Properties = Mapping[str, Any]
 
 
 def junctor_rule(keyword: str, value: object, properties: Properties) -> str | None:
-    """The rule for allOf, anyOf, oneOf or not, about `self`; None where it needs more than a word or two.
+    """The rule for allOf, anyOf, oneOf or not, about `self`; None if it cannot be expressed briefly.
 
-    Only required and properties are translated, which is what junctors are used for most, and only about
-    fields in `properties` and below: rules cannot name others.
+    Translates only required and properties, the most common use of junctors, and only for fields in
+    `properties` and below: rules cannot name others.
     """
     rule = _conjunction({keyword: value}, "self", properties)
     return rule if rule is not None and len(rule) <= _LONGEST else None
@@ -31,7 +31,7 @@ def counting_rule(keyword: str, limit: int, names: Sequence[str]) -> str | None:
 
 
 def _conjunction(schema: object, at: str, known: Properties) -> str | None:
-    """What the schema says of a value that is there, and is an object with the properties `known`."""
+    """The schema's conditions for a value that exists, and is an object with the properties `known`."""
     if not isinstance(schema, Mapping):
         return None
     parts = [_keyword(keyword, value, at, known) for keyword, value in schema.items()]

@@ -1,7 +1,7 @@
 """Rewrites Crossplane's CompositeResourceDefinition, of v1 or v2, as one of crdkeeper.
 
-Facts about Crossplane are from its API (apis/apiextensions/v1 and v2) and from what it makes of a definition
-(internal/xcrd). What has no counterpart is named.
+Facts about Crossplane come from its API (apis/apiextensions/v1 and v2) and from what it makes of a definition
+(internal/xcrd). What has no counterpart is reported.
 """
 
 from collections.abc import Mapping
@@ -54,30 +54,30 @@ _SHOWN_NAMES: Final = ("metadata", "spec", "status", "apiVersion", "kind")
 
 
 class NotOfCrossplane(ValueError):
-    """The document is no CompositeResourceDefinition of Crossplane."""
+    """The document is not a CompositeResourceDefinition of Crossplane."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportNote:
-    """Something that is not the same after the import."""
+    """Something that differs after the import."""
 
     path: Path
     """In the old file."""
     message: str
     remedy: str = ""
-    """What a person must decide or do; empty if that is nothing."""
+    """What a person must decide or do; empty if nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The new definition, and what is not the same."""
+    """The new definition, and what differs."""
 
     definition: dict[str, Any]
     notes: tuple[ImportNote, ...]
 
 
 def is_of_crossplane(value: object) -> bool:
-    """Whether the object says that it is a CompositeResourceDefinition of Crossplane."""
+    """Whether the object claims to be a CompositeResourceDefinition of Crossplane."""
     return (
         isinstance(value, Mapping)
         and value.get("kind") == "CompositeResourceDefinition"

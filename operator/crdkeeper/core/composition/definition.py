@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition that a CompositeResourceDefinition stands for: the same one each time."""
+"""The CustomResourceDefinition generated from a CompositeResourceDefinition: always the same one."""
 
 from typing import Any, Final
 
@@ -16,9 +16,9 @@ _COLUMNS: Final[tuple[dict[str, Any], ...]] = (
 
 
 def made_definition(definition: CompositeResourceDefinition) -> dict[str, Any]:
-    """The CRD as it is applied. It has no spec.conversion, which belongs to whoever converts.
+    """The CRD to apply. It has no spec.conversion, which belongs to whoever converts.
 
-    The definition is its controller, if it has a uid: one that was read from a cluster.
+    The definition is its controller, if it has a uid, so was read from a cluster.
     """
     spec = definition.spec
     first_status = all(may_default_status(each.schema_.open_api_schema) for each in spec.versions)

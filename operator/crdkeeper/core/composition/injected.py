@@ -1,6 +1,6 @@
-"""The schema of a version with the fields that every composite has. Every keyword of the user's schema stays.
+"""The schema of a version with the fields that every composite has. Keeps every keyword of the user's schema.
 
-What cannot be combined with them is left as it is here; `traps` says so.
+What cannot be combined with them is unchanged here; `traps` reports it.
 """
 
 import re
@@ -30,7 +30,7 @@ _STATUS: Final = re.compile(r"\bstatus\b")
 
 
 def with_composite_fields(schema: Mapping[str, Any], *, first_status: bool) -> Schema:
-    """A version's schema as it stands in the CRD; `first_status`: with a default for status.
+    """A version's schema in the CRD; `first_status`: with a default for status.
 
     An object is read with the defaults of the version that it is stored in, and then converted: either all
     versions allow the default, or none has it.
@@ -63,8 +63,8 @@ def takes_fields(part: object) -> TypeGuard[Schema]:
 def may_default_status(schema: Mapping[str, Any]) -> bool:
     """Whether an object can have a status of only observedGeneration, by its schema and the root's rules.
 
-    The API server checks the status again with each change of spec, so that a default which is not valid
-    would make every change fail.
+    The API server validates the status again with each change of spec, so an invalid default would make every
+    change fail.
     """
     rules = schema.get(VALIDATIONS)
     if any(_STATUS.search(str(each)) for each in (rules if isinstance(rules, list) else ())):
@@ -73,7 +73,7 @@ def may_default_status(schema: Mapping[str, Any]) -> bool:
 
 
 def first_status_errors(schema: Mapping[str, Any]) -> list[str] | None:
-    """Why the schema of status refuses one of only observedGeneration; None if only the server can tell."""
+    """Why the schema of status rejects one with only observedGeneration; None if only the server can tell."""
     properties = schema.get("properties", {})
     part = properties.get("status", {"type": "object"}) if isinstance(properties, dict) else None
     if not takes_fields(part) or part.get("type") != "object":

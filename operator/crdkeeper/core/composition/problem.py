@@ -1,4 +1,4 @@
-"""What can be wrong with a CompositeResourceDefinition, beyond what the API server says of its CRD."""
+"""Possible problems of a CompositeResourceDefinition, besides the API server's errors for its CRD."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,14 +9,14 @@ from crdkeeper.apiserver.schema.rules import Rule
 
 @dataclass(frozen=True, slots=True)
 class CompositeProblem:
-    """One problem of one field."""
+    """A problem of one field."""
 
     rule: Rule
     path: Path
-    """The field, and where the definition's file has it."""
+    """The field, and its path in the definition's file."""
     message: str
     refused: bool = True
-    """Whether no CRD is made. Else the CRD is made, and differs from what the author may expect."""
+    """Whether no CRD is created. Otherwise one is created, but differs from what the author may expect."""
 
 
 INVALID: Final = Rule(

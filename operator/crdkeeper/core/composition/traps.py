@@ -1,6 +1,6 @@
-"""What a schema can say that does not go together with the fields of every composite.
+"""Parts of a schema that conflict with the fields of every composite.
 
-The API server accepts most of it and refuses the objects later, or lets a rule mean something else.
+The API server accepts most of them and later rejects objects, or a rule changes its meaning.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ Schema = Mapping[str, Any]
 
 
 def traps(schema: Schema, path: Path) -> Iterator[CompositeProblem]:
-    """All of them in a version's schema; `path` is where the definition has it."""
+    """All of them in a version's schema; `path` is its path in the definition."""
     properties = schema.get("properties")
     known: Schema = properties if isinstance(properties, dict) else {}
     yield from _at_root(schema, path, known)
@@ -58,7 +58,7 @@ def _at_root(schema: Schema, path: Path, known: Schema) -> Iterator[CompositePro
 def _in_part(part: object, path: Path, reserved: Sequence[str]) -> Iterator[CompositeProblem]:
     """`part` is the schema of spec or status."""
     if not isinstance(part, dict):
-        return  # As the API server says of the CRD.
+        return  # As the API server reports for the CRD.
     if part.get("type") != "object":
         found = part.get("type")
         message = f"the type is {found}, not object" if found else "it has no type, but must be an object"

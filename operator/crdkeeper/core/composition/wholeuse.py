@@ -1,4 +1,4 @@
-"""Whether a rule in CEL uses an object as a whole, and not only fields of it."""
+"""Whether a CEL rule uses an object as a whole, and not only its fields."""
 
 from collections.abc import Iterator
 
