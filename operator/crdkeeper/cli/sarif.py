@@ -1,4 +1,4 @@
-"""Findings in SARIF 2.1.0, which code hosts show beside the lines of a change."""
+"""Findings in SARIF 2.1.0, which code hosts show next to the lines of a change."""
 
 import os
 from collections.abc import Iterable, Sequence

@@ -1,1 +1,1 @@
-"""`crdkeeper lint`: what the API server and users would say of CRDs."""
+"""`crdkeeper lint`: problems with CRDs for the API server and for users."""

@@ -1,7 +1,7 @@
 """The findings that a project has accepted, in a file: only others are reported.
 
-A finding is known by its CRD, its rule and its field without the version. So it stays known when lines move,
-when a file is renamed, and in a version that is added. What a message says may change.
+CRD, rule and field without version identify a finding. So it remains accepted when lines move, when a file is
+renamed, when its message changes, and in a new version.
 """
 
 import json
@@ -28,13 +28,13 @@ class BadBaseline(Exception):
 
 @dataclass(slots=True)
 class AcceptedFindings:
-    """What a file lists, and which of it a run has found."""
+    """The entries of a file, and which of them a run has found."""
 
     entries: Counter[Key]
     found: set[Key] = field(default_factory=set)
 
     def divide(self, findings: Iterable[LintFinding]) -> tuple[list[LintFinding], list[LintFinding]]:
-        """The findings that are new, and those that are known; of one field no more than were accepted."""
+        """The new findings, and the known ones; for one field no more than were accepted."""
         new: list[LintFinding] = []
         known: list[LintFinding] = []
         left: dict[tuple[str, str], Counter[Key]] = {}
@@ -50,17 +50,17 @@ class AcceptedFindings:
         return new, known
 
     def note(self, findings: Iterable[LintFinding]) -> None:
-        """Findings that are not reported for another reason, but are there."""
+        """Record findings that exist, but are not reported for another reason."""
         self.found.update(key for each in findings for key in _keys(each) if key in self.entries)
 
     def stale(self, definitions: Iterable[str]) -> list[Key]:
-        """The entries of these CRDs that nothing was found for."""
+        """The entries of these CRDs for which nothing was found."""
         looked_at = frozenset(definitions)
         return sorted(key for key in self.entries if key[0] in looked_at and key not in self.found)
 
 
 def load(path: Path) -> AcceptedFindings:
-    """Reads a baseline. Raises BadBaseline."""
+    """Read a baseline. Raises BadBaseline."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise BadBaseline(f"{path}: bigger than {MAX_BYTES >> 20} MiB")
@@ -89,14 +89,14 @@ def _entry(path: Path, i: int, entry: Any) -> tuple[Key, int]:
 
 
 def write(path: Path, findings: Iterable[LintFinding]) -> int:
-    """Writes a baseline with these findings, one a line; says how many entries. Raises BadBaseline."""
+    """Write a baseline with these findings, one per line; returns their number. Raises BadBaseline."""
     counts: dict[tuple[str, str], Counter[Key]] = {}
     for each in findings:
         if _is_kept(each):
             counts.setdefault((each.file, each.definition), Counter())[_keys(each)[0]] += 1
     most: Counter[Key] = Counter()
     for of_one in counts.values():
-        # A CRD may stand in several files.
+        # Several files may contain the same CRD.
         most |= of_one
     lines = ",\n".join(f"    {json.dumps(each, ensure_ascii=False)}" for each in _listed(most))
     text = f'{{\n  "version": {_VERSION},\n  "findings": [\n{lines}\n  ]\n}}\n'
@@ -115,10 +115,10 @@ def _listed(counts: Counter[Key]) -> Iterator[dict[str, Any]]:
 
 
 def _is_kept(finding: LintFinding) -> bool:
-    """Whether it can be accepted: not what was not checked, nor what is said of a file's own comments."""
+    """Whether it can be accepted: not unchecked rules, and not findings about a file's own comments."""
     return bool(finding.definition) and finding.severity is not Severity.UNCHECKED
 
 
 def _keys(finding: LintFinding) -> list[Key]:
-    """All fields by which a finding may be listed, the one by which it is written first."""
+    """All fields by which a finding may be listed, beginning with the one that is written."""
     return [(finding.definition, finding.rule.id, path) for path in finding.paths]

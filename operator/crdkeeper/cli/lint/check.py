@@ -33,7 +33,7 @@ def check_definition(
     *,
     everything: bool,
 ) -> None:
-    """Adds what is to be said of one CRD; `everything` shows also what is only info."""
+    """Add the findings for one CRD; `everything` also shows those of severity info."""
     result.checked += 1
     result.definitions.add(_name(definition))
     found = lint(definition.value, live=not definition.is_manifest, forbidden=configuration.forbid)
@@ -64,7 +64,7 @@ def _removed_version() -> Found:
 
 
 def _behind(found: Found) -> Found:
-    """The API server refuses a manifest of v1beta1 before it looks at any field."""
+    """The API server rejects a manifest of v1beta1 before it reads any field."""
     return replace(found, behind=True) if found.final and found.severity is Severity.ERROR else found
 
 
@@ -76,13 +76,13 @@ def check_samples(
     *,
     everything: bool,
 ) -> None:
-    """Adds what the columns of a CRD show of objects of its kind."""
+    """Add findings about the cells of a CRD's columns for objects of its kind."""
     found = lint_samples(definition.value, objects)
     _add(found, definition, configuration, result, everything=everything)
 
 
 def _of_composite(judged: "Acceptance") -> list[Found]:
-    """What is wrong with the CompositeResourceDefinition that stands in the CRD's place."""
+    """The problems of the CompositeResourceDefinition from which the CRD is generated."""
     return [
         Found(
             each.rule,
@@ -97,7 +97,7 @@ def _of_composite(judged: "Acceptance") -> list[Found]:
 
 
 def _of_author(found: Sequence[Found], definition: LocatedDefinition) -> list[Found]:
-    """Without what only concerns fields that crdkeeper adds to every composite."""
+    """Without findings about fields that crdkeeper adds to every composite."""
     return [each for each in found if each.final or definition.is_written(each.owner)]
 
 
@@ -114,10 +114,10 @@ def _add(
     *,
     everything: bool,
 ) -> None:
-    """Adds findings, unless they are ignored or not to be shown."""
+    """Add findings, unless they are ignored or hidden."""
     name = _name(definition)
     everything = everything or configuration.all
-    # Comments are at lines, of which each version has its own; what is one is counted after them.
+    # Comments belong to lines, and each version has its own; equal findings are merged after that.
     for found in merge(replace(each, ignored=_ignored(each, definition)) for each in several):
         severity = _configured(found, configuration)
         finding = LintFinding(
@@ -147,7 +147,7 @@ def _add(
 def report_suppressions(
     suppressions: Suppressions, file: str, configuration: Configuration, result: LintResult
 ) -> None:
-    """Adds what is wrong with a file's comments, once all findings that they are about are known."""
+    """Add the errors in a file's comments, once all findings that they are about are known."""
 
     def add(convention: Convention, position: Position, message: str) -> None:
         severity = configuration.severities.get(convention.id, convention.severity)
@@ -170,13 +170,13 @@ def _configured(found: Found, configuration: Configuration) -> Severity | None:
 def _is_shown(found: Found, severity: Severity, configuration: Configuration, *, everything: bool) -> bool:
     if found.final:
         return True
-    # An info by configuration is wanted.
+    # Requested by the configuration.
     wanted = everything or configuration.severities.get(found.rule.id) is Severity.INFO
     return configuration.rules.shows(found.rule.id, severity, everything=wanted)
 
 
 def _ignored(found: Found, definition: LocatedDefinition) -> str:
-    """The reason why a finding is to be ignored; empty if it is not."""
+    """The reason why a finding is ignored; empty if it is not."""
     comments = definition.comments
     if found.rule.id in comments.by_id:
         lines = {definition.find(found.steps).line, definition.find(found.owner).line}

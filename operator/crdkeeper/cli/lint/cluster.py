@@ -1,4 +1,4 @@
-"""The CRDs of a live cluster for `crdkeeper lint`, with what the API server itself says of them."""
+"""The CRDs of a live cluster for `crdkeeper lint`, with the API server's own conditions."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,12 +24,12 @@ _GOOD = {
     "Terminating": "False",
     "KubernetesAPIApprovalPolicyConformant": "True",
 }
-"""The conditions that the API server sets, with the status that is well."""
+"""The conditions that the API server sets, with the healthy status."""
 
 
 @dataclass(slots=True)
 class Live:
-    """What was read; `missing` tells which names do not exist."""
+    """What was read; `missing` has the names that do not exist."""
 
     definitions: list[LocatedDefinition] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -53,14 +53,14 @@ async def gather(connection: Connection, names: Sequence[str], selector: str) ->
 
 
 def _definition(value: dict[str, Any]) -> LocatedDefinition:
-    # Items of a list leave out what the list says.
+    # The items of a list omit fields that the list has.
     value.setdefault("apiVersion", _API_VERSION)
     value.setdefault("kind", _KIND)
     return LocatedDefinition("", Document(value, Position(), []), (), value)
 
 
 def conditions(definition: LocatedDefinition) -> Iterator[LintFinding]:
-    """A finding for each condition by which the API server says that something is wrong."""
+    """A finding for each unhealthy condition set by the API server."""
     value = definition.value
     name = str(value["metadata"]["name"])
     found: Sequence[Mapping[str, Any]] = (value.get("status") or {}).get("conditions") or ()

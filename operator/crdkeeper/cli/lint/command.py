@@ -1,4 +1,4 @@
-"""`crdkeeper lint`: what the API server would say of CRDs, and what their users will, line by line."""
+"""`crdkeeper lint`: problems with CRDs for the API server and for users, line by line."""
 
 import os
 from collections.abc import Sequence
@@ -158,7 +158,7 @@ def _write(path: Path, result: LintResult) -> None:
 
 
 class _Trouble(Trouble):
-    """There is no saying whether anything is wrong."""
+    """It cannot be determined whether anything is wrong."""
 
     exit_code = _UNREADABLE
 
@@ -169,7 +169,7 @@ def _sorted(arguments: Sequence[str], filenames: Sequence[str]) -> tuple[list[st
     names: list[str] = []
     for each in arguments:
         path = Path(each)
-        # Beside -f all arguments are files, as when a shell expands a glob after it.
+        # With -f all arguments are files, as when a shell expands a glob after it.
         is_file = filenames or each == STDIN or os.sep in each or path.suffix in SUFFIXES or path.exists()
         (files if is_file else names).append(each)
     return files, names

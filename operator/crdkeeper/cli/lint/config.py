@@ -32,12 +32,12 @@ _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
 class BadConfiguration(Exception):
-    """A configuration cannot be read or says what is not understood; the text names the place."""
+    """A configuration cannot be read or has an error; the text names the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a file says. `folder` is where its globs begin."""
+    """The content of a file. `folder` is the base of its globs."""
 
     folder: Path = field(default_factory=Path)
     all: bool = False
@@ -49,7 +49,7 @@ class Configuration:
     """Keywords of schemas."""
 
     def excludes(self, file: Path) -> bool:
-        """Whether a file is not to be looked at."""
+        """Whether a file is excluded."""
         if not self.exclude:
             return False
         try:
@@ -62,14 +62,14 @@ class Configuration:
 def _glob(text: str) -> re.Pattern[str]:
     parts = re.split(r"(\*\*/?|\*|\?)", text)
     meaning = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    # A folder stands for all that is in it.
+    # A directory means everything in it.
     return re.compile(
         "".join(meaning.get(each, re.escape(each)) for each in parts).removesuffix("/") + "(?:/.*)?"
     )
 
 
 class Configurations:
-    """The configuration of each file that is linted; `rules` instead of those that a file selects."""
+    """The configuration of each linted file; `rules` replaces those that a file selects."""
 
     def __init__(self, chosen: Path | None, rules: Selection | None = None) -> None:
         self._rules = rules
@@ -77,7 +77,7 @@ class Configurations:
         self._by_folder: dict[Path, Configuration] = {}
 
     def of(self, file: Path | None) -> Configuration:
-        """That of a file, or of the working folder. Raises BadConfiguration."""
+        """That of a file, or of the working directory. Raises BadConfiguration."""
         if self._chosen is not None:
             return self._chosen
         folder = (file.parent if file is not None else Path()).absolute()
@@ -87,7 +87,7 @@ class Configurations:
         return known
 
     def of_name(self, file: str) -> Configuration:
-        """That of a file by its name; of the working folder for `-` and for what is in no file."""
+        """That of a file by name; that of the working directory for `-` and for what is not in a file."""
         return self.of(Path(file) if file not in ("", "-") else None)
 
     def _find(self, folder: Path) -> Configuration:
@@ -103,7 +103,7 @@ class Configurations:
 
 
 def load(path: Path) -> Configuration:
-    """Reads a configuration. Raises BadConfiguration."""
+    """Read a configuration. Raises BadConfiguration."""
     try:
         content = path.read_bytes()
         if len(content) > MAX_BYTES:
@@ -170,7 +170,7 @@ class _Reader:
             if id not in known:
                 raise self._bad(f"there is no rule {id!r}", *at)
             if value is False or value == _OFF:
-                # YAML takes `off` for false.
+                # YAML reads `off` as false.
                 found[id] = None
             elif value in _SEVERITIES:
                 found[id] = Severity(value)

@@ -1,4 +1,4 @@
-"""Names that two CRDs of one run claim: of two that are well alone, one never becomes established.
+"""Names that two CRDs of one run claim: each is valid alone, but one would never become established.
 
 The API server's naming controller compares plural, singular and short names of one group with each other, and
 kinds with list kinds (apiextensions-apiserver, pkg/controller/status/naming_controller.go).
@@ -29,7 +29,7 @@ class Claim:
 
     @property
     def scope(self) -> tuple[str, bool, str]:
-        """What no other CRD may claim: kinds are capitalised, and compared among themselves."""
+        """What no other CRD may claim: kinds are capitalized, and compared only with kinds."""
         return self.group, self.field.lower().endswith("kind"), self.name
 
 

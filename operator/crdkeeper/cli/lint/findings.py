@@ -1,4 +1,4 @@
-"""What `crdkeeper lint` has found: findings with their places, and those of one kind put together."""
+"""The results of `crdkeeper lint`: findings with their places, grouped by kind."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from crdkeeper.core.lint.severity import Severity
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """Something to say of one field of a CRD."""
+    """A finding about one field of a CRD."""
 
     file: str
     """Empty for a CRD of a live cluster."""
@@ -23,19 +23,19 @@ class LintFinding:
     field: str
     message: str
     behind: bool = False
-    """Whether the API server says it only once other errors of the CRD are fixed."""
+    """Whether the API server reports it only once other errors of the CRD are fixed."""
     versions: tuple[str, ...] = ()
     """All versions in which it was found, if several."""
     fields: tuple[str, ...] = ()
-    """All fields that it is true of, without a version, if several."""
+    """All fields that it is about, without version, if several."""
     path: str = ""
-    """The field without a version."""
+    """The field without version."""
     elsewhere: str = ""
     """Where else it was found, for people."""
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All fields that it is true of, without a version."""
+        """All fields that it is about, without version."""
         return self.fields or (self.path or self.field,)
 
     @property
@@ -68,7 +68,7 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A finding that its author has looked at and let be."""
+    """A finding that its author has reviewed and accepted."""
 
     finding: LintFinding
     reason: str
@@ -80,21 +80,21 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The findings of one kind in one CRD: the first of them speaks for all."""
+    """The findings of one kind in one CRD, represented by the first of them."""
 
     first: LintFinding
     others: tuple[LintFinding, ...] = ()
 
     @property
     def more(self) -> str:
-        """What is added to the first one's message."""
+        """The text to append to the first one's message."""
         count = len(self.others)
         return f" (and {count} more such {'field' if count == 1 else 'fields'})" if count else ""
 
 
 @dataclass(slots=True)
 class LintResult:
-    """All that a run found."""
+    """The results of a run."""
 
     checked: int = 0
     findings: list[LintFinding] = field(default_factory=list)
@@ -103,17 +103,17 @@ class LintResult:
     failed: list[Failed] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    """What is said of CRDs that are not in the cluster."""
+    """Findings about named CRDs that are not in the cluster."""
     known: list[LintFinding] = field(default_factory=list)
-    """What a baseline lists, and so is not among the findings."""
+    """Findings in the baseline, which are not reported."""
     stale: list[tuple[str, str, str]] = field(default_factory=list)
-    """Entries of the baseline that nothing was found for: the CRD, the rule and the field."""
+    """Entries of the baseline for which nothing was found: the CRD, the rule and the field."""
     unreported: list[LintFinding] = field(default_factory=list)
-    """What is there, but hidden or not selected; collected for a baseline."""
+    """Findings that are hidden or not selected; collected for a baseline."""
     definitions: set[str] = field(default_factory=set)
     """The names of the CRDs that were checked."""
     hidden: int = 0
-    """How many findings of severity info are not among the findings."""
+    """How many findings of severity info are not reported."""
 
     def of(self, severity: Severity) -> list[LintFinding]:
         """The findings of that severity."""
@@ -121,16 +121,16 @@ class LintResult:
 
     @property
     def errors(self) -> list[LintFinding]:
-        """What the API server refuses, or what cannot work."""
+        """What the API server rejects, or what cannot work."""
         return self.of(Severity.ERROR)
 
     def groups(self) -> list[Group]:
-        """The findings in their order; those of conventions put together by CRD, id and severity."""
+        """The findings in order; those of conventions are grouped by CRD, id and severity."""
         return group(self.findings)
 
 
 def group(findings: Iterable[LintFinding]) -> list[Group]:
-    """Puts findings of one kind together; each error is a thing to fix of its own."""
+    """Group findings of one kind; each error needs its own fix, so errors are not grouped."""
     kinds: dict[Any, list[LintFinding]] = {}
     for number, each in enumerate(findings):
         alone = each.severity in (Severity.ERROR, Severity.UNCHECKED)

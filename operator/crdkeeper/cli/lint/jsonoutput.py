@@ -1,4 +1,4 @@
-"""How `crdkeeper lint` prints for programs. Fields are only ever added."""
+"""The JSON output of `crdkeeper lint`. Fields are only ever added."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from crdkeeper.core.lint.severity import Severity
 
 
 def print_json(result: LintResult) -> None:
-    """Everything, each finding by itself."""
+    """Print everything, each finding separately."""
     unchecked = result.of(Severity.UNCHECKED)
     document = {
         "checked": result.checked,

@@ -1,4 +1,4 @@
-"""One run of `crdkeeper lint`: reads CRDs one after the other, checks each, and then them together."""
+"""One run of `crdkeeper lint`: reads CRDs one after the other, checks each, and then all together."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ _NEEDLES = (b"CustomResourceDefinition", b"CompositeResourceDefinition")
 
 
 class Run:
-    """Collects the result. `everything` shows also what is only info; `baseline` is what is known already."""
+    """Collects the result. `everything` also shows infos; `baseline` has the accepted findings."""
 
     def __init__(
         self,
@@ -40,10 +40,10 @@ class Run:
         self._by_file: dict[str, Suppressions] = {}
         self._samples = Samples()
         self._shown: dict[tuple[str, str], str] = {}
-        """The files of CRDs, by group and kind; those of standard input cannot be read again."""
+        """The files of CRDs, by group and kind; without standard input, which cannot be read again."""
 
     def check_files(self, files: Sequence[str], *, allow_none: bool = False) -> None:
-        """Reads and checks all of the files; `allow_none`: those without any CRD are fine.
+        """Read and check all files; with `allow_none`, files without any CRD are fine.
 
         Raises BadConfiguration.
         """
@@ -62,11 +62,11 @@ class Run:
             result.failed.append(Failed(", ".join(files), Position(), "contains no CustomResourceDefinition"))
 
     def check_cluster(self, connection: "Connection", names: Sequence[str], selector: str) -> None:
-        """Reads and checks the CRDs that are named or selected, or all.
+        """Read and check the CRDs that are named or selected, or all.
 
-        Raises BadConfiguration, and click.ClickException if there is trouble with the cluster.
+        Raises BadConfiguration, and click.ClickException if there is a problem with the cluster.
         """
-        # Imported only here: a check of files takes less time than the imports of a Kubernetes client.
+        # Imported only here: a check of files takes less time than importing a Kubernetes client.
         from crdkeeper.cli.input.options import run_async
         from crdkeeper.cli.lint.cluster import conditions, gather
 
@@ -94,7 +94,7 @@ class Run:
             self._shown[kind] = definition.file
 
     def _check_samples(self) -> None:
-        """Tries the columns of CRDs on the objects that stand in the files, whose CRDs are read once more."""
+        """Try the columns of CRDs with the objects in the files, whose CRDs are read again."""
         for (group, kind), file in self._shown.items():
             objects = self._samples.of(group, kind)
             if not objects:
@@ -111,7 +111,7 @@ class Run:
                     )
 
     def _finish(self, *, alone: bool = True) -> None:
-        """What can only be said at the end; `alone`: no API server has looked at the names."""
+        """Add what can be determined only at the end; `alone`: no API server has checked the names."""
         for file, comments in self._comments.values():
             report_suppressions(comments, file, self._configurations.of_name(file), self.result)
         if alone:
@@ -129,7 +129,7 @@ class Run:
         )
 
     def _apply(self, baseline: AcceptedFindings) -> None:
-        """Takes out what a baseline lists."""
+        """Remove the baseline's findings."""
         result = self.result
         baseline.note([*result.unreported, *(each.finding for each in result.ignored)])
         result.findings, result.known = baseline.divide(result.findings)
@@ -137,7 +137,7 @@ class Run:
 
 
 def _is_of_something_else(file: str) -> bool:
-    """Whether a file that cannot be read as YAML, such as a template, has nothing to do with CRDs."""
+    """Whether a file that cannot be read as YAML, such as a template, is unrelated to CRDs."""
     try:
         content = Path(file).read_bytes()
     except OSError:

@@ -1,11 +1,11 @@
-"""The objects that stand in the files that are checked, beside the CRDs: on them columns are tried."""
+"""The objects in the checked files, besides the CRDs: samples for columns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 _MOST_OF_A_KIND: Final = 50
 _MOST_VALUES: Final = 1_000_000
-"""Values in all objects that are kept; a run may meet whole clusters of them."""
+"""Values in all objects that are kept; a run may read whole clusters of them."""
 _MOST_VALUES_OF_ONE: Final = 20_000
 
 
@@ -17,7 +17,7 @@ class Samples:
         self._left = _MOST_VALUES
 
     def add(self, value: Any) -> None:
-        """Keeps a document if it is an object of an API group."""
+        """Keep a document if it is an object of an API group."""
         if not isinstance(value, dict):
             return
         api_version, kind = value.get("apiVersion"), value.get("kind")
@@ -52,7 +52,7 @@ def _size(value: Any, limit: int) -> int | None:
 
 
 def kind_of(definition: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The group and kind that a CRD as it is written defines."""
+    """The group and kind that a CRD defines, according to its manifest."""
     spec = definition.get("spec")
     names = spec.get("names") if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or not isinstance(names, dict):

@@ -1,6 +1,6 @@
-"""How `crdkeeper lint` prints for code hosts: SARIF, which becomes annotations of a pull request.
+"""The SARIF output of `crdkeeper lint`, for code hosts: it becomes annotations of a pull request.
 
-What the hosts read of it is documented at
+The parts that hosts read are documented at
 https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning.
 """
 
@@ -19,11 +19,11 @@ _LEVELS = {
     Severity.UNCHECKED: "note",
 }
 _RELATED = 50
-"""At most so many further places of a finding; hosts refuse files that are too big."""
+"""At most this many further places of a finding; hosts reject large files."""
 
 
 def print_sarif(result: LintResult) -> None:
-    """One run; findings of one kind in one CRD are one result with related places."""
+    """Print a run; findings of one kind in one CRD are one result with related places."""
     findings = [*result.findings, *(each.finding for each in result.ignored), *result.known]
     results = [*map(_result, result.groups()), *map(_suppressed, result.ignored), *map(_known, result.known)]
     print_json(

@@ -1,4 +1,4 @@
-"""Which rules a person wants to hear of: `--rules` and `lint.rules`, by groups and ids."""
+"""Which rules to report: `--rules` and `lint.rules`, by groups and ids."""
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
@@ -14,11 +14,11 @@ DEFAULT: Final = "default"
 SERVER: Final = "server"
 """The group of the API server's own rules."""
 COMPOSITES: Final = "composites"
-"""The group of what is wrong with a CompositeResourceDefinition."""
+"""The group of the rules for CompositeResourceDefinitions."""
 
 
 class UnknownRule(Exception):
-    """A name is that of no rule and of no group; the text says which there are."""
+    """No rule and no group has this name; the text lists the existing ones."""
 
 
 class Level(IntEnum):
@@ -26,12 +26,12 @@ class Level(IntEnum):
 
     NOTHING = 0
     WARNINGS = 1
-    """Errors and warnings; infos only where all are wanted."""
+    """Errors and warnings; infos only if all are requested."""
     EVERYTHING = 2
 
 
 class Selection:
-    """The level of each rule. What the API server refuses is reported whatever is selected."""
+    """The level of each rule. What the API server rejects is reported in any case."""
 
     def __init__(self, levels: Mapping[str, Level] | None = None) -> None:
         self._levels = levels
@@ -41,7 +41,7 @@ class Selection:
         return Level.WARNINGS if self._levels is None else self._levels[id]
 
     def shows(self, id: str, severity: Severity, *, everything: bool) -> bool:
-        """Whether a finding is reported; `everything`: infos of all selected rules are."""
+        """Whether a finding is reported; with `everything`, infos of all selected rules are."""
         level = self.level(id)
         return level is Level.EVERYTHING or (
             level is Level.WARNINGS and (everything or severity is not Severity.INFO)
@@ -49,10 +49,10 @@ class Selection:
 
 
 def select(names: Iterable[str]) -> Selection:
-    """The selection that names make, from left to right: `-` before one takes its rules away.
+    """Select rules by names, from left to right: a name with `-` removes its rules.
 
-    `default` are the errors and warnings of all rules, `all` also what is only info; a group or a rule is
-    reported whole. Names that begin with one taken away begin with `default`. Raises UnknownRule.
+    `default` are the errors and warnings of all rules, `all` also the infos; a group or a rule is reported
+    completely. Names that begin with a removal imply `default` first. Raises UnknownRule.
     """
     chosen = list(names)
     groups = _groups()

@@ -1,4 +1,4 @@
-"""How `crdkeeper lint` prints for people: findings on stdout, what else is to be said on stderr."""
+"""The text output of `crdkeeper lint`: findings on stdout, other messages on stderr."""
 
 from collections import Counter
 
@@ -14,7 +14,7 @@ _BEHIND = " (the API server says this once the other errors are fixed)"
 
 
 def print_text(result: LintResult) -> None:
-    """One line per finding; those of one kind in one CRD are put together, and a kind is explained once."""
+    """Print one line per finding; those of one kind in one CRD are grouped, and a kind is explained once."""
     explained: set[str] = set()
     for group in result.groups():
         each = group.first

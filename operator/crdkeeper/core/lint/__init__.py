@@ -1,1 +1,1 @@
-"""The linter: what the API server accepts, and what users of a CRD stumble over."""
+"""The linter: what the API server rejects, and what causes problems for users of a CRD."""

@@ -34,12 +34,12 @@ class Line:
     reason: str
 
     def covers(self, field: str) -> bool:
-        """Whether a finding at that field is meant, be it named with its version or without."""
+        """Whether the line covers a finding at that field, named with or without its version."""
         return bool(self.fields.fullmatch(field) or self.fields.fullmatch(field.partition(":")[2]))
 
 
 def parse(metadata: Mapping[str, Any]) -> tuple[list[Line], list[str]]:
-    """The lines of the annotation in the metadata of a CRD, and those that are not understood."""
+    """The lines of the annotation in the metadata of a CRD, and the invalid ones."""
     annotations = metadata.get("annotations")
     text = annotations.get(ANNOTATION) if isinstance(annotations, dict) else None
     lines: list[Line] = []
@@ -57,7 +57,7 @@ def parse(metadata: Mapping[str, Any]) -> tuple[list[Line], list[str]]:
 
 
 def apply_annotation(metadata: Mapping[str, Any], found: Iterable[Found]) -> list[Found]:
-    """The findings, those marked that the annotation names; and what is wrong with the annotation itself."""
+    """Mark the findings that the annotation names; returns them, and the errors in the annotation itself."""
     lines, bad = parse(metadata)
     at = AtPath(root("metadata").child("annotations").key(ANNOTATION))
     marked = list(found)
@@ -98,10 +98,10 @@ class _Use:
     line: Line
     found: bool = False
     refused: bool = False
-    """Whether what it names is for the API server to decide."""
+    """Whether the API server decides about what it names."""
 
 
 def unused(id: str, *, refused: bool) -> str:
-    """What is said of a suppression that no finding needs."""
+    """The message for a suppression that no finding needs."""
     why = "the API server refuses it anyway" if refused else "there is no such finding here"
     return f"{id} is ignored, but {why}"

@@ -1,12 +1,12 @@
-"""Recognises the types of Kubernetes' own API that CRDs embed: a pod's spec, a label selector, a condition.
+"""Recognizes the types of Kubernetes' own API that CRDs embed: a pod's spec, a label selector, a condition.
 
-Their shape is given. What a linter would say of them, the author could not follow.
+Their structure is given, so authors could not act on findings in them.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-# By a property that few other types have: the properties that must stand beside it. The types are those of
+# By a property that few other types have: the properties that must accompany it. The types are those of
 # k8s.io/api/core/v1 and of k8s.io/apimachinery/pkg/apis/meta/v1.
 _SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
     "containers": (
@@ -45,8 +45,8 @@ _SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
 _NAME_AND_OPTIONAL = frozenset(("name", "optional"))
 _IN_GROUP = frozenset(("apiGroup", "kind", "name"))
 
-# Types with so few properties that one which differs may be an author's own: what all releases of the type
-# have, and what some add.
+# Types with so few properties that a different one may be an author's own: the properties that all releases
+# of the type have, and those that some add.
 _WHOLE: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     # ObjectMeta, of which code generators keep what users may set
     (
@@ -148,7 +148,7 @@ _BY_SIZE = {
 
 
 def is_borrowed(properties: Mapping[str, Any]) -> bool:
-    """Whether these are the properties of a type of Kubernetes."""
+    """Whether these are the properties of a Kubernetes type."""
     for key in _SIGNATURES.keys() & properties.keys():
         if any(beside <= properties.keys() for beside in _SIGNATURES[key]):
             return True

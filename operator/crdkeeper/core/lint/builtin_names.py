@@ -35,7 +35,7 @@ SHORT_NAMES = {
     "svc": "services",
     "vac": "volumeattributesclasses",
 }
-"""Short names, and the resource that each stands for."""
+"""Short names, and the resource of each."""
 
 _KINDS = (
     *(

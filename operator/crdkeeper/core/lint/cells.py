@@ -1,6 +1,6 @@
-"""What printer columns show of objects that stand beside a CRD: which stay empty, and which show <invalid>.
+"""The cells of printer columns for objects in the same files as a CRD: which are empty, and which <invalid>.
 
-What only the API server or a controller sets is not expected of such objects.
+Such objects need not have what only the API server or a controller sets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,21 +20,21 @@ from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.jsonpath import Lead, follow
 
 _NOW: Final = MAX_SECONDS * SECOND
-"""So late that only what is no time is <invalid>."""
+"""So late that only what is not a time is <invalid>."""
 _STEPS: Final = 5_000
 _MOST_COLUMNS: Final = 100
-"""Per version; together with the limit of steps in each this bounds the time that hostile paths can take."""
+"""Per version; with the limit of steps in each, this bounds the time that malicious paths can take."""
 _WRITTEN: Final = frozenset(("name", "namespace", "labels", "annotations"))
-"""What an author may set of metadata."""
+"""What an author may set in metadata."""
 
 Json = Any
 
 
 def try_columns(version: Mapping[str, Any], index: int, objects: Sequence[Json], found: Findings) -> None:
-    """Reports on the columns of a version for objects that are written in it.
+    """Report on the columns of a version for objects that are written in it.
 
-    `version` is the one at `index` of spec.versions, as the API server decodes it. Only what is certain is
-    said, and what the schema alone does not tell: nothing where it cannot be compiled.
+    `version` is the one at `index` of spec.versions, as the API server decodes it. Reports only what is
+    certain and does not follow from the schema alone; nothing if the schema cannot be compiled.
     """
     schema: Schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     try:
@@ -67,7 +67,7 @@ def try_columns(version: Mapping[str, Any], index: int, objects: Sequence[Json],
 
 
 def _is_expected(path: str, obj: Json) -> bool:
-    """Whether an object has a say in what a column shows, and not the API server or a controller alone."""
+    """Whether an object determines what a column shows, and not just the API server or a controller."""
     block = parse_column(path)[0]
     names = [each.name for each in block if isinstance(each, Field)] if isinstance(block, tuple) else []
     if names[:1] == ["metadata"]:

@@ -35,7 +35,7 @@ OF_DEFINITION: tuple[Callable[[CheckedDefinition, Findings], None], ...] = (
     check_status_in_manifest,
     check_size,
 )
-"""Checks of a CRD as a whole. These and the others are made, and their findings listed, in this order."""
+"""Checks of a CRD as a whole. These and the others run, and their findings are listed, in this order."""
 
 OF_VERSION: tuple[Callable[[CheckedVersion, Findings], None], ...] = (
     check_columns,
@@ -76,10 +76,10 @@ def check_conventions(
     manifest: Mapping[str, Any] | None = None,
     forbidden: frozenset[str] = frozenset(),
 ) -> list[Found]:
-    """All findings in a CRD as the API server decodes it.
+    """All findings for a CRD as the API server decodes it.
 
-    `manifest` is what an author writes and users apply; none for a CRD that was read from a cluster.
-    `forbidden` are keywords of schemas that are not to be used.
+    `manifest` is the CRD as written by an author; None if it was read from a cluster. `forbidden` are
+    keywords that schemas must not use.
     """
     found = Findings()
     definition = CheckedDefinition(crd, manifest)
@@ -87,7 +87,7 @@ def check_conventions(
         check(definition, found)
     for i, version in enumerate(definition.versions):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        # A version that is not served is no one's to use; it goes as it is.
+        # Nobody can use a version that is not served; it will be removed as it is.
         if not isinstance(schema, dict) or not (version.get("served") or version.get("storage")):
             continue
         root = root_place(version.get("name") or str(i), i, schema)

@@ -1,4 +1,4 @@
-"""The CRD that is checked: as the API server decodes it, as its author wrote it, and its versions."""
+"""The CRD to check: as the API server decodes it, as its author wrote it, and its versions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ class CheckedDefinition:
     crd: Mapping[str, Any]
     """As the API server decodes it."""
     manifest: Mapping[str, Any] | None
-    """What an author writes and users apply; none for a CRD that was read from a cluster."""
+    """As written by an author and applied by users; None if it was read from a cluster."""
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Empty where it is missing."""
+        """Empty if missing."""
         found: Mapping[str, Any] = self.crd.get("metadata") or {}
         return found
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """Empty where it is missing."""
+        """Empty if missing."""
         found: Mapping[str, Any] = self.crd.get("spec") or {}
         return found
 
@@ -37,11 +37,11 @@ class CheckedDefinition:
 
 @dataclass(frozen=True, slots=True)
 class CheckedVersion:
-    """One version of it that is served or stored."""
+    """A version that is served or stored."""
 
     declared: Mapping[str, Any]
     """Its entry in spec.versions."""
     root: SchemaPlace
     """Of its schema."""
     unpruned: bool
-    """Whether fields are kept undeclared: with the preserveUnknownFields of the v1beta1 days."""
+    """Whether undeclared fields are preserved: with preserveUnknownFields from v1beta1."""

@@ -1,7 +1,8 @@
 """additionalPrinterColumns: whether `kubectl get` can show what they promise.
 
-How a value is shown follows ConvertToTable of apiextensions-apiserver
-(pkg/registry/customresource/tableconvertor): type string shows anything, the others only what has the type.
+Values are formatted as in ConvertToTable of apiextensions-apiserver
+(pkg/registry/customresource/tableconvertor): type string shows anything, the others only values of their
+type.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,12 +36,12 @@ _SHOWN = {
 }
 _AGE = ".metadata.creationTimestamp"
 _BY_FORMAT = {"date": ("2026-01-02",), "duration": ("1h", "P1D")}
-"""Texts of formats that people take for times; none has a time of day."""
+"""Strings in formats that people mistake for times; none has a time of day."""
 _NOW = MAX_SECONDS * SECOND
 
 
 def check_columns(version: CheckedVersion, found: Findings) -> None:
-    """Reports on the columns of one version."""
+    """Report on the columns of one version."""
     root = version.root
     columns = version.declared.get("additionalPrinterColumns") or ()
     at: tuple[Step, ...] = (*root.steps[:3], "additionalPrinterColumns")
@@ -106,6 +107,6 @@ def _check_target(column: _Column, target: Target, found: Findings) -> None:
 
 
 def _examples(schema: Schema) -> Sequence[str]:
-    """Texts that stand for all that the schema allows; the zero time if they can be any."""
+    """Strings that represent everything that the schema allows; the zero time if any string is allowed."""
     texts = [each for each in schema.get("enum") or () if isinstance(each, str)]
     return texts or _BY_FORMAT.get(schema.get("format") or "", ("",))

@@ -1,8 +1,8 @@
-"""What a convention is: id, group, how bad a breach is, why it matters, and what to do.
+"""A convention: id, group, severity of a violation, why it matters, and what to do.
 
 Most follow the Kubernetes API conventions
 (https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md);
-the others are traps that the API server sets by accepting what can't work.
+the others are about what the API server accepts although it can't work.
 """
 
 from dataclasses import dataclass
@@ -13,29 +13,29 @@ from crdkeeper.core.lint.severity import Severity
 
 @dataclass(frozen=True, slots=True)
 class Convention(Rule):
-    """A rule that is not the API server's."""
+    """A rule that does not come from the API server."""
 
     group: str
-    """The subject by which people choose rules: the file of `conventions/` that defines it."""
+    """The subject by which people select rules: the file of `conventions/` that defines it."""
     severity: Severity
     renames: bool = False
-    """Whether it is followed by renaming a field, which a stable version's users would not survive."""
+    """Whether the fix is to rename a field, which would break a stable version's users."""
 
     def severity_in(self, *, stable: bool) -> Severity:
-        """How bad a breach is in a version that may still change, or may not."""
+        """The severity of a violation in a version that may still change, or may not."""
         return Severity.INFO if stable and self.renames else self.severity
 
 
 def error(group: str, id: str, why: str, remedy: str) -> Convention:
-    """A convention whose breach cannot work."""
+    """A convention whose violation cannot work."""
     return Convention(id, why, remedy, group, Severity.ERROR)
 
 
 def warning(group: str, id: str, why: str, remedy: str, *, renames: bool = False) -> Convention:
-    """A convention whose breach somebody will stumble over."""
+    """A convention whose violation causes problems."""
     return Convention(id, why, remedy, group, Severity.WARNING, renames)
 
 
 def info(group: str, id: str, why: str, remedy: str, *, renames: bool = False) -> Convention:
-    """A convention that is a matter of taste, or of what the author knows better."""
+    """A convention that is a matter of style, or of what the author knows better."""
     return Convention(id, why, remedy, group, Severity.INFO, renames)

@@ -17,9 +17,9 @@ _ROOT_ONLY = frozenset(("apiVersion", "kind", "metadata"))
 
 
 def check_conversion(definition: CheckedDefinition, found: Findings) -> None:
-    """Reports fields that one version has and another lacks, and a webhook that cannot be trusted."""
+    """Report fields that one version has and another lacks, and a webhook that cannot be trusted."""
     conversion = definition.spec.get("conversion") or {}
-    # Into a CRD of a cluster nobody will put anything any more.
+    # The CRD is in a cluster: nothing will add a webhook to it.
     live = definition.manifest is None
     if conversion.get("strategy", "None") == "None":
         _check_none(definition.versions, found, final=live or bool(conversion))
@@ -47,8 +47,8 @@ def _check_none(versions: Sequence[Mapping[str, Any]], found: Findings, *, final
             continue
         differences = _differences(base, other)
         names = versions[stored].get("name") or "", version.get("name") or ""
-        # Versions that differ both ways cannot do without a webhook. Generators of CRDs write none: another
-        # tool puts it in. Versions that differ one way look like an oversight.
+        # Versions that differ in both directions need a webhook. Generators of CRDs write none: another tool
+        # adds it. Versions that differ in one direction look like an oversight.
         severity = None if final or len({each.kind for each in differences}) == 1 else Severity.INFO
         for each in differences:
             message = _MESSAGES[each.kind].format(stored=names[0], served=names[1], types=each.types)
@@ -56,7 +56,7 @@ def _check_none(versions: Sequence[Mapping[str, Any]], found: Findings, *, final
 
 
 class _Kind(Enum):
-    """What becomes of a field."""
+    """What happens to a field."""
 
     NEVER_STORED = 0
     LOST = 1

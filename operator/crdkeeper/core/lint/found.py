@@ -1,7 +1,7 @@
-"""What a check says: which rule, where, and what of it.
+"""A check's result: the rule, the place, and the details.
 
-A CRD may have a hundred thousand fields with something to say of each, of which most is never shown. So where
-that is, is put together only when somebody asks.
+A CRD may have a hundred thousand fields with a finding each, most of which are never shown. So their paths
+are computed only on demand.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Where(Protocol):
 
     @property
     def field(self) -> str:
-        """The place, for people."""
+        """The field, for people."""
 
     @property
     def steps(self) -> Steps:
@@ -38,13 +38,13 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class AtPath:
-    """A place as the API server names it."""
+    """A place with the API server's name."""
 
     path: Path
 
     @property
     def field(self) -> str:
-        """The place, in the server's notation."""
+        """The field, in the server's notation."""
         return str(self.path)
 
     @property
@@ -61,19 +61,19 @@ class Found:
     """The API server's, or a convention."""
     where: Where
     below: Steps
-    """What leads from there to the keyword that is wrong."""
+    """The steps from there to the invalid keyword."""
     message: str
     severity: Severity
     final: bool = False
-    """Whether it is for the API server to decide, so that nobody can ignore it."""
+    """Whether the API server decides about it, so that nobody can ignore it."""
     behind: bool = False
-    """Whether the API server says it only once other errors of the CRD are fixed."""
+    """Whether the API server reports it only once other errors of the CRD are fixed."""
     ignored: str = ""
-    """The reason why the author has it ignored, by the annotation; empty if it counts."""
+    """The reason why the author ignores it, from the annotation; empty if it counts."""
     versions: tuple[str, ...] = ()
-    """The versions in which it was found, where it was merged with the same finding in others."""
+    """The versions in which it was found, if it was merged with the same finding in others."""
     fields: tuple[str, ...] = ()
-    """All fields of its type that it is true of, without a version, where there are several."""
+    """All fields of its type that it is about, without version, if there are several."""
 
     @property
     def field(self) -> str:
@@ -108,13 +108,13 @@ class Found:
 
     @property
     def owner(self) -> Steps:
-        """Those of the field whose schema holds the place, or of the place itself."""
+        """The steps to the field whose schema contains the place, or to the place itself."""
         return self.where.steps
 
 
 @dataclass(slots=True)
 class Findings:
-    """All that was found in one CRD, in the order of the checks."""
+    """All findings for one CRD, in the order of the checks."""
 
     items: list[Found] = field(default_factory=list)
 
@@ -127,6 +127,6 @@ class Findings:
         *,
         severity: Severity | None = None,
     ) -> None:
-        """Something is wrong with a field of the CRD itself; `severity` if it is not the convention's own."""
+        """Add a finding about a field of the CRD itself; `severity` if it is not the convention's own."""
         where = Spot(name, steps)
         self.items.append(Found(convention, where, (), message, severity or convention.severity))

@@ -1,6 +1,6 @@
-"""Where the JSONPath of a printer column leads in a schema, as far as that can be followed.
+"""Where the JSONPath of a printer column leads in a schema, as far as it can be followed.
 
-What is followed is what CRDs use: fields, quoted fields, indexes, slices and filters. All else is left alone.
+Follows what CRDs use: fields, quoted fields, indexes, slices and filters. Ignores everything else.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ class Lead(Enum):
 
     NOWHERE = "nowhere"
     SOMEWHERE = "somewhere"
-    """It leads out of what the schema says, or is more than is followed here."""
+    """It leads outside the schema, or is not supported here."""
     FIELD = "field"
     BROKEN = "broken"
-    """It is no JSONPath."""
+    """It is not a JSONPath."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ _METADATA: Schema = {
 
 
 def follow(path: str, root: Schema) -> Target:
-    """Where the path of a column leads from the root of an object."""
+    """Follow the path of a column from the root of an object."""
     try:
         template = parse_column(path)
     except PathError:
@@ -84,7 +84,7 @@ def _below(node: Node, here: Schema) -> Schema | Target:
 
 
 def _is_never(node: Filter, items: Schema) -> bool:
-    """Whether a filter wants a text that the schema's enum does not have."""
+    """Whether a filter requires a string that the schema's enum does not have."""
     if node.operator != "==" or len(node.left) != 1 or len(node.right) != 1:
         return False
     left, right = node.left[0], node.right[0]
@@ -95,7 +95,7 @@ def _is_never(node: Filter, items: Schema) -> bool:
 
 
 def _tested(left: Block) -> str | None:
-    """The field of an item that a filter looks at first."""
+    """The field of an item that a filter reads first."""
     return left[0].name if left and isinstance(left[0], Field) else None
 
 
@@ -117,7 +117,7 @@ def _field(name: str, here: Schema) -> Schema | Target:
 def _items(here: Schema, tested: str | None) -> Schema | Target:
     type_ = here.get("type")
     if type_ != "array":
-        # Go fails at anything that is no list, a map too.
+        # Go fails at anything that is not a list, even at a map.
         return _NOWHERE if type_ or here.get(INT_OR_STRING) else _SOMEWHERE
     items = here.get("items")
     if not isinstance(items, dict):

@@ -1,6 +1,6 @@
-"""All findings of one CRD: what the API server says of it, the conventions, and what its author has ignored.
+"""All findings for one CRD: the API server's errors, the conventions, and what its author ignores.
 
-The one entry point, for reports on the CRDs of a cluster as for `crdkeeper lint`.
+The only entry point, for reports about the CRDs of a cluster and for `crdkeeper lint`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ _SET_BY_SERVER = frozenset(
 def lint(
     crd: Mapping[str, Any], *, live: bool = False, forbidden: frozenset[str] = frozenset()
 ) -> list[Found]:
-    """What the API server would say if the CRD were created now, and what breaks the conventions.
+    """Report what the API server would reject if the CRD were created now, and which conventions it violates.
 
-    `live`: it was read from a cluster. What the API server and controllers add to it is in no manifest,
-    and left out. `forbidden` are keywords of schemas that are not to be used. Findings that are one are
-    not merged yet (`merging.py`), so that comments in files can ignore each. Raises RecursionError if the
-    CRD is nested too deeply to be decoded.
+    `live`: it was read from a cluster. Then what the API server and controllers add, which is in no manifest,
+    is left out. `forbidden` are keywords that schemas must not use. Equal findings are not merged yet
+    (`merging.py`), so that comments in files can ignore each. Raises RecursionError if the CRD is nested too
+    deeply to be decoded.
     """
     authored = _as_authored(crd) if live else crd
     found = list(_of_the_server(authored))
@@ -42,9 +42,9 @@ def lint(
 
 
 def lint_samples(crd: Mapping[str, Any], objects: Sequence[Mapping[str, Any]]) -> list[Found]:
-    """What the columns of a CRD show of objects of its kind; nothing if the API server refuses the CRD.
+    """Report what a CRD's columns show for objects of its kind; nothing if the API server rejects the CRD.
 
-    Each object is looked at in the version that it is written in.
+    Each object is checked in the version that it is written in.
     """
     decoded = decode(crd, Report())
     if decoded is None or check_creation(crd).violations:
@@ -55,7 +55,7 @@ def lint_samples(crd: Mapping[str, Any], objects: Sequence[Mapping[str, Any]]) -
         written = [each for each in objects if each.get("apiVersion") == api_version]
         if written:
             try_columns(version, i, written, found)
-    # What is wrong with the annotation is among the findings of the CRD itself.
+    # Errors in the annotation are among the findings for the CRD itself.
     return apply_annotation(crd["metadata"], found.items)[: len(found.items)]
 
 

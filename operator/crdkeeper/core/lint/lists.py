@@ -21,7 +21,7 @@ _EITHER = ("anyOf", "oneOf", "minProperties", VALIDATIONS)
 
 
 def check_array(place: SchemaPlace, found: Findings) -> None:
-    """What holds for arrays."""
+    """Check an array."""
     schema = place.schema
     items = schema.get("items")
     if schema.get(LIST_TYPE) is None and not (place.name == "conditions" and place.area == "status"):
@@ -39,9 +39,9 @@ def check_array(place: SchemaPlace, found: Findings) -> None:
 
 
 def _are_named(items: Schema, list_: Schema) -> bool:
-    """Whether a required `name` is to tell one item from another, as descriptions or rules say.
+    """Whether a required `name` identifies the items, according to descriptions or rules.
 
-    A name alone tells nothing: it may be that of something else, to which several items refer.
+    A name alone proves nothing: it may be that of something else, to which several items refer.
     """
     properties = items.get("properties") or {}
     name = properties.get("name") or {}
@@ -57,7 +57,7 @@ def _are_named(items: Schema, list_: Schema) -> bool:
 
 
 def _may_be_empty(items: Schema) -> bool:
-    """Whether an object without any field is a valid entry of a type that is the author's."""
+    """Whether an object without any field is a valid entry of an author's own type."""
     properties = items.get("properties")
     if not properties or is_borrowed(properties) or any(each in items for each in _EITHER):
         return False

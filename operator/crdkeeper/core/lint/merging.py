@@ -1,6 +1,6 @@
-"""Findings that are one: of a field in several versions, and of a type that several fields have.
+"""Merges findings: those about a field in several versions, and about a type that several fields have.
 
-An author mends them in one place: the versions of a field mostly share its declaration, and a type that a
+An author fixes them in one place: the versions of a field usually share its declaration, and a type that a
 schema repeats three hundred times was written once.
 """
 
@@ -15,15 +15,15 @@ from crdkeeper.core.lint.place import SchemaPlace
 from crdkeeper.core.lint.severity import Severity
 
 _MOST_COMPARED = 8
-"""Types with the same properties that a type is compared with; so many differences are no repetition."""
+"""Types with the same properties to compare a type with; with more differences it is not a repetition."""
 
 
 def merge(found: Iterable[Found]) -> list[Found]:
-    """The findings, those put together that are one; each stands where the first of them stood.
+    """The findings, merged; each at the place of its first occurrence.
 
-    What the API server says is left as it says it. A finding that the author has ignored stays apart from one
-    that counts. One that asks for another name is as bad as in the version whose names are most settled, any
-    other as in the version where it matters most.
+    Findings of the API server are not changed. One that the author ignores is not merged with one that
+    counts. One that requires another name gets the severity in the most stable version, any other the highest
+    severity.
     """
     groups: list[_Group] = []
     by_path: dict[Any, _Group] = {}
@@ -86,7 +86,7 @@ class _Types:
         self._by_names: dict[frozenset[str], list[Schema]] = {}
 
     def of(self, place: SchemaPlace) -> int | None:
-        """The type that a place holds, or that it is a field of."""
+        """The type of a place, or the type of which it is a field."""
         schema = next(_declared(place), None)
         if schema is None:
             return None
@@ -106,7 +106,7 @@ class _Types:
 
 
 def _declared(place: SchemaPlace) -> Iterator[Schema]:
-    """The types around a place, the nearest first: what it holds, or what it is a field of."""
+    """The types around a place, the innermost first: its own, or the one of which it is a field."""
     schema = place.schema
     for each in (schema, schema.get("items"), schema.get("additionalProperties")):
         if isinstance(each, dict) and each.get("properties"):
@@ -119,6 +119,6 @@ def _declared(place: SchemaPlace) -> Iterator[Schema]:
 
 
 def _is_same(one: Schema, other: Schema) -> bool:
-    """Whether two schemas are one type; a field's description is its own."""
+    """Whether two schemas are one type, apart from the field's own description."""
     keys = (one.keys() | other.keys()) - {"description"}
     return all(one.get(each) == other.get(each) for each in keys)

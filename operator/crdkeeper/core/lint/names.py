@@ -14,7 +14,7 @@ _AT: Steps = ("spec", "names")
 
 
 def check_names(definition: CheckedDefinition, found: Findings) -> None:
-    """Reports on kind, plural, singular, listKind, short names and categories."""
+    """Report on kind, plural, singular, listKind, short names and categories."""
     names = definition.spec.get("names") or {}
     _check_derived(names, found)
     group = definition.spec.get("group", "")

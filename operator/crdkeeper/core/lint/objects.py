@@ -31,7 +31,7 @@ _IMPLICIT = frozenset(("apiVersion", "kind", "metadata"))
 
 
 def check_field(place: SchemaPlace, found: Findings) -> None:
-    """What holds for fields of every type."""
+    """Check a field of any type."""
     schema, name = place.schema, place.name
     if name:
         if not _CAMEL(name):
@@ -60,7 +60,7 @@ def _is_list_key(place: SchemaPlace) -> bool:
 
 
 def check_object(place: SchemaPlace, found: Findings) -> None:
-    """What holds for objects."""
+    """Check an object."""
     schema = place.schema
     properties = schema.get("properties")
     if not properties:
@@ -100,7 +100,7 @@ def _check_empty(place: SchemaPlace, found: Findings) -> None:
     if parent is None:
         return
     if place.name == "metadata" and "spec" in (parent.schema.get("properties") or {}):
-        # The finding about templates says it better.
+        # The finding about templates is more specific.
         return
     place.report(found, EMPTY_OBJECT, "has no properties: all that is written in it is pruned")
 

@@ -1,8 +1,8 @@
-"""Whether a pattern says something of the whole text, or only of a part that nobody meant.
+"""Whether a pattern covers the whole string, or by mistake only a part of it.
 
-The API server searches: `[a-z]+` accepts `!!a!!`. The shape of an expression says what its author meant, and
-a text that it accepts, but not if it is anchored as a whole, proves that it does something else. Whether an
-expression is a valid one, others decide.
+The API server searches: `[a-z]+` accepts `!!a!!`. The structure of an expression shows the author's
+intention, and a string that it accepts, but not if it is anchored as a whole, proves that it does something
+else. Other checks decide whether an expression is valid.
 """
 
 import re
@@ -14,7 +14,7 @@ import re2
 _MEMORY = 8 << 20
 _MOST_GROUPS = 50
 _LONGEST = 1000
-"""Longer ones are left alone: looking for the ends of groups takes quadratic time."""
+"""Longer ones are ignored: finding the ends of groups takes quadratic time."""
 _OPENERS = ("^", r"\A")
 _CLOSERS = ("$", r"\z")
 _ANYTHING = (".*", "(.*)")
@@ -22,7 +22,7 @@ _ONE_ATOM = frozenset((".", ".+", r"\S", r"\S+", r"\w", r"\d", "[^ ]", r"[^\s]+"
 
 
 def is_unanchored(pattern: str) -> bool:
-    """Whether it is anchored nowhere, and no search for one character (`.+`, `\\S`) that is meant as such."""
+    r"""Whether it has no anchor at all, and is not an intended search for one character (`.+`, `\S`)."""
     if len(pattern) > _LONGEST:
         return False
     alternatives = _alternatives(_bare(pattern))
@@ -30,10 +30,10 @@ def is_unanchored(pattern: str) -> bool:
 
 
 def unmeant(pattern: str) -> str | None:
-    """A text that an alternation accepts as only its ends are anchored: `a!` for `^a|b$`.
+    """A string that an alternation accepts because only its ends are anchored: `a!` for `^a|b$`.
 
-    None where that makes no difference, or nothing shows that the alternation was meant as a whole: where
-    each alternative begins with an anchor, those without one at the end are prefixes on purpose.
+    None if that makes no difference, or if nothing shows that the alternation was meant as a whole: if each
+    alternative begins with an anchor, those without one at the end are prefixes on purpose.
     """
     if len(pattern) > _LONGEST:
         return None
@@ -49,7 +49,7 @@ def unmeant(pattern: str) -> str | None:
 
 
 def _only_searched(pattern: str, alternatives: list[str]) -> Iterator[str]:
-    """Texts that the pattern accepts, but not if it is anchored as a whole."""
+    """Strings that the pattern accepts, but not if it is anchored as a whole."""
     searched, anchored = _compiled(pattern), _compiled(f"^(?:{pattern})$")
     if searched is None or anchored is None:
         return
@@ -78,9 +78,9 @@ _LONGEST_TEXT = 1000
 
 
 def example(pattern: str) -> str | None:
-    """A short text that an expression matches; None if it uses more than is read here.
+    """A short string that an expression matches; None if it uses unsupported syntax.
 
-    It is made by the shape of the expression alone, so a caller has to try it.
+    Only the structure of the expression determines it, so a caller has to verify it.
     """
     parts: list[str] = []
     last: str | None = None
@@ -110,7 +110,7 @@ _GROUP = re.compile(r"\((?:\?(?:P?<\w+>|[imsU]*:))?")
 
 
 def _unit(pattern: str, at: int) -> tuple[str | None, int]:
-    """A text for what begins there, be it a character, a class or a group; and the place after it."""
+    """A string for the unit that starts there, a character, a class or a group; and the position after it."""
     char = pattern[at]
     if char in "^$":
         return "", at + 1
@@ -141,7 +141,7 @@ def _member(characters: str) -> str | None:
 
 
 def _class_end(pattern: str, at: int) -> int:
-    """The place after a class such as `[]a-z]`."""
+    """The position after a class such as `[]a-z]`."""
     end = at + (2 if pattern[at + 1 : at + 2] == "^" else 1)
     first = True
     while end < len(pattern) and (first or pattern[end] != "]"):
@@ -152,7 +152,7 @@ def _class_end(pattern: str, at: int) -> int:
 
 
 def _bare(pattern: str) -> str:
-    """Without flags in front and without a group around the whole of it."""
+    """Without leading flags and without a group around the whole of it."""
     text = pattern
     if text.startswith("(?") and (end := text.find(")")) > 0 and text[2:end].isalpha():
         text = text[end + 1 :]
@@ -203,7 +203,7 @@ def _alternatives(text: str) -> list[str]:
 
 
 def _depths(text: str) -> list[tuple[int, int]]:
-    """The indexes of `(`, `)` and `|` outside of classes and escapes, with the depth of groups after each."""
+    """The indexes of `(`, `)` and `|` outside classes and escapes, with the depth of groups after each."""
     found: list[tuple[int, int]] = []
     depth, at, class_from = 0, 0, -1
     while at < len(text):

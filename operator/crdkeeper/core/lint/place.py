@@ -1,7 +1,7 @@
-"""A walk over the fields of a schema: each node once, with what the checks ask about its surroundings.
+"""A walk over the fields of a schema: each node once, with what the checks need to know about its context.
 
-A big CRD has thousands of nodes, and most have nothing to report. So a place is small, and its path is put
-together only when it is asked for.
+A large CRD has thousands of nodes, and most have no findings. So a place is small, and its path is computed
+only on demand.
 """
 
 from collections.abc import Iterator
@@ -38,13 +38,13 @@ class SchemaPlace:
         self.tail = tail
         self.text = text
         self.name = name
-        """The property's name; empty for all else."""
+        """The property's name; empty for other nodes."""
         self.area = area
-        """The property of the root that this is in or at; empty at the root."""
+        """The property of the root that it is or that contains it; empty at the root."""
         self.required = required
         """Whether the object around it requires this property."""
         self.stable: bool = parent.stable if parent is not None else False
-        """Whether its version is a stable one, whose fields keep their names."""
+        """Whether its version is stable, so that fields keep their names."""
 
     @property
     def field(self) -> str:
@@ -74,9 +74,9 @@ class SchemaPlace:
         *below: Step,
         severity: Severity | None = None,
     ) -> None:
-        """Something is wrong with this field; `below` leads to the keyword that is.
+        """Add a finding about this field; `below` leads to the invalid keyword.
 
-        `severity` where it is not the convention's own.
+        `severity` if it is not the convention's own.
         """
         severity = severity or convention.severity_in(stable=self.stable)
         found.items.append(Found(convention, self, below, message, severity))
@@ -116,9 +116,9 @@ def root_place(version: str, index: int, schema: Schema) -> SchemaPlace:
 
 
 def walk(root: SchemaPlace) -> Iterator[SchemaPlace]:
-    """All fields, outer ones first, but not what is inside of a type of Kubernetes.
+    """All fields, outer ones first, except those inside a Kubernetes type.
 
-    What a pod's spec or a label selector looks like is not the author's choice.
+    Authors do not design a pod's spec or a label selector.
     """
     stack = [root]
     while stack:

@@ -1,4 +1,4 @@
-"""What users miss in kubectl and other clients, because the API server does not publish it."""
+"""What users do not see in kubectl and other clients, because the API server does not publish it."""
 
 from crdkeeper.apiserver.definitions.publishing.explaining import NotExplained, explained_fields
 from crdkeeper.apiserver.definitions.publishing.reduction import shows_no_fields
@@ -10,7 +10,7 @@ from crdkeeper.core.lint.place import SchemaPlace
 
 
 def check_publishing(place: SchemaPlace, found: Findings) -> None:
-    """Reports on one node of a schema."""
+    """Report on one node of a schema."""
     schema = place.schema
     if shows_no_fields(schema) and _has_fields(schema) and not _is_hidden(place):
         key = "nullable" if schema.get("nullable") else "x-kubernetes-preserve-unknown-fields"
@@ -23,7 +23,7 @@ def check_publishing(place: SchemaPlace, found: Findings) -> None:
             message = f"says nothing of {error} in allOf, on which `kubectl explain` fails"
             place.report(found, EXPLAIN_FAILS, message, "allOf")
         except RecursionError:
-            pass  # kubectl does not come to the end of it either
+            pass  # kubectl cannot process it either
 
 
 def _has_fields(schema: Schema) -> bool:
@@ -32,7 +32,7 @@ def _has_fields(schema: Schema) -> bool:
 
 
 def _is_hidden(place: SchemaPlace) -> bool:
-    """Whether a field around this one hides it already."""
+    """Whether a parent of this field already hides it."""
     at = place.parent
     while at is not None:
         if shows_no_fields(at.schema):

@@ -1,4 +1,4 @@
-"""All conventions that a finding can name, and the groups by which people choose them."""
+"""All conventions that a finding can name, and the groups by which people select them."""
 
 from types import ModuleType
 from typing import Final
@@ -21,7 +21,7 @@ from crdkeeper.core.lint.conventions import (
 _MODULES: Final = (definition, status, columns, objects, lists, values, limits, style, suppressions)
 
 GROUPS: Final[dict[str, str]] = {each.__name__.rpartition(".")[2]: each.ABOUT for each in _MODULES}
-"""What each group is about, by its name."""
+"""The subject of each group, by name."""
 
 
 def _of(module: ModuleType) -> list[Convention]:

@@ -1,4 +1,4 @@
-"""Strings, numbers and booleans, and the keywords that bound values of any type."""
+"""Strings, numbers and booleans, and the keywords that limit values of any type."""
 
 import re
 
@@ -23,8 +23,8 @@ from crdkeeper.core.lint.place import SchemaPlace
 from crdkeeper.core.lint.secrets import is_secret
 from crdkeeper.core.lint.severity import Severity
 
-# Those of supportedVersionedFormats in apiextensions-apiserver (pkg/apiserver/validation/formats.go), which
-# are compared without hyphens.
+# Those of supportedVersionedFormats in apiextensions-apiserver (pkg/apiserver/validation/formats.go),
+# compared without hyphens.
 _TEXT_FORMATS = frozenset(
     (
         *(
@@ -85,13 +85,13 @@ _UPPER = frozenset(upper for _, upper in _BOUNDS)
 
 
 def check_keywords(place: SchemaPlace, found: Findings) -> None:
-    """What holds for nodes of every type: formats, bounds and keywords out of place."""
+    """Check a node of any type: formats, bounds and misplaced keywords."""
     schema = place.schema
     type_ = schema.get("type") or ""
     format_ = schema.get("format")
     if format_ and format_.replace("-", "") not in _FORMATS.get(type_, _NONE):
         message = f"format {format_} is not known for {type_ or 'a field without a type'}"
-        # Code generators write the type that a number has in the program, and its bounds beside.
+        # Code generators write the number's type in the program as its format, together with its bounds.
         bounded = type_ == "integer" and "minimum" in schema
         severity = Severity.INFO if bounded else None
         place.report(found, FORMAT_UNKNOWN, message, "format", severity=severity)
@@ -106,7 +106,7 @@ def check_keywords(place: SchemaPlace, found: Findings) -> None:
 
 
 def check_forbidden(place: SchemaPlace, forbidden: frozenset[str], found: Findings) -> None:
-    """Reports keywords that the configuration forbids."""
+    """Report keywords that the configuration forbids."""
     for key in sorted(forbidden & place.schema.keys()):
         if place.schema[key] not in (None, False):
             place.report(found, FORBIDDEN_KEYWORD, f"{key} is forbidden by the configuration", key)
@@ -137,7 +137,7 @@ _UPPER_CAMEL = re.compile("[A-Z][A-Za-z0-9]*").fullmatch
 
 
 def check_string(place: SchemaPlace, found: Findings) -> None:
-    """What holds for strings."""
+    """Check a string."""
     schema, name = place.schema, place.name
     enum = schema.get("enum")
     if enum:
@@ -178,7 +178,7 @@ def _check_pattern(place: SchemaPlace, pattern: str, found: Findings) -> None:
 
 
 def check_integer(place: SchemaPlace, found: Findings) -> None:
-    """What holds for integers."""
+    """Check an integer."""
     name = place.name
     if not name or place.area == "status" or not (name in _TIME_NAMES or name.endswith(_TIMES)):
         return
@@ -187,11 +187,11 @@ def check_integer(place: SchemaPlace, found: Findings) -> None:
 
 
 def check_number(place: SchemaPlace, found: Findings) -> None:
-    """What holds for floats."""
+    """Check a float."""
     place.report(found, FLOAT, "is a float", "type")
 
 
 def check_boolean(place: SchemaPlace, found: Findings) -> None:
-    """What holds for booleans."""
+    """Check a boolean."""
     if place.area != "status":
         place.report(found, BOOLEAN, "is a boolean", "type")

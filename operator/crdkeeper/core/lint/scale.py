@@ -1,4 +1,4 @@
-"""The scale subresource: whether its paths lead to what autoscalers read and write there."""
+"""The scale subresource: whether its paths lead to what autoscalers read and write."""
 
 from crdkeeper.apiserver.schema.scalepaths import SCALE_TYPES, SchemaSpot, scale_path_problems
 from crdkeeper.core.lint.checkeddefinition import CheckedVersion
@@ -7,7 +7,7 @@ from crdkeeper.core.lint.found import Findings
 
 
 def check_scale(version: CheckedVersion, found: Findings) -> None:
-    """Reports on the scale subresource of one version."""
+    """Report on the scale subresource of one version."""
     root = version.root
     scale = (version.declared.get("subresources") or {}).get("scale")
     if not isinstance(scale, dict):

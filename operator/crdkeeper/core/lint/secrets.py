@@ -1,7 +1,7 @@
-"""Which fields hold a secret itself, and not the place where one is kept.
+"""Which fields contain a secret itself, instead of a reference to one.
 
 Most fields with the name of a secret do not: they name a key of a Secret, a file, a header, or the type of a
-credential. What stands beside a field, and its description, tell.
+credential. Neighbouring fields and the description show the difference.
 """
 
 import re
@@ -13,21 +13,21 @@ _NAMES = (
     *("secretaccesskey", "sessiontoken", "authtoken", "refreshtoken"),
 )
 _PLACES = frozenset(("key", "name", "namespace", "optional", "secretkeyref", "valuefrom"))
-"""What a reference to a secret has beside the field."""
+"""Neighbours of a field that belongs to a reference to a secret."""
 _ELSEWHERE = re.compile(
     r"\bsecrets?\b|\bkeys? (?:of|in|within|name)\b|\bpath|\bfiles?\b|\bname of\b|\brefer|\bheader\b|\benv\b"
     r"|\benvironment\b|\bmount|\bvault\b|\bencrypted\b|\bhash|\bdeprecated\b|\buri\b|\burl\b|\bfield\b",
     re.IGNORECASE,
 )
-"""What descriptions say of fields that only lead to a secret, or warn of one that does not."""
+"""Phrases in descriptions of fields that only refer to a secret, or that warn of a secret."""
 _AROUND = re.compile(r"secret|ref$|selector|keys$|mapping|template", re.IGNORECASE)
 """Names of objects whose fields name the keys of a secret."""
 
 
 def is_secret(place: SchemaPlace) -> bool:
-    """Whether a text is a secret, by its name, what stands beside it and what is said of it.
+    """Whether a string is a secret, by its name, its neighbours and its description.
 
-    An author who offers a reference as well has already chosen.
+    An author who also offers a reference has already decided.
     """
     name = place.name.lower()
     if not name.endswith(_NAMES) or "encrypted" in name or "hash" in name:

@@ -1,21 +1,21 @@
-"""How much a finding matters."""
+"""The severity of a finding."""
 
 from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """In the order of weight."""
+    """From the worst on."""
 
     ERROR = "error"
-    """The API server refuses the CRD for it; or it accepts the CRD, and it cannot work."""
+    """The API server rejects the CRD because of it; or accepts the CRD, although it cannot work."""
     WARNING = "warning"
-    """Somebody will stumble over it."""
+    """It is likely to cause problems."""
     INFO = "info"
-    """A matter of taste, or of what the author knows better: shown on request."""
+    """A matter of style, or of what the author knows better: shown on request."""
     UNCHECKED = "unchecked"
     """Only the API server can tell."""
 
     @property
     def rank(self) -> int:
-        """0 for the heaviest."""
+        """0 for the worst."""
         return list(Severity).index(self)

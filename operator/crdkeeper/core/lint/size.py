@@ -1,4 +1,4 @@
-"""How big a CRD is, where clients and etcd have limits."""
+"""The size of a CRD, for which clients and etcd have limits."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _NEAR = 0.8
 
 
 def check_size(definition: CheckedDefinition, found: Findings) -> None:
-    """Reports a CRD that kubectl apply cannot annotate, or that etcd soon cannot store."""
+    """Report a CRD that kubectl apply cannot annotate, or that etcd soon cannot store."""
     crd = definition.manifest
     if crd is None:
         return
@@ -36,7 +36,7 @@ def check_size(definition: CheckedDefinition, found: Findings) -> None:
 def _annotated(crd: Mapping[str, Any], size: int) -> int:
     """The bytes of all annotations once kubectl apply has added its own (GetModifiedConfiguration).
 
-    It encodes the object with its annotations, be they none, and a line break at the end.
+    It encodes the object with its annotations, even if there are none, and a line break at the end.
     """
     annotations = (crd.get("metadata") or {}).get("annotations") or {}
     own = sum(len(f"{key}{value}".encode()) for key, value in annotations.items() if key != _LAST_APPLIED)
@@ -44,7 +44,7 @@ def _annotated(crd: Mapping[str, Any], size: int) -> int:
 
 
 def _size(value: Any) -> int:
-    """The bytes that Go's encoder makes of it, which writes three characters as six each."""
+    """The size of Go's encoding, which writes three characters as six each."""
     try:
         written = orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -58,7 +58,7 @@ def _kib(size: int) -> str:
 
 
 def _biggest(crd: Mapping[str, Any], total: int) -> str:
-    """Where most of it is: the deepest field below spec that holds at least a quarter."""
+    """The largest part: the deepest field below spec that contains at least a quarter."""
     found: tuple[int, str] | None = None
     for i, version in enumerate((crd.get("spec") or {}).get("versions") or ()):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")

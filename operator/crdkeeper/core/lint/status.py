@@ -1,4 +1,4 @@
-"""The status subresource and what is in status."""
+"""The status subresource and the content of status."""
 
 from typing import Any
 
@@ -25,10 +25,10 @@ _REQUIRED = frozenset(("type", "status"))
 
 
 def check_status_in_manifest(definition: CheckedDefinition, found: Findings) -> None:
-    """Reports a status in what an author writes."""
+    """Report a status in a manifest."""
     status = definition.manifest.get("status") if definition.manifest is not None else None
     if status:
-        # Old generators of CRDs write one in which nothing is said.
+        # Old generators of CRDs write an empty one.
         severity = None if not isinstance(status, dict) or _says(status) else Severity.INFO
         found.add(STATUS_IN_MANIFEST, "status", ("status",), "the manifest has a status", severity=severity)
 
@@ -38,7 +38,7 @@ def _says(value: Any) -> bool:
 
 
 def check_status(version: CheckedVersion, found: Findings) -> None:
-    """Reports on the status of one version."""
+    """Report on the status of one version."""
     root = version.root
     has_subresource = "status" in (version.declared.get("subresources") or {})
     status = root.child("status")
@@ -86,7 +86,7 @@ def _check_conditions(conditions: SchemaPlace, item: SchemaPlace, found: Finding
 
 def _check_observed(status: SchemaPlace, item: SchemaPlace | None, found: Findings) -> None:
     if item is None or status.schema.get(PRESERVE):
-        # Without conditions status mostly tells plain facts, which are as old as they are.
+        # Without conditions, status usually contains plain facts, which need no observedGeneration.
         return
     if status.child("observedGeneration") is None and item.child("observedGeneration") is None:
         status.report(found, OBSERVED_GENERATION, "has no observedGeneration, nor have its conditions")

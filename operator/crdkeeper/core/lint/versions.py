@@ -18,7 +18,7 @@ Version = Mapping[str, Any]
 
 
 def check_versions(definition: CheckedDefinition, found: Findings) -> None:
-    """Reports on each version beside the others."""
+    """Report on each version in relation to the others."""
     versions = definition.versions
     for i, version in enumerate(versions):
         name = version.get("name") or ""
@@ -34,7 +34,7 @@ def _check_stored(versions: Sequence[Version], i: int, found: Findings) -> None:
     stored = versions[i]
     if stored.get("deprecated"):
         if _best(versions) is None:
-            # Where all is deprecated, the whole kind goes, and nothing replaces the version.
+            # If all versions are deprecated, the whole kind is, and nothing replaces the version.
             return
         message = f"{stored.get('name')} is deprecated, and the version that is stored"
         _report(found, STORAGE_DEPRECATED, versions, i, "storage", message)

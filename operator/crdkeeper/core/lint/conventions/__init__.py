@@ -1,1 +1,1 @@
-"""The conventions that findings can name: a file per group."""
+"""The conventions that findings can name: one file per group."""

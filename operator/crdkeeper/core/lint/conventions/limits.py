@@ -1,4 +1,4 @@
-"""Conventions on how small and how big a value may be."""
+"""Conventions on the size of values."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Conventions on what tells the entries of a list apart."""
+"""Conventions on what identifies the entries of a list."""
 
 from typing import Final
 

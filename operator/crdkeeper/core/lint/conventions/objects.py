@@ -1,4 +1,4 @@
-"""Conventions on what becomes of the fields of an object, and what clients see of them."""
+"""Conventions on the fields of an object, and on what clients see of them."""
 
 from typing import Final
 
