@@ -76,6 +76,11 @@ class RetryBroken:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryStopped:
+    """A retry round stops because what it depends on has changed: it does not count, and is due at once."""
+
+
+@dataclass(frozen=True, slots=True)
 class RetryEnded:
     """A retry round is complete; `still` are the objects that were refused again."""
 
@@ -103,6 +108,7 @@ Occurrence = (
     | SweepEnded
     | RetryBegan
     | RetryBroken
+    | RetryStopped
     | RetryEnded
     | Trimmed
     | Finish

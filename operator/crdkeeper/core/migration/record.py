@@ -26,6 +26,7 @@ from crdkeeper.core.migration.occurrences import (
     RetryBegan,
     RetryBroken,
     RetryEnded,
+    RetryStopped,
     RunBegan,
     Separated,
     SweepBegan,
@@ -104,6 +105,8 @@ class _Page:
                 self.status.quarantine.rounds += 1
             case RetryBroken():
                 self._retry_later()
+            case RetryStopped():
+                self.status.quarantine.rounds -= 1
             case RetryEnded():
                 self._retry_ended(occurrence)
             case Trimmed(removed, kept):

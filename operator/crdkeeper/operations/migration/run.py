@@ -25,6 +25,7 @@ from crdkeeper.core.migration.occurrences import (
     RetryBegan,
     RetryBroken,
     RetryEnded,
+    RetryStopped,
     RunBegan,
     Separated,
     SweepBegan,
@@ -276,9 +277,11 @@ class MigrationRun:
         status = self.migration.status
         sweep, before = self._new_sweep(began.type), Baseline.of(status)
         token = status.sweep.continue_token if status.sweep else None
+        samples: deque[tuple[float, int]] = deque()
         try:
             async with self._slots:
-                await self._watched(sweep, sweep.run(token), before)
+                samples.append((time.monotonic(), 0))
+                await self._watched(sweep, sweep.run(token), lambda: self._counted(sweep, before, samples))
         except ApiError as error:
             if error.code != 410:
                 raise
@@ -293,10 +296,9 @@ class MigrationRun:
             # Each refused object is known by name only if status and this pass name all of them.
             self._named = before.with_refused(sweep.refused)
 
-    async def _watched(self, sweep: Sweep, work: Awaitable[None], before: Baseline) -> None:
-        """Await the pass; meanwhile save its progress, and stop it if what it depends on has changed."""
+    async def _watched(self, sweep: Sweep, work: Awaitable[None], progress: Callable[[], None]) -> None:
+        """Await the writing; meanwhile save the progress, and stop if what it depends on has changed."""
         task = asyncio.ensure_future(work)
-        samples: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
         look_at = time.monotonic() + _OTHERS_SECONDS
         try:
             while not task.done():
@@ -308,7 +310,7 @@ class MigrationRun:
                 finally:
                     waker.cancel()
                 self._wake.clear()
-                self._counted(sweep, before, samples)
+                progress()
                 if not task.done():
                     await self._checkpoint()
                     spec = self.migration.spec
@@ -322,7 +324,7 @@ class MigrationRun:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            self._counted(sweep, before, samples)
+            progress()
 
     def _counted(self, sweep: Sweep, before: Baseline, samples: deque[tuple[float, int]]) -> None:
         now = time.monotonic()
@@ -361,7 +363,10 @@ class MigrationRun:
         self._happened(RetryBegan())
         try:
             async with self._slots:
-                await sweep.retry(named)
+                await self._watched(sweep, sweep.retry(named), lambda: None)
+        except _Stale:
+            self._happened(RetryStopped())
+            return
         except (Interrupted, ApiError, Unreachable):
             # The next round will find current what this one wrote.
             self._happened(RetryBroken())

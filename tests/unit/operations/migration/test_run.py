@@ -218,6 +218,29 @@ def test_another_migrator_that_begins_in_mid_run_is_waited_for() -> None:
     play(main)
 
 
+def test_a_retry_round_stops_when_another_migrator_begins() -> None:
+    async def main() -> None:
+        cluster = Cluster(objects=60, made=slowly())
+        cluster.troubles["rewrite"].extend([refusal(403, "Forbidden", DENIAL)] * 60)
+        resource = {"group": "example.com", "resource": "widgets"}
+        process = Process(cluster)
+        await process.until("Rewritten", "ObjectsRefused")
+        while cluster.requests["rewrite"] < 65:
+            await asyncio.sleep(0.1)
+        cluster.others.append({"metadata": {"name": "svm"}, "spec": {"resource": resource}})
+        held = await process.until("Rewritten", "AnotherMigrator", seconds=15.0)
+        written = cluster.requests["rewrite"]
+        assert 65 <= written < 120
+        assert (held.status.progress.quarantined, held.status.quarantine.rounds) == (60, 0)
+        await asyncio.sleep(600.0)
+        assert cluster.requests["rewrite"] == written
+        cluster.others.clear()
+        await process.end()
+        assert_migrated(cluster)
+
+    play(main)
+
+
 class TestManagedFields:
     """Whether a hint says that an object's managedFields name a version about to be removed."""
 
