@@ -50,7 +50,7 @@ async def account(
         if each["kind"] == "Job":
             continue
         if blind and "rules" in each:
-            each["rules"] = [rule for rule in each["rules"] if rule["apiGroups"] != [_OTHERS]]
+            each["rules"] = [rule for rule in each["rules"] if _OTHERS not in rule["apiGroups"]]
         for rule in each.get("rules", ()):
             if rule["apiGroups"] == [kind.group]:
                 rule["verbs"] = [verb for verb in rule["verbs"] if verb not in lacking]

@@ -157,6 +157,7 @@ EVERYWHERE = grants(
         "versionconversions.crdkeeper.dev": "get list watch patch",
         "versionconversions.crdkeeper.dev/status": "patch",
         "storageversionmigrations.storagemigration.k8s.io": "list",
+        "storageversionmigrations.migration.k8s.io": "list",
         "events.events.k8s.io": "create",
     }
 )

@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from tests.cluster.cli import jobsample
 from tests.cluster.cli.commandline import CommandLine
@@ -13,6 +14,9 @@ from tests.cluster.harness.installation import NAMESPACE, SERVICE_ACCOUNT
 OPERATOR = f"system:serviceaccount:{NAMESPACE}:{SERVICE_ACCOUNT}"
 UNSETTLED = ("--settle-seconds=0", "--ignore-api-server-leases")
 OTHERS = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
+OLDER = "/apis/migration.k8s.io/v1alpha1/storageversionmigrations"
+OLDER_NAME = "storageversionmigrations.migration.k8s.io"
+KIND = "StorageVersionMigration"
 
 
 async def other_migration(admin: Admin, kind: CustomKind, name: str) -> None:
@@ -109,6 +113,50 @@ async def test_the_crds_condition_alone_holds_ours(admin: Admin, operator: Opera
     await mark(admin, kind, "False")
     await admin.wait_for_condition(group, "Succeeded", "True")
     assert admin.stored(kind) == {"v2": 3}
+
+
+async def test_ours_waits_for_the_migrator_outside_the_control_plane(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    """Of kube-storage-version-migrator only its kind is installed; the test says what its migrator would."""
+    kind = await outdated(admin, CustomKind(group), 3)
+    await admin.create(CRDS, older_kind())
+    admin.cluster.kubectl.wait_established(f"crd/{OLDER_NAME}")
+    resource = {"group": kind.group, "version": "v1", "resource": kind.plural}
+    name = f"older-{group}"
+    body = {"metadata": {"name": name}, "spec": {"resource": resource}}
+    await admin.create(OLDER, {"apiVersion": "migration.k8s.io/v1alpha1", "kind": KIND, **body})
+
+    await admin.create_migration(group, kind)
+    held = await admin.wait_for_condition(group, "Settled", "False", "AnotherMigrator")
+    assert f"StorageVersionMigration {name} (migration.k8s.io) " in condition(held, "Settled").message
+    assert admin.stored(kind) == {"v1": 3}
+
+    done = {"conditions": [{"type": "Succeeded", "status": "True"}]}
+    await admin.merge(f"{OLDER}/{name}/status", {"status": done})
+    await admin.wait_for_condition(group, "Succeeded", "True")
+    assert admin.stored(kind) == {"v2": 3}
+
+
+def older_kind() -> dict[str, Any]:
+    """The kind of kube-storage-version-migrator, without its schema."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1alpha1", "served": True, "storage": True, "subresources": {"status": {}}}
+    names = {"plural": "storageversionmigrations", "kind": KIND, "singular": KIND.lower()}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": OLDER_NAME,
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
+        },
+        "spec": {
+            "group": "migration.k8s.io",
+            "scope": "Cluster",
+            "names": names,
+            "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
 
 
 async def test_a_command_says_it_and_goes_on(admin: Admin, group: str, tmp_path: Path) -> None:

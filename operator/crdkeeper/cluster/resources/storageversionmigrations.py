@@ -1,23 +1,27 @@
-"""StorageVersionMigrations (storagemigration.k8s.io): the work of the control plane's own migrator."""
+"""StorageVersionMigrations: the work of other migrators.
+
+Those of `storagemigration.k8s.io` belong to the control plane's own migrator, those of `migration.k8s.io` to
+kube-storage-version-migrator.
+"""
 
 from typing import Any
 from urllib.parse import quote
 
 from crdkeeper.cluster.transport.client import ApiError, Client, find
 
-_GROUP = "/apis/storagemigration.k8s.io"
 
-
-async def list_storage_version_migrations(client: Client, page: int = 500) -> list[dict[str, Any]] | None:
-    """List all at the version that the server prefers; empty if it does not know the kind.
+async def list_storage_version_migrations(
+    client: Client, group: str, page: int = 500
+) -> list[dict[str, Any]] | None:
+    """List all of a group at the version that the server prefers; empty if it does not know the kind.
 
     None if our account may not read them. Raises ApiError or Unreachable.
     """
     try:
-        group = await find(client, _GROUP)
-        if group is None:
+        known = await find(client, f"/apis/{group}")
+        if known is None:
             return []
-        path = f"/apis/{group['preferredVersion']['groupVersion']}/storageversionmigrations?limit={page}"
+        path = f"/apis/{known['preferredVersion']['groupVersion']}/storageversionmigrations?limit={page}"
         return await _pages(client, path)
     except ApiError as error:
         if error.code == 403:

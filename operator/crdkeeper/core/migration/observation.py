@@ -18,6 +18,22 @@ class ApiServerLease:
     """When the control plane itself considers the server dead."""
 
 
+IN_TREE = "storagemigration.k8s.io"
+"""The group of kube-controller-manager's own migrator, which marks the CRD while it works."""
+OUT_OF_TREE = "migration.k8s.io"
+"""The group of kube-storage-version-migrator, of which nothing else shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The StorageVersionMigrations of the resource that are running or wait for their turn."""
+
+    names: Sequence[str] = ()
+    """Each with its group in parentheses."""
+    unseen: Sequence[str] = ()
+    """The groups that are installed but may not be listed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """`target` is None if the resource does not exist or is not served."""
@@ -28,8 +44,7 @@ class Observation:
     """The permissions that our account lacks, each as `verb resource`."""
     leases: Sequence[ApiServerLease] | None = None
     """None if they may not be read."""
-    others: Sequence[str] | None = ()
-    """The names of the resource's running StorageVersionMigrations; None if they may not be read."""
+    others: Others = Others()
 
 
 def definition_target(definition: DefinitionFacts) -> MigrationTarget | None:

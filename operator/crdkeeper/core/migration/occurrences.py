@@ -27,8 +27,8 @@ class Separated:
 
     resource_version: str
     message: str
-    others_seen: bool = True
-    """Whether a running migrator of someone else could be seen."""
+    unseen: Sequence[str] = ()
+    """The groups of StorageVersionMigrations that may not be listed, so that another migrator is not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class SweepBegan:
 
     type: SweepType
     fresh: bool
-    others_seen: bool = True
+    unseen: Sequence[str] = ()
     """As in `Separated`."""
 
 

@@ -4,6 +4,8 @@ The migrator of kube-controller-manager works on one StorageVersionMigration of 
 Meanwhile the CRD has the condition StorageMigrating; at the end the migrator sets it to False, and trims
 (k8s.io/kubernetes pkg/controller/storageversionmigrator, migrationrunner.go). If a StorageVersionMigration is
 deleted while it runs, the condition remains True permanently, so alone it counts only for a while.
+kube-storage-version-migrator is older and installed separately; its StorageVersionMigrations are of the group
+`migration.k8s.io`. It runs one at a time and marks no CRD (its pkg/controller/kubemigrator.go).
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from crdkeeper.api.storagemigration import GroupResource
-from crdkeeper.core.migration.observation import Observation
+from crdkeeper.core.migration.observation import IN_TREE, Observation
 
 LEFTOVER_SECONDS = 300.0
 """How long the condition counts although no StorageVersionMigration is running."""
@@ -21,7 +23,7 @@ _MARKED = "The CRD's condition StorageMigrating is True, so another migrator is 
 
 
 def at_work_on(resource: GroupResource, migrations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The names of the StorageVersionMigrations (storagemigration.k8s.io) that are running for a resource.
+    """The names of the StorageVersionMigrations, of either group, that are running for a resource.
 
     One that waits for its turn counts, and a finished one counts until it has updated the CRD.
     """
@@ -53,21 +55,21 @@ class OtherMigrator:
     def look(self, seen: Observation, now: datetime) -> str:
         """A message that says who is running and what to do about it; empty if nobody is."""
         marked = seen.definition is not None and seen.definition.storage_migrating
-        if not marked or seen.others:
+        names = seen.others.names
+        if not marked or names:
             self._alone_since = None
-        if seen.others:
-            names = ", ".join(seen.others[:_SHOWN])
-            more = f" and {len(seen.others) - _SHOWN} more" if len(seen.others) > _SHOWN else ""
+        if names:
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             return (
-                f"StorageVersionMigration {names}{more} (storagemigration.k8s.io) is migrating the "
-                f"same resource. This migration continues when it ends or is deleted."
+                f"StorageVersionMigration {', '.join(names[:_SHOWN])}{more} is migrating the same resource. "
+                f"This migration continues when it ends or is deleted."
             )
         if not marked:
             return ""
-        if seen.others is None:
+        if IN_TREE in seen.others.unseen:
             return (
                 f"{_MARKED}. This migration continues when that one ends. crdkeeper cannot see which "
-                f"one it is: list storageversionmigrations.storagemigration.k8s.io is not permitted."
+                f"one it is: list storageversionmigrations.{IN_TREE} is not permitted."
             )
         self._alone_since = self._alone_since or now
         left = LEFTOVER_SECONDS - (now - self._alone_since).total_seconds()

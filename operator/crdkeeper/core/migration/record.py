@@ -88,7 +88,7 @@ class _Page:
             case EvidenceLost():
                 self._drop_evidence()
             case Separated():
-                self._permitted(others_seen=occurrence.others_seen)
+                self._permitted(occurrence.unseen)
                 self.status.settled_resource_version = occurrence.resource_version
                 self._set("Settled", "True", "Settled", occurrence.message)
             case SweepBegan():
@@ -188,13 +188,11 @@ class _Page:
         self._set("Succeeded", "False" if hold.failing else "Unknown", hold.reason, hold.message)
         stand_still(self.status.progress)
 
-    def _permitted(self, *, others_seen: bool) -> None:
+    def _permitted(self, unseen: Sequence[str]) -> None:
         message = "All required permissions are granted."
-        if not others_seen:
-            message += (
-                " It is not known whether another migrator is running: list "
-                "storageversionmigrations.storagemigration.k8s.io is not permitted."
-            )
+        if unseen:
+            lists = " and ".join(f"list storageversionmigrations.{group}" for group in unseen)
+            message += f" It is not known whether another migrator is running: {lists} is not permitted."
         self._set("Permitted", "True", "Allowed", message)
 
     def _sweep_began(self, began: SweepBegan) -> None:
@@ -210,7 +208,7 @@ class _Page:
         if began.type == "Plan":
             for step in ("Settled", "Rewritten", "Verified", "Trimmed"):
                 self._set(step, "False", "PlanOnly", "Mode Plan writes nothing.")
-        self._permitted(others_seen=began.others_seen)
+        self._permitted(began.unseen)
         condition, reason, message = _AT_WORK[began.type]
         self._set(condition, "Unknown", reason, message)
         self._running(reason, message)

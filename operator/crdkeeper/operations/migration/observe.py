@@ -1,7 +1,5 @@
 """Gathers all that the next decision needs, by consistent reads."""
 
-from collections.abc import Sequence
-
 from crdkeeper.api.storagemigration import GroupResource, MigrationTarget, StorageMigrationSpec
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.access import Right, missing_rights
@@ -10,7 +8,7 @@ from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.discovery import discover
 from crdkeeper.cluster.resources.storageversionmigrations import list_storage_version_migrations
 from crdkeeper.cluster.transport.client import ApiError, Client
-from crdkeeper.core.migration.observation import Observation, definition_target
+from crdkeeper.core.migration.observation import IN_TREE, OUT_OF_TREE, Observation, Others, definition_target
 from crdkeeper.core.migration.othermigrator import at_work_on
 
 _EXTENSIONS = "apiextensions.k8s.io"
@@ -35,17 +33,20 @@ async def observe(client: Client, spec: StorageMigrationSpec, *, rights: bool, l
         definition,
         missing_rights=await missing_rights(client, _needed(spec, target, definition)) if rights else (),
         leases=await list_leases(client) if leases else None,
-        others=await other_migrations(client, spec.resource) if spec.mode == "Execute" else (),
+        others=await other_migrations(client, spec.resource) if spec.mode == "Execute" else Others(),
     )
 
 
-async def other_migrations(client: Client, resource: GroupResource) -> Sequence[str] | None:
-    """The StorageVersionMigrations of the resource that are running; None if we may not read them.
-
-    Raises ApiError or Unreachable.
-    """
-    found = await list_storage_version_migrations(client)
-    return at_work_on(resource, found) if found is not None else None
+async def other_migrations(client: Client, resource: GroupResource) -> Others:
+    """The StorageVersionMigrations of the resource that are running. Raises ApiError or Unreachable."""
+    names, unseen = list[str](), list[str]()
+    for group in (IN_TREE, OUT_OF_TREE):
+        found = await list_storage_version_migrations(client, group)
+        if found is None:
+            unseen.append(group)
+        else:
+            names += [f"{name} ({group})" for name in at_work_on(resource, found)]
+    return Others(names, unseen)
 
 
 async def _target(

@@ -17,7 +17,7 @@ from crdkeeper.cluster.resources.definitions import get_definition, get_revision
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.migration import protocol
 from crdkeeper.core.migration.counts import Baseline
-from crdkeeper.core.migration.observation import Observation
+from crdkeeper.core.migration.observation import IN_TREE, Observation
 from crdkeeper.core.migration.occurrences import (
     EvidenceLost,
     ListExpired,
@@ -216,9 +216,9 @@ class MigrationRun:
                 self._roll, self._named = RollCall(), []
                 self._happened(action)
             case protocol.Separate(message):
-                self._happened(Separated(await self._separator(), message, seen.others is not None))
+                self._happened(Separated(await self._separator(), message, seen.others.unseen))
             case protocol.SweepAll(type_, fresh):
-                await self._sweep(SweepBegan(type_, fresh, seen.others is not None))
+                await self._sweep(SweepBegan(type_, fresh, seen.others.unseen))
             case protocol.RetryQuarantined():
                 await self._retry()
             case protocol.Trim():
@@ -351,8 +351,8 @@ class MigrationRun:
         resource = self.migration.spec.resource
         try:
             others = await other_migrations(self._client, resource)
-            if others is not None or not resource.group:
-                return bool(others)
+            if others.names or IN_TREE not in others.unseen or not resource.group:
+                return bool(others.names)
             definition = await get_definition(self._client, str(resource))
             return definition is not None and definition.storage_migrating
         except (ApiError, Unreachable):

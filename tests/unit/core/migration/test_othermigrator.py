@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.storagemigration import GroupResource, MigrationSweep, StorageMigrationStatus
-from crdkeeper.core.migration.observation import Observation
+from crdkeeper.core.migration.observation import IN_TREE, OUT_OF_TREE, Observation, Others
 from crdkeeper.core.migration.othermigrator import LEFTOVER_SECONDS, OtherMigrator, at_work_on
 from crdkeeper.core.migration.protocol import Action, Finish, Hold, SweepAll, decide
 from tests.unit.builders import NOW, at_work, later, lease, refused, seen, spec
@@ -54,41 +54,50 @@ def test_the_version_that_the_alpha_names_is_no_matter() -> None:
     assert at_work_on(WIDGETS, [other_migration(version="v1")]) == ["svm"]
 
 
-def look(others: tuple[str, ...] | None, *, marked: bool = False) -> Observation:
+BLIND = Others(unseen=(IN_TREE,))
+
+
+def look(*names: str, others: Others | None = None, marked: bool = False) -> Observation:
     condition = {"type": "StorageMigrating", "status": "True" if marked else "False"}
-    return replace(seen(lease(), status={"conditions": [condition]}), others=others)
+    return replace(seen(lease(), status={"conditions": [condition]}), others=others or Others(names))
 
 
 class TestLook:
     def test_nobody(self) -> None:
-        assert OtherMigrator().look(look(()), NOW) == ""
-        assert OtherMigrator().look(look(None), NOW) == ""
+        assert OtherMigrator().look(look(), NOW) == ""
+        assert OtherMigrator().look(look(others=BLIND), NOW) == ""
         assert OtherMigrator().look(Observation(None), NOW) == ""
 
     def test_those_at_work_are_named(self) -> None:
-        message = OtherMigrator().look(look(("a", "b", "c", "d", "e")), NOW)
-        assert "StorageVersionMigration a, b, c and 2 more" in message
+        message = OtherMigrator().look(look("a (one)", "b (two)", "c", "d", "e"), NOW)
+        assert "StorageVersionMigration a (one), b (two), c and 2 more is" in message
         assert "when it ends or is deleted" in message
 
     def test_the_condition_counts_for_long_where_nobody_can_be_seen(self) -> None:
         other = OtherMigrator()
         for seconds in (0, 10 * LEFTOVER_SECONDS):
-            message = other.look(look(None, marked=True), later(seconds))
+            message = other.look(look(others=BLIND, marked=True), later(seconds))
             assert "list storageversionmigrations.storagemigration.k8s.io is not permitted" in message
+
+    def test_nothing_marks_a_crd_for_those_of_the_other_group(self) -> None:
+        other = OtherMigrator()
+        unseen = Others(unseen=(OUT_OF_TREE,))
+        assert other.look(look(others=unseen), NOW) == ""
+        assert "continues in 300 s" in other.look(look(others=unseen, marked=True), NOW)
 
     def test_a_condition_left_over_counts_for_a_while(self) -> None:
         other = OtherMigrator()
-        assert "continues in 300 s" in other.look(look((), marked=True), NOW)
-        assert "continues in 1 s" in other.look(look((), marked=True), later(LEFTOVER_SECONDS - 1))
-        assert other.look(look((), marked=True), later(LEFTOVER_SECONDS)) == ""
+        assert "continues in 300 s" in other.look(look(marked=True), NOW)
+        assert "continues in 1 s" in other.look(look(marked=True), later(LEFTOVER_SECONDS - 1))
+        assert other.look(look(marked=True), later(LEFTOVER_SECONDS)) == ""
 
     def test_the_while_begins_when_the_other_is_gone(self) -> None:
         other = OtherMigrator()
-        other.look(look((), marked=True), NOW)
-        other.look(look(("svm",), marked=True), later(200))
-        assert other.look(look((), marked=True), later(LEFTOVER_SECONDS + 1)) != ""
-        other.look(look(()), later(400))
-        assert "in 300 s" in other.look(look((), marked=True), later(2 * LEFTOVER_SECONDS))
+        other.look(look(marked=True), NOW)
+        other.look(look("svm", marked=True), later(200))
+        assert other.look(look(marked=True), later(LEFTOVER_SECONDS + 1)) != ""
+        other.look(look(), later(400))
+        assert "in 300 s" in other.look(look(marked=True), later(2 * LEFTOVER_SECONDS))
 
 
 def decided(status: StorageMigrationStatus, *, other: str = OTHER, **wanted: Any) -> Action:

@@ -41,6 +41,7 @@ About = Literal[
     "rights",
     "leases",
     "others",
+    "older",
     "discovery",
     "event",
     "delete",
@@ -54,6 +55,7 @@ _MIGRATION = "/apis/crdkeeper.dev/v1alpha1/storagemigrations/"
 _EVENTS = "/apis/events.k8s.io/"
 _OBJECTS = "/apis/example.com/"
 _OTHERS = "/apis/storagemigration.k8s.io"
+_OLDER = "/apis/migration.k8s.io"
 _REQUEST_SECONDS = 0.01
 _PAGE = 4
 _T = TypeVar("_T")
@@ -77,6 +79,9 @@ class Cluster(Client):
         self.managers: dict[str, list[dict[str, Any]]] = {}
         """metadata.managedFields of objects that have any."""
         self.others: list[dict[str, Any]] = []
+        """StorageVersionMigrations of kube-controller-manager."""
+        self.older: list[dict[str, Any]] | None = None
+        """Those of kube-storage-version-migrator; None if it is not installed."""
         self.troubles: defaultdict[About, deque[Trouble | None]] = defaultdict(deque)
         """What the next requests get instead of an answer; None lets one through."""
         self.lost: Counter[About] = Counter()
@@ -188,6 +193,11 @@ class Cluster(Client):
             case "others":
                 version = {"groupVersion": "storagemigration.k8s.io/v1"}
                 return _json({"preferredVersion": version, "metadata": {}, "items": self.others})
+            case "older":
+                if self.older is None:
+                    return refusal(404, message="404 page not found")
+                version = {"groupVersion": "migration.k8s.io/v1alpha1"}
+                return _json({"preferredVersion": version, "metadata": {}, "items": self.older})
 
     def _delete(self, body: dict[str, Any]) -> Answer:
         if self.migration is None or self.migration["metadata"]["uid"] != body["preconditions"]["uid"]:
@@ -331,6 +341,8 @@ def _about(method: str, address: str, accept: str) -> About:
         return "list" if address.endswith("/widgets") else "look"
     if address.startswith(_OTHERS):
         return "others"
+    if address.startswith(_OLDER):
+        return "older"
     return "rights" if "selfsubjectaccessreviews" in address else "leases"
 
 

@@ -218,6 +218,44 @@ def test_another_migrator_that_begins_in_mid_run_is_waited_for() -> None:
     play(main)
 
 
+def test_the_migrator_outside_the_control_plane_is_waited_for() -> None:
+    async def main() -> None:
+        cluster = Cluster()
+        resource = {"group": "example.com", "version": "v1", "resource": "widgets"}
+        cluster.older = [{"metadata": {"name": "svm"}, "spec": {"resource": resource}}]
+        process = Process(cluster)
+        held = await process.until("Settled", "AnotherMigrator")
+        found = find_condition(held.status.conditions, "Settled")
+        assert found is not None
+        assert "StorageVersionMigration svm (migration.k8s.io) is migrating" in found.message
+        cluster.older[0]["status"] = {"conditions": [{"type": "Succeeded", "status": "True"}]}
+        await process.end()
+        assert_migrated(cluster)
+
+    play(main)
+
+
+def test_the_migrator_outside_the_control_plane_need_not_be_seen() -> None:
+    async def main() -> None:
+        cluster = Cluster()
+        cluster.older = []
+
+        def happens(about: str, nth: int) -> None:
+            # Its group is found, but its objects may not be listed.
+            if about == "older":
+                cluster.troubles["older"].append(refusal(403, "Forbidden") if nth % 2 == 0 else None)
+
+        cluster.happens = happens
+        done = await finish(cluster)
+        assert_migrated(cluster)
+        found = find_condition(done.status.conditions, "Permitted")
+        assert found is not None
+        assert "list storageversionmigrations.migration.k8s.io is not permitted" in found.message
+        assert "storagemigration.k8s.io" not in found.message
+
+    play(main)
+
+
 def test_a_retry_round_stops_when_another_migrator_begins() -> None:
     async def main() -> None:
         cluster = Cluster(objects=60, made=slowly())
@@ -225,8 +263,14 @@ def test_a_retry_round_stops_when_another_migrator_begins() -> None:
         resource = {"group": "example.com", "resource": "widgets"}
         process = Process(cluster)
         await process.until("Rewritten", "ObjectsRefused")
-        while cluster.requests["rewrite"] < 65:
-            await asyncio.sleep(0.1)
+        retrying = asyncio.Event()
+
+        def happens(*_: object) -> None:
+            if cluster.requests["rewrite"] == 65:
+                retrying.set()
+
+        cluster.happens = happens
+        await retrying.wait()
         cluster.others.append({"metadata": {"name": "svm"}, "spec": {"resource": resource}})
         held = await process.until("Rewritten", "AnotherMigrator", seconds=15.0)
         written = cluster.requests["rewrite"]
