@@ -143,7 +143,10 @@ async def _lead(
     metrics.leader.set(0)
     lost = holding.done()
     stop.set()
-    if not lost:
+    if lost:
+        # Not only when Kopf has ended: nothing can be written any more.
+        working.cancel()
+    else:
         holding.cancel()
     _, pending = await asyncio.wait({working}, timeout=_SHUTDOWN_SECONDS if not lost else 1.0)
     for each in pending:

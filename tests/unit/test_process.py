@@ -4,6 +4,8 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,11 @@ import pytest
 from crdkeeper import process
 from crdkeeper.api.kinds import KINDS
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
+from crdkeeper.cluster.transport.lease import Lease
 from crdkeeper.controllers.definitionreport.controller import DefinitionReports
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.handlers import operator_settings
+from tests.unit.builders import crd, policy
 from tests.unit.cluster.transport.localserver import json, kubeconfig, serving
 from tests.unit.scripting import apiserver as threads
 
@@ -107,17 +111,39 @@ async def test_a_refused_watch_ends_the_process_by_its_cause(
     assert cause in ended[0]
 
 
-async def run_operator(directory: Path, url: str) -> int:
+async def test_nothing_is_written_once_leadership_is_lost(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Policies and reports have more to write than they write at a time; then the Lease is another's."""
+    writes = Writes()
+    hold = Lease.hold
+
+    async def held(lease: Lease) -> None:
+        try:
+            await hold(lease)
+        finally:
+            writes.lost.set()
+
+    monkeypatch.setattr(Lease, "hold", held)
+    with threads.serving(busy(writes)) as server, caplog.at_level(logging.INFO):
+        assert await run_operator(tmp_path, server.url, retry_period=0.05) == 1
+    assert "Lost leadership" in caplog.text
+    assert {"storagemigrations", "definitionreports"} <= {each for each, _ in writes.seen}
+    assert [each for each, late in writes.seen if late] == []
+
+
+async def run_operator(directory: Path, url: str, **options: Any) -> int:
     """Its exit status, on that API server."""
-    options = process.OperatorOptions(
+    wanted = process.OperatorOptions(
         Connection(kubeconfig(directory, url)),
         namespace="crdkeeper-system",
         identity="me",
         webhook=WebhookAddress("crdkeeper-system", "crdkeeper-webhook"),
         host="127.0.0.1",
         port=0,
+        **options,
     )
-    return await asyncio.wait_for(process.run_operator(options), 30.0)
+    return await asyncio.wait_for(process.run_operator(wanted), 30.0)
 
 
 def refusing(plural: str, code: int) -> threads.Answer:
@@ -139,5 +165,52 @@ def refusing(plural: str, code: int) -> threads.Answer:
             while time.monotonic() < deadline and not ((kinds | {CRDS}) - {plural} <= open_watches):
                 time.sleep(0.01)
             threads.refusal(code, "it is not for you")(handler, closing)
+
+    return answer
+
+
+@dataclass(slots=True)
+class Writes:
+    """What was written, beside the Lease and Events."""
+
+    lost: threading.Event = field(default_factory=threading.Event)
+    """Set once the process knows that it leads no more."""
+    seen: list[tuple[str, bool]] = field(default_factory=list)
+    """The plural, and whether it came after that."""
+
+
+def busy(writes: Writes) -> threads.Answer:
+    """A cluster of many outdated CRDs under a policy. It answers the first writes once the Lease is lost.
+
+    That happens when no more writes come: all workers wait for their answers.
+    """
+    busy_workers = {"definitionreports": 8, "storagemigrations": 4}
+    names = [f"widgets{number}.example.com" for number in range(60)]
+    found: dict[str, Any] = {}
+    for number, name in enumerate(names):
+        made = crd(name=name, uid=name)
+        made["spec"]["names"] = {"plural": f"widgets{number}", "kind": f"Widget{number}"}
+        found[f"/apis/apiextensions.k8s.io/v1/{CRDS}/{name}"] = made
+    ours = "/apis/crdkeeper.dev/v1alpha1"
+    found[f"/apis/apiextensions.k8s.io/v1/{CRDS}"] = {**LEASE, "items": list(found.values())}
+    governing = {**policy().to_object(), "apiVersion": "crdkeeper.dev/v1alpha1", "kind": "DefinitionPolicy"}
+    found[f"{ours}/definitionpolicies"] = {**LEASE, "items": [governing]}
+
+    def answer(handler: BaseHTTPRequestHandler, closing: threading.Event) -> None:
+        address = urlsplit(handler.path)
+        plural = address.path.removeprefix(f"{ours}/").partition("/")[0]
+        if "/leases/" in address.path:
+            counts = Counter(each for each, _ in writes.seen)
+            waiting = all(counts[each] >= number for each, number in busy_workers.items())
+            holder = {"holderIdentity": "other" if waiting else "me"}
+            threads.answer({**LEASE, "spec": holder})(handler, closing)
+        elif handler.command in ("POST", "PATCH") and plural in {each.plural for each in KINDS}:
+            writes.seen.append((plural, writes.lost.is_set()))
+            writes.lost.wait(20)
+            threads.refusal(409)(handler, closing)
+        elif "watch=true" in address.query:
+            threads.watch(stays=True)(handler, closing)
+        else:
+            threads.answer(found.get(address.path, ANSWERS.get(address.path, LEASE)))(handler, closing)
 
     return answer

@@ -73,6 +73,9 @@ def serving(*answers: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Api
         def do_PUT(self) -> None:
             api_server.handle(self)
 
+        def do_PATCH(self) -> None:
+            api_server.handle(self)
+
         def log_message(self, *_: Any) -> None:
             pass
 

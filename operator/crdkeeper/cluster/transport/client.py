@@ -102,8 +102,18 @@ class Client:
         self._headers: dict[str, str] = {}
         self._headers_until = 0.0
         self._ids = RequestIds()
+        self._fence = ""
+        """Why nothing may be written any more."""
         self._clock_offset = timedelta(0)
         """The API server's clock minus ours, by the Date header of its answers (rounded down to seconds)."""
+
+    def fence(self, why: str) -> None:
+        """From now on send nothing but GET, because someone else may write; all else raises Unreachable."""
+        self._fence = why
+
+    def _fenced(self, method: str, path: str) -> None:
+        if self._fence and method != "GET":
+            raise Unreachable(f"{method} {path} is not sent: {self._fence}")
 
     def now(self) -> datetime:
         """The API server's time, as far as we know it."""
@@ -136,6 +146,7 @@ class Client:
         id, headers = await self._opening(accept)
         if content is not None:
             headers["Content-Type"] = content_type
+        self._fenced(method, path)
         try:
             async with self._open.request(method, self._url(path), data=content, headers=headers) as response:
                 self._accept(response, id)
@@ -215,6 +226,7 @@ class Client:
             all_headers = {**self._headers, "Accept": accept, "Content-Type": content_type}
             headers = "".join(f"{name}: {value}\r\n" for name, value in all_headers.items())
             self._lean_headers[content_type, accept] = headers
+        self._fenced(method, path)
         try:
             answer = await self._pool.send(method, path, headers, content)
             refuse_redirect(answer.code, "")

@@ -55,7 +55,14 @@ class Lease:
         _log.info("Leading as %s.", self.identity)
 
     async def hold(self) -> None:
-        """Renew as long as possible. Raises LeaseLost."""
+        """Renew as long as possible. Raises LeaseLost, and then nothing is written by the client any more."""
+        try:
+            await self._renew()
+        except LeaseLost as lost:
+            self._client.fence(str(lost))
+            raise
+
+    async def _renew(self) -> None:
         while True:
             deadline = self._renewed_at + self._renew_deadline
             await asyncio.sleep(min(self._retry, max(0.0, deadline - time.monotonic())))
