@@ -60,7 +60,8 @@ class MigrationTemplate(ApiModel):
     """Whether to change metadata.managedFields: Retarget moves all entries to the storage version.
 
     With Keep, the condition ManagedFieldsCurrent is False if an entry names a version that this migration
-    drops: server-side apply to such an object fails once the version is removed from spec.versions.
+    drops: server-side apply to such an object fails once the version is removed from spec.versions. Until
+    then nothing is wrong, and Retarget can still be chosen.
     """
     verify: Literal["Remaining", "Full"] = "Remaining"
     """What the second pass writes: Remaining writes objects not known to be rewritten, Full writes all.

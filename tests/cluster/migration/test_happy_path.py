@@ -68,7 +68,7 @@ async def test_kubectl_wait_and_events_tell_what_happened(
         ("Normal", "Pinned"),
         ("Normal", "Settled"),
         ("Normal", "AllWritten"),
-        ("Warning", "OldVersionNamed"),
+        ("Normal", "OldVersionNamed"),
         ("Normal", "NothingLeft"),
         ("Normal", "Trimmed"),
         ("Normal", "Migrated"),

@@ -21,6 +21,8 @@ class OldEntry:
     object: str
     manager: str
     version: str
+    served: bool
+    """Whether that version is still served, so that nobody is about to remove it."""
 
 
 @dataclass(slots=True)

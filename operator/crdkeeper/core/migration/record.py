@@ -216,14 +216,20 @@ class _Page:
     def _old_entry(self, found: OldEntry | None) -> None:
         if found is None:
             return
+        version = found.version
+        when = (
+            f"Nothing needs to be done while {version} is served. Before it is removed from spec.versions,"
+            if found.served
+            else f"{version} is not served any more. Before it is removed from spec.versions,"
+        )
         self._set(
             "ManagedFieldsCurrent",
             "False",
             "OldVersionNamed",
-            f"metadata.managedFields still names {found.version}, for example of {found.object} (manager "
-            f"{found.manager}). Server-side apply to such objects fails once {found.version} is removed from "
-            f"spec.versions. Before that, migrate with managedFields: Retarget and verify: Full.",
-            warning=True,
+            f"metadata.managedFields still names {version}, for example of {found.object} (manager "
+            f"{found.manager}). {when} migrate with managedFields: Retarget and verify: Full, or server-side "
+            f"apply to such objects fails.",
+            warning=not found.served,
         )
 
     def _checkpoint(self, token: str | None, scanned: int) -> None:

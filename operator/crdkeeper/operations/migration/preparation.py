@@ -1,6 +1,6 @@
 """Creates the pass over all objects that a migration's spec and status require."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 
 from crdkeeper.api.storagemigration import MigrationTarget, StorageMigration
 from crdkeeper.cluster.resources.objects import Endpoint
@@ -16,9 +16,15 @@ def endpoint_of(migration: StorageMigration, target: MigrationTarget) -> Endpoin
 
 
 def prepare_sweep(
-    client: Client, migration: StorageMigration, target: MigrationTarget, type_: SweepType, observer: Observer
+    client: Client,
+    migration: StorageMigration,
+    target: MigrationTarget,
+    type_: SweepType,
+    observer: Observer,
+    *,
+    served: Collection[str],
 ) -> Sweep:
-    """A pass of that type over the objects of the pinned target."""
+    """A pass of that type over the objects of the pinned target, whose CRD serves these versions."""
     spec, settled, group = (
         migration.spec,
         migration.status.settled_resource_version,
@@ -34,10 +40,12 @@ def prepare_sweep(
         separator=int(settled) if settled and settled.isdigit() and not full else None,
         retarget_to=(group, retarget) if retarget else None,
         observer=observer,
-        going=_going(group, target) if type_ == "Verify" and spec.managed_fields == "Keep" else (),
+        going=_going(group, target, served) if type_ == "Verify" and spec.managed_fields == "Keep" else {},
     )
 
 
-def _going(group: str, target: MigrationTarget) -> Sequence[str]:
-    """The versions, as `group/version`, that the migration will remove from storage."""
-    return [f"{group}/{each}" for each in target.stored_versions if each != target.storage_version]
+def _going(group: str, target: MigrationTarget, served: Collection[str]) -> Mapping[str, bool]:
+    """The versions (`group/version`) that the migration will remove from storage; whether each is served."""
+    return {
+        f"{group}/{each}": each in served for each in target.stored_versions if each != target.storage_version
+    }

@@ -105,6 +105,7 @@ class MigrationRun:
         self._unknown_change_at: datetime | None = None
         self._named: list[RefusedObject] = list(migration.status.quarantine.objects)
         self._troubles = 0
+        self._served: Sequence[str] = ()
 
     @property
     def refused(self) -> Sequence[RefusedObject]:
@@ -236,6 +237,7 @@ class MigrationRun:
 
     def _decide(self, seen: Observation) -> protocol.Action:
         now, status = self._client.now(), self.migration.status
+        self._served = seen.definition.served_versions if seen.definition is not None else ()
         self._roll.look(seen, now)
         return protocol.decide(
             self.migration.spec,
@@ -267,7 +269,9 @@ class MigrationRun:
         return page.resource_version
 
     def _new_sweep(self, type_: protocol.SweepType) -> Sweep:
-        return prepare_sweep(self._client, self.migration, self._target(), type_, self._observer)
+        return prepare_sweep(
+            self._client, self.migration, self._target(), type_, self._observer, served=self._served
+        )
 
     async def _sweep(self, began: SweepBegan) -> None:
         if began.fresh:

@@ -7,7 +7,7 @@ each answer means; this module only acts on it.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -50,7 +50,7 @@ class Sweep:
     """One pass. `separator` is the resourceVersion S above which objects are current; None: patch all.
 
     `retarget_to` is the (group, version) for managedFields, or None to keep them. If they are kept, the first
-    entry found that names one of `going` (`group/version`) is recorded in the tally.
+    entry found that names one of `going` (`group/version`, and whether it is served) is kept in the tally.
     """
 
     client: Client
@@ -60,7 +60,7 @@ class Sweep:
     separator: int | None
     retarget_to: tuple[str, str] | None
     observer: Observer
-    going: Collection[str] = ()
+    going: Mapping[str, bool] = field(default_factory=dict)
     tally: SweepTally = field(default_factory=SweepTally, init=False)
     refused: list[RefusedObject] = field(default_factory=list, init=False)
     pace: Pace = field(init=False)
@@ -171,8 +171,9 @@ class Sweep:
             if entry is None:
                 return False
             where = str(ObjectRef(metadata.get("namespace", ""), metadata["name"], ""))
-            version = entry["apiVersion"].rpartition("/")[2]
-            self.tally.old_entry = OldEntry(where, str(entry.get("manager", "")), version)
+            named = entry["apiVersion"]
+            manager, version = str(entry.get("manager", "")), named.rpartition("/")[2]
+            self.tally.old_entry = OldEntry(where, manager, version, self.going[named])
         return True
 
     def _needs_write(self, metadata: Mapping[str, Any]) -> ObjectRef | None:

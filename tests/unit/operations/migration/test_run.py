@@ -309,6 +309,23 @@ class TestManagedFields:
 
         play(main)
 
+    @pytest.mark.parametrize(("served", "warning"), [(True, False), (False, True)])
+    def test_it_is_a_warning_once_the_version_is_not_served(self, served: bool, warning: bool) -> None:
+        async def main() -> None:
+            cluster = Cluster()
+            assert cluster.definition is not None
+            cluster.definition["spec"]["versions"][0]["served"] = served
+            assert cluster.definition["spec"]["versions"][0]["name"] == "v1"
+            cluster.managers = {"w5": [{"manager": "flux", "apiVersion": "example.com/v1"}]}
+            process = Process(cluster)
+            done = await process.end()
+            (told,) = (each for each in process.announced if each.reason == "OldVersionNamed")
+            assert told.warning is warning
+            assert ("while v1 is served" in told.message) is served
+            assert condition_of(done, "Ready") == ("True", "Migrated")
+
+        play(main)
+
     def test_it_survives_a_process(self) -> None:
         async def main() -> None:
             cluster = Cluster(objects=40)
