@@ -1,4 +1,4 @@
-"""Durations parsed like Go's time package."""
+"""Durations parsed and formatted like Go's time package."""
 
 import re
 from typing import Final
@@ -41,6 +41,26 @@ def parse(text: str) -> int | None:
     if not rest or (total > MAX_INT and not negative):
         return None
     return -total if negative else total
+
+
+def shown(nanoseconds: int) -> str:
+    """The text of a duration, such as 1h30m0.5s (Duration.String)."""
+    sign, left = "-" if nanoseconds < 0 else "", abs(nanoseconds)
+    if left == 0:
+        return "0s"
+    for unit, name in (("ns", "ns"), ("us", "\u00b5s"), ("ms", "ms")):
+        if left < _UNITS[unit] * 1000:
+            return f"{sign}{_decimal(left, _UNITS[unit])}{name}"
+    hours, left = divmod(left, _UNITS["h"])
+    minutes, left = divmod(left, _UNITS["m"])
+    whole = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{sign}{whole}{_decimal(left, _UNITS['s'])}s"
+
+
+def _decimal(value: int, unit: int) -> str:
+    """The value in a unit that is a power of ten."""
+    whole, part = divmod(value, unit)
+    return f"{whole}.{part:0{len(str(unit)) - 1}}".rstrip("0") if part else str(whole)
 
 
 def _term(whole: str, fraction: str, unit: int) -> int | None:

@@ -10,8 +10,9 @@ from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.times import Duration, Timestamp
 from crdkeeper.apiserver.cel.values.unordered import Unordered
 from crdkeeper.apiserver.cel.values.values import MapValue, Uint, Value, elements_of, is_list, read, type_name
+from crdkeeper.apiserver.golang.durations import shown as shown_duration
 from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
-from crdkeeper.core.conversion.values import NOTHING, Unconvertible, go_duration, kind_of
+from crdkeeper.core.conversion.values import NOTHING, Unconvertible, kind_of
 
 _KINDS: Final[Mapping[str, frozenset[str]]] = {
     "string": frozenset(("string",)),
@@ -96,7 +97,7 @@ def _plain(value: Value) -> Any:
     if kind is Timestamp:
         return value.text()
     if kind is Duration:
-        return go_duration(value.order)
+        return shown_duration(value.order)
     if kind is bytes:
         return base64.b64encode(value).decode()
     raise Unconvertible(f"a value of type {type_name(value)} is nothing that JSON has; use string()")

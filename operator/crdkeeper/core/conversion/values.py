@@ -14,6 +14,7 @@ from typing import Any, Final
 from crdkeeper.apiserver.cel.library.quantity import parse_quantity
 from crdkeeper.apiserver.cel.values.times import parse_duration
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
+from crdkeeper.apiserver.golang.durations import shown as shown_duration
 from crdkeeper.core.conversion.nesting import Deep
 
 Convert = Callable[[Any], Any]
@@ -252,28 +253,9 @@ def durations(unit: str, number_type: str) -> Converter:
         nanoseconds = int((_decimal(value) * size).to_integral_value(ROUND_DOWN))
         if abs(nanoseconds) >= INTEGER_LIMIT:
             raise Unconvertible("a number that is too large for a duration")
-        return go_duration(nanoseconds)
+        return shown_duration(nanoseconds)
 
     return Converter(parse, write)
-
-
-def go_duration(nanoseconds: int) -> str:
-    """Format as Go's Duration.String does."""
-    sign, left = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
-    if left == 0:
-        return "0s"
-    for unit in ("ns", "us", "ms"):
-        if left < _DURATIONS[unit] * 1000:
-            return f"{sign}{_plain(Decimal(left) / _DURATIONS[unit])}{unit.replace('us', 'µs')}"
-    hours, left = divmod(left, _DURATIONS["h"])
-    minutes, left = divmod(left, _DURATIONS["m"])
-    shown = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
-    return f"{sign}{shown}{_plain(Decimal(left) / _DURATIONS['s'])}s"
-
-
-def _plain(number: Decimal) -> str:
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def separating(separator: str, item_type: str) -> Converter:
