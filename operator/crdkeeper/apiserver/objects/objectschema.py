@@ -5,11 +5,12 @@ unknown fields, drop nulls, normalize metadata, default, validate.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from crdkeeper.apiserver.objects import valuerules
 from crdkeeper.apiserver.objects.correlation import Correlated
 from crdkeeper.apiserver.objects.defaulting import fill, prune_defaults
+from crdkeeper.apiserver.objects.effort import limited
 from crdkeeper.apiserver.objects.listtypes import check_list_types
 from crdkeeper.apiserver.objects.objectmeta import (
     Malformed,
@@ -39,6 +40,8 @@ from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.apiserver.schema.violation import OMITTED, Unchecked, Violation
 
 _WHOLE = Path("<nil>", ())
+_MOST_STEPS: Final = 200_000_000
+"""Of the schema's work on one object: two seconds if it is made to be slow."""
 _TOO_DEEP = "the object nests too deep"
 
 
@@ -211,6 +214,10 @@ class ObjectSchema:
         return value, malformed, unknown
 
     def _validate(self, value: Any, old: Any, admitted: Admitted) -> None:
+        with limited(_MOST_STEPS):
+            self._check(value, old, admitted)
+
+    def _check(self, value: Any, old: Any, admitted: Admitted) -> None:
         correlated = None if old is None else Correlated(value, old, self._node)
         root = check_root(value.get("metadata", {}), create=old is None)
         admitted.violations += structural_violations(root)

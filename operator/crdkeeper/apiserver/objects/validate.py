@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from crdkeeper.apiserver.objects.correlation import Correlated
+from crdkeeper.apiserver.objects.effort import spend_on_branches
 from crdkeeper.apiserver.objects.valuejunctors import AllOf, AnyOf, Junctor, Measured, Not, OneOf
 from crdkeeper.apiserver.objects.valuelimits import (
     Check,
@@ -231,6 +232,7 @@ def _required_check(required: list[str]) -> Check | None:
         found: list[FieldError] = []
         for key in required:
             if key not in value:
+                spend_on_branches(1)
                 found += below(Step.ENTRY, key, [FieldError(SCHEMA, REQUIRED, "", "")])
         return found
 

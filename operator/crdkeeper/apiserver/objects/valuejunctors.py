@@ -7,6 +7,7 @@ most validators passed. So each branch can be `measured`: its findings, and that
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from crdkeeper.apiserver.objects.effort import spend_on_branches
 from crdkeeper.apiserver.objects.valuerules import SCHEMA
 from crdkeeper.apiserver.schema.finding import INVALID, NO_FINDINGS, FieldError, FieldErrors, Naming
 
@@ -53,12 +54,14 @@ class AnyOf:
         self._branches = branches
 
     def check(self, value: Any) -> FieldErrors:
+        spend_on_branches(len(self._branches))
         for each in self._branches:
             if not each.check(value):
                 return NO_FINDINGS
         return self.measured(value)[0]
 
     def measured(self, value: Any) -> Measured:
+        spend_on_branches(len(self._branches))
         results = []
         for each in self._branches:
             result = each.measured(value)
@@ -76,10 +79,12 @@ class OneOf:
         self._branches = branches
 
     def check(self, value: Any) -> FieldErrors:
+        spend_on_branches(len(self._branches))
         fitting = sum(1 for each in self._branches if not each.check(value))
         return NO_FINDINGS if fitting == 1 else self.measured(value)[0]
 
     def measured(self, value: Any) -> Measured:
+        spend_on_branches(len(self._branches))
         results = [each.measured(value) for each in self._branches]
         fitting = [each for each in results if not each[0]]
         if len(fitting) == 1:
@@ -98,9 +103,11 @@ class AllOf:
         self._branches = branches
 
     def check(self, value: Any) -> FieldErrors:
+        spend_on_branches(len(self._branches))
         return self._joined([each.check(value) for each in self._branches])
 
     def measured(self, value: Any) -> Measured:
+        spend_on_branches(len(self._branches))
         results = [each.measured(value) for each in self._branches]
         return self._joined([each for each, _ in results]), sum(count for _, count in results)
 
@@ -120,6 +127,7 @@ class Not:
         self._branch = branch
 
     def check(self, value: Any) -> FieldErrors:
+        spend_on_branches(1)
         if self._branch.check(value):
             return NO_FINDINGS
         return (_said(" must not validate the schema (not)"),)

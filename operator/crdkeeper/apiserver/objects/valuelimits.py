@@ -9,7 +9,7 @@ from typing import Any, Final
 import re2
 
 from crdkeeper.apiserver.golang.text import json_text, quote
-from crdkeeper.apiserver.objects.effort import spend_on_match, spend_on_program
+from crdkeeper.apiserver.objects.effort import spend_on_branches, spend_on_match, spend_on_program
 from crdkeeper.apiserver.objects.jsonvalue import same, stored
 from crdkeeper.apiserver.objects.valuerules import SCHEMA
 from crdkeeper.apiserver.schema import formats
@@ -148,8 +148,10 @@ def enum_check(schema: Schema) -> Check | None:
         if type(value) is str:
             if value in texts:
                 return NO_FINDINGS
-        elif any(_is_enum_value(value, each) for each in accepted):
-            return NO_FINDINGS
+        else:
+            spend_on_branches(len(accepted))
+            if any(_is_enum_value(value, each) for each in accepted):
+                return NO_FINDINGS
         return (FieldError(SCHEMA, NOT_SUPPORTED, value, detail),)
 
     return check

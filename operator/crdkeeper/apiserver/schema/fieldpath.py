@@ -5,9 +5,12 @@ The two differ. The server validates its internal form, where a schema that all 
 leads to the author's line, so each path contains both.
 """
 
-from typing import Self
+from typing import Final, Self
 
 Step = str | int
+
+_LONGEST: Final = 4_000
+"""Characters of a path that is printed. Nothing limits the names of fields."""
 
 
 class Path:
@@ -33,12 +36,14 @@ class Path:
         return Path(f"[{index}]", (index,), self)
 
     def __str__(self) -> str:
+        """The server's words; of absurd lengths the beginning and the end."""
         texts: list[str] = []
         at: Path | None = self
         while at is not None:
-            texts.append(at._text)
+            texts.append(at._text if len(at._text) <= _LONGEST else f"{at._text[:_LONGEST]}…")
             at = at._parent
-        return "".join(reversed(texts)).removeprefix(".")
+        text = "".join(reversed(texts)).removeprefix(".")
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 :]}"
 
     @property
     def steps(self) -> tuple[Step, ...]:

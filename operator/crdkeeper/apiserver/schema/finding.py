@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, Final
 
-from crdkeeper.apiserver.golang.text import displayed, quote
+from crdkeeper.apiserver.golang.text import quote
 from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.quotes import Quotes
 from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.apiserver.schema.violation import OMITTED, Violation
 
@@ -117,20 +118,28 @@ _BARE = frozenset((REQUIRED, FORBIDDEN, TOO_LONG))
 """Errors that show no value."""
 
 
-def _violation(finding: FieldError, path: Path, detail: str) -> Violation:
+_MOST: Final = 10_000
+"""Violations of one value that are worked out; nobody reads more."""
+
+
+def _violation(finding: FieldError, path: Path, detail: str, quotes: Quotes) -> Violation:
     bare = finding.kind in _BARE or finding.value is OMITTED
-    shown = None if bare else displayed(finding.value)
+    shown = None if bare else quotes.value(finding.value)
     return Violation(finding.rule, path, finding.kind, shown, detail)
 
 
-def openapi_violations(findings: FieldErrors, base: Path | None = None) -> list[Violation]:
+def openapi_violations(
+    findings: FieldErrors, base: Path | None = None, quotes: Quotes | None = None
+) -> list[Violation]:
     """Findings of the OpenAPI validator below `base` (None: of a whole object), without repeated messages."""
     found: dict[str, Violation] = {}
-    for each in findings:
+    quotes = quotes or Quotes()
+    for each in findings[:_MOST]:
+        each.detail = quotes.text(each.detail)
         name, detail = dotted(each), message(each)
         said = detail if each.naming is not Naming.NONE else f"{name}\0{each.kind}\0{detail}"
         if said not in found:
-            found[said] = _violation(each, _openapi_path(each, name, base), detail)
+            found[said] = _violation(each, _openapi_path(each, name, base), detail, quotes)
     return list(found.values())
 
 
@@ -141,9 +150,12 @@ def _openapi_path(finding: FieldError, name: str, base: Path | None) -> Path:
     return Path(_NOWHERE, steps) if base is None else Path(str(base), (*base.steps, *steps))
 
 
-def structural_violations(findings: FieldErrors, base: Path | None = None) -> list[Violation]:
+def structural_violations(
+    findings: FieldErrors, base: Path | None = None, quotes: Quotes | None = None
+) -> list[Violation]:
     """Findings of the checks along the structural schema below `base` (None: of a whole object)."""
-    return [_violation(each, structural_path(each, base), message(each)) for each in findings]
+    quotes = quotes or Quotes()
+    return [_violation(each, structural_path(each, base), message(each), quotes) for each in findings[:_MOST]]
 
 
 def structural_path(finding: FieldError, base: Path | None) -> Path:

@@ -6,8 +6,9 @@ The server's messages are kept because users find them in logs and search for th
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from crdkeeper.apiserver.golang.text import displayed, json_text, quote
+from crdkeeper.apiserver.golang.text import json_text, quote
 from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.quotes import Quotes
 from crdkeeper.apiserver.schema.rules import Rule
 
 OMITTED: Final = object()
@@ -59,6 +60,7 @@ class Report:
     warnings: list[Warned] = field(default_factory=list)
     behind: list[Violation] = field(default_factory=list)
     """What the server reports only once the violations are fixed."""
+    quotes: Quotes = field(default_factory=Quotes, compare=False, repr=False)
 
     def required(self, rule: Rule, path: Path, detail: str = "") -> None:
         """Report a missing field."""
@@ -66,12 +68,13 @@ class Report:
 
     def invalid(self, rule: Rule, path: Path, value: Any, detail: str) -> None:
         """Report an invalid value."""
-        shown = None if value is OMITTED else displayed(value)
+        shown = None if value is OMITTED else self.quotes.value(value)
         self.violations.append(Violation(rule, path, "Invalid value", shown, detail))
 
     def invalid_as_json(self, rule: Rule, path: Path, value: Any, detail: str) -> None:
         """Report an invalid value of a type that the server prints as JSON, even if it is a string."""
-        self.violations.append(Violation(rule, path, "Invalid value", json_text(value), detail))
+        shown = self.quotes.text(json_text(value))
+        self.violations.append(Violation(rule, path, "Invalid value", shown, detail))
 
     def forbidden(self, rule: Rule, path: Path, detail: str) -> None:
         """Report a field that is not allowed."""
@@ -82,12 +85,12 @@ class Report:
     ) -> None:
         """Report a value that is not in the list of supported ones."""
         detail = "supported values: " + ", ".join(map(quote, accepted))
-        shown = json_text(value) if as_json else quote(value)
+        shown = self.quotes.text(json_text(value) if as_json else quote(value))
         self.violations.append(Violation(rule, path, "Unsupported value", shown, detail))
 
     def duplicate(self, rule: Rule, path: Path, value: Any) -> None:
         """Report a duplicate value."""
-        self.violations.append(Violation(rule, path, "Duplicate value", displayed(value), ""))
+        self.violations.append(Violation(rule, path, "Duplicate value", self.quotes.value(value), ""))
 
     def too_many(self, rule: Rule, path: Path, count: int, limit: int) -> None:
         """Report a list that is too long."""

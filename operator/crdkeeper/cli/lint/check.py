@@ -178,7 +178,7 @@ def _is_shown(found: Found, severity: Severity, configuration: Configuration, *,
 def _ignored(found: Found, definition: LocatedDefinition) -> str:
     """The reason why a finding is ignored; empty if it is not."""
     comments = definition.comments
-    if found.rule.id in comments.by_id:
+    if found.rule.id in comments.ids:
         lines = {definition.find(found.steps).line, definition.find(found.owner).line}
         comment = comments.find(found.rule.id, lines)
         if comment is not None and found.final:

@@ -13,7 +13,6 @@
 It lies in the folder of the linted file or in one above; the nearest counts alone.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 
 from crdkeeper.apiserver.schema.props import FIELD_ORDER
 from crdkeeper.cli.input.files import CONFIGURATION
+from crdkeeper.cli.input.globs import Globs, TooManyGlobs
 from crdkeeper.cli.input.yamldocument import Document, Unreadable, documents
 from crdkeeper.cli.lint.selection import Selection, UnknownRule, select
 from crdkeeper.core.lint.registry import known_ids
@@ -43,29 +43,20 @@ class Configuration:
     all: bool = False
     severities: dict[str, Severity | None] = field(default_factory=dict)
     """By id; None is off."""
-    exclude: tuple[str, ...] = ()
+    exclude: Globs | None = None
     rules: Selection = field(default_factory=Selection)
     forbid: frozenset[str] = frozenset()
     """Keywords of schemas."""
 
     def excludes(self, file: Path) -> bool:
         """Whether a file is excluded."""
-        if not self.exclude:
+        if self.exclude is None:
             return False
         try:
             relative = file.resolve().relative_to(self.folder.resolve())
         except ValueError:
             return False
-        return any(_glob(each).fullmatch(relative.as_posix()) for each in self.exclude)
-
-
-def _glob(text: str) -> re.Pattern[str]:
-    parts = re.split(r"(\*\*/?|\*|\?)", text)
-    meaning = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    # A directory means everything in it.
-    return re.compile(
-        "".join(meaning.get(each, re.escape(each)) for each in parts).removesuffix("/") + "(?:/.*)?"
-    )
+        return self.exclude.match(relative)
 
 
 class Configurations:
@@ -105,7 +96,8 @@ class Configurations:
 def load(path: Path) -> Configuration:
     """Read a configuration. Raises BadConfiguration."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise BadConfiguration(f"{path}: bigger than {MAX_BYTES >> 20} MiB")
         found = list(documents(content.decode()))
@@ -142,7 +134,7 @@ class _Reader:
             self._path.parent,
             everything,
             self._severities(lint),
-            tuple(each.removeprefix("./") for each in self._texts(lint, "exclude", "globs")),
+            self._exclude(lint),
             self._rules(lint),
             self._forbid(lint),
         )
@@ -177,6 +169,13 @@ class _Reader:
             else:
                 raise self._bad(f"severity of {id}: must be error, warning, info or off", *at)
         return found
+
+    def _exclude(self, lint: dict[str, Any]) -> Globs | None:
+        globs = [each.removeprefix("./") for each in self._texts(lint, "exclude", "globs")]
+        try:
+            return Globs(globs) if globs else None
+        except TooManyGlobs as error:
+            raise self._bad(f"lint.exclude: {error}", "lint", "exclude") from None
 
     def _texts(self, lint: dict[str, Any], key: str, what: str) -> Iterator[str]:
         texts = lint.get(key)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, Skipped, read
+from crdkeeper.cli.input.files import MAX_BYTES, STDIN, Failed, LocatedDefinition, Skipped, read
 from crdkeeper.cli.input.ignore import Suppressions
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.lint.baseline import AcceptedFindings
@@ -139,7 +139,8 @@ class Run:
 def _is_of_something_else(file: str) -> bool:
     """Whether a file that cannot be read as YAML, such as a template, is unrelated to CRDs."""
     try:
-        content = Path(file).read_bytes()
+        with Path(file).open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
     except OSError:
         return False
-    return not any(each in content for each in _NEEDLES)
+    return len(content) <= MAX_BYTES and not any(each in content for each in _NEEDLES)

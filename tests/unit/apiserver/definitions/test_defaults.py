@@ -264,5 +264,50 @@ def test_the_work_for_the_patterns_of_all_defaults_is_bounded() -> None:
     }
     report = checked({"type": "object", "properties": fields})
     reasons = {each.reason for each in report.unchecked}
-    assert reasons == {"to match all patterns with the values may take too long"}
+    assert reasons == {"to check all values by the schema may take too long"}
     assert len(report.unchecked) < len(fields)
+
+
+MANY: list[tuple[dict[str, Any], list[Any]]] = [
+    ({"type": "string", "anyOf": [{"maxLength": i} for i in range(1_000)]}, ["x" * 1_001] * 1_000),
+    ({"type": "string", "oneOf": [{"minLength": 0}] * 1_000}, ["x"] * 1_000),
+    ({"type": "string", "allOf": [{"minLength": 2}] * 1_000}, ["x"] * 1_000),
+    ({"type": "integer", "enum": list(range(10_000))}, [-1] * 10_000),
+    ({"type": "object", "required": [f"f{i}" for i in range(10_000)]}, [{}] * 10_000),
+]
+
+
+@pytest.mark.parametrize(("items", "default"), MANY, ids=["anyOf", "oneOf", "allOf", "enum", "required"])
+def test_the_work_for_many_values_with_many_branches_is_bounded(items: Any, default: list[Any]) -> None:
+    report = checked(
+        {"type": "object", "properties": {"a": {"type": "array", "items": items, "default": default}}}
+    )
+    assert [each.reason for each in report.unchecked] == [
+        "to check all values by the schema may take too long"
+    ]
+
+
+def test_the_work_for_defaults_around_defaults_is_bounded() -> None:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {f"f{i}": {"type": "string"} for i in range(5_000)},
+    }
+    for _ in range(60):
+        schema = {"type": "object", "default": {}, "properties": {"a": schema}}
+    report = checked(schema)
+    assert {each.reason for each in report.unchecked} == {
+        "to check all values by the schema may take too long"
+    }
+    assert len(report.unchecked) < 60
+
+
+def test_what_many_wrong_defaults_quote_is_bounded() -> None:
+    # Quoted in full it is 2 GB: each message lists all values of the enum.
+    items = {"type": "string", "enum": [f"value-{i:05}" for i in range(10_000)]}
+    default = [f"no-{i}" for i in range(15_000)]
+    report = checked(
+        {"type": "object", "properties": {"a": {"type": "array", "items": items, "default": default}}}
+    )
+    assert len(report.violations) == 10_000
+    assert len(report.violations[0].message) > 100_000
+    assert sum(len(each.message) for each in report.violations) < 10 << 20

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from crdkeeper.apiserver.cel.expressions import OBJECT_LIMIT, Account
-from crdkeeper.apiserver.objects.effort import limited
+from crdkeeper.apiserver.objects.effort import limited, spend_on_nodes
 from crdkeeper.apiserver.objects.godecode import metadata_error
 from crdkeeper.apiserver.objects.jsonvalue import received, same
 from crdkeeper.apiserver.objects.objectmeta import coerce
@@ -31,8 +31,8 @@ from crdkeeper.apiserver.schema.structural import conversion_error, violations
 from crdkeeper.apiserver.schema.violation import Report, Violation
 
 _MOST_STEPS = 50_000_000
-"""For the patterns of all defaults of a schema: five seconds for malicious ones. Of 104 CRDs in use, the
-schema that needs most needs 750,000.
+"""For all defaults of a schema: five seconds for malicious ones. Of 104 CRDs in use, the schema that needs
+most needs 750,000 for its patterns.
 """
 
 
@@ -41,13 +41,24 @@ def check_defaults(schema: Schema, path: Path, report: Report, *, must_be_pruned
 
     `must_be_pruned` says whether a default must not have unknown fields.
     """
+    root = {**schema, EMBEDDED: True}
     with limited(_MOST_STEPS):
-        _Checks(report, must_be_pruned).walk({**schema, EMBEDDED: True}, path, None)
+        _Checks(report, must_be_pruned, _sizes(root)).walk(root, path, None)
+
+
+def _sizes(schema: Schema) -> dict[int, int]:
+    """How many nodes there are in each part of a schema, by its id."""
+    order = _all_nodes(schema)
+    found: dict[int, int] = {}
+    for each in reversed(order):
+        found[id(each)] = 1 + sum(found[id(part)] for part in subschemas(each))
+    return found
 
 
 class _Checks:
-    def __init__(self, report: Report, must_be_pruned: bool) -> None:
+    def __init__(self, report: Report, must_be_pruned: bool, sizes: dict[int, int]) -> None:
         self._report = report
+        self._sizes = sizes
         self._must_be_pruned = must_be_pruned
         self._left = OBJECT_LIMIT
         """What the rules for all defaults together may still cost."""
@@ -77,6 +88,7 @@ class _Checks:
 
     def _check(self, value: Any, schema: Schema, path: Path, around: Surrounding | None) -> None:
         try:
+            spend_on_nodes(self._sizes[id(schema)])
             if around is not None:
                 fine = self._fits_metadata(value, path, around)
             elif isinstance(value, dict | list):
@@ -90,7 +102,7 @@ class _Checks:
             self._report.leave(rules.DEFAULT_VALUE, path, str(undecided))
             return
         if findings:
-            self._add(openapi_violations(findings, path))
+            self._add(openapi_violations(findings, path, self._report.quotes))
         elif has_rules(schema):
             self._check_rules(value, schema, path)
 
@@ -125,7 +137,7 @@ class _Checks:
             findings = findings or check_embedded(value, node)
         if not is_pruned:
             self._report.invalid(rules.DEFAULT_VALUE, path, value, "must not have unknown fields")
-        self._add(structural_violations(findings, path))
+        self._add(structural_violations(findings, path, self._report.quotes))
         return value, not findings
 
     def _fits_metadata(self, value: Any, path: Path, around: Surrounding) -> bool:

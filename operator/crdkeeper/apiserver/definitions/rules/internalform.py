@@ -55,14 +55,13 @@ class Spec:
     own: list[Part]
     """By version, in their order."""
 
-    def has_status(self, version: str) -> bool:
-        """Whether a version has a status subresource: the first of that name, if names repeat."""
-        if not any(part.subresources is not None for part in self.own):
-            return self.shared.has_status
+    def statuses(self) -> dict[str, bool]:
+        """Whether a version has a status subresource, by name: the first of that name, where names repeat."""
+        shared = not any(part.subresources is not None for part in self.own)
+        found: dict[str, bool] = {}
         for each, part in zip(self.versions, self.own, strict=True):
-            if each.get("name", "") == version:
-                return part.has_status
-        return False
+            found.setdefault(each.get("name", ""), (self.shared if shared else part).has_status)
+        return found
 
     @property
     def any_status(self) -> bool:

@@ -107,7 +107,7 @@ def check_key_nulls(schema: Schema, path: Path, report: Report) -> None:
         report.forbidden(rules.SET_ITEMS, at.child("nullable"), detail)
     if schema[LIST_TYPE] != "map":
         return
-    properties, required = items.get("properties", {}), items.get("required", ())
+    properties, required = items.get("properties", {}), frozenset(items.get("required", ()))
     for key in schema.get(LIST_MAP_KEYS, ()):
         if key not in properties:
             continue

@@ -35,11 +35,12 @@ def check_spec(spec: Spec, requirements: Requirements, report: Report) -> None:
         detail = "must be false in order to use defaults in the schema"
         report.invalid(rules.PRESERVE_UNKNOWN_FIELDS, path.child("preserveUnknownFields"), True, detail)
     requirements = replace(requirements, structural=must_be_structural(spec, requirements))
+    statuses = spec.statuses()
     for version, part in zip(spec.versions, spec.own, strict=True):
         name = version.get("name", "")
         check_version_name(name, part.path.child("name"), report)
         check_deprecation(version, part.path, report)
-        _check_part(part, name, requirements, report, status=spec.has_status(name))
+        _check_part(part, name, requirements, report, status=statuses[name])
     check_versions(spec, report)
     check_names(spec, report)
     first = spec.versions[0].get("name", "") if spec.versions else ""
