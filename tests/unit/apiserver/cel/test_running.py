@@ -181,3 +181,33 @@ def test_an_error_that_is_sorted_by_keys_of_one_type_is_a_panic() -> None:
     checked = check(tree, {}, stored=False)
     with pytest.raises(EvaluationError, match=r"internal error: .*\*types\.Err is not traits\.Lister"):
         compile_program(tree, checked.overloads).evaluate({})
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "1 / 0 == [[1 / 0].map(x, x)[0]].distinct()[0]",
+        "'a'.split('')[5] in ['b'].map(x, 'b'.split('')[7]).distinct()",
+    ],
+)
+def test_an_error_on_the_left_does_not_hide_a_panic_on_the_right(expression: str) -> None:
+    with pytest.raises(EvaluationError, match="internal error: interface conversion"):
+        compile_program(parse(expression)).evaluate({})
+
+
+@pytest.mark.parametrize(
+    ("expression", "value_"),
+    [
+        ("(self.b ? has(self.?o.x) : false) == true", False),
+        ("self.b && has(self.?o.x)", True),
+        ("self.b ? has(self.o.x) : false", True),
+        ("(self.b ? has(self.?p.x) : false) == false", False),
+        ("has(self.?p.x) == false", True),
+    ],
+)
+def test_the_branch_of_a_conditional_is_not_tested_for_presence_in_an_optional(
+    expression: str, value_: bool
+) -> None:
+    inner = {"type": "object", "properties": {"x": {"type": "integer"}}}
+    schema = {"type": "object", "properties": {"b": {"type": "boolean"}, "o": inner, "p": inner}}
+    assert value(expression, {"b": True, "o": {"x": 1}}, schema) is value_

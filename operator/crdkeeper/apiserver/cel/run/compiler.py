@@ -8,11 +8,11 @@ from typing import Final
 
 from crdkeeper.apiserver.cel.library.conversion import TYPE_NAMES
 from crdkeeper.apiserver.cel.library.functions import GLOBALS, MEMBERS
-from crdkeeper.apiserver.cel.library.lists import ZEROS, total
 from crdkeeper.apiserver.cel.run import budget
 from crdkeeper.apiserver.cel.run.budget import Frame
 from crdkeeper.apiserver.cel.run.comprehensions import LOOPS, Loop, Run
 from crdkeeper.apiserver.cel.run.folding import constant_of, folded, literal_value
+from crdkeeper.apiserver.cel.run.functions import REGEXES, evaluates_all, prepared
 from crdkeeper.apiserver.cel.run.operations import (
     OPERATORS,
     called,
@@ -23,9 +23,8 @@ from crdkeeper.apiserver.cel.run.operations import (
     optional_or,
     sort_by,
     variable,
-    with_constant_pattern,
 )
-from crdkeeper.apiserver.cel.run.panics import flattened, list_or_panic, no_error
+from crdkeeper.apiserver.cel.run.panics import beside, flattened, list_or_panic, no_error
 from crdkeeper.apiserver.cel.run.selection import chain
 from crdkeeper.apiserver.cel.syntax.nodes import (
     Call,
@@ -41,21 +40,18 @@ from crdkeeper.apiserver.cel.syntax.nodes import (
 )
 from crdkeeper.apiserver.cel.values.containers import NONE, CelMap, OptionalValue
 from crdkeeper.apiserver.cel.values.sets import constant_set
-from crdkeeper.apiserver.cel.values.unordered import ORDERLY, Unordered, unknown_order
 from crdkeeper.apiserver.cel.values.values import (
     MISSING,
     CelType,
     EvaluationError,
     Indeterminate,
     Value,
-    elements_of,
-    is_list,
 )
 
 _SELF, _SECOND, FIRST_FREE = 1, 2, 3
 """Places in a frame, which begins with the budget."""
-_REGEXES: Final = frozenset(("matches", "find", "findAll"))
-_ZERO_IDS: Final = {"int": "int", "uint": "uint", "double": "double", "google.protobuf.Duration": "duration"}
+_LAZY: Final = frozenset((Op.AND, Op.OR, "or", "orValue"))
+"""Calls that decide themselves what they evaluate."""
 
 
 class Compiler:
@@ -68,6 +64,8 @@ class Compiler:
         self._scope: dict[str, int] = {}
         self.slots = FIRST_FREE
         self.cost = 0
+        self._panics = 0
+        """How many calls that can end an evaluation have been compiled."""
 
     def compile(self, node: Expr) -> Run:
         """The closure of a node; its constant cost is added to `cost`."""
@@ -100,8 +98,10 @@ class Compiler:
             return constant(CelType(name))
         return failing(EvaluationError(f"no such attribute(s): {name}"))
 
-    def _attribute(self, node: Expr) -> Run:
-        """A chain of selections and indices, from what it starts at."""
+    def _attribute(self, node: Expr, *, branch: bool = False) -> Run:
+        """A chain of selections and indices, from what it starts at; `branch` is whether it is one of a
+        conditional.
+        """
         name = _dotted(node)
         if name in TYPE_NAMES and name.split(".")[0] not in self._scope:
             return constant(CelType(name))
@@ -123,7 +123,7 @@ class Compiler:
                 current = current.args[0]
             else:
                 break
-        return chain(self.compile(current), steps[::-1], test=test)
+        return chain(self.compile(current), steps[::-1], test=test, branch=branch)
 
     def _call(self, node: Call) -> Run:
         function = node.function
@@ -132,7 +132,7 @@ class Compiler:
         self.cost += budget.CONSTANT_CALL
         if node.target is not None:
             return self._member(node, node.target)
-        args = [self.compile(each) for each in node.args]
+        args = self._arguments(node, node.args)
         if function == Op.IN and isinstance(node.args[1], ListLiteral):
             return self._membership(node.args[1], *args)
         special = OPERATORS.get(function)
@@ -143,12 +143,33 @@ class Compiler:
             return constant(value)
         return self._function(node, function, GLOBALS, args)
 
+    def _arguments(self, node: Call, parts: Sequence[Expr]) -> list[Run]:
+        """The arguments of a call, each evaluated even if one before it fails, where the server does so."""
+        if node.function == Op.CONDITIONAL:
+            condition, *branches = parts
+            return [self.compile(condition), *map(self._branch, branches)]
+        first = [self.compile(each) for each in parts[:1]]
+        before = self._panics
+        args = first + [self.compile(each) for each in parts[1:]]
+        if self._panics == before or len(args) != 2 or node.function in _LAZY:
+            return args
+        overloads = self._overloads.get(node, ())
+        overload = overloads[0] if len(overloads) == 1 else ""
+        constant = node.function in REGEXES and constant_of(parts[1]) is not MISSING
+        if node.function in OPERATORS or evaluates_all(overload, 2, constant_pattern=constant):
+            args[0] = beside(*args)
+        return args
+
+    def _branch(self, node: Expr) -> Run:
+        tests = isinstance(node, Select) and node.test_only
+        return self._attribute(node, branch=True) if tests else self.compile(node)
+
     def _member(self, node: Call, target: Expr) -> Run:
         prefix = _dotted(target)
         qualified = f"{prefix}.{node.function}"
         if prefix and qualified in GLOBALS:
             return self._function(node, qualified, GLOBALS, [self.compile(each) for each in node.args])
-        args = [self.compile(each) for each in (target, *node.args)]
+        args = self._arguments(node, (target, *node.args))
         if node.function in ("or", "orValue") and len(args) == 2:
             return optional_or(*args, whole=node.function == "or")
         return self._function(node, node.function, MEMBERS, args)
@@ -156,20 +177,15 @@ class Compiler:
     def _function(
         self, node: Call, name: str, functions: Mapping[str, Callable[..., Value]], args: list[Run]
     ) -> Run:
-        function = functions.get(name)
+        function = prepared(node, name, functions, self._overloads.get(node, ()))
         if function is None:
             return failing(Indeterminate(f"the function {name}"))
-        if name == "sum":
-            function = self._sum(node, function)
-        if name in ORDERLY:
-            function = _ordered_only(function)
         if name == "distinct" or (name == "sort" and self._is_resolved(node)):
+            self._panics += 1
             args = [list_or_panic(each) for each in args]
         elif name == "flatten" and len(args) > 1:
+            self._panics += 1
             args = flattened(*args)
-        pattern = node.args[-1 if name == "matches" else 0] if name in _REGEXES and node.args else None
-        if isinstance(pattern, Literal) or (pattern is not None and constant_of(pattern) is not MISSING):
-            function = with_constant_pattern(function)
         return called(function, args, budget.cost_of(name))
 
     def _sorts_by_one_type(self, node: Macro) -> bool:
@@ -179,22 +195,6 @@ class Compiler:
 
     def _is_resolved(self, node: Call) -> bool:
         return len(self._overloads.get(node, ())) == 1
-
-    def _sum(self, node: Call, function: Callable[..., Value]) -> Callable[..., Value]:
-        ids = self._overloads.get(node, ())
-        zeros = [zero for name, zero in ZEROS.items() if ids and f"list_{_ZERO_IDS[name]}_sum" in ids[0]]
-        zero = zeros[0] if len(ids) == 1 and zeros else MISSING
-
-        def run(values: Value) -> Value:
-            if is_list(values) and not elements_of(values):
-                known = getattr(values, "zero", MISSING) if zero is MISSING else zero
-                if known is MISSING and len(ids) > 1:
-                    known = 0
-                if known is not MISSING:
-                    return total(values, known)
-            return function(values)
-
-        return run
 
     def _membership(self, container: ListLiteral, value: Run, values: Run) -> Run:
         if not container.elements:
@@ -215,6 +215,7 @@ class Compiler:
         if node.name == "sortBy":
             keys = LOOPS["map"](Loop(variable(slots[0] - 1, ""), slots, loop.cost), None, runs[0])
             if self._sorts_by_one_type(node):
+                self._panics += 1
                 target, keys = no_error(target), list_or_panic(keys)
             return sort_by(target, slots[0] - 1, keys)
         return LOOPS[node.name](loop, runs[1] if len(runs) > 1 else None, runs[0])
@@ -275,15 +276,6 @@ class Compiler:
             return made
 
         return make
-
-
-def _ordered_only(function: Callable[..., Value]) -> Callable[..., Value]:
-    def run(*args: Value) -> Value:
-        if any(type(each) is Unordered for each in args):
-            raise unknown_order()
-        return function(*args)
-
-    return run
 
 
 def _dotted(node: Expr) -> str:

@@ -110,19 +110,6 @@ def sort_by(target: Run, slot: int, keys_of: Run) -> Run:
     return run
 
 
-def with_constant_pattern(function: Callable[..., Value]) -> Callable[..., Value]:
-    """A function of a regular expression that the server has compiled in advance: it words mismatches
-    shortly.
-    """
-
-    def run(*args: Value) -> Value:
-        if type(args[0]) is not str or (len(args) > 2 and type(args[2]) is not int):
-            raise no_overload()
-        return function(*args)
-
-    return run
-
-
 def _logical(left: Run, right: Run, *, deciding: bool) -> Run:
     def run(frame: Frame) -> Value:
         failed: EvaluationError | None = None
@@ -251,20 +238,6 @@ def _arithmetic(name: str) -> Callable[[Run, Run], Run]:
 
 def in_container(value: Run, container: Run) -> Run:
     """`value in container`."""
-
-    """`sortBy`, by the keys of all elements."""
-
-    """`optFlatMap`, or with `wrap` `optMap`."""
-
-    """`a.or(b)`, or with `whole` false `a.orValue(b)`."""
-
-    """A call of a function, with its cost by the arguments."""
-
-    """A variable in its place of the frame."""
-
-    """Always the same error."""
-
-    """Always the same value."""
 
     def run(frame: Frame) -> Value:
         one, two = value(frame), container(frame)

@@ -25,48 +25,57 @@ from crdkeeper.apiserver.cel.values.values import (
 _ADDERS: Final = frozenset((int, Uint, float, str, bytes, Duration, Timestamp))
 
 
+def lister_or_panic(value: Value) -> Value:
+    """A list. Raises Aborted for an error and for what is no list."""
+    if isinstance(value, EvaluationError):
+        raise _no_lister("*types.Err", "Add")
+    if is_list(value):
+        return value
+    if isinstance(value, Opaque) and type(value) not in _ADDERS:
+        raise Indeterminate("a panic of the API server")
+    raise _no_lister(go_type(value), "Contains" if type(value) in _ADDERS else "Add")
+
+
+def integer_or_panic(value: Value) -> int:
+    """An integer. Raises Aborted for an error and for what is no integer."""
+    if type(value) is int:
+        return value
+    found = "*types.Err" if isinstance(value, EvaluationError) else go_type(value)
+    raise Aborted(f"interface conversion: ref.Val is {found}, not types.Int")
+
+
+def _no_lister(found: str, method: str) -> Aborted:
+    return Aborted(f"interface conversion: {found} is not traits.Lister: missing method {method}")
+
+
+def _caught(argument: Run, frame: Frame) -> Value:
+    """The value of an argument, or its error."""
+    try:
+        return argument(frame)
+    except EvaluationError as error:
+        return error
+
+
 def no_error(argument: Run) -> Run:
     """An argument whose error comes to stand where a list must. Raises Aborted for it."""
 
     def run(frame: Frame) -> Value:
-        try:
-            return argument(frame)
-        except EvaluationError:
-            raise Aborted(
-                "interface conversion: *types.Err is not traits.Lister: missing method Add"
-            ) from None
+        value = _caught(argument, frame)
+        return lister_or_panic(value) if isinstance(value, EvaluationError) else value
 
     return run
 
 
 def list_or_panic(argument: Run) -> Run:
     """An argument that must be a list. Raises Aborted if it is an error or no list."""
-
-    evaluated = no_error(argument)
-
-    def run(frame: Frame) -> Value:
-        value = evaluated(frame)
-        if is_list(value):
-            return value
-        if isinstance(value, Opaque) and type(value) not in _ADDERS:
-            raise Indeterminate("a panic of the API server")
-        method = "Contains" if type(value) in _ADDERS else "Add"
-        raise Aborted(f"interface conversion: {go_type(value)} is not traits.Lister: missing method {method}")
-
-    return run
+    return lambda frame: lister_or_panic(_caught(argument, frame))
 
 
 def flattened(values: Run, depth: Run) -> list[Run]:
     """The arguments of flatten. Raises Aborted for a depth that is an error or no integer."""
 
     def integer(frame: Frame) -> Value:
-        try:
-            value = depth(frame)
-        except EvaluationError:
-            raise _no_integer("*types.Err") from None
-        if type(value) is int:
-            return value
-        raise _no_integer(go_type(value))
+        return integer_or_panic(_caught(depth, frame))
 
     def either(frame: Frame) -> Value:
         try:
@@ -78,5 +87,14 @@ def flattened(values: Run, depth: Run) -> list[Run]:
     return [either, integer]
 
 
-def _no_integer(found: str) -> Aborted:
-    return Aborted(f"interface conversion: ref.Val is {found}, not types.Int")
+def beside(first: Run, second: Run) -> Run:
+    """An argument whose error does not keep the next one from being evaluated, and from ending it all."""
+
+    def run(frame: Frame) -> Value:
+        try:
+            return first(frame)
+        except EvaluationError:
+            _caught(second, frame)
+            raise
+
+    return run

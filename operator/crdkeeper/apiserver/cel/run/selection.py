@@ -9,8 +9,14 @@ from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.values import MISSING, Value
 
 
-def chain(root: Run, steps: Sequence[tuple[Run | None, Value, bool]], *, test: bool) -> Run:
-    """A value's field, then that field's field, and so on; with `test`, whether the last one is there."""
+def chain(
+    root: Run, steps: Sequence[tuple[Run | None, Value, bool]], *, test: bool, branch: bool = False
+) -> Run:
+    """A value's field, then that field's field, and so on; with `test`, whether the last one is there.
+
+    The `branch` of a conditional is not tested for presence in an optional: its value is the optional itself
+    (the attributes of a conditional in cel-go are resolved without evalTestOnly).
+    """
     if not test and len(steps) == 1 and steps[0][0] is None and not steps[0][2]:
         return _selection(root, steps[0][1])
     last = len(steps) - 1
@@ -20,18 +26,18 @@ def chain(root: Run, steps: Sequence[tuple[Run | None, Value, bool]], *, test: b
         within_optional = type(value) is OptionalValue
         if within_optional:
             if value is NONE:
-                return False if test else NONE
+                return False if test and not branch else NONE
             value = value.value
         for at, (key_of, constant, optional) in enumerate(steps):
             key = constant if key_of is None else checked_key(key_of(frame))
             found = lookup(value, key)
             within_optional = within_optional or optional
-            if test and at == last:
+            if test and at == last and not (branch and within_optional):
                 return found is not MISSING
             if found is MISSING:
                 if not within_optional:
                     raise missing(value, key)
-                return False if test else NONE
+                return False if test and not branch else NONE
             value = found
         return OptionalValue(value) if within_optional else value
 
