@@ -17,7 +17,7 @@ from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.definitions.lint.agreement import Comparison, ask, compare
 from tests.cluster.definitions.lint.drawing import drawn
 from tests.cluster.definitions.lint.outcomes import compare_outcome
-from tests.cluster.definitions.lint.variants import BASES, Crd, corpus, variants
+from tests.cluster.definitions.lint.variants import BASES, ODD, Crd, corpus, variants
 from tests.cluster.definitions.lint.warned import WarnedClient
 from tests.controlplane.cluster import Cluster
 
@@ -56,7 +56,7 @@ def _show(crds: Sequence[Crd], compared: Sequence[Comparison]) -> str:
 @pytest.mark.timeout(TIMEOUT_SECONDS)
 async def test_same_verdict_same_words(plane: Cluster) -> None:
     bases = BASES + corpus()
-    crds = [*bases, *drawn(variants(bases), COUNT, SEED)]
+    crds = [*bases, *ODD, *drawn(variants(bases), COUNT, SEED)]
     compared = await _compared(plane, crds)
     refused = sum(each.refused for each in compared)
     undecided = sum(each.undecided for each in compared)

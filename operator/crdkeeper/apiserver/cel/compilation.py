@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.cel.cost.cost import estimate
 from crdkeeper.apiserver.cel.cost.estimates import MAX
-from crdkeeper.apiserver.cel.cost.place import CannotDeclare, RulePlace
+from crdkeeper.apiserver.cel.cost.place import CannotDeclare, RulePlace, ServerPanics
 from crdkeeper.apiserver.cel.program.instantiation import problem_of_program
 from crdkeeper.apiserver.cel.program.literals import problems_of_literals
 from crdkeeper.apiserver.cel.syntax.messages import rendered
@@ -42,6 +42,7 @@ __all__ = [
     "Expression",
     "RulePlace",
     "RuleVerdict",
+    "ServerPanics",
     "compile_rules",
     "cost_problem",
     "stored_rules",

@@ -119,10 +119,14 @@ class Time:
 
 
 class Base64:
-    """Bytes in base64."""
+    """Bytes in base64, or as an array of numbers, which Go's decoder takes as well."""
 
     def decode(self, raw: Any, path: Path, report: Report) -> Any:
         """The bytes; ABSENT if empty."""
+        if isinstance(raw, list):
+            numbers = [0 if each is None else each for each in raw]
+            if all(type(each) is int and 0 <= each <= 0xFF for each in numbers):
+                return bytes(numbers) or ABSENT
         if not isinstance(raw, str):
             return mismatch(raw, "a string in base64", path, report)
         try:

@@ -117,6 +117,30 @@ BASES: tuple[Crd, ...] = (
     },
 )  # fmt: skip
 
+_ROOT_RULES = {"x-kubernetes-validations": [{"rule": "true"}]}
+_RULED: Any = {"type": "string", "x-kubernetes-validations": [{"rule": "self == 'x'"}]}
+
+
+def _spec(schema: Any) -> Crd:
+    return definition(version("v1", {"type": "object", "properties": {"spec": schema}}))
+
+
+ODD: tuple[Crd, ...] = (
+    _spec({"type": "object", "properties": {"a": {"type": "string"}}, "items": _RULED, **_ROOT_RULES}),
+    _spec({"type": "object", "properties": {"a": {"type": "string"}}, "items": _RULED}),
+    _spec({"type": "object", "properties": {"a": {"type": "string", "items": _RULED, **_ROOT_RULES}}}),
+    _spec({"type": "object", "additionalProperties": {"type": "integer"}, "items": _RULED, **_ROOT_RULES}),
+    _spec(
+        {
+            "type": "object",
+            "properties": {"a": {"type": "string"}},
+            "items": {"type": "object", "properties": {"a b": _RULED}},
+            **_ROOT_RULES,
+        }
+    ),
+)
+"""CRDs with rules below items of what is no list: CEL has no type there, or another one."""
+
 URLS = (
     "https://example.com/c", "http://a.com", "https://u@h/x?q=1#f", "https://", "%", "https:x", "//a/b",
     "a:b:c", "https://a b/", "https://a:b@c:80/%zz", "https://x:y", "HTTPS://X.example.com:443/é",
@@ -131,7 +155,22 @@ _BAD_OWNERS = (
     [{**_OWNER, "kind": "Event"}],
     [{**_OWNER, "apiVersion": "a/b/c"}, {**_OWNER, "apiVersion": "a/", "controller": False}],
 )
-_BUNDLES = ("", "eA==", "LS0tLS1CRUdJTiB4", "%", "eA", "e\nA==")
+_BUNDLES: tuple[Any, ...] = (
+    "",
+    "eA==",
+    "LS0tLS1CRUdJTiB4",
+    "%",
+    "eA",
+    "e\nA==",
+    [],
+    [120],
+    [0, None],
+    [256],
+    [-1],
+    [1.5],
+    ["a"],
+    [[]],
+)
 
 _NAMES = ("widgets", "Widget", "", "a" * 64, "-a", "widgets.x", "w_x", "WidgetList")
 _PATHS = (

@@ -128,3 +128,15 @@ def test_defaults_must_satisfy_the_rules() -> None:
     # Below the default, too.
     inner = {"type": "object", "properties": {"n": {"type": "integer", **rule("self > 1")}}}
     assert said({**inner, "default": {"n": 1}}) == [f"{A}.default.n: Invalid value: 1: m"]
+
+
+def test_a_rule_below_items_of_what_is_no_list() -> None:
+    text = {"type": "string", **rule("self == 'x'")}
+    assert said({"type": "string", "items": text}) == []
+    assert said({"type": "string", "items": text, **rule("true")}) == [
+        f"{A}.items.{RULES}: Internal error: failed to convert to declType for CEL validation rules"
+    ]
+    crd = definition()
+    a({"type": "string", "items": {"type": "object", "properties": {"x": text}}, **rule("true")})(crd)
+    report = check_creation(crd)
+    assert [each.reason for each in report.unchecked] == ["the API server panics over the schema above"]

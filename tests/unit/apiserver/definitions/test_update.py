@@ -46,7 +46,7 @@ def test_no_change() -> None:
     assert said(stored(), stored()) == []
 
 
-def webhook(bundle: str, *versions: str) -> Any:
+def webhook(bundle: str | list[int | None], *versions: str) -> Any:
     client = {"url": "https://a.b", "caBundle": bundle}
     return {
         "strategy": "Webhook",
@@ -97,6 +97,22 @@ REFUSED: list[tuple[Change, list[str]]] = [
         [
             'spec.conversion.webhookClientConfig.caBundle: Invalid value: "eA==": unable to load root '
             "certificates: unable to parse bytes as PEM block"
+        ],
+    ),
+    # Go's decoder takes bytes as an array of numbers, too.
+    (spec(conversion=webhook([], "v1")), []),
+    (
+        spec(conversion=webhook([120], "v1")),
+        [
+            'spec.conversion.webhookClientConfig.caBundle: Invalid value: "eA==": unable to load root '
+            "certificates: unable to parse bytes as PEM block"
+        ],
+    ),
+    (
+        spec(conversion=webhook([120, None, 256], "v1")),
+        [
+            "spec.conversion.webhook.clientConfig.caBundle: Invalid value: []: must be a string in base64, "
+            "not an array"
         ],
     ),
     (set_("metadata", "deletionTimestamp", to="2026-01-02T03:04:05Z"), ["metadata.deletionTimestamp: "

@@ -175,3 +175,12 @@ def test_a_part_of_an_object_has_no_metadata_of_its_own() -> None:
     schema = ruled({"type": "object", "properties": {"kind": INTEGER}}, rule("self.kind == 1"))
     walk = RuleWalk(ObjectNode(decoded(schema)), root=False)
     assert walk.check({"kind": 1}, None, None) == ([], [])
+
+
+def test_an_error_in_a_set_equals_nothing() -> None:
+    items = {"x-kubernetes-int-or-string": True}
+    schema = ruled(
+        {"type": "array", "x-kubernetes-list-type": "set", "items": items}, rule("self == oldSelf")
+    )
+    assert said(admitted(schema, [1.5], old=[1.5])) == ["spec.a: Invalid value: failed rule: self == oldSelf"]
+    assert said(admitted(schema, [1], old=[1])) == []

@@ -14,6 +14,14 @@ class CannotDeclare(Exception):
     """CEL has no type for a node that has rules; with the server's message."""
 
 
+class NoElement(CannotDeclare):
+    """A node below items or additionalProperties of what is no list or map, but a text or an object."""
+
+
+class ServerPanics(CannotDeclare):
+    """The API server looks for the type of a node in what has none, and panics."""
+
+
 class RulePlace:
     """A node and its parents."""
 
@@ -62,8 +70,15 @@ class RulePlace:
         parent = self._parent
         if parent is None or not parent._with_rules:
             return None
-        above = parent.declared
+        try:
+            above = parent.declared
+        except NoElement:
+            if self._step == "field" and escape(self._name) is None:
+                return None
+            raise ServerPanics("the API server panics over the schema above") from None
         if self._step == "element":
+            if above.element is None:
+                raise NoElement("failed to convert to declType for CEL validation rules")
             return above.element
         escaped = escape(self._name)
         return above.fields.get(escaped) if escaped is not None and above.kind == "object" else None

@@ -221,6 +221,8 @@ class Union(ListValue):
 
 
 def _set_key(element: Value) -> Any:
+    if isinstance(element, EvaluationError):
+        return object()  # Go compares the pointers of errors, which it makes as it goes through a list
     element = read(element)
     if is_list(element) or isinstance(element, MapValue):
         raise EvaluationError("listSet operations are only supported on lists of scalar values")

@@ -12,6 +12,7 @@ from crdkeeper.apiserver.cel.compilation import (
     Compilation,
     RulePlace,
     RuleVerdict,
+    ServerPanics,
     compile_rules,
     cost_problem,
 )
@@ -44,6 +45,9 @@ class ExpressionChecks:
                 stored_rule=self._requirements.old_expressions.__contains__,
                 stored_message=self._requirements.old_message_expressions.__contains__,
             )
+        except ServerPanics as error:
+            self._report.leave(rules.CEL, at, str(error))
+            return
         except CannotDeclare as error:
             self._report.violations.append(Violation(rules.CEL, at, "Internal error", None, str(error)))
             return
