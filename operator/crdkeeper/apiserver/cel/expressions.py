@@ -12,7 +12,7 @@ from crdkeeper.apiserver.cel.program.instantiation import problem_of_program
 from crdkeeper.apiserver.cel.program.literals import problems_of_literals
 from crdkeeper.apiserver.cel.run.binding import converter
 from crdkeeper.apiserver.cel.run.bound import BoundList, BoundMap, UnseenData
-from crdkeeper.apiserver.cel.run.budget import EXHAUSTED, OBJECT_LIMIT
+from crdkeeper.apiserver.cel.run.budget import CALL_LIMIT, EXHAUSTED, OBJECT_LIMIT
 from crdkeeper.apiserver.cel.run.evaluate import Account, Program, compile_program
 from crdkeeper.apiserver.cel.syntax.messages import rendered
 from crdkeeper.apiserver.cel.syntax.names import escape
@@ -24,6 +24,7 @@ from crdkeeper.apiserver.cel.types.types import STRING, Type, unwrap_optional
 from crdkeeper.apiserver.cel.values.values import Indeterminate
 
 __all__ = [
+    "CALL_LIMIT",
     "EXHAUSTED",
     "OBJECT_LIMIT",
     "STRING",

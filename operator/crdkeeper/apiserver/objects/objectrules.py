@@ -5,7 +5,7 @@ properties and map entries by name, items of map lists by their keys. Follows ce
 (apiextensions-apiserver: pkg/apiserver/schema/cel/validation.go).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,21 @@ from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from crdkeeper.apiserver.objects import valuerules
 from crdkeeper.apiserver.objects.correlation import Correlated, MapList
 from crdkeeper.apiserver.objects.objectnode import ObjectNode
-from crdkeeper.apiserver.objects.rulecompilation import CompiledRule, RulePlace, RuleSubject, compiled_rules
+from crdkeeper.apiserver.objects.rulebudget import (
+    BoundedRun,
+    CountedRun,
+    Ended,
+    OverLimit,
+    RuleRun,
+    Unknown,
+)
+from crdkeeper.apiserver.objects.rulecompilation import (
+    CompiledRule,
+    RulePlace,
+    RuleSubject,
+    Variables,
+    compiled_rules,
+)
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.finding import (
     DUPLICATE,
@@ -36,6 +50,7 @@ _KINDS: Mapping[str | None, str] = {
     "FieldValueDuplicate": DUPLICATE,
 }
 _LONGEST_MESSAGE = 5 * 1024
+_ANY_ORDER = "the cost limit ends the evaluation of rules, but the API server takes fields in any order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +81,33 @@ class _Ratchet:
 class _Said:
     """Findings, and checks left to the server, for one value and what is below it."""
 
-    __slots__ = ("account", "findings", "left")
+    __slots__ = ("by_call", "ended", "findings", "left")
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self) -> None:
         self.findings: list[FieldError] = []
         self.left: list[FieldError] = []
-        self.account = account
+        self.ended = False
+        """Whether no more rules are evaluated for the object, or that is not known."""
+        self.by_call = False
+        """Whether that is so however much the rules before cost."""
 
     def add(self, step: Step, name: str | int, other: "_Said | None") -> None:
         if other is not None:
             self.findings += below(step, name, other.findings)
             self.left += below(step, name, other.left)
+            self.ended = self.ended or other.ended
+            self.by_call = self.by_call or other.by_call
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """A field or an entry that has rules."""
+
+    step: Step
+    name: str
+    rules: "_Rules"
+    value: Any
+    old: Any
 
 
 class RuleWalk:
@@ -109,13 +140,24 @@ class RuleWalk:
         `base` is the place of the value, None for a whole object; the cost of the rules is charged to the
         account, by default a new one.
         """
-        said = self._root.check(value, old, _Ratchet(correlated), account or Account())
+        account = account or Account()
+        left, most = account.left, account.most
+        ratchet = _Ratchet(correlated)
+        try:
+            said = self._root.check(value, old, ratchet, BoundedRun(account))
+        except OverLimit:
+            run = CountedRun(left, most)
+            said = self._root.check(value, old, ratchet, run)
+            account.left, account.most = run.left, run.most
+            if said is not None and said.ended:
+                account.left = -1
+                account.most = run.most if said.left else -1
         if said is None:
             return [], []
-        left = [
+        unchecked = [
             Unchecked(valuerules.VALIDATION, structural_path(each, base), each.detail) for each in said.left
         ]
-        return structural_violations(said.findings, base), left
+        return structural_violations(said.findings, base), unchecked
 
 
 class _Rules:
@@ -138,41 +180,93 @@ class _Rules:
         if node.items is not None and node.items.has_rules:
             self._items = _Rules(node.items, place.items(node.items.schema), root=False)
 
-    def check(self, value: Any, old: Any, ratchet: _Ratchet, account: Account) -> _Said | None:
-        """Check a value against the rules; null is always valid."""
+    def check(self, value: Any, old: Any, ratchet: _Ratchet, run: RuleRun) -> _Said | None:
+        """Check a value against the rules; null is always valid. Raises OverLimit."""
         if value is None:
             return None
-        said = _Said(account)
+        said = _Said()
         if self._rules:
-            self._evaluate(value, old, ratchet, said)
+            try:
+                run.begin()
+                self._evaluate(value, old, ratchet, said, run)
+            except Ended as end:
+                said.ended, said.by_call = True, end.by_call
+                if end.detail:
+                    said.findings.append(self._finding(INVALID, self._node.type, end.detail))
+            except Unknown as unknown:
+                said.ended = True
+                said.left.append(self._left(f"whether rules are evaluated: {unknown}"))
+            if said.ended:
+                return said
         if type(value) is dict:
             before = old if type(old) is dict else {}
-            self._check_map(value, before, ratchet, said)
+            self._check_map(value, before, ratchet, said, run)
         elif type(value) is list and self._items is not None:
             correlated = MapList(self._node, old if type(old) is list else [])
             for i, each in enumerate(value):
-                said.add(
-                    Step.INDEX,
-                    i,
-                    self._items.check(each, correlated.get(each), ratchet.index(i), said.account),
-                )
+                found = self._items.check(each, correlated.get(each), ratchet.index(i), run)
+                said.add(Step.INDEX, i, found)
+                if said.ended:
+                    break
         return said
 
-    def _check_map(
-        self, value: Mapping[str, Any], old: Mapping[str, Any], ratchet: _Ratchet, said: _Said
-    ) -> None:
+    def _children(self, value: Mapping[str, Any], old: Mapping[str, Any]) -> list[_Child]:
+        children = []
         if self._additional is not None:
             for key, each in value.items():
-                said.add(
-                    Step.KEY, key, self._additional.check(each, old.get(key), ratchet.key(key), said.account)
-                )
+                children.append(_Child(Step.KEY, key, self._additional, each, old.get(key)))
         for name, rules in self._properties.items():
             if name in value:
-                said.add(
-                    Step.FIELD, name, rules.check(value[name], old.get(name), ratchet.key(name), said.account)
-                )
+                children.append(_Child(Step.FIELD, name, rules, value[name], old.get(name)))
+        return children
 
-    def _evaluate(self, value: Any, old: Any, ratchet: _Ratchet, said: _Said) -> None:
+    def _check_map(
+        self, value: Mapping[str, Any], old: Mapping[str, Any], ratchet: _Ratchet, said: _Said, run: RuleRun
+    ) -> None:
+        children = self._children(value, old)
+        found = []
+        for at, each in enumerate(children):
+            of_child = each.rules.check(each.value, each.old, ratchet.key(each.name), run)
+            found.append((each, of_child))
+            if of_child is None or not of_child.ended:
+                continue
+            if not self._is_certain_end(found, children[at + 1 :], ratchet, run):
+                said.ended = True
+                said.left.append(self._left(_ANY_ORDER))
+                return
+            break
+        for child, of_child in found:
+            said.add(child.step, child.name, of_child)
+            if said.ended:
+                return
+
+    def _is_certain_end(
+        self,
+        found: Sequence[tuple[_Child, _Said | None]],
+        rest: Sequence[_Child],
+        ratchet: _Ratchet,
+        run: RuleRun,
+    ) -> bool:
+        """Whether the walk ends at the child that was found last, saying the same, in whatever order the API
+        server takes the children.
+
+        The others must say nothing, and fit the budget together with it.
+        """
+        last = found[-1][1]
+        before = [each for _, each in found[:-1] if each is not None]
+        after = [each for each in rest if each.value is not None]
+        if not before and not after:
+            return True
+        if last is None or not last.by_call or any(each.findings or each.left for each in before):
+            return False
+        for each in after:
+            of_child = each.rules.check(each.value, each.old, ratchet.key(each.name), run)
+            if of_child is not None and (of_child.ended or of_child.findings or of_child.left):
+                return False
+        return True
+
+    def _evaluate(self, value: Any, old: Any, ratchet: _Ratchet, said: _Said, run: RuleRun) -> None:
+        """Raises Ended, Unknown and OverLimit."""
         variables = self._subject.variables(value, old)
         optional = (
             self._subject.optional_variables(value, old)
@@ -188,31 +282,51 @@ class _Rules:
             if rule.program is None or (rule.uses_old and old is None and not rule.optional_old):
                 continue
             try:
-                holds = rule.program.evaluate(optional if rule.optional_old else variables, said.account)
+                holds = run.rule(rule.program, optional if rule.optional_old else variables, rule.shown)
             except EvaluationError as error:
                 said.findings.append(self._finding(INVALID, self._node.type, _failed(error, rule)))
                 continue
             except Indeterminate as error:
                 said.left.append(self._left(f"{rule.shown}: {error.why}"))
                 continue
-            if holds is True or (not rule.uses_old and ratchet.forgives()):
-                continue
-            self._report(rule, value, variables, said)
+            if holds is not True:
+                self._report(rule, value, variables, said, run, not rule.uses_old and ratchet.forgives())
 
-    def _report(self, rule: CompiledRule, value: Any, variables: Mapping[str, Any], said: _Said) -> None:
+    def _report(
+        self,
+        rule: CompiledRule,
+        value: Any,
+        variables: Variables,
+        said: _Said,
+        run: RuleRun,
+        forgiven: bool,
+    ) -> None:
+        """What a rule says that does not hold; nothing if it is forgiven, but its message is made all the
+        same.
+        """
         detail = rule.detail
         if rule.message is not None:
             try:
-                detail = _usable(rule.message.evaluate(variables, said.account)) or detail
+                detail = _usable(run.message(rule.message, variables, rule.message_source)) or detail
             except EvaluationError:
                 # The server logs it, and shows the rule's own message.
                 pass
             except Indeterminate as error:
-                said.left.append(self._left(f"the message of {rule.shown}: {error.why}"))
+                if not forgiven:
+                    said.left.append(self._left(f"the message of {rule.shown}: {error.why}"))
                 return
+            except Ended as end:
+                if not forgiven:
+                    self._add(rule, self._finding(INVALID, self._node.type, end.detail), said)
+                raise Ended("", by_call=end.by_call) from None
+        if forgiven:
+            return
         kind = _KINDS.get(rule.reason, INVALID)
         shown = OMITTED if self._node.type in ("object", "array") else value
-        finding = self._finding(kind, shown, "" if kind == DUPLICATE else detail)
+        self._add(rule, self._finding(kind, shown, "" if kind == DUPLICATE else detail), said)
+
+    @staticmethod
+    def _add(rule: CompiledRule, finding: FieldError, said: _Said) -> None:
         if rule.field_path:
             below(Step.FIELD, rule.field_path, [finding])
         said.findings.append(finding)

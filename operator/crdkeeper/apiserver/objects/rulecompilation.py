@@ -1,32 +1,57 @@
 """Rules of x-kubernetes-validations, ready to be evaluated."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from crdkeeper.apiserver.cel.compilation import CannotDeclare, Expression, RulePlace, stored_rules
+from crdkeeper.apiserver.cel.counting.program import CountedProgram
 from crdkeeper.apiserver.cel.expressions import Program, compile_program, converter
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.values import Indeterminate
 from crdkeeper.apiserver.schema.fieldreference import BadReference, ServerFails, resolve
 from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
 
-__all__ = ["CompiledRule", "Program", "RulePlace", "RuleSubject", "compiled_rules"]
+__all__ = ["CompiledRule", "RulePlace", "RuleProgram", "RuleSubject", "Variables", "compiled_rules"]
 
 Variables = Mapping[str, Any]
+
+
+class RuleProgram:
+    """An expression to be evaluated: fast, with a bound of its cost, or counted."""
+
+    __slots__ = ("_again", "_counted", "bounded")
+
+    def __init__(self, bounded: Program, again: Callable[[], Expression | None]) -> None:
+        """`again` checks the expression anew, because the few that are counted are not worth keeping all."""
+        self.bounded = bounded
+        self._again = again
+        self._counted: CountedProgram | None = None
+
+    @property
+    def counted(self) -> CountedProgram:
+        """The program that counts its exact cost, made when it is first needed. Raises Indeterminate."""
+        if self._counted is None:
+            expression = self._again()
+            if expression is None or expression.tree is None or expression.checked is None:
+                raise Indeterminate("an expression that compiles no more")
+            self._counted = CountedProgram(expression.tree, expression.checked)
+        return self._counted
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
     """One rule."""
 
-    program: Program | None
+    program: RuleProgram | None
     """None if the rule does not compile, or is left to the server."""
     problem: str | None
     """Why it does not compile, with the server's message."""
     left: str | None
     """Why it, or only the exact error, is left to the server."""
-    message: Program | None
+    message: RuleProgram | None
+    message_source: str
+    """The expression of the message, as written."""
     detail: str
     """The error for a value that violates it, without a messageExpression."""
     shown: str
@@ -46,35 +71,36 @@ def compiled_rules(place: RulePlace) -> list[CompiledRule]:
     except CannotDeclare as error:
         return [_rule(each, None, None, "", left=str(error)) for each in schemas]
     return [
-        _compiled(schema, place.schema, *expressions)
-        for schema, expressions in zip(schemas, compiled, strict=True)
+        _compiled(place, at, schema, *expressions)
+        for at, (schema, expressions) in enumerate(zip(schemas, compiled, strict=True))
     ]
 
 
 def _compiled(
-    rule: Schema, schema: Schema, expression: Expression, message: Expression | None
+    place: RulePlace, at: int, rule: Schema, expression: Expression, message: Expression | None
 ) -> CompiledRule:
     try:
-        program, said = _program(expression), None if message is None else _program(message)
-        field_path = _field_path(rule, schema)
+        program = _program(expression, lambda: stored_rules(place)[at][0])
+        said = None if message is None else _program(message, lambda: stored_rules(place)[at][1])
+        field_path = _field_path(rule, place.schema)
     except (Indeterminate, ServerFails) as error:
         return _rule(rule, None, None, "", left=str(error))
     return _rule(rule, program, said, field_path, expression)
 
 
-def _program(expression: Expression) -> Program | None:
+def _program(expression: Expression, again: Callable[[], Expression | None]) -> RuleProgram | None:
     """The program of an expression; None if the server does not compile it. Raises Indeterminate."""
     if expression.verdict.left is not None:
         raise Indeterminate(expression.verdict.left)
     if expression.tree is None or expression.checked is None:
         return None
-    return compile_program(expression.tree, expression.checked.overloads)
+    return RuleProgram(compile_program(expression.tree, expression.checked.overloads), again)
 
 
 def _rule(
     rule: Schema,
-    program: Program | None,
-    message: Program | None,
+    program: RuleProgram | None,
+    message: RuleProgram | None,
     field_path: str,
     expression: Expression | None = None,
     *,
@@ -89,6 +115,7 @@ def _rule(
         None if verdict is None else verdict.problem,
         left,
         message,
+        rule.get("messageExpression", ""),
         said if rule.get("message") else f"failed rule: {text.strip()}",
         said or text.strip(),
         rule.get("reason"),

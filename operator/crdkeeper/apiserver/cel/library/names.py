@@ -26,11 +26,13 @@ _Validate = Callable[[str], Sequence[str]]
 class NamedFormat(Opaque):
     """A format by name."""
 
-    __slots__ = ("name", "validate")
+    __slots__ = ("name", "pattern_size", "validate")
     type_name = "kubernetes.NamedFormat"
 
-    def __init__(self, name: str, validate: _Validate) -> None:
+    def __init__(self, name: str, pattern_size: int, validate: _Validate) -> None:
+        """`pattern_size` is the length of the pattern by which the server prices the format."""
         self.name = name
+        self.pattern_size = pattern_size
         self.validate = validate
 
     def equals(self, other: Value) -> bool:
@@ -156,21 +158,21 @@ def _checked(format: str, message: str) -> _Validate:
 
 
 FORMATS: Final[dict[str, NamedFormat]] = {
-    name: NamedFormat(shown, validate)
-    for name, shown, validate in (
-        ("dns1123Label", "DNS1123Label", _label),
-        ("dns1123Subdomain", "DNS1123Subdomain", _subdomain),
-        ("dns1035Label", "DNS1035Label", _rfc1035),
-        ("qualifiedName", "QualifiedName", _qualified_name),
-        ("dns1123LabelPrefix", "DNS1123LabelPrefix", _prefix(_label)),
-        ("dns1123SubdomainPrefix", "DNS1123SubdomainPrefix", _prefix(_subdomain)),
-        ("dns1035LabelPrefix", "DNS1035LabelPrefix", _prefix(_rfc1035)),
-        ("labelValue", "LabelValue", _label_value),
-        ("uri", "URI", _uri),
-        ("uuid", "uuid", _checked("uuid", "does not match the UUID format")),
-        ("byte", "byte", _checked("byte", "invalid base64")),
-        ("date", "date", _checked("date", "invalid date")),
-        ("datetime", "datetime", _checked("datetime", "invalid datetime")),
+    name: NamedFormat(shown, size, validate)
+    for name, shown, size, validate in (
+        ("dns1123Label", "DNS1123Label", 30, _label),
+        ("dns1123Subdomain", "DNS1123Subdomain", 60, _subdomain),
+        ("dns1035Label", "DNS1035Label", 30, _rfc1035),
+        ("qualifiedName", "QualifiedName", 60, _qualified_name),
+        ("dns1123LabelPrefix", "DNS1123LabelPrefix", 30, _prefix(_label)),
+        ("dns1123SubdomainPrefix", "DNS1123SubdomainPrefix", 60, _prefix(_subdomain)),
+        ("dns1035LabelPrefix", "DNS1035LabelPrefix", 30, _prefix(_rfc1035)),
+        ("labelValue", "LabelValue", 40, _label_value),
+        ("uri", "URI", 1103, _uri),
+        ("uuid", "uuid", 70, _checked("uuid", "does not match the UUID format")),
+        ("byte", "byte", 84, _checked("byte", "invalid base64")),
+        ("date", "date", 71, _checked("date", "invalid date")),
+        ("datetime", "datetime", 71, _checked("datetime", "invalid datetime")),
     )
 }
 """By the names that format.named accepts."""

@@ -3,8 +3,8 @@
 The server counts the actual cost of an evaluation and stops it at a limit (cel-go
 interpreter/runtimecost.go, the constants of k8s.io/apiserver pkg/apis/cel). Here an upper bound is counted
 instead: constant costs in advance, those that depend on sizes as they occur. Within the limit the server is
-certain to get to the end; beyond, it may or may not, and the evaluation ends as Indeterminate. The same
-count bounds our own time and memory.
+certain to get to the end; beyond, it may or may not, and the evaluation ends as Indeterminate, or is counted
+exactly (`cel.counting`). The bound also limits our own time and memory.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,10 +37,14 @@ Frame = list[Any]
 class Account:
     """The cost of all evaluations for one object, which the server limits too."""
 
-    __slots__ = ("left",)
+    __slots__ = ("exhausted", "left", "most")
 
-    def __init__(self, limit: int = OBJECT_LIMIT) -> None:
+    def __init__(self, limit: int = OBJECT_LIMIT, most: int | None = None) -> None:
+        """`most` is what is left if all evaluations before cost nothing; by default it is the limit."""
         self.left = limit
+        self.most = limit if most is None else most
+        self.exhausted = False
+        """Whether an evaluation has ended because it may cost too much."""
 
 
 def charge(frame: Frame, cost: int) -> None:

@@ -60,7 +60,8 @@ class Program:
         finally:
             if account is not None:
                 account.left -= self._cost + start - frame[0]
-                if account.left < 0:
+                if account.left < 0 or frame[0] < 0:
+                    account.exhausted = True
                     raise Indeterminate(EXHAUSTED)
 
 

@@ -60,8 +60,8 @@ class _Checks:
         self._report = report
         self._sizes = sizes
         self._must_be_pruned = must_be_pruned
-        self._left = OBJECT_LIMIT
-        """What the rules for all defaults together may still cost."""
+        self._left = self._most = OBJECT_LIMIT
+        """What the rules for all defaults together may still cost, at least and at most."""
 
     def walk(self, schema: Schema, path: Path, around: Surrounding | None) -> None:
         """Check the default of a schema and those below it.
@@ -87,6 +87,10 @@ class _Checks:
                 self.walk(each, below.key(name), inner)
 
     def _check(self, value: Any, schema: Schema, path: Path, around: Surrounding | None) -> None:
+        if self._left < 0:
+            reason = "the cost limit ends the checks of defaults, but the API server takes them in any order"
+            self._report.leave(rules.DEFAULT_VALUE, path, reason)
+            return
         try:
             spend_on_nodes(self._sizes[id(schema)])
             if around is not None:
@@ -109,12 +113,13 @@ class _Checks:
     def _check_rules(self, value: Any, schema: Schema, path: Path) -> None:
         """Evaluate the rules twice: as if the value already existed, and as if it were new."""
         walk = RuleWalk(ObjectNode(schema), root=False)
-        before, without = Account(self._left), Account(self._left)
+        before, without = Account(self._left, self._most), Account(self._left, self._most)
         found, left = walk.check(value, value, None, path, before)
         if not found:
             found, more = walk.check(value, None, None, path, without)
             left = [*left, *more]
         self._left = min(before.left, without.left)
+        self._most = min(before.most, without.most)
         self._add(found)
         for reason in dict.fromkeys(each.reason for each in left):
             self._report.leave(rules.DEFAULT_VALUE, path, reason)
