@@ -12,7 +12,7 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 READER_LABEL = "rbac.crdkeeper.dev/aggregate-to-reader"
 PERMIT = (
     f'Grant that permission with a ClusterRole that has the label {READER_LABEL}: "true"; '
-    "manifests/samples/reader-role.yaml is an example."
+    "manifests/samples/reader-role.yaml is an example. crdkeeper tries again within 5 minutes."
 )
 """The remedy of every NotPermitted."""
 

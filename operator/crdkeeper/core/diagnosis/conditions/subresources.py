@@ -14,6 +14,7 @@ from crdkeeper.core.diagnosis.subresourcefacts import (
     DeclaredSubresources,
     Flaw,
     ScaleProbe,
+    ScaleRead,
     SubresourceProblem,
 )
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
@@ -37,7 +38,8 @@ SELECTOR_MISSING = Reason(
     "SelectorMissing",
     "A scale subresource has no labelSelectorPath: kubectl scale works, but a HorizontalPodAutoscaler does "
     "not.",
-    "To allow autoscaling, add labelSelectorPath and let the controller write the pods' selector there.",
+    "To allow autoscaling, the author of the CRD can add labelSelectorPath and let the controller write the "
+    "pods' selector there.",
 )
 STATUS_NOT_DECLARED = Reason(
     _TYPE,
@@ -45,7 +47,8 @@ STATUS_NOT_DECLARED = Reason(
     "StatusNotDeclared",
     "There is a status subresource, but the schema does not declare status: everything written to it is "
     "pruned.",
-    "Declare status in the schema, or remove the subresource if nothing writes to it.",
+    "The author of the CRD can declare status in the schema, or remove the subresource if nothing writes to "
+    "it.",
 )
 REPLICAS_NOT_SET = Reason(
     _TYPE,
@@ -130,13 +133,11 @@ def judge(facts: SubresourceFacts) -> Verdict:
     if probe is None:
         return _verdict(PENDING, "The paths of /scale are declared; no object's /scale has been read yet.")
     failed = [(each, each.failure) for each in probe.reads if each.failure is not None]
-    answered = [(_failed_as(failure), read, failure) for read, failure in failed if _is_answer(failure)]
-    for reason in (SCALE_FAILS, REPLICAS_NOT_SET):
-        for each, read, failure in answered:
-            if each is reason:
-                said = essence(failure.message)
-                return _verdict(reason, f"/scale of {read.example} cannot be read at {read.version}: {said}.")
-    failure_ = probe.failure or (failed[0][1] if failed else None)
+    for read, failure in failed:
+        if failure.trouble is ProbeTrouble.FAILED and not _is_only_absent(failure):
+            return _verdict(SCALE_FAILS, _unread(read, failure))
+    failures = [probe.failure, *(each for _, each in failed if not _is_only_absent(each))]
+    failure_ = next((each for each in failures if each is not None), None)
     if failure_ is not None and failure_.trouble is ProbeTrouble.FORBIDDEN:
         return _verdict(NOT_PERMITTED, not_permitted(facts.definition, failure_))
     if failure_ is not None:
@@ -144,34 +145,46 @@ def judge(facts: SubresourceFacts) -> Verdict:
     return _judge_sound(declared, probe)
 
 
-def _is_answer(failure: Failure) -> bool:
-    return failure.trouble is ProbeTrouble.FAILED
-
-
-def _failed_as(failure: Failure) -> Reason:
+def _is_only_absent(failure: Failure) -> bool:
     """A field that is merely absent is not the object's fault, if the schema does not require it."""
-    return REPLICAS_NOT_SET if _ABSENT.search(failure.message) else SCALE_FAILS
+    return failure.trouble is ProbeTrouble.FAILED and _ABSENT.search(failure.message) is not None
+
+
+def _unread(read: ScaleRead, failure: Failure) -> str:
+    return f"/scale of {read.example} cannot be read at {read.version}: {essence(failure.message)}."
 
 
 def _judge_sound(declared: DeclaredSubresources, probe: ScaleProbe | None) -> Verdict:
-    reason, said = DECLARED, "The fields of the subresources are declared in the right types."
-    if not declared.scaled and not declared.status:
-        reason, said = NONE_DECLARED, "No served version has a subresource."
-    elif probe is not None and probe.reads:
-        versions = ", ".join(each.version for each in probe.reads)
-        reason, said = READ, f"/scale of {probe.reads[0].example} was read at {versions}."
-    elif probe is not None:
-        said += " There is no object whose /scale could be read."
+    """The last that there is to say of the schema gives the reason; all of it is said."""
+    reason, said = _judge_reads(declared, probe)
+    sentences = [said]
     if declared.statusless:
+        # That fields are declared would contradict it.
+        sentences = [] if reason is DECLARED else sentences
         reason = STATUS_NOT_DECLARED
-        said += f" The schema has no status at {', '.join(declared.statusless)}."
+        sentences.append(f"The schema has no status at {', '.join(declared.statusless)}.")
     if declared.unselected:
         reason = SELECTOR_MISSING
-        said += f" There is no labelSelectorPath at {', '.join(declared.unselected)}."
+        sentences.append(f"There is no labelSelectorPath at {', '.join(declared.unselected)}.")
     if declared.problems:
         reason = CONDITIONS_MALFORMED
-        said += f" {_listed(declared.problems)}"
-    return _verdict(reason, said)
+        sentences.append(_listed(declared.problems))
+    return _verdict(reason, " ".join(sentences))
+
+
+def _judge_reads(declared: DeclaredSubresources, probe: ScaleProbe | None) -> tuple[Reason, str]:
+    if not declared.scaled and not declared.status:
+        return NONE_DECLARED, "No served version has a subresource."
+    declares = "The fields of the subresources are declared in the right types."
+    if probe is None:
+        return DECLARED, declares
+    for read in probe.reads:
+        if read.failure is not None:
+            return REPLICAS_NOT_SET, _unread(read, read.failure)
+    if probe.reads:
+        versions = ", ".join(each.version for each in probe.reads)
+        return READ, f"/scale of {probe.reads[0].example} was read at {versions}."
+    return DECLARED, f"{declares} There is no object whose /scale could be read."
 
 
 def _verdict(reason: Reason, said: str) -> Verdict:

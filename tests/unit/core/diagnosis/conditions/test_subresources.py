@@ -233,11 +233,26 @@ def test_an_object_without_the_optional_replicas_is_in_order() -> None:
     said = verdict(declared(scale=SCALE), ScaleProbe((ScaleRead("v1", "ns/w1", failure),)))
     assert said.reason is subresources.REPLICAS_NOT_SET
     assert (said.reason.status, said.reason.healthy) == ("True", True)
-    assert "ns/w1" in said.message
+    assert "/scale of ns/w1 cannot be read at v1" in said.message
+
+    # What else there is to say of the schema is not hidden by it.
+    malformed = object_of(conditions={"type": "array", "items": object_of(type=STRING)})["properties"]
+    both = {**GOOD_STATUS, "properties": {**GOOD_STATUS["properties"], **malformed}}
+    found = declared(object_of(spec=GOOD_SPEC, status=both), {**SCALE, "labelSelectorPath": ""})
+    said = verdict(found, ScaleProbe((ScaleRead("v1", "ns/w1", failure),)))
+    assert said.reason is subresources.CONDITIONS_MALFORMED
+    for each in ("/scale of ns/w1 cannot be read", "no labelSelectorPath", "its items have no field status"):
+        assert each in said.message
 
     broken = Failure(ProbeTrouble.FAILED, 500, "accessor error: <nil> is of the type string, expected int64")
     reads = (ScaleRead("v1", "ns/w1", failure), ScaleRead("v2", "ns/w1", broken))
     assert verdict(declared(scale=SCALE), ScaleProbe(reads)).reason is subresources.SCALE_FAILS
+
+
+def test_a_status_that_is_not_declared_is_not_called_declared() -> None:
+    said = verdict(declared(object_of(spec=GOOD_SPEC)), None)
+    assert said.reason is subresources.STATUS_NOT_DECLARED
+    assert said.message == f"The schema has no status at v2. {said.reason.remedy}"
 
 
 def test_a_list_that_cannot_be_read() -> None:
