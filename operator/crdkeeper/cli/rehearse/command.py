@@ -18,6 +18,7 @@ from crdkeeper.core.rehearsal.report import RehearsalReport, RehearsalVerdict
 
 _HARMFUL, _UNCERTAIN = 1, 2
 _MANY = 500
+_AUTO = "auto"
 
 
 @click.command(short_help="Show what a new CRD would do to existing objects.")
@@ -49,8 +50,8 @@ _MANY = 500
 )
 @click.option(
     "--shadow",
-    type=click.Choice(("auto", "always", "never")),
-    default="auto",
+    type=click.Choice((_AUTO, "always", "never")),
+    default=_AUTO,
     show_default=True,
     help="Which objects to send, as a dry run, to a copy of the new CRD: those where the prediction is not "
     "certain, all as proof, or none.",
@@ -89,6 +90,8 @@ def rehearse(
         raise click.UsageError("--from requires --objects; otherwise the current CRD is the cluster's")
     if old_rules is not None and objects and old_file is None:
         raise click.UsageError("--old-rules requires --from with --objects")
+    if objects and shadow != _AUTO:
+        raise click.UsageError("--shadow requires a cluster, and --objects rehearses without one")
     definitions = read_definitions(filenames)
     given = RulePair.read(rules, old_rules, definitions)
     reports: Sequence[RehearsalReport]
@@ -125,9 +128,9 @@ def _offline(
             )
         except UnreadableDefinition as error:
             raise BadInput(f"{name}: {error}") from None
-        if not report.rejections and not report.tally.objects:
-            raise BadInput(f"--objects: no object of {name}")
         reports.append(report)
+    if not any(each.rejections or each.tally.objects for each in reports):
+        raise BadInput(f"--objects: no object of {', '.join(each.name for each in reports)}")
     return reports
 
 

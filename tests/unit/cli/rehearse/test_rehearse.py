@@ -133,6 +133,22 @@ def test_of_many_those_that_are_sound_take_a_line_each(folder: Folder) -> None:
     ]
 
 
+def test_a_release_with_objects_of_one_of_its_crds(folder: Folder) -> None:
+    other = crd(version(a=TEXT))
+    other["metadata"]["name"] = f"gears.{GROUP}"
+    other["spec"]["names"] = {"plural": "gears", "kind": "Gear"}
+    found = run(
+        "-f", folder.file("new.yaml", OLD, other), "--objects", folder.file("objects.yaml", *objects(2))
+    )
+    assert found.exit_code == 0, found.output
+    assert found.stdout.splitlines() == [
+        f"widgets.{GROUP}: 2 objects rehearsed by the engine, offline. Nothing is lost or refused.",
+        f"gears.{GROUP}: 0 objects rehearsed by the engine, offline. Nothing is lost or refused.",
+        "",
+        "2 CRDs: 2 safe.",
+    ]
+
+
 def test_folders_and_lists_of_objects_and_what_is_of_another_kind(folder: Folder) -> None:
     folder.file("objects/a.yaml", {"apiVersion": "v1", "kind": "List", "items": objects(3)})
     folder.file("objects/b.yaml", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}})
@@ -222,6 +238,7 @@ def test_bad_input_is_named(folder: Folder) -> None:
             "metadata: must be an",
         ),
         (("-f", good, "--objects", given, "--old-rules", given), "--old-rules requires --from"),
+        (("-f", good, "--objects", given, "--shadow", "never"), "--shadow requires a cluster"),
         (("-f", good, "--kubeconfig", "nowhere"), "nowhere"),
         ((), "--filename"),
     ]
