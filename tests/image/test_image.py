@@ -93,9 +93,9 @@ def test_its_user_is_a_number_other_than_root(config: dict[str, Any]) -> None:
 
 def test_nothing_is_compiled_at_the_start(root: Path, config: dict[str, Any]) -> None:
     """Otherwise Python would compile on each start, because it cannot write the result."""
-    told = run(root, config, "python", "-v", "/opt/crdkeeper/bin/crdkeeper", "run", "--help")
-    read_from_source = {line for line in told.splitlines() if line.startswith("# code object from /")}
-    assert "# code object from '/opt/crdkeeper/bytecode/" in told
+    reported = run(root, config, "python", "-v", "/opt/crdkeeper/bin/crdkeeper", "run", "--help")
+    read_from_source = {line for line in reported.splitlines() if line.startswith("# code object from /")}
+    assert "# code object from '/opt/crdkeeper/bytecode/" in reported
     assert not read_from_source
 
 

@@ -14,7 +14,7 @@ class Story:
     """A task that runs, one that ends after a second, and the reported failure."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.cancelled = False
 
     async def works(self) -> None:
@@ -24,7 +24,7 @@ class Story:
             self.cancelled = True
 
     def play(self, ends: Coroutine[Any, Any, object]) -> None:
-        virtualtime.run(supervise({"works": self.works(), "ends": ends}, self.told.append))
+        virtualtime.run(supervise({"works": self.works(), "ends": ends}, self.reported.append))
 
 
 async def fails() -> None:
@@ -53,7 +53,7 @@ def test_the_first_that_ends_ends_all(ends: Any, says: str) -> None:
     with pytest.raises(TaskEnded) as error:
         story.play(ends())
     assert str(error.value) == says
-    assert story.told == [says]
+    assert story.reported == [says]
     assert story.cancelled
 
 
@@ -71,18 +71,18 @@ def test_a_task_group_is_named_by_what_ended_it() -> None:
     story = Story()
     with pytest.raises(TaskEnded):
         story.play(group())
-    assert "no credentials" in story.told[0]
+    assert "no credentials" in story.reported[0]
 
 
 def test_told_to_stop_it_ends_all_and_tells_nobody() -> None:
     story = Story()
 
     async def main() -> None:
-        supervised = asyncio.create_task(supervise({"works": story.works()}, story.told.append))
+        supervised = asyncio.create_task(supervise({"works": story.works()}, story.reported.append))
         await asyncio.sleep(1.0)
         supervised.cancel()
         with pytest.raises(asyncio.CancelledError):
             await supervised
 
     virtualtime.run(main())
-    assert (story.told, story.cancelled) == ([], True)
+    assert (story.reported, story.cancelled) == ([], True)

@@ -138,10 +138,10 @@ class CrdkeeperObject(APIObject):
         found = self._current(wanted)
         stalled = self._stalled()
         if stalled is not None and reasons is None:
-            raise ConditionFailed(f"{self._called} is stalled: {_told(stalled)}", stalled)
+            raise ConditionFailed(f"{self._called} is stalled: {_reason_of(stalled)}", stalled)
         for each in (found, self._current(READY)):
             if each is not None and each.status == "False" and each.reason in (reasons or ()):
-                raise ConditionFailed(f"{self._called}: {each.type} is False: {_told(each)}", each)
+                raise ConditionFailed(f"{self._called}: {each.type} is False: {_reason_of(each)}", each)
         if self._ended():
             text = f"{self._called} has ended, and {wanted} is not {status}. {self._seen(wanted)}"
             raise ConditionFailed(text, found)
@@ -150,11 +150,11 @@ class CrdkeeperObject(APIObject):
         found = self.condition(wanted)
         if found is not None:
             age = " of an older spec" if self._current(wanted) is None else ""
-            return f"It is {found.status}{age}: {_told(found)}"
+            return f"It is {found.status}{age}: {_reason_of(found)}"
         if "uid" not in self.obj["metadata"]:
             return "There is no such object."
         return f"It has the conditions {', '.join(each.type for each in self.conditions) or '(none)'}."
 
 
-def _told(condition: Condition) -> str:
+def _reason_of(condition: Condition) -> str:
     return f"{condition.reason}: {condition.message}"

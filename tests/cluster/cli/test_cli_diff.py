@@ -90,10 +90,10 @@ async def test_what_the_cluster_refuses_is_said_before(
     done = await shell.run("diff", "-f", written(tmp_path, crd), "-o", "json")
 
     assert done.exit_code == 1
-    told = {each["id"]: each for each in json.loads(done.stdout)["changes"]}
-    assert told["scope"]["was"] is None
-    assert told["scope"]["at"]["file"] == f"{tmp_path}/crd.json"
-    assert "must be true or undefined" in told["refused"]["message"]
+    reported = {each["id"]: each for each in json.loads(done.stdout)["changes"]}
+    assert reported["scope"]["was"] is None
+    assert reported["scope"]["at"]["file"] == f"{tmp_path}/crd.json"
+    assert "must be true or undefined" in reported["refused"]["message"]
 
 
 async def test_a_crd_that_the_cluster_lacks_is_new(group: str, shell: CommandLine, tmp_path: Path) -> None:

@@ -119,8 +119,8 @@ class Scene:
             found: dict[str, Any] = json.loads(self.plane.kubectl("get", "vconv", self.name, "-o", "json"))
             for each in (found.get("status") or {}).get("conditions") or ():
                 current = each["observedGeneration"] == found["metadata"]["generation"]
-                told = (each["type"], each["status"]) == (condition, status)
-                if told and current and reason in (None, each["reason"]):
+                reported = (each["type"], each["status"]) == (condition, status)
+                if reported and current and reason in (None, each["reason"]):
                     return found | {"message": each["message"]}
             return None
 

@@ -34,8 +34,8 @@ async def test_missing_rights_are_named_and_waited_for(admin: Admin, operator: O
         missing = "; ".join(f"{verb} {kind.name}" for verb in MISSING[granted])
         assert forbidden(migration).startswith(f"Not permitted: {missing}. Grant these with")
         assert admin.stored(kind) == {"v1": 5}
-        told = {(type_, reason) for type_, reason, _ in await admin.events(kind.group)}
-        assert ("Warning", "Forbidden") in told
+        reported = {(type_, reason) for type_, reason, _ in await admin.events(kind.group)}
+        assert ("Warning", "Forbidden") in reported
 
     for kind in kinds.values():
         await admin.opt_in(kind.group)

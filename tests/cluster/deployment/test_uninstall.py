@@ -98,11 +98,11 @@ PARTS = [
 
 
 def test_whoever_removes_a_part_is_warned(scene: Scene) -> None:
-    def told() -> list[bool]:
+    def reported() -> list[bool]:
         return [bool(warnings(scene, "delete", *part, "--dry-run=server")) for part in PARTS]
 
-    until(lambda: all(told()))
+    until(lambda: all(reported()))
     # No warning where nothing needs it.
     scene.plane.kubectl("delete", f"crontabs.v1.{scene.group}", "mine")
     scene.plane.kubectl("annotate", "vconv", scene.name, "look=again")
-    until(lambda: not any(told()))
+    until(lambda: not any(reported()))

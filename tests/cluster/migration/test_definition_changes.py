@@ -60,8 +60,8 @@ async def test_a_rollback_in_mid_run_is_followed(admin: Admin, operator: Operato
     assert admin.stored(kind) == {"v1": TOTAL}
     assert await admin.stored_versions_of(kind) == ["v1"]
     assert migration.status.restarts == 1
-    told = [(type_, reason) for type_, reason, _ in await admin.events(group)]
-    assert ("Warning", "TargetChanged") in told
+    reported = [(type_, reason) for type_, reason, _ in await admin.events(group)]
+    assert ("Warning", "TargetChanged") in reported
 
 
 async def test_a_rollback_and_forward_again_in_mid_run(admin: Admin, operator: Operator, group: str) -> None:

@@ -231,11 +231,11 @@ async def test_a_migration_without_success_makes_the_policy_not_ready(
     assert ready is not None
     assert kind.name in ready.message
 
-    async def told() -> bool:
+    async def reported() -> bool:
         events = await admin.events(group, "DefinitionPolicy")
         return ("Warning", "MigrationFailing") in {(type_, reason) for type_, reason, _ in events}
 
-    await eventually(told)
+    await eventually(reported)
     assert admin.stored(kind) == {"v1": 1, "v2": 4}
 
     await admin.delete_objects(kind, ["db-00002"])

@@ -63,8 +63,8 @@ async def test_kubectl_wait_and_events_tell_what_happened(
         return any(reason == "Migrated" for _, reason, _ in await admin.events(group))
 
     await eventually(last_event)
-    told = await admin.events(group)
-    assert [(type_, reason) for type_, reason, _ in told if reason != "Settling"] == [
+    reported = await admin.events(group)
+    assert [(type_, reason) for type_, reason, _ in reported if reason != "Settling"] == [
         ("Normal", "Pinned"),
         ("Normal", "Settled"),
         ("Normal", "AllWritten"),
@@ -73,7 +73,7 @@ async def test_kubectl_wait_and_events_tell_what_happened(
         ("Normal", "Trimmed"),
         ("Normal", "Migrated"),
     ]
-    notes = {reason: note for _, reason, note in told}
+    notes = {reason: note for _, reason, note in reported}
     assert notes["Trimmed"] == "Removed v1 from status.storedVersions of the CRD, which now lists only v2."
     assert notes["AllWritten"].startswith("3 objects rewritten, 0 already current")
 

@@ -212,13 +212,13 @@ class Comparison:
             wrong = compare_report(report, really, len(listed))
             self._tally.wrong += [f"{name} of {self._scene.name}: {each}" for each in wrong]
         elif report.tally.affected.get(EffectKind.INDETERMINATE, 0) != undecided:
-            told = [
+            reported = [
                 f"{each.message} {each.examples}"
                 for each in report.tally.findings()
                 if each.kind is EffectKind.INDETERMINATE
             ]
             self._tally.wrong.append(
-                f"{name} of {self._scene.name}: doubts {told} beside {undecided} of ours"
+                f"{name} of {self._scene.name}: doubts {reported} beside {undecided} of ours"
             )
 
 

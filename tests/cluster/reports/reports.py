@@ -36,12 +36,12 @@ async def report_with(admin: Admin, name: str, **reasons: str) -> DefinitionRepo
     """The report on a CRD as soon as its conditions have these values as `Status/Reason`."""
 
     def holds(report: DefinitionReport) -> bool:
-        return all(told(report, type_) == expected for type_, expected in reasons.items())
+        return all(reported(report, type_) == expected for type_, expected in reasons.items())
 
     return await report_where(admin, name, holds, str(reasons))
 
 
-def told(report: DefinitionReport, type_: str) -> str:
+def reported(report: DefinitionReport, type_: str) -> str:
     """`Status/Reason` of a condition; empty if there is none."""
     found = find_condition(report.status.conditions, type_)
     return f"{found.status}/{found.reason}" if found is not None else ""

@@ -24,11 +24,11 @@ async def create(admin: Admin, kind: CustomKind, **changes: Any) -> dict[str, An
 async def told_by_event(admin: Admin, kind: CustomKind, reason: str) -> None:
     """Returns when there is a Warning with that reason."""
 
-    async def told() -> bool:
+    async def reported() -> bool:
         events = await admin.events(kind.name, "DefinitionReport")
         return ("Warning", reason) in [(type_, found) for type_, found, _ in events]
 
-    await eventually(told, otherwise=lambda: f"no Event says {reason}")
+    await eventually(reported, otherwise=lambda: f"no Event says {reason}")
 
 
 @pytest.mark.parametrize(

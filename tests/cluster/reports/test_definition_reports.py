@@ -8,7 +8,7 @@ from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import GROUP
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually, time_passes
 from tests.cluster.harness.admin import CLUSTER_ROLES, CRDS
-from tests.cluster.reports.reports import REPORTS, condition_of, report_where, report_with, told
+from tests.cluster.reports.reports import REPORTS, condition_of, report_where, report_with, reported
 
 READY = "True/Healthy"
 
@@ -147,7 +147,7 @@ async def test_what_others_do_to_it_is_put_right(admin: Admin, operator: Operato
     await admin.delete(path)
 
     def again(report: DefinitionReport) -> bool:
-        return report.metadata.uid != first.metadata.uid and told(report, "Ready") == READY
+        return report.metadata.uid != first.metadata.uid and reported(report, "Ready") == READY
 
     second = await report_where(admin, kind.name, again, "made again")
     since = {each.type: each.last_transition_time for each in second.status.conditions}

@@ -86,10 +86,10 @@ async def test_a_definition_from_the_v1beta1_days(admin: Admin, operator: Operat
     admin.etcd.put(kind.definition_key, as_old_clusters_hold_it(kind))
     admin.cleans_up(f"{CRDS}/{kind.name}")
 
-    async def told() -> Mapping[str, Any] | None:
+    async def reported() -> Mapping[str, Any] | None:
         return condition(await admin.definition(kind), "NonStructuralSchema")
 
-    server = await eventually(told, otherwise=lambda: "the API server says nothing of the schema")
+    server = await eventually(reported, otherwise=lambda: "the API server says nothing of the schema")
     crd = await admin.definition(kind)
     assert crd["apiVersion"] == "apiextensions.k8s.io/v1"
     assert crd["spec"]["preserveUnknownFields"] is True

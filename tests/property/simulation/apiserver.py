@@ -242,14 +242,14 @@ class Server:
                 return error(409, "Conflict", "the object has been modified")
             if stored[name].get("status") != body["status"]:
                 stored[name] = self._versioned({**stored[name], "status": body["status"]})
-                self._told(body["status"])
+                self._reported(body["status"])
         return _json(200, stored[name])
 
     def _versioned(self, body: dict[str, Any]) -> dict[str, Any]:
         version = str(self._etcd.next_revision())
         return {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
 
-    def _told(self, status: Mapping[str, Any]) -> None:
+    def _reported(self, status: Mapping[str, Any]) -> None:
         for each in status["conditions"]:
             if (each["type"], each["status"], each["reason"]) == ("Succeeded", "True", "Migrated"):
                 self._etcd.proved(status["target"]["uid"], status["target"]["generation"])

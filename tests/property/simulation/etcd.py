@@ -143,7 +143,7 @@ class Etcd:
         """A migration reported success for this state of the CRD."""
         current = self.definition
         if current is not None and (current.uid, current.generation) == (uid, generation):
-            self.note(f"success is told of generation {generation}")
+            self.note(f"success is reported for generation {generation}")
             self._proved = (uid, generation)
             self._judge(self.objects)
 

@@ -18,11 +18,11 @@ def test_the_page_is_fresh() -> None:
 def test_every_kind_is_told_somewhere() -> None:
     folder = ROOT / "operator" / "crdkeeper" / "core" / "compatibility"
     code = "".join(each.read_text(encoding="utf-8") for each in folder.glob("*.py"))
-    told = set(re.findall(r"\b(?:\w*kinds)\.([A-Z_]{2,})", code))
+    reported = set(re.findall(r"\b(?:\w*kinds)\.([A-Z_]{2,})", code))
     declared = {
         name
         for module in (definitionkinds, schemakinds)
         for name, value in vars(module).items()
         if isinstance(value, ChangeKind)
     }
-    assert declared == told
+    assert declared == reported

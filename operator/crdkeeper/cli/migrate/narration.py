@@ -60,15 +60,15 @@ def progress_line(migration: StorageMigration) -> str:
 
 def news(before: Sequence[Condition], migration: StorageMigration) -> list[str]:
     """A line for each condition that has changed, except those that repeat another, and the end."""
-    lines, told = [], set(_TELLS_NOTHING)
+    lines, reported = [], set(_TELLS_NOTHING)
     # The summary comes last: it repeats one of the others.
     for each in sorted(migration.status.conditions, key=lambda each: each.type == "Succeeded"):
         old = find_condition(before, each.type)
         known = old is not None and (old.status, old.reason) == (each.status, each.reason)
         ended = each.type == "Succeeded" and migration.status.completion_time is not None
-        if known or ended or each.reason in told or each.type in _SUMMARIES:
+        if known or ended or each.reason in reported or each.type in _SUMMARIES:
             continue
-        told.add(each.reason)
+        reported.add(each.reason)
         lines.append(f"{each.type}={each.status} {each.reason}: {each.message}")
     return lines
 

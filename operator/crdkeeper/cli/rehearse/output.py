@@ -130,7 +130,7 @@ def _effects(counts: Mapping[EffectKind, int], findings: Sequence[EffectCount]) 
             lines += ["", f"{kind.label} ({kind.meaning}): {count(counts[kind], 'object')}"]
             for each in findings:
                 if each.kind is kind:
-                    lines += _told(each)
+                    lines += _reported(each)
     return lines
 
 
@@ -157,7 +157,7 @@ def _judge(report: RehearsalReport) -> str:
     return f"the engine and the API server{asked}"
 
 
-def _told(finding: EffectCount) -> list[str]:
+def _reported(finding: EffectCount) -> list[str]:
     at = f" ({', '.join(sorted(finding.versions))})" if finding.versions else ""
     message = f"for example, {finding.message}" if finding.varies else finding.message
     said = ": ".join(filter(None, (finding.field, message)))

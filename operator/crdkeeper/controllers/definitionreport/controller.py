@@ -30,8 +30,8 @@ from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.diagnosis.facts import ReportFacts, SeenDefinition
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts
 from crdkeeper.core.diagnosis.report import (
+    ReportedCondition,
     StoredReport,
-    Told,
     Wanted,
     on_record,
     report_metadata,
@@ -65,7 +65,7 @@ class DefinitionReports:
         self._state = state
         self._metrics = metrics
         self._identity = identity
-        self._told: dict[str, tuple[str, Mapping[str, Told]]] = {}
+        self._reported: dict[str, tuple[str, Mapping[str, ReportedCondition]]] = {}
         """By CRD name: its uid, and the conditions as this process last announced them."""
         self._counted: dict[str, tuple[Reason, ...]] = {}
         self._complain_after = 0.0
@@ -140,7 +140,7 @@ class DefinitionReports:
                 self._queue.add_within(each, _GATHERING_SECONDS)
 
     def _forget(self, name: str) -> None:
-        self._told.pop(name, None)
+        self._reported.pop(name, None)
         self._unverified.pop(name, None)
         self._assessor.forget(name)
         self._probes.forget(name)
@@ -190,7 +190,7 @@ class DefinitionReports:
             live=self._probes.live(name, subject),
         )
         record = self._state.reports.get(name)
-        wanted = wanted_report(facts, self._last_told(seen, record), pending)
+        wanted = wanted_report(facts, self._last_reported(seen, record), pending)
         self._count(name, wanted)
         if wanted.recorded and not (record is not None and wanted.is_as(record)):
             self._assessor.order(name)
@@ -203,12 +203,14 @@ class DefinitionReports:
             self._is_forbidden(error)
             self._queue.add_after(name, _FORBIDDEN_SECONDS)
 
-    def _last_told(self, seen: SeenDefinition, record: StoredReport | None) -> Mapping[str, Told]:
-        uid, told = self._told.get(seen.name, ("", {}))
+    def _last_reported(
+        self, seen: SeenDefinition, record: StoredReport | None
+    ) -> Mapping[str, ReportedCondition]:
+        uid, reported = self._reported.get(seen.name, ("", {}))
         if uid == seen.definition.uid:
-            return told
+            return reported
         owned = record is not None and seen.definition.uid in record.owners
-        return record.told if record is not None and owned else {}
+        return record.reported if record is not None and owned else {}
 
     def _conflicts(self, seen: SeenDefinition) -> tuple[NameConflict, ...]:
         if not _wants_names(seen):
@@ -219,7 +221,7 @@ class DefinitionReports:
     async def _apply(self, definition: DefinitionFacts, wanted: Wanted, record: StoredReport | None) -> None:
         name, uid = definition.name, definition.uid
         if record is None or uid not in record.owners:
-            if name in self._told and await get_revision(self._client, name) is None:
+            if name in self._reported and await get_revision(self._client, name) is None:
                 return  # its report was deleted with it, and the CRD's event is on its way
             record = on_record(await apply_report(self._client, report_metadata(definition)))
             self._state.reports[name] = record
@@ -235,12 +237,12 @@ class DefinitionReports:
                 self._state.reports.pop(name, None)
                 self._queue.add_within(name, _GATHERING_SECONDS)
                 return
-        self._told[name] = uid, wanted.told
+        self._reported[name] = uid, wanted.reported
         known = self._state.reports.get(name)
         # Changed or deleted in the meantime; then the name is in the queue again.
         if known is not None and not known.is_newer_than(record):
             # Keep one copy of what was announced: ten conditions for each of thousands of CRDs.
-            self._state.reports[name] = replace(record, told=wanted.told)
+            self._state.reports[name] = replace(record, reported=wanted.reported)
         if changed:
             await self._announce(report, wanted)
 

@@ -125,7 +125,7 @@ class StorageMigrations:
             self.queue.add(name)
 
     async def _announce(self, migration: StorageMigration, changes: Sequence[Announcement]) -> None:
-        told: set[str] = set()
+        reported: set[str] = set()
         for each in changes:
             _log.info(
                 "StorageMigration %s: %s=%s %s: %s",
@@ -135,8 +135,8 @@ class StorageMigrations:
                 each.reason,
                 each.message,
             )
-            if each.status != "Unknown" and each.reason not in told | _SUMMED_UP:
-                told.add(each.reason)
+            if each.status != "Unknown" and each.reason not in reported | _SUMMED_UP:
+                reported.add(each.reason)
                 await send_event(
                     self._client,
                     migration,

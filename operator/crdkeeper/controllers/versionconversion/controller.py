@@ -178,13 +178,13 @@ class VersionConversions:
         self._count(owner.metadata.name, None if ready is None else (ready.status, ready.reason))
         return wait
 
-    def _count(self, name: str, told: tuple[str, str] | None) -> None:
+    def _count(self, name: str, reported: tuple[str, str] | None) -> None:
         before = self._counted.pop(name, None)
         if before is not None:
             self._metrics.conversions.labels(*before).dec()
-        if told is not None:
-            self._counted[name] = told
-            self._metrics.conversions.labels(*told).inc()
+        if reported is not None:
+            self._counted[name] = reported
+            self._metrics.conversions.labels(*reported).inc()
 
     # The steps
 

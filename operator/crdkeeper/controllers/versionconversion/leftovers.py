@@ -50,16 +50,16 @@ class Leftovers:
         self._address = address
         self._identity = identity
         self._bundle = bundle
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self._released: dict[str, float] = {}
 
     def __contains__(self, name: object) -> bool:
         """Whether that CRD still needs what its VersionConversion left."""
-        return name in self._told
+        return name in self._reported
 
     def forget(self, name: str) -> None:
         """The CRD has a VersionConversion again."""
-        self._told.pop(name, None)
+        self._reported.pop(name, None)
         self._released.pop(name, None)
 
     async def look_after(self, name: str, now: float) -> float | None:
@@ -109,9 +109,9 @@ class Leftovers:
 
     async def _tell(self, crd: Mapping[str, Any], why: str) -> None:
         name = crd["metadata"]["name"]
-        if self._told.get(name) == why:
+        if self._reported.get(name) == why:
             return
-        self._told[name] = why
+        self._reported[name] = why
         note = f"The VersionConversion was deleted, but its last rules are still served. {why}"
         _log.warning("%s: %s", name, note)
         await send_definition_event(self._client, crd, "Warning", REASON, note, instance=self._identity)

@@ -41,9 +41,9 @@ def compare_fields(node: FieldPair, teller: Teller) -> Iterator[FieldPair]:
     required = (
         frozenset(node.new.get("required", ())) - frozenset(node.old.get("required", ())) - always.keys()
     )
-    told = _compare_removed(old, new, new_others, node, teller)
-    told |= _compare_added(old, new, old_others, new_others, required, node, teller)
-    _compare_required(required - told, old, new, always, node, teller)
+    reported = _compare_removed(old, new, new_others, node, teller)
+    reported |= _compare_added(old, new, old_others, new_others, required, node, teller)
+    _compare_required(required - reported, old, new, always, node, teller)
     teller.findings.spend((len(old) + len(new)) // _FIELDS_PER_STEP)
     for name, each in old.items():
         if name in new and not same(each, new[name], teller.findings):
@@ -160,11 +160,11 @@ def _compare_added(
     teller: Teller,
 ) -> set[str]:
     """Report new fields; returns those with nothing left to report."""
-    told = set()
+    reported = set()
     for name, schema in new.items():
         if name in old:
             continue
-        told.add(name)
+        reported.add(name)
         if name in required and "default" not in schema:
             teller.say(kinds.FIELD_ADDED_REQUIRED, node, "a new field that is required", name=name)
         elif old_others is _Others.PRUNED:
@@ -172,7 +172,7 @@ def _compare_added(
         elif old_others is _Others.KEPT and new_others is _Others.KEPT:
             message = "the schema restricts a field that was open before"
             teller.say(kinds.FIELD_DESCRIBED, node, message, name=name)
-    return told
+    return reported
 
 
 def _tell_added(name: str, schema: Schema, node: FieldPair, teller: Teller) -> None:

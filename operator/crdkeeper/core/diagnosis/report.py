@@ -27,7 +27,7 @@ _GENERATION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReportedCondition:
     """A condition as it was last reported."""
 
     status: ConditionStatus
@@ -54,7 +54,7 @@ class StoredReport:
     findings_digest: bytes
     assessed: str
     """What they were computed from, according to the report."""
-    told: Mapping[str, Told]
+    reported: Mapping[str, ReportedCondition]
 
     def assessment(self, seen: SeenDefinition) -> Assessment | None:
         """A stand-in for the CRD's assessment, from the stored report; None if that is about another CRD.
@@ -62,11 +62,11 @@ class StoredReport:
         A restarted operator has thousands of CRDs to assess, of which hardly any have changed.
         """
         generation = seen.definition.generation
-        told = all(
-            type_ in self.told and _as_told(type_, self.told[type_], generation) is not None
+        reported = all(
+            type_ in self.reported and _as_reported(type_, self.reported[type_], generation) is not None
             for type_ in ASSESSED
         )
-        if not told or self.assessed != _mark(seen.revision, self.findings_digest):
+        if not reported or self.assessed != _mark(seen.revision, self.findings_digest):
             return None
         return Assessment(findings=self.findings, recorded=True)
 
@@ -91,7 +91,7 @@ class Wanted:
     status: DefinitionReportStatus
     digest: bytes
     findings_digest: bytes
-    told: Mapping[str, Told]
+    reported: Mapping[str, ReportedCondition]
     changes: Sequence[Transition]
     reasons: Sequence[Reason]
     recorded: bool
@@ -106,8 +106,10 @@ class Wanted:
         return record.digest == self.digest and (self.recorded or same_findings)
 
 
-def wanted_report(facts: ReportFacts, told: Mapping[str, Told], pending: Collection[str] = ()) -> Wanted:
-    """The report on a CRD; `told` has its conditions as last reported, and is empty for a new one.
+def wanted_report(
+    facts: ReportFacts, reported: Mapping[str, ReportedCondition], pending: Collection[str] = ()
+) -> Wanted:
+    """The report on a CRD; `reported` has its conditions as last reported, and is empty for a new one.
 
     A condition in `pending` waits for its first probe. After a restart of the operator it stays as it was
     last reported, if that was for the same generation: that the operator has not probed yet is not news about
@@ -117,24 +119,25 @@ def wanted_report(facts: ReportFacts, told: Mapping[str, Told], pending: Collect
     kept = {
         type_: verdict
         for type_ in {*pending, *(ASSESSED if facts.assessment.recorded else ())}
-        if type_ in told and (verdict := _as_told(type_, told[type_], definition.generation)) is not None
+        if type_ in reported
+        and (verdict := _as_reported(type_, reported[type_], definition.generation)) is not None
     }
     judged = [kept.get(each.type) or each.judge(facts) for each in CONDITIONS]
     verdicts = [ready.summarize(judged, findings), *judged]
     generation = definition.generation
-    now_told = {each.reason.condition: _tell(each, told, generation, facts.now) for each in verdicts}
+    reported_now = {each.reason.condition: _tell(each, reported, generation, facts.now) for each in verdicts}
     conditions = [
         Condition(
             type=each.reason.condition,
             status=each.reason.status,
             observed_generation=_GENERATION,
-            last_transition_time=now_told[each.reason.condition].since,
+            last_transition_time=reported_now[each.reason.condition].since,
             reason=each.reason.name,
             message=each.message,
         )
         for each in verdicts
     ]
-    summarize(conditions, stalled=now_told[READY].status == "False", now=now_told[READY].since)
+    summarize(conditions, stalled=reported_now[READY].status == "False", now=reported_now[READY].since)
     status = DefinitionReportStatus(
         observed_generation=_GENERATION,
         definition_generation=generation,
@@ -151,11 +154,11 @@ def wanted_report(facts: ReportFacts, told: Mapping[str, Told], pending: Collect
         digest=_digest(status),
         findings_digest=findings_digest,
         recorded=facts.assessment.recorded,
-        told=now_told,
+        reported=reported_now,
         changes=[
             Transition(each.reason, bounded(each.message))
             for each in verdicts
-            if _is_news(each.reason, told.get(each.reason.condition))
+            if _is_news(each.reason, reported.get(each.reason.condition))
         ],
         reasons=[each.reason for each in verdicts],
     )
@@ -182,8 +185,8 @@ def on_record(report: DefinitionReport) -> StoredReport:
         ),
         findings_digest=_digest_of_findings(status),
         assessed=status.assessed,
-        told={
-            each.type: Told(
+        reported={
+            each.type: ReportedCondition(
                 each.status,
                 each.reason,
                 each.last_transition_time,
@@ -230,7 +233,7 @@ def report_metadata(definition: DefinitionFacts) -> dict[str, Any]:
     }
 
 
-def _as_told(type_: str, before: Told, generation: int) -> Verdict | None:
+def _as_reported(type_: str, before: ReportedCondition, generation: int) -> Verdict | None:
     known = (each for each in REASONS[type_] if (each.name, each.status) == (before.reason, before.status))
     reason = next(known, None)
     if reason is None or before.generation != generation or not before.message:
@@ -238,17 +241,19 @@ def _as_told(type_: str, before: Told, generation: int) -> Verdict | None:
     return Verdict(reason, before.message)
 
 
-def _tell(verdict: Verdict, told: Mapping[str, Told], generation: int, now: datetime) -> Told:
+def _tell(
+    verdict: Verdict, reported: Mapping[str, ReportedCondition], generation: int, now: datetime
+) -> ReportedCondition:
     reason = verdict.reason
-    before = told.get(reason.condition)
+    before = reported.get(reason.condition)
     same = before is not None and before.status == reason.status
     # metav1.Time has whole seconds: what is kept must equal what is read back.
     since = before.since if before is not None and same else now.replace(microsecond=0)
     message = bounded(verdict.message) if reason.condition in _CARRIED else ""
-    return Told(reason.status, reason.name, since, generation, message)
+    return ReportedCondition(reason.status, reason.name, since, generation, message)
 
 
-def _is_news(reason: Reason, before: Told | None) -> bool:
+def _is_news(reason: Reason, before: ReportedCondition | None) -> bool:
     """Whether to send an Event: for each problem, and when it is over.
 
     Ready only summarizes what the other conditions have reported. Unknown is not news.

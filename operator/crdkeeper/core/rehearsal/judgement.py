@@ -181,7 +181,7 @@ class Judge:
     def _write(self, read: Json, version: str, found: Prediction) -> None:
         compiled = self.new.schema(version)
         written = _with_scale(compiled.rewrite(read), self.new.versions[version].scale)
-        found.effects += [_refusal(EffectKind.WRITE_REFUSED, each, version) for each in _told(written)]
+        found.effects += [_refusal(EffectKind.WRITE_REFUSED, each, version) for each in _reported(written)]
         found.effects += _left(written, version)
         if written.object is not None and not written.violations:
             try:
@@ -239,10 +239,10 @@ class Judge:
             said = {(str(each.path), each.message) for each in found.recreation.violations}
             found.effects += [
                 _refusal(EffectKind.STATUS_REFUSED, each, version)
-                for each in _told(whole)
+                for each in _reported(whole)
                 if (str(each.path), each.message) not in said
             ]
-        found.effects += [_refusal(EffectKind.REFUSED, each, version) for each in _told(found.recreation)]
+        found.effects += [_refusal(EffectKind.REFUSED, each, version) for each in _reported(found.recreation)]
         found.effects += _left(whole, version)
 
     def _kept(self, admitted: Admitted, version: str) -> Admitted:
@@ -264,7 +264,7 @@ def _with_scale(admitted: Admitted, scale: Mapping[str, Any] | None) -> Admitted
     return admitted
 
 
-def _told(admitted: Admitted) -> list[Violation]:
+def _reported(admitted: Admitted) -> list[Violation]:
     """Without the one that only says that there may be more."""
     found = [each for each in admitted.violations if str(each.path) != _NOT_EVALUATED]
     return found or admitted.violations

@@ -126,7 +126,7 @@ class _Work:
         shared_path = self._path.child("validation").child("openAPIV3Schema")
         if schema is not None:
             self._moved("validation", "schema")
-        told = False
+        reported = False
         for i, version in enumerate(versions):
             own = version.get("schema")
             found = own.get("openAPIV3Schema") if isinstance(own, dict) else None
@@ -138,8 +138,8 @@ class _Work:
                 self._tell(topics.NO_SCHEMA, at, f"{version.get('name')} has none")
                 continue
             # What all versions share is reported once.
-            tell = self._tell if at is not shared_path or not told else _silent
-            told = told or at is shared_path
+            tell = self._tell if at is not shared_path or not reported else _silent
+            reported = reported or at is shared_path
             make_structural(found, at, tell)
             version["schema"] = {"openAPIV3Schema": found}
 

@@ -196,7 +196,7 @@ class Standalone:
         )
         self.say(f"{who} is already running StorageMigration {name}: following it.")
         self.migration, self.stored, self.followed = migration, True, True
-        moved_at, told = time.monotonic(), False
+        moved_at, reported = time.monotonic(), False
         while True:
             self.refused = migration.status.quarantine.objects
             self.watch(migration)
@@ -215,9 +215,9 @@ class Standalone:
                 return migration
             if seen.metadata.resource_version != migration.metadata.resource_version:
                 moved_at = time.monotonic()
-            elif not told and time.monotonic() - moved_at > _NO_NEWS_SECONDS:
+            elif not reported and time.monotonic() - moved_at > _NO_NEWS_SECONDS:
                 self.say(f"{name} has not moved for {_NO_NEWS_SECONDS:.0f} s. Does {who.lower()} still run?")
-                told = True
+                reported = True
             self.migration = migration = seen
 
     def _given_up(self, migration: StorageMigration) -> bool:

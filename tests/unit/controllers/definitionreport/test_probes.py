@@ -25,11 +25,11 @@ class World:
         self.value: Any = "well"
         self.failures = 0
         self.asked: list[tuple[float, Any]] = []
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.at_work = self.most = 0
         self.subjects = {name: Subject(seen(), Assessment()) for name in names or (NAME,)}
         probe = Probe(versions.CONDITION, lambda _: TTL, lambda _: self.about, self.ask)
-        self.probes = Probes([probe], self.subjects.get, self.told.append, at_once=2)
+        self.probes = Probes([probe], self.subjects.get, self.reported.append, at_once=2)
 
     async def ask(self, _: Subject, before: Any) -> Any:
         self.asked.append((now(), before))
@@ -69,7 +69,7 @@ def test_the_first_answer_comes_and_is_told() -> None:
     async def people() -> None:
         assert world.look() == (None, PENDING)
         await asyncio.sleep(2.0)
-        assert world.told == [NAME]
+        assert world.reported == [NAME]
         assert world.look() == ("well", frozenset())
 
     play(world, people)
@@ -82,10 +82,10 @@ def test_it_is_asked_again_when_the_answer_is_old_and_told_only_if_it_differs() 
     async def people() -> None:
         world.look()
         await asyncio.sleep(TTL + 10)
-        assert world.told == [NAME]
+        assert world.reported == [NAME]
         world.value = "ill"
         await asyncio.sleep(TTL + 10)
-        assert world.told == [NAME, NAME]
+        assert world.reported == [NAME, NAME]
         assert world.look() == ("ill", frozenset())
 
     play(world, people)
@@ -102,7 +102,7 @@ def test_another_question_is_due_at_once_and_has_no_answer_until_then() -> None:
         assert world.look() == (None, PENDING)
         await asyncio.sleep(2.0)
         assert world.look() == ("well", frozenset())
-        assert world.told == [NAME, NAME]
+        assert world.reported == [NAME, NAME]
 
     play(world, people)
 
@@ -117,7 +117,7 @@ def test_where_there_is_nothing_to_ask_nothing_is_pending() -> None:
 
     play(world, people)
     assert world.asked == []
-    assert world.told == []
+    assert world.reported == []
 
 
 def test_a_few_are_asked_at_a_time() -> None:
@@ -128,7 +128,7 @@ def test_a_few_are_asked_at_a_time() -> None:
         for name in names:
             world.look(name)
         await asyncio.sleep(20.0)
-        assert sorted(world.told) == sorted(names)
+        assert sorted(world.reported) == sorted(names)
 
     play(world, people)
     assert world.most == 2

@@ -153,7 +153,7 @@ def test_a_first_status_that_is_refused_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "reported"),
     [
         ("self == oldSelf", True),
         ("self.engine == oldSelf.engine", False),
@@ -164,14 +164,14 @@ def test_a_first_status_that_is_refused_is_told() -> None:
         ("this does not parse", False),
     ],
 )
-def test_a_rule_about_the_whole_spec(rule: str, told: bool) -> None:
+def test_a_rule_about_the_whole_spec(rule: str, reported: bool) -> None:
     whole = schema({**SPEC, "x-kubernetes-validations": [{"rule": rule}]})
     path = "properties[spec].x-kubernetes-validations[0].rule"
-    assert of_schema(whole) == ([("composite-whole", path, False)] if told else [])
+    assert of_schema(whole) == ([("composite-whole", path, False)] if reported else [])
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "reported"),
     [
         ("self.spec == oldSelf.spec", True),
         ("self == oldSelf", True),
@@ -180,10 +180,10 @@ def test_a_rule_about_the_whole_spec(rule: str, told: bool) -> None:
         ("self.?spec.?engine.hasValue()", False),
     ],
 )
-def test_a_rule_of_the_root_about_the_whole_spec(rule: str, told: bool) -> None:
+def test_a_rule_of_the_root_about_the_whole_spec(rule: str, reported: bool) -> None:
     whole = schema(**{"x-kubernetes-validations": [{"rule": rule}]})
     expected = [("composite-whole", "x-kubernetes-validations[0].rule", False)]
-    assert of_schema(whole) == (expected if told else [])
+    assert of_schema(whole) == (expected if reported else [])
 
 
 def test_the_servers_errors_lead_to_the_fields_of_the_definition() -> None:

@@ -36,7 +36,7 @@ def test_who_needs_it(stored: Any, served: Any, objects: bool | None, words: str
 
 
 @pytest.mark.parametrize(
-    ("held", "served", "objects", "told"),
+    ("held", "served", "objects", "reported"),
     [
         (ConversionOwner.OURS, ("v1", "v2"), True, ("True", "Needed")),
         (ConversionOwner.OURS, ("v1", "v2"), None, ("True", "Needed")),
@@ -47,10 +47,10 @@ def test_who_needs_it(stored: Any, served: Any, objects: bool | None, words: str
     ],
 )
 def test_what_is_in_use(
-    held: ConversionOwner, served: Any, objects: bool | None, told: tuple[str, str]
+    held: ConversionOwner, served: Any, objects: bool | None, reported: tuple[str, str]
 ) -> None:
     found = use(definition(("v2",), served=served), held, objects)
-    assert (found.status, found.reason) == told
+    assert (found.status, found.reason) == reported
 
 
 def test_nothing_is_in_use_without_the_crd() -> None:

@@ -21,7 +21,7 @@ def standing(generation: int = 1, served: int = 0) -> StatusDraft:
     return StatusDraft(VersionConversion.model_construct(**parts), NOW)
 
 
-def told(found: StatusDraft, condition: str) -> tuple[str, str, str]:
+def reported(found: StatusDraft, condition: str) -> tuple[str, str, str]:
     each = find_condition(found.owner.status.conditions, condition)
     assert each is not None
     return each.status, each.reason, each.message
@@ -31,7 +31,7 @@ def test_all_done() -> None:
     found = standing()
     assert all(found.put(each, DONE) for each in STEPS)
     found.conclude()
-    assert told(found, READY)[:2] == ("True", "Converting")
+    assert reported(found, READY)[:2] == ("True", "Converting")
     assert found.owner.status.observed_generation == 1
 
 
@@ -41,8 +41,8 @@ def test_the_first_failure_is_the_reason_and_the_rest_waits() -> None:
     found.put("Permitted", DONE)
     assert not found.put("Verified", StepResult("False", "ObjectsFail", "One fails."))
     found.conclude()
-    assert told(found, READY) == ("False", "ObjectsFail", "One fails.")
-    assert told(found, "Serving") == ("Unknown", "Waiting", "Waits for Verified.")
+    assert reported(found, READY) == ("False", "ObjectsFail", "One fails.")
+    assert reported(found, "Serving") == ("Unknown", "Waiting", "Waits for Verified.")
 
 
 def test_what_serves_goes_on_and_is_said_to() -> None:
@@ -52,12 +52,12 @@ def test_what_serves_goes_on_and_is_said_to() -> None:
     found.owner.metadata.generation, found.owner.status.served_generation = 2, 1
     found.put("Compiled", StepResult("False", "InvalidRules", "No."))
     found.conclude()
-    assert told(found, READY) == (
+    assert reported(found, READY) == (
         "False",
         "InvalidRules",
         "No. The rules of generation 1 are still served.",
     )
-    assert told(found, "Serving")[0] == "True"
+    assert reported(found, "Serving")[0] == "True"
 
 
 @pytest.mark.parametrize(

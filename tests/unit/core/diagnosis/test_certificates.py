@@ -23,7 +23,7 @@ def serving(own: Certificate) -> Handshake:
 
 
 @pytest.mark.parametrize(
-    ("left", "lives", "told", "urgent", "expired"),
+    ("left", "lives", "reported", "urgent", "expired"),
     [
         (31, 365, False, False, False),
         (30, 365, True, False, False),
@@ -38,12 +38,12 @@ def serving(own: Certificate) -> Handshake:
         (0.7, 7, True, True, False),
     ],
 )
-def test_notice(left: float, lives: float, told: bool, urgent: bool, expired: bool) -> None:
+def test_notice(left: float, lives: float, reported: bool, urgent: bool, expired: bool) -> None:
     for found in (
         next_expiry((), serving(certificate(left, lives=lives)), NOW),
         next_expiry((certificate(left, lives=lives),), None, NOW),
     ):
-        assert (found is not None) == told
+        assert (found is not None) == reported
         if found is not None:
             assert (found.urgent, found.expired) == (urgent, expired)
 

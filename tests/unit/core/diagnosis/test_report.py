@@ -11,8 +11,8 @@ from crdkeeper.core.diagnosis.assessment import Assessment, assess
 from crdkeeper.core.diagnosis.conditions import established, namesaccepted
 from crdkeeper.core.diagnosis.findings import FindingSummary, collect
 from crdkeeper.core.diagnosis.report import (
+    ReportedCondition,
     StoredReport,
-    Told,
     Wanted,
     on_record,
     report_metadata,
@@ -117,7 +117,7 @@ def test_kstatus_judges_a_report_as_ready_does(changes: dict[str, Any], status: 
 
 def test_what_stays_keeps_its_time_and_what_changes_gets_a_new_one() -> None:
     first = wanted_report(facts(), {})
-    second = wanted_report(facts(stored=("v1", "v2"), now=later(60)), first.told)
+    second = wanted_report(facts(stored=("v1", "v2"), now=later(60)), first.reported)
     since = {each.type: each.last_transition_time for each in second.status.conditions}
     assert since.pop("StorageCurrent") == since.pop("Ready") == since.pop("Stalled") == later(60)
     assert set(since.values()) == {NOW}
@@ -130,12 +130,12 @@ def test_times_are_whole_seconds_as_the_api_server_keeps_them() -> None:
 
 def changed(before: Wanted, **now: Any) -> list[str]:
     """The reasons that deserve an Event."""
-    return [each.reason.name for each in wanted_report(facts(**now), before.told).changes]
+    return [each.reason.name for each in wanted_report(facts(**now), before.reported).changes]
 
 
 def test_trouble_and_its_end_are_news_and_nothing_else() -> None:
     good = wanted_report(facts(), {})
-    bad = wanted_report(facts(stored=("v1", "v2")), good.told)
+    bad = wanted_report(facts(stored=("v1", "v2")), good.reported)
     assert changed(good) == []
     assert changed(good, stored=("v1", "v2")) == ["OldVersionsStored"]
     assert changed(bad, stored=("v1", "v2")) == []
@@ -166,32 +166,32 @@ def known_reason() -> str:
 
 
 def test_a_condition_that_waits_for_its_probe_stays_as_it_was_told() -> None:
-    before = Told("False", known_reason(), NOW, 2, "As it was told.")
+    before = ReportedCondition("False", known_reason(), NOW, 2, "As it was reported.")
     wanted = wanted_report(facts(now=later(60)), {"VersionsCurrent": before}, PENDING)
     assert reason(wanted, "VersionsCurrent") == ("False", known_reason())
-    assert message(wanted, "VersionsCurrent") == "As it was told."
-    assert wanted.told["VersionsCurrent"] == before
+    assert message(wanted, "VersionsCurrent") == "As it was reported."
+    assert wanted.reported["VersionsCurrent"] == before
 
 
 @pytest.mark.parametrize(
     "before",
     [
-        Told("False", "NoSuchReason", NOW, 2, "Of another version of crdkeeper."),
-        Told("False", known_reason(), NOW, 1, "Of another generation of the CRD."),
-        Told("False", known_reason(), NOW, 2, ""),
+        ReportedCondition("False", "NoSuchReason", NOW, 2, "Of another version of crdkeeper."),
+        ReportedCondition("False", known_reason(), NOW, 1, "Of another generation of the CRD."),
+        ReportedCondition("False", known_reason(), NOW, 2, ""),
     ],
     ids=["unknown reason", "other generation", "no message"],
 )
-def test_else_it_is_judged_by_what_is_known(before: Told) -> None:
-    told = {"VersionsCurrent": before}
-    assert wanted_report(facts(), told, PENDING) == wanted_report(facts(), told)
-    assert message(wanted_report(facts(), told, PENDING), "VersionsCurrent") != before.message
+def test_else_it_is_judged_by_what_is_known(before: ReportedCondition) -> None:
+    reported = {"VersionsCurrent": before}
+    assert wanted_report(facts(), reported, PENDING) == wanted_report(facts(), reported)
+    assert message(wanted_report(facts(), reported, PENDING), "VersionsCurrent") != before.message
 
 
 def test_an_unchanged_crd_needs_no_write_after_a_restart() -> None:
     wanted = wanted_report(facts(), {})
     record = on_record(as_read(wanted))
-    again = wanted_report(facts(now=later(3600)), record.told)
+    again = wanted_report(facts(now=later(3600)), record.reported)
     assert again.is_as(record)
     assert again.changes == []
 
@@ -228,7 +228,7 @@ def test_conditions_that_others_add_are_left_alone() -> None:
     report.status.conditions.insert(0, theirs)
     report.status.conditions.reverse()
     assert wanted.is_as(on_record(report))
-    assert "TheirsReady" not in on_record(report).told
+    assert "TheirsReady" not in on_record(report).reported
 
 
 @pytest.mark.parametrize(
@@ -267,11 +267,11 @@ def test_what_is_on_record_of_the_same_revision_stands_in() -> None:
     assert stand_in is not None
     assert stand_in.recorded
 
-    again = wanted_report(facts(stand_in, now=later(60)), record.told)
+    again = wanted_report(facts(stand_in, now=later(60)), record.reported)
     assert again.is_as(record)
     assert reason(again, "Ready") == ("True", "WouldBeRefused")
     assert again.changes == []
-    moved = wanted_report(facts(stand_in, stored=("v1", "v2")), record.told)
+    moved = wanted_report(facts(stand_in, stored=("v1", "v2")), record.reported)
     assert not moved.is_as(record)
 
 

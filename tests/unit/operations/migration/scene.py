@@ -315,9 +315,17 @@ def assert_migrated(cluster: Cluster) -> None:
     assert {version for version, _ in cluster.objects.values()} <= {"v2"}
     assert cluster.stored_versions == ["v2"]
     status = cluster.stored.status
-    told = {each.type: each.status for each in status.conditions if each.type != "Suspended"}
-    assert told == dict.fromkeys(told, "True"), status.conditions
-    assert {"Resolved", "Settled", "Rewritten", "Verified", "Trimmed", "Succeeded", "Ready"} <= told.keys()
+    reported = {each.type: each.status for each in status.conditions if each.type != "Suspended"}
+    assert reported == dict.fromkeys(reported, "True"), status.conditions
+    assert {
+        "Resolved",
+        "Settled",
+        "Rewritten",
+        "Verified",
+        "Trimmed",
+        "Succeeded",
+        "Ready",
+    } <= reported.keys()
     assert status.completion_time is not None
     assert status.quarantine.objects == []
 

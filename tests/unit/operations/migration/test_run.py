@@ -319,9 +319,9 @@ class TestManagedFields:
             cluster.managers = {"w5": [{"manager": "flux", "apiVersion": "example.com/v1"}]}
             process = Process(cluster)
             done = await process.end()
-            (told,) = (each for each in process.announced if each.reason == "OldVersionNamed")
-            assert told.warning is warning
-            assert ("while v1 is served" in told.message) is served
+            (reported,) = (each for each in process.announced if each.reason == "OldVersionNamed")
+            assert reported.warning is warning
+            assert ("while v1 is served" in reported.message) is served
             assert condition_of(done, "Ready") == ("True", "Migrated")
 
         play(main)

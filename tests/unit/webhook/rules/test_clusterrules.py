@@ -130,10 +130,10 @@ class Cluster:
     async def lines(self, path: str) -> AsyncIterator[bytes]:
         assert path.startswith(f"{PATH}?watch=true")
         while True:
-            told = await self.tells.get()
-            if isinstance(told, Exception):
-                raise told
-            yield orjson.dumps(told)
+            reported = await self.tells.get()
+            if isinstance(reported, Exception):
+                raise reported
+            yield orjson.dumps(reported)
 
     def tell(self, type_: str, found: dict[str, Any]) -> None:
         self.tells.put_nowait({"type": type_, "object": found})

@@ -21,13 +21,13 @@ _ABOUT_EXPRESSIONS = frozenset((rules.CEL, rules.CEL_COST, rules.OLD_SELF))
 
 
 def check_behind(
-    schema: Schema, path: Path, requirements: Requirements, told: Sequence[Violation], *, any_cost: bool
+    schema: Schema, path: Path, requirements: Requirements, reported: Sequence[Violation], *, any_cost: bool
 ) -> list[Violation]:
-    """Report what is hidden behind violations of a schema that the server has `told`.
+    """Report what is hidden behind violations of a schema that the server has `reported`.
 
     `any_cost` says whether the cost of a single expression is unlimited.
     """
-    found = _Found(told)
+    found = _Found(reported)
     structure, defaults = Report(), Report()
     violations(schema, path, structure)
     found.add(structure.violations)
@@ -41,16 +41,16 @@ def check_behind(
 class _Found:
     """Collects new errors that hold regardless of how the erroneous nodes are fixed."""
 
-    def __init__(self, told: Sequence[Violation]) -> None:
+    def __init__(self, reported: Sequence[Violation]) -> None:
         self.later: list[Violation] = []
-        self._known = {(str(each.path), each.message) for each in told}
+        self._known = {(str(each.path), each.message) for each in reported}
         self._spoiled: set[Steps] = set()
         """Nodes with an error at or below them."""
         self._untyped: set[Steps] = set()
         """Those of them whose error may change a value's type."""
         self._owners: set[Steps] = set()
         """Nodes with an error of their own."""
-        self._spoil(told)
+        self._spoil(reported)
 
     def add(self, violations: Sequence[Violation]) -> None:
         """Add the violations of one stage; the next one is behind them."""

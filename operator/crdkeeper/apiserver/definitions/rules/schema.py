@@ -68,9 +68,9 @@ def check_schema(part: Part, requirements: Requirements, report: Report, *, name
         report.invalid(rules.UNSUPPORTED_KEYWORD, path, "", error)
     if with_cel:
         checks.check_total_cost(path)
-    told = report.violations[before:]
-    if told and requirements.structural:
-        report.behind += check_behind(schema, path, requirements, told, any_cost=any_cost)
+    reported = report.violations[before:]
+    if reported and requirements.structural:
+        report.behind += check_behind(schema, path, requirements, reported, any_cost=any_cost)
 
 
 def _check_root_with_status(schema: Schema, path: Path, owner: Path, report: Report) -> None:

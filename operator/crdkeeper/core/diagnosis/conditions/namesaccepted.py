@@ -66,12 +66,12 @@ def judge(seen: SeenDefinition, conflicts: Sequence[NameConflict]) -> Verdict:
     if found.status == "True":
         return Verdict(NO_CONFLICTS, NO_CONFLICTS.meaning)
     reason = _BY_SERVER_REASON.get(found.reason, NAMES_REFUSED)
-    told = "; ".join(map(describe, conflicts)) or f"{found.reason}: {found.message}"
+    reported = "; ".join(map(describe, conflicts)) or f"{found.reason}: {found.message}"
     # Until it has been established, the CRD is not served at all; later it keeps its former names.
     served = (
         "It is still served under its former names." if seen.definition.established else "It is not served."
     )
-    return Verdict(reason, f"{told}. {served} {_REMEDY}")
+    return Verdict(reason, f"{reported}. {served} {_REMEDY}")
 
 
 CONDITION = ConditionType(

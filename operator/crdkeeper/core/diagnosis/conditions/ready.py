@@ -48,11 +48,11 @@ def summarize(verdicts: Sequence[Verdict], findings: FindingSummary) -> Verdict:
 
 
 def _all_well(findings: FindingSummary) -> Verdict:
-    told = [
+    reported = [
         count(number, noun)
         for number, noun in ((findings.refused + findings.errors, "error"), (findings.warnings, "warning"))
         if number
     ]
-    listed = f" The linter has {' and '.join(told)}: see status.findings." if told else ""
+    listed = f" The linter has {' and '.join(reported)}: see status.findings." if reported else ""
     reason = WOULD_BE_REFUSED if findings.refused else HEALTHY
     return Verdict(reason, f"{reason.meaning}{listed}")

@@ -22,7 +22,7 @@ def smig(
 
 
 @pytest.mark.parametrize(
-    ("stored", "migrations", "reason", "told"),
+    ("stored", "migrations", "reason", "reported"),
     [
         (("v2",), [], storage.CURRENT, "v2"),
         ((), [], storage.NOT_RECORDED, "the versions in which objects are stored are unknown"),
@@ -50,11 +50,11 @@ def smig(
     ],
 )
 def test_verdict(
-    stored: tuple[str, ...], migrations: list[StorageMigration], reason: Reason, told: str
+    stored: tuple[str, ...], migrations: list[StorageMigration], reason: Reason, reported: str
 ) -> None:
     verdict = storage.judge(definition(stored=stored), migrations)
     assert verdict.reason is reason
-    assert told in verdict.message
+    assert reported in verdict.message
 
 
 def test_a_migrations_progress_does_not_change_the_message() -> None:

@@ -23,7 +23,7 @@ def field(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "reported"),
     [
         ({}, f"{AT}.type: Required value: must not be empty at the root"),
         (field({}), f"{AT}.properties[spec].type: Required value: must not be empty for specified object"),
@@ -34,11 +34,11 @@ def field(schema: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_violations_are_told_with_path_and_message(schema: dict[str, Any], told: str) -> None:
+def test_violations_are_told_with_path_and_message(schema: dict[str, Any], reported: str) -> None:
     reason, message = judged(schema)
     assert reason is structural.VIOLATIONS
     assert (reason.status, reason.healthy) == ("True", False)
-    assert told in message
+    assert reported in message
     assert message.startswith("2 violations: ")  # one in each version
 
 
