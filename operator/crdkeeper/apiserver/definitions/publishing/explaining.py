@@ -36,7 +36,7 @@ def explained_fields(schema: Published) -> Iterator[ExplainedField]:
 
 
 def _fields(schema: Published, level: int) -> Iterator[ExplainedField]:
-    required = schema.get("required", ())
+    required = frozenset(schema.get("required", ()))
     for name, each in sorted(schema.get("properties", {}).items()):
         yield ExplainedField(level, name, _type(name, each), name in required)
         yield from _fields(each, level + 1)
