@@ -19,7 +19,7 @@ StartOperator = Callable[..., Operator]
 async def test_leadership_moves_again_and_again(
     admin: Admin, installed: Cluster, start_operator: StartOperator, group: str
 ) -> None:
-    objects = 80
+    objects = 240  # more than are rewritten while leadership moves on a slow machine
     kind = await outdated(admin, CustomKind(group), objects)
     before = write_counts(admin, kind)
     leader = start_operator(installed, identity="a", flags=HASTY)
