@@ -23,33 +23,34 @@ _STEPS_PER_BRANCH: Final = 1_000
 """The cost of trying a value on one branch of anyOf, oneOf, allOf or not, or on one value of an enum."""
 
 
-class _Budget:
-    def __init__(self, steps: int, around: "_Budget | None") -> None:
-        self.left: int = steps if around is None else min(steps, around.left)
-        self.around = around
+class StepAllowance:
+    """Steps that may be spent, in one go or in several."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
 
     def spend(self, steps: int) -> None:
+        """Raises UndecidedValue if nothing is left."""
         self.left -= steps
-        if self.around is not None:
-            self.around.spend(steps)
         if self.left < 0:
             raise UndecidedValue("to check all values by the schema may take too long")
 
 
-_BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
+_ALLOWANCES: ContextVar[tuple[StepAllowance, ...]] = ContextVar("allowances", default=())
 
 
 @contextmanager
-def limited(steps: int) -> Iterator[None]:
+def limited(steps: int | StepAllowance) -> Iterator[None]:
     """Limit the steps of all checks inside; a limit inside another counts towards that one too.
 
     A machine does 10⁸ steps in 0.2 seconds, and in a second or two for a malicious schema.
     """
-    token = _BUDGET.set(_Budget(steps, _BUDGET.get()))
+    allowance = steps if isinstance(steps, StepAllowance) else StepAllowance(steps)
+    token = _ALLOWANCES.set((*_ALLOWANCES.get(), allowance))
     try:
         yield
     finally:
-        _BUDGET.reset(token)
+        _ALLOWANCES.reset(token)
 
 
 def spend_on_program(size: int) -> None:
@@ -81,6 +82,5 @@ def spend_on_branches(count: int) -> None:
 
 
 def _spend(steps: int) -> None:
-    budget = _BUDGET.get()
-    if budget is not None:
-        budget.spend(steps)
+    for each in _ALLOWANCES.get():
+        each.spend(steps)

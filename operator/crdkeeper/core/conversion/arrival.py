@@ -12,8 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from crdkeeper.apiserver.objects.effort import StepAllowance
 from crdkeeper.core.conversion.fieldpaths import Steps
-from crdkeeper.core.conversion.fitting import Fitting, may_be_kept
+from crdkeeper.core.conversion.fitting import STEPS, Fitting, may_be_kept
 from crdkeeper.core.conversion.keptaside import Note, differences
 from crdkeeper.core.conversion.metadata import with_maps, without_empty
 from crdkeeper.core.conversion.notes import compared
@@ -62,6 +63,8 @@ def arrived(value: Mapping[str, Any], made: dict[str, Any], note: Note, route: R
     """Return `made`, which the rules made from `value`, with the believed entries of the note applied."""
     entries = [each for each in note.entries if may_be_kept(each, route.movable)]
     ignored = note.unreadable + len(note.entries) - len(entries)
+    # All rounds together, as a note of a malicious author makes the most of each.
+    allowance = StepAllowance(STEPS)
     blank = with_maps(made) if route.movable else made
     for _ in range(_ROUNDS):
         found = restore(blank, entries, route.target.node, route.target.knows)
@@ -70,7 +73,7 @@ def arrived(value: Mapping[str, Any], made: dict[str, Any], note: Note, route: R
         origin, wrong = None, {i for _, i in found.applied}
         with suppress(Unconvertible, RecursionError):
             origin = route.there(found.value)
-            wrong = _contradicted(found, value, made, origin, route)
+            wrong = _contradicted(found, value, made, origin, route, allowance)
         if not wrong:
             restored = without_empty(found.value) if route.movable else found.value
             return Arrival(restored, origin, ignored + len(found.refused))
@@ -81,7 +84,12 @@ def arrived(value: Mapping[str, Any], made: dict[str, Any], note: Note, route: R
 
 
 def _contradicted(
-    found: Restored, value: Mapping[str, Any], made: dict[str, Any], origin: dict[str, Any], route: Route
+    found: Restored,
+    value: Mapping[str, Any],
+    made: dict[str, Any],
+    origin: dict[str, Any],
+    route: Route,
+    allowance: StepAllowance,
 ) -> set[int]:
     """The applied entries that are not believed."""
     unlike = _differing(made, route.back(origin), route.target)
@@ -93,10 +101,10 @@ def _contradicted(
         unlike = _differing(made, route.back(edited.value), route.target)
     # What may be lost is never kept aside.
     lost = _differing(found.value, route.forgiven(found.value, made), route.target)
-    violated = route.target.violations(found.value)
+    violated = route.target.violations(found.value, allowance)
     if violated is None:
         return {i for _, i in found.applied}
-    before = (route.target.violations(made) or frozenset()) if violated else frozenset()
+    before = (route.target.violations(made, allowance) or frozenset()) if violated else frozenset()
     at, above = Places(each.place for each in violated), Places(each.place for each in violated - before)
     return {
         i

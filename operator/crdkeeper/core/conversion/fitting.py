@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from crdkeeper.apiserver.dnsnames import value_errors
 from crdkeeper.apiserver.objects.defaulting import fill
-from crdkeeper.apiserver.objects.effort import limited
+from crdkeeper.apiserver.objects.effort import StepAllowance, limited
 from crdkeeper.apiserver.objects.listtypes import check_list_types
 from crdkeeper.apiserver.objects.objectmeta import coerce, unknown_in_embedded
 from crdkeeper.apiserver.objects.objectmetarules import check_embedded
@@ -26,8 +26,8 @@ from crdkeeper.core.conversion.notes import is_note
 from crdkeeper.core.conversion.places import Place
 from crdkeeper.core.conversion.restoring import FREE
 
-_STEPS: Final = 200_000_000
-"""Of matching patterns in one object, some 0.2 seconds; what takes longer is not restored."""
+STEPS: Final = 200_000_000
+"""For one object that arrives, two seconds for a malicious schema; what takes longer is not restored."""
 _METADATA: Final = ("annotations", "labels")
 
 
@@ -66,14 +66,14 @@ class Fitting:
         except (UndecidedValue, RecursionError):
             return False
 
-    def violations(self, value: Any) -> frozenset[Violated] | None:
+    def violations(self, value: Any, allowance: StepAllowance | None = None) -> frozenset[Violated] | None:
         """All violations in an object, by place; None if finding them takes too long."""
         if self.node.has_defaults:
             # The API server applies defaults before it validates.
             value = copied(value)
             fill(value, self.node)
         try:
-            with limited(_STEPS):
+            with limited(allowance or StepAllowance(STEPS)):
                 found = [*self._validator.check(value), *check_embedded(value, self.node)]
                 found += check_list_types(value, self.node)
         except (UndecidedValue, RecursionError):

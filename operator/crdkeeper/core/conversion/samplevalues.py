@@ -1,8 +1,10 @@
 """Strings and numbers that a schema allows, from a list of common ones: field values of `samples`."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
+from crdkeeper.apiserver.objects.effort import limited
 from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.apiserver.schema.props import INT_OR_STRING, Schema
@@ -76,16 +78,21 @@ _NUMBERS: Final = (1, 0.5, 2, 0, 1.25, -1.5, 3600)
 _ANYTHING: Final = ({"any": ["thing", 1, {"b": True}]}, "text", 3, ["x", {"y": 0.5}], False)
 _LONGEST: Final = 4096
 _FEW: Final = 8
+_MOST_STEPS: Final = 50_000_000
+"""For all values of a field: half a second for a malicious schema."""
 
 
 def candidates(schema: Schema) -> Sequence[Any]:
     """Up to a dozen different values that match a schema without fields or items; none if none is known."""
     enum = schema.get("enum")
-    try:
-        validator = Validator(schema)
-        fitting = [each for each in enum or _likely(schema) if not validator.check(each)]
-    except (UndecidedValue, RecursionError):
-        return []
+    fitting: list[Any] = []
+    # To look up each value of an enum among all of them would take quadratic time.
+    rest = {key: each for key, each in schema.items() if key != "enum"}
+    with suppress(UndecidedValue, RecursionError), limited(_MOST_STEPS):
+        validator = Validator(rest)
+        for each in enum or _likely(schema):
+            if not validator.check(each) and not (enum and each is None):
+                fitting.append(each)
     if enum:
         return fitting
     kind = schema.get("type")
