@@ -1,10 +1,10 @@
-"""How the rules for one object are evaluated: bounded at first, and counted when that may be too much.
+"""How the rules for one object are evaluated: bounded at first, and counted if the bound exceeds a limit.
 
 The API server limits the cost of each evaluation, and of all evaluations for an object together. A bound of
-the cost is nearly free, and shows of nearly all objects that they stay below the limits. Where it does not,
-all rules are evaluated once more, with the exact cost, and the walk ends where the server's ends. Follows
-validateExpressions and evalMessageExpression (apiextensions-apiserver: pkg/apiserver/schema/cel/
-validation.go).
+the cost is nearly free, and shows for nearly all objects that they stay below the limits. Otherwise all rules
+are evaluated again, with the exact cost, and the walk ends where the server's ends. Follows
+validateExpressions and evalMessageExpression (apiextensions-apiserver:
+pkg/apiserver/schema/cel/validation.go).
 """
 
 from collections.abc import Callable
@@ -23,28 +23,28 @@ _BY_CHANCE: Final = "the cost depends on the order in which the API server goes 
 
 
 class Ended(Exception):
-    """The API server evaluates no more rules for the object; the text is what it says of that."""
+    """The API server evaluates no more rules for the object; with its message."""
 
     def __init__(self, detail: str, *, by_call: bool) -> None:
-        """`by_call` is whether one evaluation alone is above the limit, however much is left."""
+        """`by_call` says whether one evaluation alone exceeds the limit, however much is left."""
         super().__init__(detail)
         self.detail = detail
         self.by_call = by_call
 
 
 class Unknown(Exception):
-    """Whether the API server evaluates more rules cannot be known; the text says why."""
+    """It is unknown whether the API server evaluates more rules; the text says why."""
 
 
 class OverLimit(Exception):
-    """The bound of the cost is above a limit: only a count can tell."""
+    """The bound of the cost exceeds a limit: only a count can tell."""
 
 
 class RuleRun(Protocol):
     """The evaluation of all rules for one object."""
 
     def begin(self) -> None:
-        """Before the first rule of a node. Raises Ended and Unknown."""
+        """Called before the first rule of a node. Raises Ended and Unknown."""
 
     def rule(self, program: RuleProgram, variables: Variables, shown: str) -> Value:
         """The value of a rule. Raises EvaluationError, Indeterminate, Ended, Unknown and OverLimit."""
@@ -54,7 +54,7 @@ class RuleRun(Protocol):
 
 
 class BoundedRun:
-    """Evaluations whose cost is bounded from above."""
+    """Evaluations whose cost has an upper bound."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
@@ -82,7 +82,7 @@ class CountedRun:
     """Evaluations whose cost is counted."""
 
     def __init__(self, left: int, most: int) -> None:
-        """The budget: what is left of it at least, and at most."""
+        """The remaining budget: its minimum and its maximum."""
         self.left = left
         self.most = most
         self._work = MOST_WORK
@@ -133,7 +133,7 @@ class CountedRun:
 
     @staticmethod
     def _bound(program: RuleProgram, variables: Variables) -> int:
-        """The cost at most. Raises Unknown."""
+        """The maximum cost. Raises Unknown."""
         account = Account(CALL_LIMIT)
         try:
             program.bounded.evaluate(variables, account)

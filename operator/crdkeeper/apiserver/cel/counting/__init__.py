@@ -1,1 +1,1 @@
-"""What an evaluation costs the API server, counted step by step as cel-go's interpreter does."""
+"""The exact cost of an evaluation for the API server, counted step by step like cel-go's interpreter."""

@@ -1,8 +1,8 @@
-"""Variables and what is selected of them, counted: a qualifier costs as much as a variable.
+"""Counts variables and selections from them: a qualifier costs as much as a variable.
 
-A chain such as `self.a[0].b` is one attribute with three qualifiers; it costs one, and one for each qualifier
-that is reached. Of an attribute that is an index or a branch of `?:` only the qualifiers cost. Follows
-cel-go: interpreter/attributes.go, and the observers of interpreter/interpretable.go.
+A chain such as `self.a[0].b` is one attribute with three qualifiers; it costs one, plus one for each
+qualifier that is reached. For an attribute that is an index or a branch of `?:`, only the qualifiers count.
+Follows cel-go: interpreter/attributes.go, and the observers of interpreter/interpretable.go.
 """
 
 from crdkeeper.apiserver.cel.counting.tracker import UNSET, Tracker
@@ -24,7 +24,7 @@ class Instruction:
     __slots__ = ()
 
     def run(self, tracker: Tracker) -> Value:
-        """The value, an EvaluationError if there is none; the cost goes to the tracker.
+        """The value, or an EvaluationError if there is none; the tracker gets the cost.
 
         Raises Stopped, Aborted and Indeterminate.
         """
@@ -32,7 +32,7 @@ class Instruction:
 
 
 class Qualifier:
-    """A field, key or index that is known in advance. `test` is whether only its presence is asked for."""
+    """A field, key or index that is known in advance. `test` says whether only its presence is requested."""
 
     __slots__ = ("optional", "test", "value")
 
@@ -87,14 +87,14 @@ def _looked_up(owner: Value, key: Value) -> Value:
 
 
 class Attribute:
-    """Where a value comes from, and what is selected of it."""
+    """The source of a value, and the selections from it."""
 
     __slots__ = ()
     cost = 1
-    """What it costs where a value is wanted, besides its qualifiers."""
+    """Its cost where a value is needed, without its qualifiers."""
 
     def add(self, qualifier: Qualifier) -> None:
-        """Select one thing more."""
+        """Add a selection."""
         raise NotImplementedError
 
     def resolve(self, tracker: Tracker) -> Value:
@@ -133,7 +133,7 @@ class _Qualified(Attribute):
 
 
 class Variable(_Qualified):
-    """A variable. An accumulator is set to its initial value when it is first asked for."""
+    """A variable. An accumulator is initialized on first use."""
 
     __slots__ = ("_initial", "_name", "_slot", "accumulates")
 
@@ -148,7 +148,7 @@ class Variable(_Qualified):
         value = tracker.slots[self._slot]
         if value is UNSET and self._initial is not None:
             value = self._initial.run(tracker)
-            # What a loop makes is changed in place.
+            # A loop changes its result in place.
             if type(value) is list and not value:
                 value = []
             elif type(value) is CelMap and not len(value):
@@ -162,7 +162,7 @@ class Variable(_Qualified):
 
 
 class Computed(_Qualified):
-    """What an expression gives."""
+    """The result of an expression."""
 
     __slots__ = ("_operand",)
 
@@ -175,7 +175,7 @@ class Computed(_Qualified):
 
 
 class Choice(Attribute):
-    """`condition ? yes : no`: what is selected of it is selected of the branch."""
+    """`condition ? yes : no`: selections apply to the chosen branch."""
 
     __slots__ = ("_condition", "_no", "_yes")
     cost = 0
@@ -199,7 +199,7 @@ class Choice(Attribute):
 
 
 class AttributeStep(Instruction):
-    """An attribute where a value is wanted."""
+    """An attribute where a value is needed."""
 
     __slots__ = ("attribute",)
 

@@ -1,4 +1,4 @@
-"""The folds that macros expand to, counted turn by turn.
+"""The folds that macros expand to, counted iteration by iteration.
 
 Follows evalFold (cel-go: interpreter/interpretable.go).
 """
@@ -27,7 +27,7 @@ from crdkeeper.apiserver.cel.values.values import (
 
 
 class Fold(Instruction):
-    """A loop with an accumulator. Its parts cost, the loop itself does not."""
+    """A loop with an accumulator. Its parts have a cost, the loop itself does not."""
 
     __slots__ = ("_accumulator", "_condition", "_range", "_result", "_step", "_variables", "_work")
 
@@ -79,11 +79,11 @@ class Fold(Instruction):
         return made_from(values, result) if type(result) is list and result is made else result
 
     def _would_end(self, tracker: Tracker) -> bool:
-        """Whether the loop ends before another turn: then, in another order, it could end sooner."""
+        """Whether the loop ends before another iteration: then it could end earlier in another order."""
         return self._condition.run(Tracker(tracker.slots, sys.maxsize, self._work)) is False
 
     def _turns(self, values: Value) -> Sequence[tuple[Any, ...]] | EvaluationError:
-        """The values of the variables for each turn."""
+        """The values of the variables for each iteration."""
         if len(self._variables) == 1:
             if is_list(values):
                 return [(each,) for each in elements_of(values)]
@@ -98,15 +98,15 @@ class Fold(Instruction):
 
 
 def appended(target: Value, added: Value) -> Value:
-    """The list of a loop with what a turn adds, changed in place (types.NewMutableList)."""
+    """The list of a loop with an iteration's result, changed in place (types.NewMutableList)."""
     target += added
     return target
 
 
 def inserted(target: Value, *entry: Value) -> Value:
-    """The map of a loop with a key and a value, or all entries of a map, put in.
+    """The map of a loop with a key and a value, or with all entries of a map, added.
 
-    Raises EvaluationError for a key that it has.
+    Raises EvaluationError for a key that it already has.
     """
     pairs: Iterator[tuple[Value, Value]]
     if len(entry) == 2:

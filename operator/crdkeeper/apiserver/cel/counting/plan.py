@@ -1,7 +1,7 @@
-"""Makes the steps of a counted evaluation from a checked expression.
+"""Creates the steps of a counted evaluation from a checked expression.
 
-The macros are taken as what they expand to, and what the server computes in advance is computed in advance:
-it costs nothing. Follows cel-go: interpreter/planner.go and interpreter/decorators.go.
+Macros are expanded, and what the server computes in advance costs nothing. Follows cel-go:
+interpreter/planner.go and interpreter/decorators.go.
 """
 
 from collections.abc import Callable, Sequence
@@ -126,7 +126,7 @@ _OPERATORS: Final[dict[str, Callable[..., Value]]] = {
 
 
 class Planner:
-    """One expression's way to its steps; `slots` is how many variables they have once they are made."""
+    """Plans one expression; `slots` is the number of its variables, once it is planned."""
 
     def __init__(self, checked: Checked, variables: Sequence[str]) -> None:
         """`variables` are those of the expression; they have the first places."""
@@ -188,7 +188,7 @@ class Planner:
         return PresenceStep(attribute) if node.test_only else AttributeStep(attribute)
 
     def _attribute(self, operand: Expr) -> Attribute:
-        """What something is selected of."""
+        """The attribute of a selection's operand."""
         step = self.plan(operand)
         return _attribute_of(step)
 
@@ -305,7 +305,7 @@ def _is_accumulator(step: Instruction) -> bool:
 
 
 def _grown(target: Value, added: Value) -> Value:
-    """What a loop makes, with one element more."""
+    """A loop's result with one more element."""
     return appended(target, added) if type(target) is list else add(target, added)
 
 

@@ -1,8 +1,8 @@
-"""What a call costs when it is made.
+"""The cost of a call.
 
-The cost of an overload that a library of cel-go tracks comes first, then what Kubernetes says of the
-function, then cel-go's own. Follows costCall (cel-go: interpreter/runtimecost.go, ext/lists.go, ext/sets.go)
-and CostEstimator.CallCost (k8s.io/apiserver: pkg/cel/library/cost.go).
+The cost of an overload that a library of cel-go tracks comes first, then Kubernetes' cost for the function,
+then cel-go's own. Follows costCall (cel-go: interpreter/runtimecost.go, ext/lists.go, ext/sets.go) and
+CostEstimator.CallCost (k8s.io/apiserver: pkg/cel/library/cost.go).
 """
 
 import math
@@ -41,7 +41,7 @@ _PATTERN: Final = 0.25
 
 
 def size_of(value: Value) -> int:
-    """The size by which costs go: 1 for what has none."""
+    """The size that determines costs: 1 for values without size."""
     kind = type(value)
     if kind is str or kind is bytes or kind is list:
         return len(value)
@@ -57,7 +57,7 @@ def size_of(value: Value) -> int:
 
 
 def _held(value: Value) -> int:
-    """The size of what an optional holds, or of the value (actualSize of cel-go's interpreter)."""
+    """The size of an optional's value, or of the value (actualSize of cel-go's interpreter)."""
     while type(value) is OptionalValue and value is not NONE:
         value = value.value
     return size_of(value)
@@ -104,7 +104,7 @@ def _traversed(args: Sequence[Value], result: Value) -> int:
 
 
 def traversal(value: Value) -> int:
-    """What it costs to walk through a value."""
+    """The cost of walking through a value."""
     total = 0
     waiting = [value]
     while waiting:
@@ -244,7 +244,7 @@ _OF_KUBERNETES: Final[dict[str, Price]] = {
     "validate": _validated,
     Op.EQUALS: _equal,
 }
-"""By the names of functions."""
+"""By function name."""
 _OF_OVERLOADS: Final[dict[str, Price]] = {
     "cidr_ip": _flat,
     "cidr_contains_ip_string": _within_text,
@@ -271,7 +271,7 @@ _STANDARD: Final[dict[str, Price]] = {
 
 
 def price_of(function: str, overload: str) -> Price:
-    """The price of a function's overload, whose name is empty where the checker left several."""
+    """The price of a function's overload, whose name is empty if the checker left several."""
     for prices, name in (
         (_TRACKED, overload),
         (_OF_OVERLOADS, overload),

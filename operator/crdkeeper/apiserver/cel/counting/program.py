@@ -25,23 +25,23 @@ from crdkeeper.apiserver.cel.values.values import (
 )
 
 MOST_WORK: Final = 20_000_000
-"""Steps of ours for one object, however the server counts them: some seconds."""
+"""Our own steps for one object, whatever the server's count: some seconds."""
 _NAMES: Final = ("self", "oldSelf")
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The end of an evaluation."""
+    """The result of an evaluation."""
 
     value: Value
     """An EvaluationError if there is none; the one with STOPPED if the API server stops the evaluation."""
     cost: int
-    """Of an evaluation that is stopped, what it has cost until then."""
+    """If the evaluation is stopped, the cost until then."""
     work: int
-    """What it has taken us."""
+    """The work that it took us."""
     stopped: bool = False
     by_chance: bool = False
-    """Whether the cost depends on the order in which the server goes through a map."""
+    """Whether the cost depends on the order in which the server iterates over a map."""
 
 
 STOPPED: Final = "operation cancelled: actual cost limit exceeded"
@@ -53,7 +53,7 @@ class CountedProgram:
     __slots__ = ("_slots", "_start")
 
     def __init__(self, tree: Expr, checked: Checked) -> None:
-        """Raises Indeterminate where the plan of the server is not known."""
+        """Raises Indeterminate if the server's plan is unknown."""
         planner = Planner(checked, _NAMES)
         try:
             self._start = planner.plan(tree)
@@ -64,7 +64,7 @@ class CountedProgram:
     def evaluate(
         self, variables: Mapping[str, Value], *, limit: int = CALL_LIMIT, work: int = MOST_WORK
     ) -> Counted:
-        """The value and the cost; `work` is how many steps of ours it may take.
+        """The value and the cost; `work` is the maximum number of our own steps.
 
         Raises Indeterminate.
         """

@@ -1,9 +1,9 @@
-"""The instructions of a counted evaluation, but for attributes.
+"""The instructions of a counted evaluation, except attributes.
 
-A step returns an error as a value, as cel-go's instructions do, because what happens to it has a cost. A call
-is charged when all its arguments have been evaluated, whether or not they are errors. Follows cel-go:
-interpreter/interpretable.go, and Observe of interpreter/runtimecost.go for what each step costs. The stack of
-values that Observe keeps has no part in the cost but this: an argument that was not evaluated is not on it.
+A step returns an error as a value, like cel-go's instructions, because handling it has a cost. A call is
+charged when all its arguments have been evaluated, whether or not they are errors. Follows cel-go:
+interpreter/interpretable.go, and Observe of interpreter/runtimecost.go for the cost of each step. Observe's
+stack of values matters only in one way: an argument that was not evaluated is not on it.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from crdkeeper.apiserver.cel.values.containers import NONE, CelMap, OptionalValu
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Value, no_overload
 
 Work = Callable[[Sequence[Value]], int]
-"""What a call may take us, by its arguments."""
+"""The work of a call, by its arguments."""
 
 
 class ConstantStep(Instruction):
@@ -66,8 +66,8 @@ class Invocation(Instruction):
         evaluates_all: bool = True,
         strict: bool = True,
     ) -> None:
-        """`evaluates_all` is whether the arguments behind one that fails are evaluated; a function that is
-        not `strict` takes errors as arguments.
+        """`evaluates_all` says whether the arguments after a failing one are evaluated; a function that is
+        not `strict` accepts errors as arguments.
         """
         self._args = args
         self._function = function
@@ -91,7 +91,7 @@ class Invocation(Instruction):
             result = self._called(tracker, values) if failed is None else failed
             tracker.charge(self._price(values, result))
             return result
-        # Whatever the call would give is of no use once the cost is above the limit.
+        # The result of the call does not matter once the cost exceeds the limit.
         tracker.charge(self._price(values, None))
         return self._called(tracker, values) if failed is None else failed
 
@@ -108,7 +108,7 @@ class Invocation(Instruction):
 
 
 class Look(Instruction):
-    """`x in [constants]`, which is a look-up in a set and costs nothing."""
+    """`x in [constants]`, a set lookup, which costs nothing."""
 
     __slots__ = ("_argument", "_found")
 

@@ -1,8 +1,7 @@
 """Data of a custom resource, with its schema, as values of CEL (UnstructuredToVal of k8s.io/apiserver).
 
-`bind(data, schema)` gives the value that `self` has at a node of the schema. What is below is converted
-when an expression looks at it. A schema is prepared once: binding many objects to the same schema object is
-cheap.
+`bind(data, schema)` returns the value of `self` at a node of the schema. What is below is converted when an
+expression reads it. A schema is prepared once: binding many objects to the same schema object is cheap.
 """
 
 import base64
@@ -50,11 +49,11 @@ _WORDS: Final = (
 
 
 def bind(data: Any, schema: Schema, *, root: bool = False) -> Value:
-    """The value of CEL for data at a node of a structural schema.
+    """The CEL value of data at a node of a structural schema.
 
-    `root` says that the node is the root of a resource, where apiVersion, kind and metadata are always
-    known. Data that do not fit the schema give an EvaluationError or Indeterminate as the value; an
-    evaluation raises it when it gets there.
+    `root` says that the node is the root of a resource, where apiVersion, kind and metadata are always known.
+    Data that does not match the schema becomes an EvaluationError or Indeterminate, which an evaluation
+    raises when it reads the value.
     """
     return converter(schema, root=root)(data)
 
@@ -63,7 +62,7 @@ _converters: dict[tuple[int, bool], tuple[Schema, Convert]] = {}
 
 
 def converter(schema: Schema, *, root: bool = False) -> Convert:
-    """What makes values of data at a node; made once for a schema object, which must not change then."""
+    """A function from data at a node to values; made once for a schema object, which must not change then."""
     key = id(schema), root
     cached = _converters.get(key)
     if cached is not None and cached[0] is schema:
@@ -233,7 +232,7 @@ def _object(schema: Schema) -> Convert:
 
 
 class _Lazy:
-    """The conversion by a schema, prepared when it is first used."""
+    """The conversion by a schema, prepared on first use."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema

@@ -1,6 +1,6 @@
-"""Objects and lists of a custom resource as CEL sees them through their schema.
+"""Objects and lists of a custom resource, seen by CEL through their schema.
 
-Elements are converted when they are first looked at and kept then. Follows k8s.io/apiserver
+Elements are converted on first access and then kept. Follows k8s.io/apiserver
 pkg/cel/common/valuesunstructured.go; a list of type set is compared and added as a set, one of type map by
 its keys.
 """
@@ -28,14 +28,14 @@ from crdkeeper.apiserver.cel.values.values import (
 )
 
 Convert: TypeAlias = Callable[[Any], Value]
-"""Makes the value of CEL for data; an EvaluationError or Indeterminate where it has none."""
+"""Converts data to a CEL value; returns an EvaluationError or Indeterminate if it has none."""
 
 
 class BoundMap(MapValue):
     """An object with properties, or a map.
 
-    `convert` finds the conversion of a field's data by the field's name in the schema; None for a field
-    that CEL does not see. `shown` are the names in CEL of an object's fields; None for a map.
+    `convert` finds the conversion of a field's data by the field's name in the schema; None for a field that
+    CEL cannot see. `shown` are the names in CEL of an object's fields; None for a map.
     """
 
     __slots__ = ("_convert", "_found", "_shown", "data")
@@ -52,7 +52,7 @@ class BoundMap(MapValue):
         self._found: dict[str, Value] = {}
 
     def find(self, key: Value) -> Value:
-        """The value of a field. A null in an object is as good as no value."""
+        """The value of a field. A null in an object counts as absent."""
         if type(key) is not str:
             raise no_overload()
         value = self._found.get(key, self)
@@ -87,7 +87,7 @@ class BoundMap(MapValue):
             raise no_overload()
         if len(self) != len(other):
             return False
-        # The server compares in a random order, and stops at the first difference or error.
+        # The server compares in random order, and stops at the first difference or error.
         differs, failed = False, None
         for name in self.data:
             try:
@@ -113,7 +113,7 @@ class BoundMap(MapValue):
 
 
 def same_data(one: Any, other: Any) -> bool:
-    """Whether two pieces of JSON are equal, 1 and 1.0 being different."""
+    """Whether two JSON values are equal; 1 and 1.0 differ."""
     if type(one) is not type(other):
         return False
     if type(one) is dict:
@@ -145,7 +145,7 @@ class BoundList(ListValue):
     def __init__(self, data: list[Any], convert: Convert, zero: Value) -> None:
         self.data = data
         self.zero = zero
-        """What the elements add up to when there are none; MISSING for elements that cannot be added."""
+        """The sum of an empty list; MISSING for elements that cannot be added."""
         self._convert = convert
         self._elements: list[Value] | None = None
 
@@ -197,7 +197,7 @@ class BoundSet(BoundList):
 
 
 class Union(ListValue):
-    """What became of a list of type set by addition."""
+    """The result of adding to a list of type set."""
 
     __slots__ = ("_elements",)
 
@@ -222,7 +222,7 @@ class Union(ListValue):
 
 def _set_key(element: Value) -> Any:
     if isinstance(element, EvaluationError):
-        return object()  # Go compares the pointers of errors, which it makes as it goes through a list
+        return object()  # Go compares the pointers of errors, which it creates while iterating over a list
     element = read(element)
     if is_list(element) or isinstance(element, MapValue):
         raise EvaluationError("listSet operations are only supported on lists of scalar values")
@@ -268,7 +268,7 @@ def _union(elements: list[Value], others: Sequence[Value]) -> list[Value]:
 
 
 class BoundMapList(BoundList):
-    """A list of type map; `names` are those of its keys, as CEL writes them."""
+    """A list of type map; `names` are those of its keys in CEL."""
 
     __slots__ = ("_names",)
 
@@ -277,7 +277,7 @@ class BoundMapList(BoundList):
         self._names = names
 
     def _data_key(self, data: Any) -> Any:
-        # The server looks the escaped names up in the data itself.
+        # The server looks up the escaped names in the data itself.
         if type(data) is not dict:
             return object()
         return tuple((type(data.get(name)), data.get(name)) for name in self._names)
@@ -303,12 +303,12 @@ class BoundMapList(BoundList):
         return len(seen) == len(by_key)
 
     def plus(self, other: Sequence[Value]) -> Value:
-        """The elements of both; the later of two with the same keys, in the place of the former."""
+        """The elements of both; of two with the same keys, the later one replaces the former."""
         return MergedMapList(self.elements(), self._names).plus(other)
 
 
 class MergedMapList(ListValue):
-    """What became of a list of type map by addition."""
+    """The result of adding to a list of type map."""
 
     __slots__ = ("_elements", "_names")
 
@@ -351,7 +351,7 @@ class MergedMapList(ListValue):
         return in_elements(self._elements, value)
 
     def plus(self, other: Sequence[Value]) -> Value:
-        """The elements of both; the later of two with the same keys, in the place of the former."""
+        """The elements of both; of two with the same keys, the later one replaces the former."""
         merged = list(self._elements)
         places = {self._key(each): at for at, each in enumerate(merged)}
         count = len(merged)

@@ -1,10 +1,10 @@
-"""How much an evaluation may cost.
+"""The cost limits of an evaluation.
 
-The server counts the actual cost of an evaluation and stops it at a limit (cel-go
-interpreter/runtimecost.go, the constants of k8s.io/apiserver pkg/apis/cel). Here an upper bound is counted
-instead: constant costs in advance, those that depend on sizes as they occur. Within the limit the server is
-certain to get to the end; beyond, it may or may not, and the evaluation ends as Indeterminate, or is counted
-exactly (`cel.counting`). The bound also limits our own time and memory.
+The server counts the actual cost of an evaluation and stops it at a limit (cel-go interpreter/runtimecost.go,
+the constants of k8s.io/apiserver pkg/apis/cel). This module counts an upper bound instead: constant costs in
+advance, those that depend on sizes as they occur. Below the limit the server certainly completes; above, the
+evaluation ends as Indeterminate, or is counted exactly (`cel.counting`). The bound also limits our own time
+and memory.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,18 +20,16 @@ OBJECT_LIMIT: Final = 10_000_000
 
 EXHAUSTED: Final = "the evaluation may cost more than the API server allows"
 SMALL: Final = 64
-"""Sizes up to here are covered by the constant cost of a call."""
+"""The constant cost of a call covers sizes up to this."""
 CONSTANT_CALL: Final = 8
-"""What a call costs at most whose operands are small."""
+"""The maximum cost of a call with small operands."""
 LIST_COST: Final = 10
 MAP_COST: Final = 30
 ITERATION: Final = 16
-"""What a turn of a comprehension costs besides its parts: conditions, the accumulator, a list of one
-element.
-"""
+"""The cost of a comprehension's iteration without its parts: conditions, accumulator, a list of one."""
 
 Frame = list[Any]
-"""What is left of the budget, then the variables."""
+"""The remaining budget, then the variables."""
 
 
 class Account:
@@ -40,7 +38,7 @@ class Account:
     __slots__ = ("exhausted", "left", "most")
 
     def __init__(self, limit: int = OBJECT_LIMIT, most: int | None = None) -> None:
-        """`most` is what is left if all evaluations before cost nothing; by default it is the limit."""
+        """`most` is what remains if all previous evaluations cost nothing; by default it is the limit."""
         self.left = limit
         self.most = limit if most is None else most
         self.exhausted = False
@@ -55,7 +53,7 @@ def charge(frame: Frame, cost: int) -> None:
 
 
 def size_of(value: Value) -> int:
-    """The size by which the cost of a function goes."""
+    """The size that determines the cost of a function."""
     kind = type(value)
     if kind is str or kind is bytes or kind is list:
         return len(value)
@@ -88,7 +86,7 @@ def _sets(args: Sequence[Value]) -> int:
 
 
 def _traversal(args: Sequence[Value]) -> int:
-    """Of lists and all that is in them."""
+    """For lists, including their contents."""
     total = 0
     waiting = list(args)
     while waiting:
@@ -104,7 +102,7 @@ def _traversal(args: Sequence[Value]) -> int:
 
 
 def _format(args: Sequence[Value]) -> int:
-    """By the longest of the formats' patterns."""
+    """Based on the longest of the formats' patterns."""
     return 300 * (size_of(args[1]) // 10 + 1) if len(args) > 1 else 0
 
 
@@ -142,5 +140,5 @@ _COSTS: Final[Mapping[str, Callable[[Sequence[Value]], int]]] = {
 
 
 def cost_of(function: str) -> Callable[[Sequence[Value]], int]:
-    """An upper bound of what a call costs beyond its constant part, by its arguments."""
+    """An upper bound of a call's cost beyond its constant part, by its arguments."""
     return _COSTS.get(function, _linear)

@@ -1,6 +1,6 @@
-"""Makes closures of a syntax tree.
+"""Compiles a syntax tree to closures.
 
-Names become places in a frame, macros loops, and what is constant is evaluated at once.
+Names become places in a frame, macros loops, and constants are evaluated in advance.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,10 +55,10 @@ _LAZY: Final = frozenset((Op.AND, Op.OR, "or", "orValue"))
 
 
 class Compiler:
-    """One expression's way to a closure; `slots` and `cost` are what it needs, once it is compiled."""
+    """Compiles one expression to a closure; `slots` and `cost` are what it needs, once it is compiled."""
 
     def __init__(self, overloads: Mapping[Call, Sequence[str]], second: str) -> None:
-        """`second` is the name of the variable beside `self`."""
+        """`second` is the name of the variable besides `self`."""
         self._overloads = overloads
         self._places = {"self": _SELF, second: _SECOND}
         self._scope: dict[str, int] = {}
@@ -88,7 +88,7 @@ class Compiler:
     def _identifier(self, node: Identifier) -> Run:
         self.cost += 1
         name = node.name.removeprefix(".")
-        # With a dot before it, a name is not that of a macro's variable.
+        # With a leading dot, a name is not that of a macro's variable.
         slot = self._scope.get(name) if name == node.name else None
         if slot is None:
             slot = self._places.get(name)
@@ -221,7 +221,7 @@ class Compiler:
         return LOOPS[node.name](loop, runs[1] if len(runs) > 1 else None, runs[0])
 
     def _within(self, node: Macro, parts: tuple[Expr, ...]) -> tuple[tuple[int, ...], list[Run], int]:
-        """The slots of a macro's variables, its parts compiled with them, and what these cost at a time."""
+        """The slots of a macro's variables, its parts compiled with them, and their cost per iteration."""
         first = self.slots + (node.name == "sortBy")
         slots = tuple(range(first, first + len(node.variables)))
         self.slots = first + len(slots)

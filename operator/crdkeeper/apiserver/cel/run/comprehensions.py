@@ -1,8 +1,8 @@
-"""The macros over lists and maps, run as loops.
+"""The macros over lists and maps, executed as loops.
 
-Errors in a predicate or transformation go through the accumulator as in cel-go's expansions of the macros:
-in `all` and `exists` they count only if no other element decides, in `map` the first error stays, where a
-predicate fails in `filter` or `exists_one` the last one does.
+Errors in a predicate or transformation go through the accumulator as in cel-go's expansions of the macros: in
+`all` and `exists` they count only if no other element decides, in `map` the first error remains, and the last
+one if a predicate fails in `filter` or `exists_one`.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ Run: TypeAlias = Callable[[Frame], Value]
 
 
 class Loop:
-    """What all macros have: the range, the slots of the variables, and the cost of one turn."""
+    """Common to all macros: the range, the slots of the variables, and the cost of one iteration."""
 
     __slots__ = ("cost", "slots", "target")
 
@@ -39,7 +39,7 @@ class Loop:
         self.cost = cost
 
     def turns(self, frame: Frame, values: Value) -> Iterator[Value]:
-        """Sets the variables, once for each element or entry, and gives the first of them."""
+        """Set the variables for each element or entry in turn, and yield the first of them."""
         if len(self.slots) == 2:
             yield from self._pairs(frame, values)
             return
@@ -131,7 +131,7 @@ def exists_one(loop: Loop, predicate: Run | None, body: Run) -> Run:
 
 
 def _collect(loop: Loop, predicate: Run | None, frame: Frame, add: Callable[[Value], None]) -> Value:
-    """Adds what is to be added for each turn; the value that the loop went through."""
+    """Add each iteration's result; returns the value that the loop iterated over."""
     values = loop.target(frame)
     failed: EvaluationError | None = None
     for each in loop.turns(frame, values):

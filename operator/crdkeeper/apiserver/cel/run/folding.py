@@ -1,7 +1,7 @@
-"""What is constant in an expression, for us and for the server.
+"""Constant parts of an expression, for us and for the server.
 
-The server's planner evaluates conversions of constants in advance, which shows: `x in [int('1')]` is a
-look-up in a set to it. We evaluate more in advance, which does not show.
+The server's planner evaluates conversions of constants in advance, which has visible effects: it makes a set
+lookup of `x in [int('1')]`. We evaluate more in advance, without visible effects.
 """
 
 from typing import Final
@@ -26,11 +26,11 @@ _FOLDED: Final = frozenset(
         "string",
     )
 )
-"""Functions of a constant that are run when the expression is compiled."""
+"""Functions of a constant that run when the expression is compiled."""
 _CONVERSIONS: Final = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint")
 )
-"""Functions of a constant that are constants to the server."""
+"""Functions of a constant whose results are constants for the server."""
 
 
 def literal_value(node: Literal) -> Value:
@@ -40,16 +40,14 @@ def literal_value(node: Literal) -> Value:
 
 
 def folded(node: Call) -> Value:
-    """A constant made by a function of a literal, such as duration('1h'); else MISSING."""
+    """A constant computed by a function of a literal, such as duration('1h'); else MISSING."""
     if node.function not in _FOLDED or len(node.args) != 1 or not isinstance(node.args[0], Literal):
         return MISSING
     return _result(node, literal_value(node.args[0]))
 
 
 def constant_of(node: Expr) -> Value:
-    """The value of a literal, or of a conversion of one, which the server takes for a constant too; else
-    MISSING.
-    """
+    """The value of a literal or a conversion of one, which is constant for the server, too; else MISSING."""
     if isinstance(node, Literal):
         return literal_value(node)
     if isinstance(node, Call) and node.function in _CONVERSIONS and len(node.args) == 1:

@@ -1,6 +1,4 @@
-"""Functions of the libraries as an expression calls them: what the checker knows of the call, and constants
-among the arguments, decide on the result in some.
-"""
+"""Library functions as an expression calls them: the checker's overloads and constant arguments matter."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -19,7 +17,7 @@ _ZERO_IDS: Final = {"int": "int", "uint": "uint", "double": "double", "google.pr
 def prepared(
     node: Call, name: str, functions: Mapping[str, Function], overloads: Sequence[str]
 ) -> Function | None:
-    """The function of a call; None if there is none of that name.
+    """The function of a call; None if there is none with that name.
 
     `overloads` are the ids that the checker has left. The function raises EvaluationError, and Indeterminate.
     """
@@ -37,10 +35,10 @@ def prepared(
 
 
 def evaluates_all(overload: str, arity: int, *, constant_pattern: bool) -> bool:
-    """Whether the server evaluates the arguments behind one that fails.
+    """Whether the server evaluates the arguments after a failing one.
 
-    It does for functions of two arguments, but not for one whose overload the checker has left open (empty
-    here), nor with a pattern that is compiled in advance (planCallBinary in cel-go: interpreter/planner.go).
+    It does for functions of two arguments, but not if the checker has left the overload open (empty here),
+    nor with a pattern that is compiled in advance (planCallBinary in cel-go: interpreter/planner.go).
     """
     return arity < 3 and bool(overload) and overload != "string_format" and not constant_pattern
 

@@ -1,4 +1,4 @@
-"""Operators and calls, run: closures over the closures of their operands."""
+"""Operators and calls at run time: closures over the closures of their operands."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -39,7 +39,7 @@ def failing(error: EvaluationError | Indeterminate) -> Run:
 
 
 def variable(slot: int, name: str) -> Run:
-    """A variable in its place of the frame."""
+    """A variable at its place in the frame."""
 
     def run(frame: Frame) -> Value:
         value = frame[slot]
@@ -59,7 +59,7 @@ def called(function: Callable[..., Value], args: list[Run], cost: Callable[[Sequ
         values = [arg(frame) for arg in args]
         charge(frame, cost(values))
         made = function(*values)
-        # What is made costs the server nothing, but us memory.
+        # The result costs the server nothing, but us memory.
         if (type(made) is str or type(made) is list) and len(made) > SMALL:
             charge(frame, len(made) // 10)
         return made
@@ -134,7 +134,7 @@ def _logical(left: Run, right: Run, *, deciding: bool) -> Run:
 
 
 def _either(right: Run, frame: Frame, failed: EvaluationError) -> Value:
-    """The right side of && or ||, when the left one has failed already."""
+    """The right side of && or ||, when the left one has already failed."""
     try:
         return right(frame)
     except EvaluationError:

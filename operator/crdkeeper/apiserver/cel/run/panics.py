@@ -1,9 +1,9 @@
-"""Calls that the server's cost tracker cannot stand.
+"""Calls that make the server's cost tracker panic.
 
-The trackers of distinct, sort and sortBy take their argument for a list (cel-go ext/lists.go,
-trackListSelfCompare): one that is an error or something else makes the evaluator panic. For sort and sortBy
-that is so only where the checker has resolved the call to one overload. The tracker of flatten takes the
-depth for an integer, also where the list is an error.
+The trackers of distinct, sort and sortBy assume that their argument is a list (cel-go ext/lists.go,
+trackListSelfCompare): an error or another value makes the evaluator panic. For sort and sortBy this requires
+that the checker has resolved the call to one overload. The tracker of flatten assumes that the depth is an
+integer, even if the list is an error.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ _ADDERS: Final = frozenset((int, Uint, float, str, bytes, Duration, Timestamp))
 
 
 def lister_or_panic(value: Value) -> Value:
-    """A list. Raises Aborted for an error and for what is no list."""
+    """A list. Raises Aborted for an error and for anything else."""
     if isinstance(value, EvaluationError):
         raise _no_lister("*types.Err", "Add")
     if is_list(value):
@@ -37,7 +37,7 @@ def lister_or_panic(value: Value) -> Value:
 
 
 def integer_or_panic(value: Value) -> int:
-    """An integer. Raises Aborted for an error and for what is no integer."""
+    """An integer. Raises Aborted for an error and for anything else."""
     if type(value) is int:
         return value
     found = "*types.Err" if isinstance(value, EvaluationError) else go_type(value)
@@ -57,7 +57,7 @@ def _caught(argument: Run, frame: Frame) -> Value:
 
 
 def no_error(argument: Run) -> Run:
-    """An argument whose error comes to stand where a list must. Raises Aborted for it."""
+    """An argument whose error would be used as a list. Raises Aborted for it."""
 
     def run(frame: Frame) -> Value:
         value = _caught(argument, frame)
@@ -67,12 +67,12 @@ def no_error(argument: Run) -> Run:
 
 
 def list_or_panic(argument: Run) -> Run:
-    """An argument that must be a list. Raises Aborted if it is an error or no list."""
+    """An argument that must be a list. Raises Aborted if it is an error or anything else."""
     return lambda frame: lister_or_panic(_caught(argument, frame))
 
 
 def flattened(values: Run, depth: Run) -> list[Run]:
-    """The arguments of flatten. Raises Aborted for a depth that is an error or no integer."""
+    """The arguments of flatten. Raises Aborted for a depth that is an error or not an integer."""
 
     def integer(frame: Frame) -> Value:
         return integer_or_panic(_caught(depth, frame))

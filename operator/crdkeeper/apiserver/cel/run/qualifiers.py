@@ -1,6 +1,4 @@
-"""Selection of fields, keys and elements, as the attributes of cel-go resolve them
-(interpreter/attributes.go).
-"""
+"""Selection of fields, keys and elements, resolved like cel-go's attributes (interpreter/attributes.go)."""
 
 from typing import Final
 
@@ -43,7 +41,7 @@ _GO_TYPES: Final = {
 
 
 def go_type(value: Value) -> str:
-    """The type of a value as Go's verb %T names it."""
+    """The type of a value as printed by Go's verb %T."""
     if type(value) is list:
         return "*types.baseList"
     if isinstance(value, ListValue):
@@ -62,9 +60,9 @@ _LISTS: Final = {
 
 
 def lookup(value: Value, key: Value) -> Value:
-    """The field, entry or element at a key; MISSING if there is none, or nothing to look into.
+    """The field, entry or element at a key; MISSING if there is none, or nothing to select from.
 
-    Raises EvaluationError for a key that is of no use with the value.
+    Raises EvaluationError for a key that cannot be used with the value.
     """
     if isinstance(value, MapValue):
         found = value.find(key)
@@ -100,14 +98,14 @@ def _index(key: Value) -> int:
 
 
 def missing(value: Value, key: Value) -> EvaluationError:
-    """The error of a key that leads nowhere."""
+    """The error for a key that does not exist."""
     if is_list(value):
         return EvaluationError(f"index out of bounds: {displayed(key)}")
     return EvaluationError(f"no such key: {displayed(key)}")
 
 
 def checked_key(key: Value) -> Value:
-    """A computed key, if it is of a type that can be one. Raises EvaluationError."""
+    """A computed key, if its type can be that of a key. Raises EvaluationError."""
     if type(key) in (str, int, Uint, bool, float):
         return key
     raise EvaluationError(f"invalid qualifier type: {go_type(key)}")

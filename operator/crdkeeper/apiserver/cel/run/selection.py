@@ -1,4 +1,4 @@
-"""Selections, run: `a.b`, `a[b]`, `a.?b`, `a[?b]` and has(a.b), in chains as cel-go's attributes."""
+"""Selections at run time: `a.b`, `a[b]`, `a.?b`, `a[?b]` and has(a.b), in chains like cel-go's attributes."""
 
 from collections.abc import Sequence
 
