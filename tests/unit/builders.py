@@ -126,7 +126,7 @@ def condition_of(made: StorageMigration, type_: str) -> tuple[str, str]:
 def policy(
     name: str = "p", *, mode: str = "Automatic", created: float | None = 0, **fields: Any
 ) -> DefinitionPolicy:
-    """A policy that selects all; `fields` are of its spec."""
+    """A policy that selects all CRDs; `fields` are those of its spec."""
     metadata: dict[str, Any] = {"name": name}
     if created is not None:
         metadata["creationTimestamp"] = later(created).isoformat()

@@ -91,7 +91,7 @@ def corpus_schemas() -> Iterator[Json]:
 
 
 def definition(group: str, schemas: dict[str, Json]) -> Json:
-    """The CRD with these schemas by version, as somebody writes it; the first version is stored."""
+    """The CRD with these schemas by version, as written by a person; the first version is stored."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

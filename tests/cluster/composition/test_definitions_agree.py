@@ -1,8 +1,8 @@
 """The CRD of a CompositeResourceDefinition treats the user's part of an object as the user's own CRD does.
 
-Two CRDs are in the cluster, each with many versions: the one that somebody could write by hand, and the one
-that crdkeeper makes. They get the same objects, and must refuse them in the same words or store the same.
-CRDKEEPER_COMPOSITES says how many schemas are drawn, CRDKEEPER_CORPUS names a folder of CRDs to use as well.
+The cluster has two CRDs, each with many versions: one like those written by hand, and the one that crdkeeper
+generates. They get the same objects, and must reject them with the same messages or store the same.
+CRDKEEPER_COMPOSITES sets how many schemas are drawn, CRDKEEPER_CORPUS names a directory of further CRDs.
 """
 
 import copy

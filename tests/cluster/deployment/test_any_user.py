@@ -15,7 +15,7 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.processes import LAUNCH
 
 USERS = [65532, 1000680000]
-"""The Dockerfile's, and one as OpenShift assigns them."""
+"""The user id in the Dockerfile, and one like those that OpenShift assigns."""
 
 
 def launched(user: int, *command: str) -> subprocess.CompletedProcess[str]:

@@ -76,7 +76,7 @@ def disagreement(admitted: Admitted, verdict: Verdict) -> str | None:
     ours = {(str(each.path), each.message) for each in admitted.violations}
     missing, extra = sorted(verdict.causes - ours), sorted(ours - verdict.causes)
     if admitted.unchecked:
-        # What we left may add to the server's message, but it must contain what we are sure of.
+        # The server's message may contain what we left open, but must contain what we are sure of.
         missing = []
     if missing or extra:
         return "only the server:\n" + _listed(missing) + "only we:\n" + _listed(extra)

@@ -210,7 +210,7 @@ async def test_what_a_killed_rehearsal_of_another_machine_left_is_removed_when_i
     definition = await get_definition_object(stage.client, stage.name)
     assert definition is not None
     async with Shadow(stage.client, definition) as left:
-        # It is not removed while it could be at work, and nobody is in the way of the other.
+        # It is not removed while it could be in use, and the two do not block each other.
         report = await stage.rehearse(crd(stage.group))
         assert (report["verdict"], report["objects"]) == ("Safe", NUMBER)
         assert [each["metadata"]["name"] for each in await stage.shadows()] == [left.name]

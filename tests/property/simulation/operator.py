@@ -39,7 +39,7 @@ class Network(Protocol):
         """How long the next request takes."""
 
     def sent(self, kind: Request) -> None:
-        """Somebody sends a request just now."""
+        """Someone has just sent a request."""
 
 
 class SimulatedClient(Client):

@@ -23,7 +23,7 @@ class RuleProgram:
     __slots__ = ("_again", "_counted", "bounded")
 
     def __init__(self, bounded: Program, again: Callable[[], Expression | None]) -> None:
-        """`again` checks the expression anew, because the few that are counted are not worth keeping all."""
+        """`again` checks the expression again: too few are counted to be worth keeping the results."""
         self.bounded = bounded
         self._again = again
         self._counted: CountedProgram | None = None

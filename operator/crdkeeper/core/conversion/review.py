@@ -66,7 +66,7 @@ def answer(review: Any, conversion: Conversion) -> ReviewResponse:
         except RecursionError:
             error = f"{_name(each)}: is nested too deep"
         except Exception as failure:
-            # A bug of ours: the API server should learn which object it concerns all the same.
+            # Our own bug: the API server should still learn which object it concerns.
             error = (
                 f"{_name(each)}: the conversion failed ({type(failure).__name__}), a defect; please report it"
             )

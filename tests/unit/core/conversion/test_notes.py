@@ -96,7 +96,7 @@ def test_labels_that_somebody_has_set_by_hand(conversion: Conversion, labels: di
         made = conversion.convert(at(source, spec, labels={**labels, "own": "y"}), target, tally)
         assert made["spec"] == ({"b": "x"} if target == "v1" else {"c": "x"})
         assert made["metadata"]["labels"]["own"] == "y"
-        # Each honest one is created again where it is needed.
+        # Honest notes are created again where needed.
         assert without_notes(made)["metadata"]["labels"] == {"own": "y"}
         assert tally.ignored == any(each.startswith(f"{target}.") for each in labels)
 

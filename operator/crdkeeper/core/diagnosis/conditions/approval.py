@@ -55,7 +55,6 @@ _PROTECTED = ("k8s.io", "kubernetes.io")
 
 
 def judge(seen: SeenDefinition) -> Verdict:
-    """The verdict."""
     group = seen.definition.group
     if not any(group == each or group.endswith(f".{each}") for each in _PROTECTED):
         return Verdict(NOT_APPLICABLE, f"{group} does not need approval.")

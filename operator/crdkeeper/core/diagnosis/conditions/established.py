@@ -64,7 +64,6 @@ _BY_SERVER_REASON = {each.name: each for each in (NOT_ACCEPTED, INSTALLING, INVA
 
 
 def judge(seen: SeenDefinition) -> Verdict:
-    """The verdict."""
     found = seen.condition(TYPE)
     definition = seen.definition
     if found is None or found.status == "Unknown":

@@ -43,7 +43,6 @@ NOT_DECIDED = Reason(
 
 
 def judge(found: Structure) -> Verdict:
-    """The verdict."""
     if not found.decided:
         return Verdict(NOT_DECIDED, f"{NOT_DECIDED.meaning} {NOT_DECIDED.remedy}")
     listed = [*found.shown]
