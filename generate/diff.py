@@ -36,9 +36,13 @@ Breaking for writers and stored objects.
 
 A change is **breaking** if a promise that someone relies on no longer holds; **risky** if it depends on how
 the CRD is used, or cannot be decided offline (for example, whether one regular expression matches everything
-that another one does); and otherwise **safe**. The direction matters: a value that joins
-an enum is safe for writers and risky for readers, one that leaves it is breaking for writers. Below
-`.status` the controller writes, which usually comes with the CRD, so there the readers matter most.
+that another one does); and otherwise **safe**. Where a changed pattern, rule or junctor cannot be decided,
+crdkeeper makes up objects and validates them as the API server does before and after the change: one that
+was accepted and is refused makes the change breaking, and is shown (`example` in JSON).
+
+The direction matters: a value that joins an enum is safe for writers and risky for readers, one that leaves
+it is breaking for writers. Below `.status` the controller writes, which usually comes with the CRD, so there
+the readers matter most.
 
 Tests with generated schemas and objects on a real API server check that after a change that is safe for
 writers, nothing valid before is refused. (Except lists in fields of type string with a format, which the API
@@ -79,7 +83,7 @@ compare everything, and exits with 2. What it has found by then is still shown.
 
 ## What is not decided
 
-- Whether a changed pattern, rule or junctor refuses what it accepted: risky.
+- Whether a changed pattern, rule or junctor refuses what it accepted, where no such object was found: risky.
 - Whether a rule or junctor around a field refuses a new default, type or null: risky for writers where it
   names the field, or may see it without naming it. These kinds are marked with *.
 - How the controller handles a value; whether a webhook converts without loss.

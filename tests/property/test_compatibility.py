@@ -25,19 +25,19 @@ THERE_AND_BACK: list[tuple[set[str], set[str]]] = [
     ({"nullable-added"}, {"nullable-removed", "null-defaulted"}),
     ({"enum-loosened"}, {"enum-tightened"}),
     ({"limit-loosened"}, {"limit-tightened"}),
-    ({"pattern-loosened"}, {"pattern-tightened", "pattern-changed"}),
-    ({"format-loosened"}, {"format-tightened"}),
-    ({"format-changed"}, {"format-changed"}),
+    ({"pattern-loosened"}, {"pattern-tightened", "pattern-changed", "limit-satisfied"}),
+    ({"format-loosened"}, {"format-tightened", "limit-satisfied"}),
+    ({"format-changed"}, {"format-changed", "limit-satisfied"}),
     ({"default-added"}, {"default-removed"}),
     ({"default-changed"}, {"default-changed"}),
     ({"unknown-fields-kept"}, {"unknown-fields-pruned", "map-closed"}),
     ({"map-opened"}, {"map-closed"}),
     ({"map-values-loosened"}, {"map-values-tightened"}),
     ({"embedded-resource-added"}, {"embedded-resource-removed"}),
-    ({"rule-removed"}, {"rule-added", "transition-rule-added", "rule-satisfied"}),
-    ({"rule-changed"}, {"rule-changed", "rule-satisfied"}),
-    ({"junctor-loosened"}, {"junctor-tightened"}),
-    ({"junctor-changed"}, {"junctor-changed"}),
+    ({"rule-removed"}, {"rule-added", "transition-rule-added", "rule-satisfied", "limit-satisfied"}),
+    ({"rule-changed"}, {"rule-changed", "rule-tightened", "rule-satisfied", "limit-satisfied"}),
+    ({"junctor-loosened"}, {"junctor-tightened", "limit-satisfied"}),
+    ({"junctor-changed"}, {"junctor-changed", "junctor-tightened", "limit-satisfied"}),
     ({"list-merged"}, {"list-replaced"}),
     ({"map-merged"}, {"map-replaced"}),
     ({"version-served"}, {"version-not-served"}),
@@ -46,7 +46,16 @@ THERE_AND_BACK: list[tuple[set[str], set[str]]] = [
     ({"selectable-field-added"}, {"selectable-field-removed"}),
 ]
 # For these, the other direction may have another kind, depending on the context.
-LOOSE = {"rule-satisfied", "pattern-changed", "type-changed", "map-closed", "field-undescribed"}
+LOOSE = {
+    "limit-satisfied",
+    "rule-tightened",
+    "junctor-tightened",
+    "rule-satisfied",
+    "pattern-changed",
+    "type-changed",
+    "map-closed",
+    "field-undescribed",
+}
 # Relevant in one direction only, or not a difference between the two as such.
 ONE_WAY = {
     "not-accepted",

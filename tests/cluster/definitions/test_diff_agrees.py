@@ -1,8 +1,10 @@
-"""What `crdkeeper diff` calls safe is safe on the real API server.
+"""What `crdkeeper diff` calls safe is safe on the real API server, and what it shows as refused is refused.
 
 For schemas before and after a change, objects that were valid before are sent to the changed CRD. If all
 changes are safe for writers, none may be rejected; if they are also safe for stored objects, none may lose a
-value. CRDKEEPER_UPGRADES sets how many changes to try, CRDKEEPER_CORPUS names a directory of CRDs whose
+value. An example that a change comes with is accepted before and rejected after.
+
+CRDKEEPER_UPGRADES sets how many changes to try, CRDKEEPER_CORPUS names a directory of CRDs whose
 schemas to use besides our own, CRDKEEPER_SEED selects others.
 """
 
@@ -26,6 +28,7 @@ from tests.cluster.definitions.upgrading.upgrades import definition, is_valid, u
 from tests.cluster.objects.resource import Resource
 from tests.cluster.objects.values import values
 from tests.controlplane.cluster import Cluster
+from tests.unit.core.compatibility.test_counterexamples import FOUND
 
 Json = Any
 Case = tuple[Json, Json, list[Json]]
@@ -66,6 +69,7 @@ class Tally:
     objects: int = 0
     refused: int = 0
     """Of unsafe upgrades: some of these must be rejected."""
+    examples: int = 0
     kinds: set[str] = field(default_factory=set)
     """Of all changes."""
     wrong: list[str] = field(default_factory=list)
@@ -121,6 +125,7 @@ def _lost(before: Json, after: Json) -> bool:
 async def _try(client: Client, old: Resource, new: Resource, upgrade: Upgrade, tally: Tally) -> None:
     tally.upgrades += 1
     tally.kinds |= {each.kind.id for each in upgrade.changes}
+    await _try_examples(client, old, new, upgrade, tally)
     safe = upgrade.is_safe_for(Audience.WRITERS)
     tally.safe += safe
     for value in upgrade.objects:
@@ -137,6 +142,18 @@ async def _try(client: Client, old: Resource, new: Resource, upgrade: Upgrade, t
             stored = [each.json()["spec"].get(upgrade.name) for each in (before, after)]
             if _lost(*stored):
                 tally.wrong.append(_show(upgrade, value, f"{stored[0]} became {stored[1]}"))
+
+
+async def _try_examples(client: Client, old: Resource, new: Resource, upgrade: Upgrade, tally: Tally) -> None:
+    for change in upgrade.changes:
+        if change.example is None:
+            continue
+        tally.examples += 1
+        value = change.example["spec"]["field"]
+        before, after = [await _send(client, each, upgrade, value) for each in (old, new)]
+        if before.code != 201 or after.code != 422:
+            said = f"{before.code} {before.json().get('message')}, then {after.code}"
+            tally.wrong.append(_show(upgrade, value, f"the example: {said}"))
 
 
 def _show(upgrade: Upgrade, value: Json, said: str) -> str:
@@ -197,11 +214,21 @@ async def test_what_is_called_safe_is_safe(plane: Cluster) -> None:
             await _round(client, _drawn(number), tally)
     print(
         f"{tally.upgrades} upgrades, {tally.safe} safe for writers; {tally.objects} valid objects, "
-        f"{tally.refused} refused after; {len(tally.kinds)} kinds of changes"
+        f"{tally.refused} refused after; {tally.examples} examples; {len(tally.kinds)} kinds of changes"
     )
     assert not tally.wrong, f"{len(tally.wrong)} wrong" + "\n".join(tally.wrong[:SHOWN])
     # This proves something only if many are called safe, and if the others do reject objects.
     assert tally.safe > tally.upgrades * 0.2
     assert tally.objects > tally.upgrades
     assert tally.refused > tally.upgrades * 0.05
+    assert tally.examples > tally.upgrades * 0.01
     assert len(tally.kinds) > 20
+
+
+@pytest.mark.timeout(TIMEOUT_SECONDS)
+async def test_examples_are_refused_as_shown(plane: Cluster) -> None:
+    tally = Tally()
+    async with Client(Connection(plane.kubeconfig)) as client:
+        await _round(client, [(old, new, []) for old, new in FOUND], tally)
+    assert not tally.wrong, "\n".join(tally.wrong)
+    assert tally.examples == len(FOUND)

@@ -64,6 +64,7 @@ class LocatedChange:
             "effects": {who.value: severity.value for who, severity in change.effects.items()},
             "id": change.kind.id,
             "message": change.message,
+            "example": change.example,
             "why": change.kind.why,
             "hint": self.remedy,
             "at": self.at.to_object() if self.at else None,

@@ -8,6 +8,7 @@ its worst.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.rules import Rule
@@ -89,6 +90,8 @@ class Change:
     message: str
     """What changed, with the old and the new value."""
     effects: Effects
+    example: Mapping[str, Any] | None = None
+    """An object that was accepted and is refused, without apiVersion, kind and metadata; None: not known."""
 
     @property
     def severity(self) -> Impact:

@@ -29,18 +29,26 @@ def compare_combinations(node: FieldPair, teller: Teller) -> None:
         gone, come = before - after, after - before
         if gone or come:
             kind = _judge(keyword, bool(old), bool(new), bool(gone), bool(come))
-            teller.say(kind, node, _told(keyword, gone, come), keyword)
+            _tell(kind, _told(keyword, gone, come), keyword, node, teller)
     old_not, new_not = node.old.get("not"), node.new.get("not")
     if old_not is None and new_not is None:
         return
     teller.findings.spend()
     if old_not is None:
-        teller.say(kinds.JUNCTOR_TIGHTENED, node, f"not: {cut(_canonical(new_not))} added", "not")
+        _tell(kinds.JUNCTOR_TIGHTENED, f"not: {cut(_canonical(new_not))} added", "not", node, teller)
     elif new_not is None:
         teller.say(kinds.JUNCTOR_LOOSENED, node, f"not: {cut(_canonical(old_not))} removed", "not")
     elif _canonical(old_not) != _canonical(new_not):
         message = f"not: {cut(_canonical(old_not))} → {cut(_canonical(new_not))}"
-        teller.say(kinds.JUNCTOR_CHANGED, node, message, "not")
+        _tell(kinds.JUNCTOR_CHANGED, message, "not", node, teller)
+
+
+def _tell(kind: ChangeKind, message: str, keyword: str, node: FieldPair, teller: Teller) -> None:
+    if kind is kinds.JUNCTOR_LOOSENED:
+        teller.say(kind, node, message, keyword)
+        return
+    changed = {keyword: node.new.get(keyword)}
+    teller.say_tried(kind, node, message, changed, proved=kinds.JUNCTOR_TIGHTENED)
 
 
 def _alternatives(schema: Schema, keyword: str) -> Sequence[Schema]:

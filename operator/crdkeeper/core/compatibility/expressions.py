@@ -10,6 +10,7 @@ from typing import Any
 
 from crdkeeper.apiserver.schema.props import VALIDATIONS
 from crdkeeper.core.compatibility import schemakinds as kinds
+from crdkeeper.core.compatibility.change import ChangeKind
 from crdkeeper.core.compatibility.node import FieldPair, Teller, cut, shown
 from crdkeeper.core.compatibility.rulemeaning import ValidValues
 from crdkeeper.core.compatibility.ruleparsing import ParsedRules
@@ -33,16 +34,27 @@ def compare_rules(node: FieldPair, teller: Teller) -> None:
     pairs, old, new = _pairs(old, new)
     for before, after in pairs:
         message = f"{_shown(before)} → {_shown(after)}"
-        kind = kinds.RULE_SATISFIED if values.all_satisfy(_text(after)) else kinds.RULE_CHANGED
-        teller.say(kind, node, message, VALIDATIONS)
+        _tell_stricter(kinds.RULE_CHANGED, message, after, values, node, teller)
     for rule in old:
         teller.say(kinds.RULE_REMOVED, node, _shown(rule), VALIDATIONS)
     for rule in new:
         transition = _TRANSITION.search(_text(rule)) and not rule.get("optionalOldSelf")
         kind = kinds.TRANSITION_RULE_ADDED if transition else kinds.RULE_ADDED
-        if values.all_satisfy(_text(rule)):
-            kind = kinds.RULE_SATISFIED
-        teller.say(kind, node, _shown(rule), VALIDATIONS)
+        _tell_stricter(kind, _shown(rule), rule, values, node, teller)
+
+
+def _tell_stricter(
+    kind: ChangeKind, message: str, rule: _Rule, values: ValidValues, node: FieldPair, teller: Teller
+) -> None:
+    """Says that a rule came, or became another one."""
+    if values.all_satisfy(_text(rule)):
+        teller.say(kinds.RULE_SATISFIED, node, message, VALIDATIONS)
+    elif kind is kinds.TRANSITION_RULE_ADDED:
+        # Only an update can violate it.
+        teller.say(kind, node, message, VALIDATIONS)
+    else:
+        proved = kinds.RULE_TIGHTENED if kind is kinds.RULE_CHANGED else kind
+        teller.say_tried(kind, node, message, {VALIDATIONS: [rule]}, proved=proved)
 
 
 def _text(rule: _Rule) -> str:

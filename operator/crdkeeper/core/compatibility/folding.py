@@ -17,20 +17,44 @@ _STRICTER: Final = {
     "minItems": max,
     "minProperties": max,
 }
+_BOUNDS: Final = {"maximum": ("exclusiveMaximum", 1), "minimum": ("exclusiveMinimum", -1)}
+"""With the keyword that makes it exclusive, and the sign by which the smaller one is stricter."""
+_EXCLUSIVE: Final = {"exclusiveMaximum": "maximum", "exclusiveMinimum": "minimum"}
+_SINGLE: Final = frozenset(("pattern", "multipleOf"))
+"""Of two of them that differ none is the stricter one."""
 
 
 def folded(schema: Schema) -> Schema:
     """The schema with such branches folded into it; itself where there is none."""
     branches = schema.get("allOf") or ()
-    limits = [each for each in branches if _is_limits(each)]
-    if not limits:
-        return schema
-    made: dict[str, Any] = {**schema, "allOf": [each for each in branches if not _is_limits(each)]}
-    for branch in limits:
-        for key, value in branch.items():
-            made[key] = _STRICTER[key](made.get(key, value), value)
-    return made
+    made: dict[str, Any] = dict(schema)
+    left = [each for each in branches if not _fold(each, made)]
+    return {**made, "allOf": left} if len(left) < len(branches) else schema
 
 
-def _is_limits(branch: Any) -> bool:
-    return isinstance(branch, Mapping) and bool(branch) and branch.keys() <= _STRICTER.keys()
+def _fold(branch: Any, into: dict[str, Any]) -> bool:
+    """Whether a branch has nothing but limits, which then are in the schema as well."""
+    if not isinstance(branch, Mapping) or not branch:
+        return False
+    for key, value in branch.items():
+        known = key in _STRICTER or key in _BOUNDS or _EXCLUSIVE.get(key) in branch
+        if not known and not (key in _SINGLE and into.get(key, value) == value):
+            return False
+    for key, value in branch.items():
+        if key in _STRICTER:
+            into[key] = _STRICTER[key](into.get(key, value), value)
+        elif key in _SINGLE:
+            into[key] = value
+        elif key in _BOUNDS:
+            _fold_bound(key, branch, into)
+    return True
+
+
+def _fold_bound(key: str, branch: Mapping[str, Any], into: dict[str, Any]) -> None:
+    exclusive, sign = _BOUNDS[key]
+
+    def strictness(schema: Mapping[str, Any]) -> tuple[float, bool]:
+        return schema[key] * sign, not schema.get(exclusive)
+
+    if key not in into or strictness(branch) < strictness(into):
+        into[key], into[exclusive] = branch[key], bool(branch.get(exclusive))

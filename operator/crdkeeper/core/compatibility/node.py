@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, Protocol
 
 from crdkeeper.apiserver.golang.text import json_text
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
 from crdkeeper.core.compatibility.change import Audience, Change, ChangeKind, Effects, Impact, Place
 from crdkeeper.core.compatibility.findings import Changes
+from crdkeeper.core.compatibility.schemakinds import LIMIT_SATISFIED
 
 JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
 _SHOWN = 120
@@ -134,6 +135,37 @@ def with_guard(guards: tuple[Guard, ...], schema: Schema, field: str) -> tuple[G
 Filter = Callable[[Audience], bool]
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of it when values of a field were tried on both schemas."""
+
+    value: str | None
+    """One that was accepted and is refused, as it is shown."""
+    example: Mapping[str, Any] | None
+    """An object with it."""
+    none_exists: bool
+    """Whether all values that there can be were tried, and none is refused."""
+
+
+NOTHING_FOUND: Final = Tried(None, None, none_exists=False)
+"""Nothing is proved."""
+
+
+class TryOut(Protocol):
+    """Tries values of a field on both schemas."""
+
+    def __call__(self, node: FieldPair, changed: Mapping[str, Any], *, breaking: bool) -> Tried:
+        """Where some keywords are as in `changed`, None for none. `breaking`: taken for so without a trial.
+
+        Raises Exhausted.
+        """
+
+
+def nothing_tried(node: FieldPair, changed: Mapping[str, Any], *, breaking: bool) -> Tried:
+    """What is no change of one version is not tried."""
+    return NOTHING_FOUND
+
+
 class Teller:
     """Says changes of one version's schema."""
 
@@ -143,15 +175,23 @@ class Teller:
         findings: Changes,
         concerned: Filter = lambda _: True,
         elsewhere: Container[str] = (),
+        try_out: TryOut = nothing_tried,
     ) -> None:
         self.findings = findings
+        self._try_out = try_out
         self.elsewhere = elsewhere
         """Names of fields that objects may have though the version's old schema does not know them."""
         self._version = version
         self._concerned = concerned
 
     def say(
-        self, kind: ChangeKind, node: FieldPair, message: str, *keywords: str, name: str | None = None
+        self,
+        kind: ChangeKind,
+        node: FieldPair,
+        message: str,
+        *keywords: str,
+        name: str | None = None,
+        example: Mapping[str, Any] | None = None,
     ) -> None:
         """Adds a change of the node, at the keyword that changed; `name` where it is one of the node's
         properties.
@@ -167,9 +207,31 @@ class Teller:
         effects = dict(kind.at(status=status))
         if kind.reinterprets and node.may_be_refused(name):
             effects.setdefault(Audience.WRITERS, Impact.RISKY)
-        self.findings.add(
-            Change(kind, Place(self._version, field, path, old_path), message, self._those_concerned(effects))
-        )
+        place = Place(self._version, field, path, old_path)
+        self.findings.add(Change(kind, place, message, self._those_concerned(effects), example))
+
+    def say_tried(
+        self,
+        kind: ChangeKind,
+        node: FieldPair,
+        message: str,
+        changed: Mapping[str, Any],
+        *,
+        proved: ChangeKind,
+    ) -> None:
+        """Adds a change of keywords that may refuse values: as `proved` with one that it does refuse.
+
+        `kind` is what it is if none is found; where none can be, it is safe.
+        """
+        trial = self._try_out(node, changed, breaking=kind is proved)
+        keyword = next(iter(changed))
+        if trial.none_exists:
+            self.say(LIMIT_SATISFIED, node, message, keyword)
+        elif trial.value is not None:
+            message = f"{message}; {trial.value} was accepted and is refused"
+            self.say(proved, node, message, keyword, example=trial.example)
+        else:
+            self.say(kind, node, message, keyword)
 
     def _those_concerned(self, effects: Effects) -> Effects:
         return {who: severity for who, severity in effects.items() if self._concerned(who)}

@@ -142,7 +142,7 @@ LIMIT_TIGHTENED = kind(
 LIMIT_SATISFIED = kind(
     "limit-satisfied",
     NOBODY,
-    why="Every value that was valid before is within the limit: the enum names them all.",
+    why="Every value that was valid before stays valid: an enum or a boolean has few enough to try all.",
     remedy="Nothing.",
 )
 LIMIT_LOOSENED = kind(
@@ -260,13 +260,9 @@ MAP_VALUES_TIGHTENED = kind(
     remedy="Check real objects (kubectl get -A -o json) before you restrict the values.",
 )
 MAP_VALUES_LOOSENED = kind(
-    "map-values-loosened",
-    risks(_READERS),
-    in_status=breaks(_READERS),
-    reinterprets=True,
-    why="Readers get values of any type.",
-    remedy="Update all readers first.",
-)
+    "map-values-loosened", risks(_READERS), in_status=breaks(_READERS), reinterprets=True,
+    why="Readers get values of any type.", remedy="Update all readers first.",
+)  # fmt: skip
 EMBEDDED_ADDED = kind(
     "embedded-resource-added",
     _STRICTER,
@@ -310,6 +306,13 @@ RULE_CHANGED = kind(
     in_status=_STRICTER_STATUS,
     why="crdkeeper cannot decide whether the new rule accepts everything that the old one did.",
     remedy="Make sure that no object becomes invalid: try real ones with `kubectl apply --dry-run=server`.",
+)
+RULE_TIGHTENED = kind(
+    "rule-tightened",
+    _STRICTER,
+    in_status=_STRICTER_STATUS,
+    why="Objects that satisfied the old rule violate the new one and are refused. " + _RATCHETING,
+    remedy=_NEW_VERSION,
 )
 RULE_REMOVED = kind(
     "rule-removed",

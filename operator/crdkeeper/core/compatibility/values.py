@@ -7,7 +7,6 @@ from typing import Any
 from crdkeeper.apiserver.golang.text import json_text
 from crdkeeper.apiserver.schema.props import INT_OR_STRING, Schema
 from crdkeeper.core.compatibility import schemakinds as kinds
-from crdkeeper.core.compatibility.change import ChangeKind
 from crdkeeper.core.compatibility.node import FieldPair, Teller, from_to, shown
 
 _EXACT = 2**53
@@ -202,15 +201,16 @@ def _compare_pattern(node: FieldPair, teller: Teller) -> None:
     old, new = node.old.get("pattern"), node.new.get("pattern")
     if old == new:
         return
-    kind: ChangeKind = kinds.PATTERN_CHANGED
+    message = from_to("pattern", node.old, node.new)
     if not new or new in _MATCH_ALL:
-        kind = kinds.PATTERN_LOOSENED
-    elif not old or old in _MATCH_ALL:
-        kind = kinds.PATTERN_TIGHTENED
-    teller.say(kind, node, from_to("pattern", node.old, node.new), "pattern")
+        teller.say(kinds.PATTERN_LOOSENED, node, message, "pattern")
+        return
+    kind = kinds.PATTERN_TIGHTENED if not old or old in _MATCH_ALL else kinds.PATTERN_CHANGED
+    teller.say_tried(kind, node, message, {"pattern": new}, proved=kinds.PATTERN_TIGHTENED)
 
 
-_MATCH_ALL = frozenset(("^", "^.*", ".*"))
+_MATCH_ALL = frozenset(("^", "$", "^.*", ".*", ".*$", "(.*)", "^(.*)"))
+"""Patterns that every text matches; `.` is no line end, so `^.*$` is not one of them."""
 
 
 def _compare_format(node: FieldPair, teller: Teller) -> None:
@@ -221,12 +221,12 @@ def _compare_format(node: FieldPair, teller: Teller) -> None:
     if old == new:
         if node.old.get("format") != node.new.get("format"):
             teller.say(kinds.DOCUMENTATION, node, message, "format")
-    elif old is None:
-        teller.say(kinds.FORMAT_TIGHTENED, node, message, "format")
     elif new is None:
         teller.say(kinds.FORMAT_LOOSENED, node, message, "format")
     else:
-        teller.say(kinds.FORMAT_CHANGED, node, message, "format")
+        kind = kinds.FORMAT_TIGHTENED if old is None else kinds.FORMAT_CHANGED
+        changed = {"format": node.new["format"], "type": node.new.get("type")}
+        teller.say_tried(kind, node, message, changed, proved=kind)
 
 
 def _checked_format(schema: Schema) -> str | None:

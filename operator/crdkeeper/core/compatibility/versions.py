@@ -10,8 +10,9 @@ from crdkeeper.apiserver.schema.props import equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility import schemakinds
 from crdkeeper.core.compatibility.change import Audience, ChangeKind
+from crdkeeper.core.compatibility.counterexamples import Counterexamples
 from crdkeeper.core.compatibility.definitions import DecodedVersion, DefinitionPair, FieldsBeside, may_have
-from crdkeeper.core.compatibility.node import Teller, from_to
+from crdkeeper.core.compatibility.node import Teller, TryOut, from_to, nothing_tried
 from crdkeeper.core.compatibility.schemas import compare_schemas
 
 _OF_THE_STORED = frozenset((Audience.STORED, Audience.OPERATORS))
@@ -65,9 +66,11 @@ def _compare_version(old: DecodedVersion, new: DecodedVersion, pair: DefinitionP
     beside = pair.old.fields_beside(old)
     if old.served and new.served:
         _compare_used(old, new, pair, beside)
-        _compare_schemas(old, new, Teller(new.name, pair.findings, elsewhere=beside), pair)
+        teller = Teller(new.name, pair.findings, elsewhere=beside, try_out=_try_out(old, new, pair))
+        _compare_schemas(old, new, teller, pair)
     elif old.storage or new.storage:
-        teller = Teller(new.name, pair.findings, _OF_THE_STORED.__contains__, beside)
+        concerned = _OF_THE_STORED.__contains__
+        teller = Teller(new.name, pair.findings, concerned, beside, _try_out(old, new, pair))
         _compare_schemas(old, new, teller, pair)
 
 
@@ -126,6 +129,12 @@ def _columns_text(old: list[Mapping[str, Any]], new: list[Mapping[str, Any]]) ->
     parts += [f'"{name}" changed' for name in after if name in before and before[name] != after[name]]
     more = f" and {len(parts) - 8} more" if len(parts) > 8 else ""
     return ", ".join(parts[:8]) + more if parts else "their order changed"
+
+
+def _try_out(old: DecodedVersion, new: DecodedVersion, pair: DefinitionPair) -> TryOut:
+    if old.schema is None or new.schema is None:
+        return nothing_tried
+    return Counterexamples(old.schema, new.schema, old.schema_path, pair.findings).try_out
 
 
 def _compare_schemas(old: DecodedVersion, new: DecodedVersion, teller: Teller, pair: DefinitionPair) -> None:

@@ -48,6 +48,14 @@ def samples(schema: Schema, number: int) -> Iterator[dict[str, Any]]:
             yield root.object(_Mixture(i))
 
 
+def around(schema: Schema, place: Steps) -> dict[str, Any]:
+    """An object with the field at a place, what must be there, and nothing else.
+
+    The step `[]` leads to the items of a list or the values of a map.
+    """
+    return _Node(schema, top=True).object(_Alone(place, 0))
+
+
 def least(schema: Schema) -> Any:
     """A value with only what is required; ABSENT if none is known."""
     return _Node(schema).value(_Choice(), (), 0)

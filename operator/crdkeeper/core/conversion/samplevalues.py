@@ -8,6 +8,7 @@ from crdkeeper.apiserver.objects.effort import limited
 from crdkeeper.apiserver.objects.validate import Validator
 from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.apiserver.schema.props import INT_OR_STRING, Schema
+from crdkeeper.core.patterntexts import texts_of
 
 _TEXTS: Final = (
     "one",
@@ -93,6 +94,8 @@ def candidates(schema: Schema) -> Sequence[Any]:
         for each in enum or _likely(schema):
             if not validator.check(each) and not (enum and each is None):
                 fitting.append(each)
+        if not (fitting or enum) and schema.get("type") == "string":
+            fitting += [each for each in texts_of(schema.get("pattern") or "") if not validator.check(each)]
     if enum:
         return fitting
     kind = schema.get("type")

@@ -168,8 +168,13 @@ CASES: list[tuple[Json, Json, list[tuple[str, str, str]]]] = [
     # rules and junctors
     (STRING, rules(RULE), [("rule-added", "W!S!", "W?")]),
     (rules(RULE), STRING, [("rule-removed", "", "")]),
-    (rules(RULE), rules({**RULE, "rule": "self != 'x'"}), [("rule-changed", "W?S?", "W?")]),
-    (rules({"rule": "self != 'a'"}), rules({"rule": "self != 'b'"}), [("rule-changed", "W?S?", "W?")]),
+    (rules(RULE), rules({**RULE, "rule": "self != 'x'"}), [("rule-tightened", "W!S!", "W?")]),
+    (rules({"rule": "self != 'a'"}), rules({"rule": "self != 'b'"}), [("rule-tightened", "W!S!", "W?")]),
+    (
+        rules({"rule": "self.size() < 3"}),
+        rules({"rule": "self.size() < 5"}),
+        [("rule-changed", "W?S?", "W?")],
+    ),
     (rules(RULE), rules({**RULE, "message": "fill it in"}), [("rule-reworded", "", "")]),
     (STRING, rules({"rule": "self == oldSelf"}), [("transition-rule-added", "W!", "W?")]),
     (
@@ -197,24 +202,30 @@ CASES: list[tuple[Json, Json, list[tuple[str, str, str]]]] = [
     (
         text(oneOf=[{"minLength": 1}]),
         text(oneOf=[{"minLength": 1}, {"pattern": "^a"}]),
-        [("junctor-changed", "W?S?", "W?")],
-    ),
-    (
-        text(allOf=[{"minLength": 1}]),
-        text(allOf=[{"minLength": 1}, {"pattern": "^a"}]),
         [("junctor-tightened", "W!S!", "W?")],
     ),
     (
-        text(allOf=[{"minLength": 1}, {"pattern": "^a"}]),
+        text(allOf=[{"minLength": 1}]),
+        text(allOf=[{"minLength": 1}, {"enum": ["a"]}]),
+        [("junctor-tightened", "W!S!", "W?")],
+    ),
+    (
+        text(allOf=[{"minLength": 1}, {"enum": ["a"]}]),
         text(allOf=[{"minLength": 1}]),
         [("junctor-loosened", "", "")],
     ),
+    (text(pattern="^[a-z]*$"), text(pattern="^[a-y]*$"), [("pattern-tightened", "W!S!", "W?")]),
     (text(allOf=[{"minLength": 1}]), text(allOf=[{"minLength": 2}]), [("limit-tightened", "W!S!", "W?")]),
     (STRING, {**STRING, "not": {"minLength": 9}}, [("junctor-tightened", "W!S!", "W?")]),
     ({**STRING, "not": {"minLength": 9}}, STRING, [("junctor-loosened", "", "")]),
     (
         {**STRING, "not": {"minLength": 9}},
         {**STRING, "not": {"minLength": 8}},
+        [("junctor-tightened", "W!S!", "W?")],
+    ),
+    (
+        {**STRING, "not": {"minLength": 8}},
+        {**STRING, "not": {"minLength": 9}},
         [("junctor-changed", "W?S?", "W?")],
     ),
     (EITHER, {**EITHER, "anyOf": [INTEGER, STRING]}, []),
