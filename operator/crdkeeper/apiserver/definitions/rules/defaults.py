@@ -41,24 +41,13 @@ def check_defaults(schema: Schema, path: Path, report: Report, *, must_be_pruned
 
     `must_be_pruned` says whether a default must not have unknown fields.
     """
-    root = {**schema, EMBEDDED: True}
     with limited(_MOST_STEPS):
-        _Checks(report, must_be_pruned, _sizes(root)).walk(root, path, None)
-
-
-def _sizes(schema: Schema) -> dict[int, int]:
-    """How many nodes there are in each part of a schema, by its id."""
-    order = _all_nodes(schema)
-    found: dict[int, int] = {}
-    for each in reversed(order):
-        found[id(each)] = 1 + sum(found[id(part)] for part in subschemas(each))
-    return found
+        _Checks(report, must_be_pruned).walk({**schema, EMBEDDED: True}, path, None)
 
 
 class _Checks:
-    def __init__(self, report: Report, must_be_pruned: bool, sizes: dict[int, int]) -> None:
+    def __init__(self, report: Report, must_be_pruned: bool) -> None:
         self._report = report
-        self._sizes = sizes
         self._must_be_pruned = must_be_pruned
         self._left = self._most = OBJECT_LIMIT
         """What the rules for all defaults together may still cost, at least and at most."""
@@ -92,7 +81,8 @@ class _Checks:
             self._report.leave(rules.DEFAULT_VALUE, path, reason)
             return
         try:
-            spend_on_nodes(self._sizes[id(schema)])
+            spend_on_nodes(0)  # if nothing is left, they need not be counted
+            spend_on_nodes(len(_all_nodes(schema)))
             if around is not None:
                 fine = self._fits_metadata(value, path, around)
             elif isinstance(value, dict | list):
