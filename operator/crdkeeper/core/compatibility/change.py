@@ -1,8 +1,8 @@
-"""A change between two CRDs: what kind it is of, where it is, whom it hurts and how much.
+"""A change between two CRDs: its kind, its place, whom it affects and how severely.
 
-The same change hurts one side and is welcome to another: a value that leaves an enum hurts those who send
-it, a value that joins it those who read it. So severity is told by audience, and a change is as severe as
-its worst.
+The same change hurts some and helps others: a value removed from an enum affects those who send it, a value
+added to it those who read it. So severity is given by audience, and a change is as severe as its worst
+effect.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from crdkeeper.apiserver.schema.rules import Rule
 
 
 class Impact(StrEnum):
-    """How much a change hurts."""
+    """How severe a change is."""
 
     BREAKING = "breaking"
-    """What was promised no longer holds: who relied on it is hurt."""
+    """A promise no longer holds: whoever relied on it is affected."""
     RISKY = "risky"
-    """Some are hurt, by how they use it; or it cannot be decided here. A person must look."""
+    """Some are affected, depending on how they use it; or it cannot be decided here. A person must check."""
     SAFE = "safe"
 
     @property
@@ -33,57 +33,57 @@ _ORDER = tuple(Impact)
 
 
 class Audience(StrEnum):
-    """Who is hurt by a change."""
+    """Whom a change affects."""
 
     WRITERS = "writers"
-    """Who sends objects: people, pipelines and other operators; for status the controller."""
+    """Those who send objects: people, pipelines and other operators; for status the controller."""
     READERS = "readers"
-    """Who reads objects: the controller, and for status everybody else."""
+    """Those who read objects: the controller, and for status everyone else."""
     STORED = "stored objects"
-    """What etcd holds: objects that became invalid, lost fields or mean something else."""
+    """The objects in etcd: they become invalid, lose fields or change their meaning."""
     OPERATORS = "operators"
-    """Who runs the cluster: the update is refused, or asks for a step by hand."""
+    """Those who run the cluster: the update is rejected, or requires a manual step."""
 
 
 Effects = Mapping[Audience, Impact]
-"""Severity by audience; to the audiences that are missing a change is safe."""
+"""Severity by audience; a change is safe for all others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangeKind(Rule):
     """A kind of change: what it means (`why`), what to do instead or next (`remedy`), and its effects.
 
-    Kinds are equal by what is said of them, as rules are.
+    Kinds are equal if their texts are, like rules.
     """
 
     effects: Effects
     in_status: Effects | None
     """Effects on fields below .status, which the controller writes and others read; None: the same."""
     reinterprets: bool
-    """Whether valid objects read differently, so that an expression around the field may refuse them."""
+    """Whether valid objects read differently, so that an expression around the field may reject them."""
 
     def at(self, *, status: bool) -> Effects:
-        """The effects on a field, by whether it is below .status."""
+        """The effects on a field, depending on whether it is below .status."""
         return self.in_status if status and self.in_status is not None else self.effects
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a change is."""
+    """The place of a change."""
 
     version: str
     """The version's name, `v1 and v2` for a difference between two, empty for the whole CRD."""
     field: str
     """The field of the objects, such as `spec.ports[].name`, or of the CRD; for people."""
     path: Path
-    """In the new CRD. What is gone from it is found at the nearest field around it."""
+    """In the new CRD. What was removed has the path of its nearest existing parent."""
     old_path: Path | None
     """In the old CRD; None for a difference between two versions of the new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference with its consequences."""
+    """A difference and its consequences."""
 
     kind: ChangeKind
     place: Place

@@ -1,8 +1,8 @@
 """Compares allOf, anyOf, oneOf and not, which restrict a value as a whole.
 
-Each alternative is taken for one thing: it is the same, or it is another. Whether another one accepts
-more or less is decided only where it follows from the junctor: one more alternative of anyOf accepts
-more, one more of oneOf may also accept less, where two of them hold at once.
+Each alternative is compared as a unit: it is the same, or a different one. Whether a different one accepts
+more or less is decided only if it follows from the junctor: another alternative of anyOf accepts more,
+another one of oneOf may also accept less, if two of them match at once.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ def _tell(kind: ChangeKind, message: str, keyword: str, node: FieldPair, teller:
 
 
 def _alternatives(schema: Schema, keyword: str) -> Sequence[Schema]:
-    """The alternatives without the two ways to write an integer or string once more."""
+    """The alternatives, except the two notations for an integer or string."""
     found: Sequence[Schema] = schema.get(keyword) or ()
     if not schema.get(INT_OR_STRING):
         return found
@@ -85,7 +85,7 @@ def _canonical(schema: Any) -> str:
 
 
 def _sorted(value: Any) -> Any:
-    """The same with lists whose order means nothing in order."""
+    """The same with lists sorted whose order has no meaning."""
     if isinstance(value, list):
         return [_sorted(each) for each in value]
     if not isinstance(value, dict):

@@ -1,7 +1,7 @@
 """Compares the rules of x-kubernetes-validations as parsed CEL.
 
-A rule that is there twice is the same, however it is laid out; one that went refuses nothing. One that came
-or changed may refuse, unless every object that was valid before satisfies it (see `rulemeaning`).
+A rule that both have is the same, however it is formatted; a removed one rejects nothing. An added or changed
+one may reject, unless every object that was valid before satisfies it (see `rulemeaning`).
 """
 
 import re
@@ -69,12 +69,12 @@ def _shown(rule: _Rule) -> str:
 
 
 def _without_equals(old: _Rules, new: _Rules) -> _Sides:
-    """What is left of both where neither has what is the same in the other."""
+    """What is left of both without rules that are equal."""
     return _matched(old, new, lambda rule: frozenset(rule.items()))[1:]
 
 
 def _tell_reworded(sides: _Sides, rules: ParsedRules, node: FieldPair, teller: Teller) -> _Sides:
-    """What is left of both where neither has a rule with the meaning of one in the other."""
+    """What is left of both without rules whose meaning the other has."""
     matches, old, new = _matched(
         *sides, lambda rule: (rules.meaning(_text(rule)), bool(rule.get("optionalOldSelf")))
     )
@@ -85,8 +85,8 @@ def _tell_reworded(sides: _Sides, rules: ParsedRules, node: FieldPair, teller: T
 
 
 def _pairs(old: _Rules, new: _Rules) -> tuple[list[tuple[_Rule, _Rule]], _Rules, _Rules]:
-    """Rules that are probably two states of one, because they have the same words or are the only ones left,
-    and what is left.
+    """Rules that are probably two states of one, because they have the same message or are the only ones
+    left; and the rest.
     """
     pairs, old, new = _matched(old, new, _words)
     return ([*pairs, (old[0], new[0])], [], []) if len(old) == len(new) == 1 else (pairs, old, new)

@@ -1,7 +1,8 @@
-"""Limits in allOf, taken for what they are: limits of the value itself.
+"""Limits in allOf, treated as limits of the value itself.
 
-A branch of allOf that has nothing but limits says the same as these limits beside it, the stricter ones of
-each. Folded so, a limit that moves in or out of allOf is no change, and one that changes there is decided.
+A branch of allOf with nothing but limits is equivalent to having these limits next to it, the stricter one of
+each. After folding, a limit that moves into or out of allOf is not a change, and the effect of one that
+changes is known.
 """
 
 from collections.abc import Mapping
@@ -25,7 +26,7 @@ _SINGLE: Final = frozenset(("pattern", "multipleOf"))
 
 
 def folded(schema: Schema) -> Schema:
-    """The schema with such branches folded into it; itself where there is none."""
+    """The schema with such branches folded into it; itself if there are none."""
     branches = schema.get("allOf") or ()
     made: dict[str, Any] = dict(schema)
     left = [each for each in branches if not _fold(each, made)]

@@ -1,4 +1,4 @@
-"""One field in two schemas: where it is, and what is said of it."""
+"""One field in two schemas: its place, and the changes reported for it."""
 
 import re
 from collections.abc import Callable, Container, Mapping
@@ -23,9 +23,9 @@ class FieldPair:
     """A field that both schemas have."""
 
     field: str
-    """Where it is, for people, from the top of the object."""
+    """Its path from the top of the object, for people."""
     name: str
-    """The name of the property that it is, or that it is an item of; empty at the top."""
+    """The name of the property that it is, or of whose items it is one; empty at the top."""
     old: Schema
     new: Schema
     old_path: Path
@@ -33,7 +33,7 @@ class FieldPair:
     status: bool
     """Whether it is .status or below."""
     guards: tuple["Guard", ...]
-    """What may refuse values of the new schema as a whole, at this field and around it."""
+    """What may reject values of the new schema as a whole, at this field and around it."""
 
     def child(self, name: str, field: str, old: Schema, new: Schema) -> "FieldPair":
         """The schema of items or of a map's values."""
@@ -51,7 +51,7 @@ class FieldPair:
         return FieldPair(field, self.name, old, new, old_path, path, self.status, guards)
 
     def may_be_refused(self, name: str | None) -> bool:
-        """Whether an expression or a junctor may notice a change of this field, or of its `name`."""
+        """Whether an expression or a junctor may depend on this field, or on its `name`."""
         if name is None:
             return any(each.concerns(self.name, self.field) for each in self.guards)
         if "maxProperties" in self.new:
@@ -60,7 +60,7 @@ class FieldPair:
 
 
 def below(field: str, name: str) -> str:
-    """The name of a field inside another one."""
+    """The path of a field inside another one."""
     if not name or not _PLAIN.issuperset(name):
         return f"{field}[{json_text(name)}]"
     return f"{field}.{name}" if field else name
@@ -68,11 +68,11 @@ def below(field: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class Guard:
-    """The expressions, junctors and enum of one schema node, which may refuse a value as a whole."""
+    """The expressions, junctors and enum of one schema node, which may reject a value as a whole."""
 
     parts: Mapping[str, Any]
     field: str
-    """The node that they are at."""
+    """The node that has them."""
 
     @cached_property
     def _text(self) -> str:
@@ -84,12 +84,12 @@ class Guard:
 
     @cached_property
     def _words(self) -> list[list[str]]:
-        """All words of the text, in runs that are joined by single underscores."""
+        """All words of the text, in sequences joined by single underscores."""
         return [found.split("_") for found in _WORDS.findall(self._text)]
 
     @cached_property
     def _names(self) -> dict[int, frozenset[str]]:
-        """All that may be a name, by the number of its words."""
+        """Everything that may be a name, by its number of words."""
         return {}
 
     def _is_named(self, name: str) -> bool:
@@ -104,10 +104,10 @@ class Guard:
         return name in known
 
     def concerns(self, name: str, field: str) -> bool:
-        """Whether they can notice a field: they name it, look at whole objects, or stand at it or its items.
+        """Whether they can depend on a field: they name it, read whole objects, or belong to it or its items.
 
-        In CEL an object with named fields can only be read by naming one. Names that are written otherwise
-        there than in the schema, with escape sequences, are taken for named.
+        CEL can read an object with named fields only by naming one. Names that are spelled differently there
+        than in the schema, with escape sequences, count as named.
         """
         if not _IDENTIFIER.fullmatch(name) or self._is_named(name):
             return True
@@ -117,13 +117,13 @@ class Guard:
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", re.ASCII)
 _WORDS = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*", re.ASCII)
 _MOST_WORDS = 8
-"""Names of more words are taken for named: the text is looked through once for each number of words."""
+"""Names with more words count as named: the text is scanned once for each number of words."""
 _WHOLE = re.compile(r'"(min|max)Properties"|"enum":\[[^\]]*[\[{]')
-"""Keywords that see a field without naming it: counts of fields, and enums of objects or lists."""
+"""Keywords that read a field without naming it: counts of fields, and enums of objects or lists."""
 
 
 def with_guard(guards: tuple[Guard, ...], schema: Schema, field: str) -> tuple[Guard, ...]:
-    """The guards around a node with its own."""
+    """The guards around a node, with its own."""
     parts: dict[str, Any] = {each: schema[each] for each in JUNCTORS if schema.get(each)}
     if any(isinstance(each, dict | list) for each in schema.get("enum", ())):
         parts["enum"] = [{}]
@@ -167,7 +167,7 @@ def nothing_tried(node: FieldPair, changed: Mapping[str, Any], *, breaking: bool
 
 
 class Teller:
-    """Says changes of one version's schema."""
+    """Reports changes of one version's schema."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class Teller:
         self.findings = findings
         self._try_out = try_out
         self.elsewhere = elsewhere
-        """Names of fields that objects may have though the version's old schema does not know them."""
+        """Names of fields that objects may have although the version's old schema does not contain them."""
         self._version = version
         self._concerned = concerned
 
@@ -193,9 +193,7 @@ class Teller:
         name: str | None = None,
         example: Mapping[str, Any] | None = None,
     ) -> None:
-        """Adds a change of the node, at the keyword that changed; `name` where it is one of the node's
-        properties.
-        """
+        """Add a change of the node, at the changed keyword; `name` if it is one of the node's properties."""
         field, path, old_path = node.field, node.path, node.old_path
         status = node.status
         if name is not None:
@@ -238,16 +236,16 @@ class Teller:
 
 
 def shown(value: Any) -> str:
-    """A value as JSON, cut if it is long."""
+    """A value as JSON, truncated if it is long."""
     return cut(json_text(value))
 
 
 def cut(text: str) -> str:
-    """A text, cut if it is long."""
+    """A text, truncated if it is long."""
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def from_to(keyword: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """`maxLength: 63 → 32`, with `none` where it is missing."""
+    """`maxLength: 63 → 32`, with `none` if it is missing."""
     before, after = (shown(each[keyword]) if keyword in each else "none" for each in (old, new))
     return f"{keyword}: {before} → {after}"

@@ -5,7 +5,8 @@ from crdkeeper.core.compatibility.registry import NOBODY, breaks, kind, risks
 
 _WRITERS, _READERS, _STORED = Audience.WRITERS, Audience.READERS, Audience.STORED
 
-# A stricter schema refuses what could be sent. Below status only the controller sends, which comes with it.
+# A stricter schema rejects what could be sent before. Below status, only the controller sends, and it is
+# updated together with the CRD.
 _STRICTER = breaks(_WRITERS, _STORED)
 _STRICTER_STATUS = risks(_WRITERS)
 _PERHAPS_STRICTER = risks(_WRITERS, _STORED)

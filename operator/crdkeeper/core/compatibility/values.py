@@ -1,4 +1,4 @@
-"""Compares what single values may be: type, null, enum, limits, pattern, format and default."""
+"""Compares the restrictions of single values: type, null, enum, limits, pattern, format and default."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,14 +10,14 @@ from crdkeeper.core.compatibility import schemakinds as kinds
 from crdkeeper.core.compatibility.node import FieldPair, Teller, from_to, shown
 
 _EXACT = 2**53
-"""Integers below are exact as floats."""
+"""Smaller integers are exact as floats."""
 _ANYTHING = frozenset(("object", "array", "string", "integer", "number", "boolean"))
 _NUMERIC = frozenset(("integer", "number"))
 _UPPER = {"maxLength": "string", "maxItems": "array", "maxProperties": "object"}
 _LOWER = {"minLength": "string", "minItems": "array", "minProperties": "object"}
 
 # k8s.io/apiextensions-apiserver/pkg/apiserver/validation/formats.go, without dashes. Others are ignored, and
-# any text is a password.
+# any string is a password.
 _TEXT_FORMATS = frozenset(
     (
         "bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4",
@@ -28,7 +28,7 @@ _TEXT_FORMATS = frozenset(
 
 
 def types(schema: Schema) -> frozenset[str]:
-    """The JSON types that a value may have, null aside."""
+    """The possible JSON types of a value, except null."""
     if schema.get(INT_OR_STRING):
         return frozenset(("integer", "string"))
     type_ = schema.get("type")
@@ -38,7 +38,7 @@ def types(schema: Schema) -> frozenset[str]:
 
 
 def compare_types(node: FieldPair, teller: Teller) -> bool:
-    """Whether the types have so much in common that the rest of the schemas can be compared."""
+    """Whether the types have enough in common to compare the rest of the schemas."""
     old, new = types(node.old), types(node.new)
     if old == new:
         return True
@@ -57,7 +57,7 @@ def _type_text(schema: Schema) -> str:
 
 
 def compare_values(node: FieldPair, teller: Teller) -> None:
-    """All that restricts a single value, and its default."""
+    """Everything that restricts a single value, and its default."""
     old, new = node.old, node.new
     _compare_null(node, teller)
     _compare_enum(node, teller)
@@ -112,7 +112,7 @@ def _compare_enum(node: FieldPair, teller: Teller) -> None:
 
 
 def _enum(schema: Schema) -> frozenset[str] | None:
-    """The values as JSON; None where there is no restriction."""
+    """The values as JSON; None if there is no restriction."""
     values = schema.get("enum")
     if not values:
         return None
@@ -142,7 +142,7 @@ def _compare_limit(
 
 
 def _all_values(schema: Schema, fits: Callable[[Any], bool]) -> bool:
-    """Whether the schema names all values that there can be, and all of them fit."""
+    """Whether the schema names all possible values, and all of them match."""
     values = schema.get("enum") or ()
     return bool(values) and not schema.get("nullable") and all(map(fits, values))
 
@@ -161,7 +161,7 @@ def _compare_bound(keyword: str, exclusive: str, sign: int, node: FieldPair, tel
 
 
 def _bound(schema: Schema, keyword: str, exclusive: str, sign: int) -> tuple[float, int] | None:
-    """A key by which the stricter bound is the smaller one. Of integers, the last one that is within."""
+    """A key by which the stricter bound is the smaller one. For integers, the last one within the bound."""
     if keyword not in schema:
         return None
     limit = schema[keyword] * sign
@@ -191,9 +191,7 @@ def _compare_multiple(node: FieldPair, teller: Teller) -> None:
 
 
 def _is_multiple(old: float | None, new: float) -> bool:
-    """Whether every multiple of the old number is one of the new. Only of integers: the server rounds
-    others.
-    """
+    """Whether every multiple of the old number is one of the new. Only for integers: others are rounded."""
     return old is not None and new != 0 and old.is_integer() and new.is_integer() and (old / new).is_integer()
 
 
@@ -230,7 +228,7 @@ def _compare_format(node: FieldPair, teller: Teller) -> None:
 
 
 def _checked_format(schema: Schema) -> str | None:
-    """The format as far as the API server checks it: int64 and double hold every number anyway."""
+    """The format as far as the API server checks it: every number is a valid int64 and double anyway."""
     format_: str = schema.get("format", "")
     type_ = "" if schema.get(INT_OR_STRING) else schema.get("type", "")
     if type_ in ("", "string"):

@@ -1,6 +1,4 @@
-"""Compares the versions of a CRD: which there are, which are served and stored, and what each has beside its
-schema.
-"""
+"""Compares a CRD's versions: which exist, are served and are stored, and everything except their schemas."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +17,7 @@ _OF_THE_STORED = frozenset((Audience.STORED, Audience.OPERATORS))
 
 
 def compare_versions(pair: DefinitionPair) -> None:
-    """Everything about versions but the differences between them."""
+    """Everything about versions except the differences between them."""
     for old in pair.old.versions.values():
         new = pair.new.versions.get(old.name)
         if new is None:
@@ -77,7 +75,7 @@ def _compare_version(old: DecodedVersion, new: DecodedVersion, pair: DefinitionP
 def _compare_used(
     old: DecodedVersion, new: DecodedVersion, pair: DefinitionPair, beside: FieldsBeside
 ) -> None:
-    """What matters to the clients of a version beside its schema."""
+    """What matters to the clients of a version besides its schema."""
 
     def say(kind: ChangeKind, message: str, *steps: str) -> None:
         path, old_path = new.path, old.path
@@ -163,7 +161,7 @@ def _compare_preferred(pair: DefinitionPair) -> None:
         return
     now = pair.new.versions.get(old.name)
     if now is None or not now.served:
-        return  # which is told already
+        return  # which is already reported
     if now.schema is not None and new.schema is not None and equal(now.schema, new.schema):
         return
     message = f"clients that name no version get {new.name} instead of {old.name}"
