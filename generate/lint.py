@@ -35,7 +35,7 @@ widgets.yaml:31:19: warning[duration-text]: v1:.spec.timeout: takes any text for
 Warnings and infos of the same kind in a CRD are grouped; `-o json` lists each one. The same finding in
 several versions is one finding that names them (`versions` in JSON), and so is one in a type that stands at
 many fields (`fields`). What can no longer be changed is only info: names of kinds and resources, names of
-fields in a stable version (v1, v2), and everything in a deprecated version.
+fields in a beta or stable version, and everything in a deprecated version.
 
 Conventions name a field like `v1:.spec.ports[*].name`: the version, and the path in an object. The API
 server's errors use the server's own paths: what all versions share is under `spec.validation`,
@@ -213,7 +213,7 @@ def _groups() -> Iterator[tuple[str, str, str]]:
 
 def _title(convention: Convention) -> str:
     milder = convention.severity_in(stable=True) is not convention.severity
-    stable = "; info in a stable version" if milder else ""
+    stable = "; info in a beta or stable version" if milder else ""
     return f"*{convention.severity.value}{stable}* "
 
 

@@ -7,7 +7,7 @@ renamed, when its message changes, and in a new version.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import orjson
 
 from crdkeeper.cli.lint.findings import LintFinding
 from crdkeeper.core.lint.severity import Severity
+from crdkeeper.core.text import count
 
 MAX_BYTES: Final = 64 << 20
 _VERSION: Final = 1
@@ -40,13 +41,16 @@ class AcceptedFindings:
         left: dict[tuple[str, str], Counter[Key]] = {}
         for each in findings:
             entries = left.setdefault((each.file, each.definition), self.entries.copy())
-            key = next((key for key in _keys(each) if entries[key] > 0), None)
-            if key is None or not _is_kept(each):
+            listed = [key for key in _keys(each) if entries[key] > 0 and _is_kept(each)]
+            entries.subtract(listed)
+            self.found.update(listed)
+            others = [path for path in each.paths if path not in {key[2] for key in listed}]
+            if not others:
+                known.append(each)
+            elif listed:
+                new.append(_only(each, others))
+            else:
                 new.append(each)
-                continue
-            entries[key] -= 1
-            self.found.add(key)
-            known.append(each)
         return new, known
 
     def note(self, findings: Iterable[LintFinding]) -> None:
@@ -93,7 +97,7 @@ def write(path: Path, findings: Iterable[LintFinding]) -> int:
     counts: dict[tuple[str, str], Counter[Key]] = {}
     for each in findings:
         if _is_kept(each):
-            counts.setdefault((each.file, each.definition), Counter())[_keys(each)[0]] += 1
+            counts.setdefault((each.file, each.definition), Counter()).update(_keys(each))
     most: Counter[Key] = Counter()
     for of_one in counts.values():
         # Several files may contain the same CRD.
@@ -114,11 +118,24 @@ def _listed(counts: Counter[Key]) -> Iterator[dict[str, Any]]:
         yield {"definition": definition, "id": id, "field": field_, **more}
 
 
+def _only(finding: LintFinding, paths: list[str]) -> LintFinding:
+    """The finding, of these of its fields alone; its line is that of the first of all."""
+    version, colon, _ = finding.field.partition(":")
+    more = len(paths) - 1
+    return replace(
+        finding,
+        field=f"{version}:{paths[0]}" if colon else paths[0],
+        path=paths[0],
+        fields=tuple(paths) if more else (),
+        elsewhere=f" (and in {count(more, 'other field')} of the same type)" if more else "",
+    )
+
+
 def _is_kept(finding: LintFinding) -> bool:
     """Whether it can be accepted: not unchecked rules, and not findings about a file's own comments."""
     return bool(finding.definition) and finding.severity is not Severity.UNCHECKED
 
 
 def _keys(finding: LintFinding) -> list[Key]:
-    """All fields by which a finding may be listed, beginning with the one that is written."""
+    """An entry for each field of a finding."""
     return [(finding.definition, finding.rule.id, path) for path in finding.paths]

@@ -19,7 +19,7 @@ class Convention(Rule):
     """The subject by which people select rules: the file of `conventions/` that defines it."""
     severity: Severity
     renames: bool = False
-    """Whether the fix is to rename a field, which would break a stable version's users."""
+    """Whether the fix is to rename a field, which would break the users of all but an alpha version."""
 
     def severity_in(self, *, stable: bool) -> Severity:
         """The severity of a violation in a version that may still change, or may not."""

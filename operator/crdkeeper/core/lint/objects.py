@@ -22,6 +22,7 @@ from crdkeeper.core.lint.conventions.style import (
 )
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
+from crdkeeper.core.lint.severity import Severity
 
 _CAMEL = re.compile("[a-z][A-Za-z0-9]*").fullmatch
 _REFERENCES = ("Reference", "References")
@@ -35,7 +36,9 @@ def check_field(place: SchemaPlace, found: Findings) -> None:
     schema, name = place.schema, place.name
     if name:
         if not _CAMEL(name):
-            place.report(found, FIELD_NAME, f"{name} is not lowerCamelCase")
+            # What is no name in any language is that of something else, such as an option of a program.
+            severity = None if name.isidentifier() else Severity.INFO
+            place.report(found, FIELD_NAME, f"{name} is not lowerCamelCase", severity=severity)
         if name.endswith(_REFERENCES):
             place.report(found, REFERENCE_NAME, f"{name} is not named ...Ref")
         elif name.endswith(_TIMESTAMPS):
@@ -47,7 +50,8 @@ def check_field(place: SchemaPlace, found: Findings) -> None:
     if schema.get("nullable"):
         place.report(found, NULLABLE, "is nullable", "nullable")
     if schema.get(PRESERVE) and (place.parent is None or (place.parent.parent is None and _top(place))):
-        place.report(found, OPEN_SCHEMA, "keeps all unknown fields", PRESERVE)
+        severity = Severity.INFO if place.name == "status" else None
+        place.report(found, OPEN_SCHEMA, "keeps all unknown fields", PRESERVE, severity=severity)
 
 
 def _top(place: SchemaPlace) -> bool:

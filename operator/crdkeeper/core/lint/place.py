@@ -44,7 +44,7 @@ class SchemaPlace:
         self.required = required
         """Whether the object around it requires this property."""
         self.stable: bool = parent.stable if parent is not None else False
-        """Whether its version is stable, so that fields keep their names."""
+        """Whether its version is beta or stable, so that its fields keep their names."""
 
     @property
     def field(self) -> str:
@@ -111,7 +111,7 @@ class SchemaPlace:
 def root_place(version: str, index: int, schema: Schema) -> SchemaPlace:
     """The root of the schema of one version."""
     root = SchemaPlace(schema, None, ("spec", "versions", index, "schema", "openAPIV3Schema"), f"{version}:")
-    root.stable = "alpha" not in version and "beta" not in version
+    root.stable = "alpha" not in version
     return root
 
 

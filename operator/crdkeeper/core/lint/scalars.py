@@ -129,6 +129,11 @@ _UNIT = re.compile(
     r"\b(?:(?:nano|micro|milli)?seconds?|secs?|minutes?|mins?|hours?|days?|weeks?|months?|years?|blocks?|ms)\b",
     re.IGNORECASE,
 )
+_GO_DURATION = re.compile(
+    r"\b(?:[0-9]+(?:ns|us|ms|s|m|h))+\b"
+    r"|ParseDuration|time\.Duration|\bduration string|\bGo(?:lang)? duration",
+    re.IGNORECASE,
+)
 _INSTANTS = ("Time", "Timestamp")
 _INSTANT_NAMES = frozenset(("timestamp",))
 _AMOUNTS = ("Memory", "Storage", "CPU", "Cpu")
@@ -157,7 +162,10 @@ def check_string(place: SchemaPlace, found: Findings) -> None:
     if place.required and not schema.get("minLength") and "default" not in schema:
         place.report(found, MIN_LENGTH, "is required, and may be empty")
     if name in _TIME_NAMES or name.endswith(_TIMES):
-        place.report(found, DURATION_TEXT, "takes any text for a duration")
+        # Without an example or a word on the format it may be parsed by something else than Go.
+        shown = f"{schema.get('description') or ''} {schema.get('default') or ''}"
+        severity = None if _GO_DURATION.search(shown) else Severity.INFO
+        place.report(found, DURATION_TEXT, "takes any text for a duration", severity=severity)
     elif name in _INSTANT_NAMES or name.endswith(_INSTANTS):
         place.report(found, TIME_TEXT, "takes any text for a time")
     elif name in _AMOUNT_NAMES or name.endswith(_AMOUNTS):

@@ -4,6 +4,7 @@ from crdkeeper.apiserver.schema.scalepaths import SCALE_TYPES, SchemaSpot, scale
 from crdkeeper.core.lint.checkeddefinition import CheckedVersion
 from crdkeeper.core.lint.conventions.status import SCALE_SELECTOR, SCALE_TARGET
 from crdkeeper.core.lint.found import Findings
+from crdkeeper.core.lint.severity import Severity
 
 
 def check_scale(version: CheckedVersion, found: Findings) -> None:
@@ -21,4 +22,8 @@ def check_scale(version: CheckedVersion, found: Findings) -> None:
             message = f"{each.path} leads to nothing in the schema"
         found.add(SCALE_TARGET, f"{field}.{each.key}", (*at, each.key), message)
     if not scale.get("labelSelectorPath"):
-        found.add(SCALE_SELECTOR, field, at, "has no labelSelectorPath")
+        # An autoscaler needs the selector of pods; not all that is scaled is pods.
+        spec = root.child("spec")
+        pods = spec is not None and any(spec.child(each) is not None for each in ("template", "selector"))
+        severity = None if pods else Severity.INFO
+        found.add(SCALE_SELECTOR, field, at, "has no labelSelectorPath", severity=severity)

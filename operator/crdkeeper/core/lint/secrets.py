@@ -20,6 +20,7 @@ _ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 """Phrases in descriptions of fields that only refer to a secret, or that warn of a secret."""
+_INLINE = re.compile(r"\bPEM\b|\binline\b|\bcontents?\b|\bencoded\b|\bplain", re.IGNORECASE)
 _AROUND = re.compile(r"secret|ref$|selector|keys$|mapping|template", re.IGNORECASE)
 """Names of objects whose fields name the keys of a secret."""
 
@@ -32,7 +33,11 @@ def is_secret(place: SchemaPlace) -> bool:
     name = place.name.lower()
     if not name.endswith(_NAMES) or "encrypted" in name or "hash" in name:
         return False
-    if _ELSEWHERE.search(place.schema.get("description") or ""):
+    description = place.schema.get("description") or ""
+    if _ELSEWHERE.search(description):
+        return False
+    if name.endswith("privatekey") and not _INLINE.search(description):
+        # More often than not it is the path of one.
         return False
     parent = place.parent
     while parent is not None and not parent.name:
@@ -42,5 +47,9 @@ def is_secret(place: SchemaPlace) -> bool:
     holder = place.parent.schema if place.parent is not None else {}
     beside = {each.lower() for each in holder.get("properties") or {}} - {name}
     return not any(
-        each in _PLACES or "secret" in each or (each.startswith(name) and each != name) for each in beside
+        each in _PLACES
+        or "secret" in each
+        or "credential" in each
+        or (each.startswith(name) and each != name)
+        for each in beside
     )

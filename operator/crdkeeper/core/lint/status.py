@@ -22,6 +22,8 @@ from crdkeeper.core.lint.severity import Severity
 
 _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "observedGeneration")
 _REQUIRED = frozenset(("type", "status"))
+_SHAPE = frozenset(("type", "status", "reason", "message", "lastTransitionTime"))
+"""What metav1.Condition requires."""
 
 
 def check_status_in_manifest(definition: CheckedDefinition, found: Findings) -> None:
@@ -49,7 +51,10 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
             found.add(STATUS_SCHEMA, f"{root.text}subresources.status", at, message)
         return
     if not has_subresource:
-        status.report(found, STATUS_SUBRESOURCE, "is no subresource")
+        # Some controllers keep plain facts there, and have their reasons.
+        reports = status.child("conditions") is not None or status.child("observedGeneration") is not None
+        severity = None if reports else Severity.INFO
+        status.report(found, STATUS_SUBRESOURCE, "is no subresource", severity=severity)
     if status.required:
         dropped = "is required at the root, but dropped from each object that is created"
         message = dropped if has_subresource else "is required at the root, so users have to write it"
@@ -74,7 +79,9 @@ def _check_conditions(conditions: SchemaPlace, item: SchemaPlace, found: Finding
     if schema.get(LIST_TYPE) != "map" or schema.get(LIST_MAP_KEYS) != ["type"]:
         kind = schema.get(LIST_TYPE)
         message = "is no map by type" if kind != "map" else "is a map by other keys than type"
-        conditions.report(found, CONDITIONS_LIST, message, *((LIST_TYPE,) if kind else ()))
+        # Those of a type of the author's own may have several of one type.
+        severity = None if _SHAPE.issubset(item.schema.get("required") or ()) else Severity.INFO
+        conditions.report(found, CONDITIONS_LIST, message, *((LIST_TYPE,) if kind else ()), severity=severity)
     missing = [name for name in _CONDITION if item.child(name) is None]
     optional = sorted(_REQUIRED - set(item.schema.get("required") or ()))
     faults = [f"lacks {', '.join(missing)}"] if missing else []

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.cli.lint.test_lint import BAD, GOOD, lint
 from tests.unit.cli.lint.test_lint_conventions import CRD
 
-MORE = "              dryTimeout:\n                type: string\n"
+MORE = "              dryTimeout:\n                type: string\n                default: 5m\n"
 
 
 @pytest.fixture
@@ -89,6 +89,26 @@ def test_what_is_hidden_ignored_or_not_looked_at_is_not_stale(project: Path) -> 
     assert document(project)["baseline"]["stale"] == []
     (project / "widgets.yaml").write_text(GOOD.replace("widgets", "gadgets").replace("widget", "gadget"))
     assert document(project)["baseline"]["stale"] == []
+
+
+def test_a_type_at_one_more_field_is_new_there_alone(project: Path) -> None:
+    wait = "              {}:\n                type: object\n                properties:\n" + (
+        "                  size:\n                    type: string\n                  timeout:\n"
+        "                    type: string\n                    default: 5m\n"
+    )
+    (project / "widgets.yaml").write_text(GOOD + wait.format("one") + wait.format("two"))
+    lint("--write-baseline", str(project / "known.json"), str(project / "widgets.yaml"))
+    more = GOOD + wait.format("one") + wait.format("two") + wait.format("three") + wait.format("four")
+    (project / "widgets.yaml").write_text(more)
+    (new,) = document(project)["findings"]
+    assert (new["field"], new["fields"]) == (
+        "v1:.spec.three.timeout",
+        [".spec.three.timeout", ".spec.four.timeout"],
+    )
+    (project / "widgets.yaml").write_text(GOOD + wait.format("two"))
+    found = document(project)
+    assert found["findings"] == []
+    assert [each["field"] for each in found["baseline"]["stale"]] == [".spec.one.timeout"]
 
 
 def test_a_second_finding_of_one_field_is_new(project: Path) -> None:

@@ -11,8 +11,10 @@ from tests.unit.cli.lint.test_lint import BAD, GOOD, lint
 FIELDS = """\
               timeout:
                 type: string
+                default: 5m
               drainTimeout:
                 type: string
+                default: 1h30m
               adminPassword:
                 type: string
 """

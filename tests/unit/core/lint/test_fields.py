@@ -297,9 +297,13 @@ def test_a_root_without_properties_is_free_to_be() -> None:
     assert found == set()
 
 
-def test_names_in_a_stable_version_are_what_they_are() -> None:
+def test_names_in_more_than_an_alpha_version_are_what_they_are() -> None:
     fields = {"drain_nodes": TEXT, "timeout": NUMBER, "retryInterval": TEXT}
-    for name, severities in (("v1", ["info", "info", "warning"]), ("v1beta1", ["warning"] * 3)):
+    for name, severities in (
+        ("v1", ["info", "info", "info"]),
+        ("v1beta1", ["info", "info", "info"]),
+        ("v1alpha1", ["warning", "warning", "info"]),
+    ):
         found = check(definition(version(schema(fields), name)))
         assert [each.severity.value for each in found] == severities
 

@@ -44,6 +44,9 @@ PASSWORD = said("The password of the user.")
         ({"authSecret": holding(password=said("What it is called."))}, 0),
         ({"tokenRef": holding(accessToken=TEXT)}, 0),
         ({"encryptedPassword": PASSWORD}, 0),
+        ({"privateKey": said("Required for mutual TLS.")}, 0),
+        ({"privateKey": said("The key, PEM encoded.")}, 1),
+        ({"login": holding(password=PASSWORD, credentialName=TEXT)}, 0),
         ({"password": {**PASSWORD, "enum": ["None", "Required"]}}, 0),
     ],
 )
@@ -51,9 +54,53 @@ def test_a_secret_is_one_and_not_the_way_to_one(spec: Json, expected: int) -> No
     assert len(found(spec, "secret-text")) == expected
 
 
+WAIT = said("Given up after this time. Defaults to 5m.")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Given up after this time. Defaults to 5m.", Severity.WARNING),
+        ("A Go duration.", Severity.WARNING),
+        ("Is parsed by time.ParseDuration.", Severity.WARNING),
+        ("Must be a duration string.", Severity.WARNING),
+        ("Given up after this time.", Severity.INFO),
+        ("As ISO 8601: P1D.", Severity.INFO),
+    ],
+)
+def test_a_duration_is_go_s_where_something_says_so(text: str, expected: Severity) -> None:
+    assert found({"timeout": said(text)}, "duration-text") == [expected]
+
+
+@pytest.mark.parametrize(("default", "expected"), [("1h0m0s", Severity.WARNING), ("never", Severity.INFO)])
+def test_a_duration_is_go_s_if_its_default_is(default: str, expected: Severity) -> None:
+    assert found({"timeout": {**TEXT, "default": default}}, "duration-text") == [expected]
+
+
+def test_a_status_without_conditions_may_have_its_reasons_to_be_no_subresource() -> None:
+    content = schema()
+    for properties, expected in (
+        ({"conditions": content["properties"]["status"]["properties"]["conditions"]}, Severity.WARNING),
+        ({"observedGeneration": NUMBER}, Severity.WARNING),
+        ({"address": TEXT}, Severity.INFO),
+    ):
+        content["properties"]["status"]["properties"] = properties
+        crd = definition(version(content, subresources=None))
+        (one,) = [each for each in check(crd) if each.rule.id == "status-subresource"]
+        assert one.severity is expected
+
+
+def test_only_pods_have_a_selector() -> None:
+    scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    for spec, expected in (({}, Severity.INFO), ({"selector": TEXT}, Severity.WARNING)):
+        content = schema({"size": NUMBER, **spec}, {"size": NUMBER})
+        (one,) = check(definition(version(content, subresources={"status": {}, "scale": scale})))
+        assert (one.rule.id, one.severity) == ("scale-selector", expected)
+
+
 def test_a_version_that_goes_is_not_to_be_improved() -> None:
-    old = version(schema({"timeout": TEXT}), "v1beta1", deprecated=True, storage=False)
-    new = version(schema({"timeout": TEXT}), "v1")
+    old = version(schema({"timeout": WAIT}), "v1beta1", deprecated=True, storage=False)
+    new = version(schema({"timeout": WAIT}), "v1")
     severities = {each.field: each.severity for each in check(definition(old, new))}
     assert severities == {"v1beta1:.spec.timeout": Severity.INFO, "v1:.spec.timeout": Severity.WARNING}
     wrong = version(schema({"x": {**TEXT, "minLength": 65}}), "v1beta1", deprecated=True, storage=False)
@@ -95,6 +142,30 @@ def test_a_status_in_which_nothing_is_said_is_only_info(status: Json) -> None:
     assert (only.rule.id, only.severity) == ("status-in-manifest", Severity.INFO)
     (only,) = check(definition(status={**status, "storedVersions": ["v1"]}))
     assert only.severity is Severity.WARNING
+
+
+def test_a_name_that_is_one_in_no_language_is_only_info() -> None:
+    assert found({"-Xms": TEXT}, "field-name") == [Severity.INFO]
+    assert found({"max_size": TEXT}, "field-name") == [Severity.WARNING]
+
+
+def test_what_only_a_controller_writes_may_be_open() -> None:
+    content = schema()
+    for name in ("spec", "status"):
+        content["properties"][name] = {**OBJECT, "x-kubernetes-preserve-unknown-fields": True}
+    severities = {each.field: each.severity for each in check(definition(version(content))) if each.below}
+    assert severities["v1alpha1:.spec"] is Severity.WARNING
+    assert severities["v1alpha1:.status"] is Severity.INFO
+
+
+def test_conditions_of_a_shape_of_their_own_are_no_map_by_type_for_sure() -> None:
+    names = ["type", "status", "reason", "message", "lastTransitionTime"]
+    for required, expected in ((names, Severity.WARNING), (names[:4], Severity.INFO), ([], Severity.INFO)):
+        item = {**OBJECT, "properties": dict.fromkeys(names, TEXT), "required": required}
+        conditions = {"type": "array", "maxItems": 8, "items": item, "description": "All."}
+        crd = definition(version(schema(status={"conditions": conditions})))
+        (one,) = [each for each in check(crd) if each.rule.id == "conditions-list"]
+        assert one.severity is expected
 
 
 def test_a_status_that_users_must_write() -> None:

@@ -51,17 +51,19 @@ def test_two_rules_of_one_field_are_two_findings() -> None:
     assert len(merged(versions("v1beta1", "v1", spec={"x": {**TEXT, **rules}}), "rule-message")) == 2
 
 
-def test_a_name_that_a_stable_version_has_stays() -> None:
+def test_a_name_stays_that_more_than_an_alpha_version_has() -> None:
     spec = {"drain_timeout": NUMBER}
-    (one,) = merged(versions("v1beta1", spec=spec), "field-name")
+    (one,) = merged(versions("v1alpha1", spec=spec), "field-name")
     assert one.severity is Severity.WARNING
-    (one,) = merged(versions("v1beta1", "v1", spec=spec), "field-name")
-    assert (one.severity, one.versions) == (Severity.INFO, ("v1beta1", "v1"))
+    for newer in ("v1beta1", "v1"):
+        (one,) = merged(versions("v1alpha1", newer, spec=spec), "field-name")
+        assert (one.severity, one.versions) == (Severity.INFO, ("v1alpha1", newer))
 
 
 def test_what_is_no_name_is_as_bad_as_where_it_matters_most() -> None:
-    old = version(schema({"timeout": TEXT}), "v1beta1", storage=False, deprecated=True)
-    (one,) = merged(definition(old, version(schema({"timeout": TEXT}), "v1")), "duration-text")
+    wait = {**TEXT, "description": "Defaults to 5m."}
+    old = version(schema({"timeout": wait}), "v1beta1", storage=False, deprecated=True)
+    (one,) = merged(definition(old, version(schema({"timeout": wait}), "v1")), "duration-text")
     assert one.severity is Severity.WARNING
 
 

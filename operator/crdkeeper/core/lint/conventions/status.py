@@ -32,7 +32,7 @@ CONDITIONS_LIST = warning(
     _GROUP,
     "conditions-list",
     "Unless the list is a map keyed by type, controllers that apply conditions overwrite each "
-    "other's, and a type can occur twice.",
+    "other's, and a type can occur twice. Only info where the entries are not metav1.Condition.",
     "Set x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [type] on status.conditions.",
 )
 CONDITIONS_FIELDS = info(
@@ -42,7 +42,7 @@ CONDITIONS_FIELDS = info(
     "observedGeneration.",
     "Use the schema of metav1.Condition.",
 )
-OBSERVED_GENERATION = warning(
+OBSERVED_GENERATION = info(
     _GROUP,
     "observed-generation",
     "Clients cannot tell whether status describes the current spec or an older one: `kubectl wait` "

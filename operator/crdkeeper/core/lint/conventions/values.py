@@ -47,7 +47,8 @@ DURATION_TEXT = warning(
     _GROUP,
     "duration-text",
     "Any string is accepted. One object with an invalid duration makes every list and watch fail in "
-    "Go clients that decode the field as metav1.Duration.",
+    "Go clients that decode the field as metav1.Duration. Only info where neither the description nor the "
+    "default shows that it is one of Go.",
     "Add a pattern, such as ^([0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h))+$, or use an integer with the unit in "
     "its name.",
 )
