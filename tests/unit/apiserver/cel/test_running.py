@@ -138,6 +138,10 @@ def test_selection_and_library(expression: str, expected: object) -> None:
         "{'a': 1, 'b': 2}.map(k, k).sortBy(k, 1)",
         "{'a': 1, 'b': 2}.map(k, k).filter(k, true).join()",
         "[] + {'a': 1, 'b': 2}.transformList(k, v, v) == [1, 2]",
+        "{'a': 0, 'b': 1}.all(k, v, v == 0 ? v / 0 == 1 : k.charAt(9) == '')",
+        "{'a': 0, 'b': 1}.exists_one(k, v, v == 0 ? v / 0 == 1 : k.charAt(9) == '')",
+        "{'a': 0, 'b': 1}.transformList(k, v, v == 0 ? string(v / 0) : k.charAt(9))",
+        "{'a': 0, 'b': 1}.transformList(k, v, v == 0 ? v / 0 == 1 : true, k.charAt(9))",
     ],
 )
 def test_what_only_the_server_can_tell_is_left_to_it(expression: str) -> None:
@@ -211,3 +215,14 @@ def test_the_branch_of_a_conditional_is_not_tested_for_presence_in_an_optional(
     inner = {"type": "object", "properties": {"x": {"type": "integer"}}}
     schema = {"type": "object", "properties": {"b": {"type": "boolean"}, "o": inner, "p": inner}}
     assert value(expression, {"b": True, "o": {"x": 1}}, schema) is value_
+
+
+def test_errors_over_a_map_that_are_alike_or_decided_by_another_entry() -> None:
+    assert outcome("{'a': 1, 'b': 2}.all(k, v, v / 0 == 1)") == "!division by zero"
+    assert (
+        outcome(
+            "{'a': 0, 'b': 1, 'c': 2}.all(k, v, v == 0 ? v / 0 == 1 : v == 1 ? k.charAt(9) == '' : false)"
+        )
+        is False
+    )
+    assert outcome("{'a': 1, 'b': 2}.map(k, k.charAt(9))").startswith("!index out of range")

@@ -13,7 +13,7 @@ from crdkeeper.apiserver.cel.run.qualifiers import go_type
 from crdkeeper.apiserver.cel.values.containers import CelMap
 from crdkeeper.apiserver.cel.values.display import displayed
 from crdkeeper.apiserver.cel.values.overloads import unsupported
-from crdkeeper.apiserver.cel.values.unordered import made_from
+from crdkeeper.apiserver.cel.values.unordered import has_no_order, made_from, unknown_order
 from crdkeeper.apiserver.cel.values.values import (
     MISSING,
     EvaluationError,
@@ -71,23 +71,37 @@ class Loop:
             yield key
 
 
+def _differ(one: EvaluationError | None, other: EvaluationError) -> bool:
+    return one is not None and one.message != other.message
+
+
+def _next(
+    failed: EvaluationError | None, error: EvaluationError, values: Value, kept: EvaluationError
+) -> EvaluationError:
+    """The error to keep of two. Raises Indeterminate if the order of the values decides, and has none."""
+    if _differ(failed, error) and has_no_order(values):
+        raise unknown_order()
+    return kept
+
+
 def _quantifier(loop: Loop, body: Run, deciding: bool) -> Run:
     def run(frame: Frame) -> Value:
         values = loop.target(frame)
         failed: EvaluationError | None = None
+        several = False
         for _ in loop.turns(frame, values):
             try:
                 value = body(frame)
+                if value is deciding:
+                    return deciding
+                if value is not True and value is not False:
+                    raise no_overload()
             except EvaluationError as error:
+                several = several or _differ(failed, error)
                 failed = failed or error
-                continue
-            if value is deciding:
-                return deciding
-            if value is not True and value is not False:
-                failed = failed or no_overload()
-        if failed is not None:
-            raise failed
-        return not deciding
+        if failed is None:
+            return not deciding
+        raise unknown_order() if several and has_no_order(values) else failed
 
     return run
 
@@ -122,7 +136,7 @@ def exists_one(loop: Loop, predicate: Run | None, body: Run) -> Run:
             try:
                 count += _holds(body, frame)
             except EvaluationError as error:
-                failed = error
+                failed = _next(failed, error, values, error)
         if failed is not None:
             raise failed
         return count == 1
@@ -139,13 +153,13 @@ def _collect(loop: Loop, predicate: Run | None, frame: Frame, add: Callable[[Val
             if not _holds(predicate, frame):
                 continue
         except EvaluationError as error:
-            failed = error
+            failed = _next(failed, error, values, error)
             continue
-        if failed is None:
+        if failed is None or has_no_order(values):
             try:
                 add(each)
             except EvaluationError as error:
-                failed = error
+                failed = _next(failed, error, values, failed or error)
     if failed is not None:
         raise failed
     return values

@@ -77,8 +77,13 @@ class Unordered(ListValue):
         return Unordered([*self._elements, *other])
 
 
+def has_no_order(values: Value) -> bool:
+    """Whether the server goes through the elements or entries of a value in an order of chance."""
+    return isinstance(values, MapValue) or type(values) is Unordered
+
+
 def made_from(values: Value, elements: list[Value]) -> Value:
     """A list that a macro has made of the elements or entries of a value."""
-    if len(elements) > 1 and (isinstance(values, MapValue) or type(values) is Unordered):
+    if len(elements) > 1 and has_no_order(values):
         return Unordered(elements)
     return elements
