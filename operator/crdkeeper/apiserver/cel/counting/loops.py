@@ -4,7 +4,7 @@ Follows evalFold (cel-go: interpreter/interpretable.go).
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from crdkeeper.apiserver.cel.counting.attributes import Instruction
@@ -58,7 +58,7 @@ class Fold(Instruction):
         turns = self._turns(values)
         if isinstance(turns, EvaluationError):
             return turns
-        unordered = (isinstance(values, MapValue) or type(values) is Unordered) and len(turns) > 1
+        unordered = type(values) is Unordered or (isinstance(values, MapValue) and len(values) > 1)
         made: Value = UNSET
         tracker.unordered += unordered
         for each in turns:
@@ -82,18 +82,18 @@ class Fold(Instruction):
         """Whether the loop ends before another iteration: then it could end earlier in another order."""
         return self._condition.run(Tracker(tracker.slots, sys.maxsize, self._work)) is False
 
-    def _turns(self, values: Value) -> Sequence[tuple[Any, ...]] | EvaluationError:
+    def _turns(self, values: Value) -> Iterable[tuple[Any, ...]] | EvaluationError:
         """The values of the variables for each iteration."""
         if len(self._variables) == 1:
             if is_list(values):
-                return [(each,) for each in elements_of(values)]
+                return zip(elements_of(values), strict=True)
             if isinstance(values, MapValue):
-                return [(key,) for key in values.key_list()]
+                return zip(values.key_list(), strict=True)
             return EvaluationError(f"got '{go_type(values)}', expected iterable type")
         if isinstance(values, MapValue):
             return [(key, values.find(key)) for key in values.key_list()]
         if is_list(values):
-            return list(enumerate(elements_of(values)))
+            return enumerate(elements_of(values))
         return EvaluationError(f"unsupported comprehension range type: {go_type(values)}")
 
 
