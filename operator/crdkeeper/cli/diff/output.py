@@ -109,6 +109,10 @@ class Printer(Protocol):
 def _print_text(result: DiffResult, *, everything: bool) -> None:
     explained: set[ChangeKind] = set()
     shown = _merged(result.shown(everything=everything))
+    places = Counter(_cause(each) for each, _ in shown)
+    if not everything:
+        # What one shared type causes in many places, of many CRDs, is one thing to look at.
+        shown = list({_cause(each[0]): each for each in reversed(shown)}.values())[::-1]
     for (definition, versions), group in groupby(shown, key=lambda each: (each[0].definition, each[1])):
         line(Styled(f"{definition}{', ' if versions else ''}{versions}", bold=True))
         of_kind: Counter[ChangeKind] = Counter()
@@ -116,7 +120,7 @@ def _print_text(result: DiffResult, *, everything: bool) -> None:
             kind = found.change.kind
             of_kind[kind] += 1
             if everything or of_kind[kind] <= _OF_ONE_KIND:
-                _print_change(found, explained)
+                _print_change(found, explained, 1 if everything else places[_cause(found)])
         for kind, number in of_kind.items():
             if number > _OF_ONE_KIND and not everything:
                 line(f"  and {number - _OF_ONE_KIND:,} more {kind.id} (--all shows them)")
@@ -133,11 +137,22 @@ def _print_text(result: DiffResult, *, everything: bool) -> None:
 _COLORS = {Impact.BREAKING: "red", Impact.RISKY: "yellow", Impact.SAFE: "green"}
 
 
-def _print_change(found: LocatedChange, explained: set[ChangeKind]) -> None:
+def _cause(found: LocatedChange) -> tuple[str, ...]:
+    """What changes have in common that come from one shared type: kind, message and the field's own name."""
+    change = found.change
+    field = change.place.field
+    if "openAPIV3Schema" not in change.place.path.steps:
+        return change.kind.id, change.message, field, found.definition
+    return change.kind.id, change.message, field.rpartition(".")[2]
+
+
+def _print_change(found: LocatedChange, explained: set[ChangeKind], places: int) -> None:
     change = found.change
     label = Styled(f"{change.severity.value}[{change.kind.id}]", _COLORS[change.severity])
     was = f" (was at {found.was})" if found.was and _is_gone(found) else ""
     line(f"  {found.where}: ", label, f": {change.place.field}: {change.message}{was}")
+    if places > 1:
+        line(f"      and the same in {count(places - 1, 'more place')} (--all shows them)")
     if change.kind in explained:
         return
     explained.add(change.kind)
@@ -196,11 +211,12 @@ def _listed(audiences: Iterable[Audience]) -> str:
 
 
 def _print_json(result: DiffResult, *, everything: bool) -> None:
+    causes = Counter(map(_cause, result.found))
     document = {
         "compared": result.compared,
         "severity": result.severity.value,
         "counts": {each.value: result.counts[each] for each in Impact},
-        "changes": [each.to_object() for each in result.found],
+        "changes": [{**each.to_object(), "alike": causes[_cause(each)]} for each in result.found],
         "notListed": result.not_listed,
         "incomplete": result.incomplete,
         "unreadable": [

@@ -136,7 +136,7 @@ def _tell_refused(old: Mapping[str, Any], new: Mapping[str, Any], pair: Definiti
     for each in found:
         if (str(each.path), each.message) not in known:
             pair.say(definitionkinds.REFUSED, each.message, str(each.path), each.path)
-    if shared and old != new:
+    if shared:
         first = shared[0]
         more = f", and {count(len(shared) - 1, 'more fault')}" if len(shared) > 1 else ""
         pair.say(definitionkinds.NOT_ACCEPTED, f"{first.message}{more}", str(first.path), first.path)

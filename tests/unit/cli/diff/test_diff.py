@@ -131,6 +131,23 @@ def test_a_change_in_several_versions_is_shown_once(files: Path) -> None:
     assert "Changes: 2 breaking" in result.stdout
 
 
+def test_what_one_shared_type_causes_is_shown_once(tmp_path: Path) -> None:
+    for side, color in (("old", "[red, blue]"), ("new", "[blue]")):
+        texts = [each.replace("[red, blue]", color) for each in (OLD, OTHER)]
+        (tmp_path / f"{side}.yaml").write_text("---\n".join(texts))
+    files = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    part = diff(*files).stdout
+    assert part.count("enum-tightened]") == 1
+    assert "and the same in 1 more place (--all shows them)" in part
+    assert "Changes: 2 breaking" in part
+    assert diff(*files, "--all").stdout.count("enum-tightened]") == 2
+    changes = json.loads(diff(*files, "-o", "json").stdout)["changes"]
+    assert [each["alike"] for each in changes] == [2, 2]
+    # Which CRD is gone is said of each.
+    (tmp_path / "new.yaml").write_text(OLD.replace("widgets", "others"))
+    assert diff(*files).stdout.count("definition-removed]") == 2
+
+
 def test_json(files: Path) -> None:
     result = diff(files / "old.yaml", files / "breaking.yaml", "-o", "json")
     document = json.loads(result.stdout)

@@ -328,3 +328,8 @@ def test_the_worst_comes_first_and_counts() -> None:
     assert comparison.severity is Impact.BREAKING
     assert comparison.counts == {Impact.BREAKING: 1, Impact.SAFE: 2}
     assert comparison.complete
+
+
+def test_two_files_that_are_invalid_alike_are_not_called_compatible() -> None:
+    both = crd(version("v1", storage=True), version("v2", storage=True))
+    assert told(compare(both, copy.deepcopy(both))) == [("not-accepted", "spec.versions", "O?")]
