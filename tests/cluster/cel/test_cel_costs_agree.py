@@ -91,8 +91,6 @@ async def _compare(client: Client, resource: Resource, case: Case, tally: Tally)
     tally.within += not ended
     tally.undecided += bool(admitted.unchecked)
     said = disagreement(admitted, verdict)
-    if said is None and ended != (case.over > 0) and not admitted.unchecked:
-        said = f"costs {case.over} more than the limit, but ended: {ended}\n"
     if said is not None:
         tally.wrong.append(f"{case.rule}\n  over {case.over}, {path}\n{said}")
 
