@@ -77,6 +77,35 @@ crdkeeper diff --against origin/main config/crd -o sarif > crds.sarif
 notes, each at its line in the new file. `-o json` lists all changes, with the effects by audience. At
 most 2,000 changes of each severity are listed per CRD; the counts and the verdict cover all of them.
 
+One shared type can cause the same change in many fields, versions and CRDs. As text, changes with the same
+kind, message and field name are shown once, with their number; `--all` shows each. `alike` is that number in
+JSON, which lists each.
+
+## Configuration
+
+A team can choose the severity of a [kind of change](#kinds-of-changes) in `.crdkeeper.yaml`, the file that
+[`crdkeeper lint`](lint.md#configuration) reads too:
+
+```yaml
+diff:
+  severity:                 # by id: breaking, risky, safe or off (not reported)
+    enum-loosened: safe
+    columns: off
+```
+
+The nearest file in the folder of the new CRD or in one above it is used; for a removed CRD, the search starts
+in the folder of the old one, and for standard input, git revisions and the cluster in the working folder.
+`--config` selects another file. An invalid configuration is an error that names the line.
+
+The verdict, `--fail-on` and all formats follow the chosen severity; who is affected (`effects` in JSON) stays
+as it is. The output says how many changes have another severity or are left out by configuration, and by
+which file (`configuration` in JSON, a notification in SARIF).
+
+What could not be read or compared still exits with 2. What the API server refuses stays breaking or risky, so
+the configuration cannot name these kinds: FIXED.
+
+## Large CRDs
+
 However large a CRD is, it is compared in a few seconds. For CRDs that would take longer (dozens of versions
 of which all fields differ, or rules of more than a million characters) the command says that it could not
 compare everything, and exits with 2. What it has found by then is still shown.
@@ -96,7 +125,10 @@ compare everything, and exits with 2. What it has found by then is still shown.
 
 
 def page() -> str:
-    return _BEGINNING + "".join(map(_section, all_kinds()))
+    kinds = all_kinds()
+    fixed = [f"[{each.id}](#{each.id})" for each in kinds if each.fixed]
+    beginning = _BEGINNING.replace("FIXED", f"{', '.join(fixed[:-1])} and {fixed[-1]}")
+    return beginning + "".join(map(_section, kinds))
 
 
 def _section(kind: ChangeKind) -> str:

@@ -70,7 +70,8 @@ are skipped.
 ## Configuration
 
 Put `.crdkeeper.yaml` in the folder of the file or in one above it; only the nearest one is used. `--config`
-selects another. For standard input and for a cluster, the search starts in the working folder.
+selects another. For standard input and for a cluster, the search starts in the working folder. The section
+`diff` belongs to [`crdkeeper diff`](diff.md#configuration).
 
 ```yaml
 lint:

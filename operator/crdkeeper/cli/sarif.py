@@ -23,11 +23,12 @@ def document(
     failed: Iterable[Failed],
     *,
     complete: bool = True,
+    notes: Iterable[str] = (),
     documentation: str,
 ) -> dict[str, Any]:
     """A whole log. `rules` are those that results name, `failed` is what could not be read.
 
-    `documentation` is the page that has a section for each rule.
+    `notes` say what a configuration did. `documentation` is the page that has a section for each rule.
     """
     by_id = {each.id: each for each in rules}
     notifications = [
@@ -38,6 +39,7 @@ def document(
         }
         for each in failed
     ]
+    configured = [{"level": "note", "message": {"text": each}} for each in notes]
     run = {
         "tool": {
             "driver": {
@@ -51,6 +53,7 @@ def document(
             {
                 "executionSuccessful": complete and not notifications,
                 "toolExecutionNotifications": notifications,
+                **({"toolConfigurationNotifications": configured} if configured else {}),
             }
         ],
     }

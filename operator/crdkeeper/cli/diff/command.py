@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from crdkeeper.cli.diff.config import DiffConfigurations
 from crdkeeper.cli.diff.definitions import (
     Side,
     name_of,
@@ -15,9 +16,10 @@ from crdkeeper.cli.diff.definitions import (
     reject_standard_input,
 )
 from crdkeeper.cli.diff.output import PRINTERS, DiffResult, FileSpot, LocatedChange
+from crdkeeper.cli.input.configuration import BadConfiguration
 from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, warn_of_old_manifests
 from crdkeeper.cli.input.options import connection_options, run_async
-from crdkeeper.cli.output.printing import Trouble, lines_of
+from crdkeeper.cli.output.printing import Trouble, line, lines_of
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.compatibility.change import Change, Impact
 from crdkeeper.core.compatibility.compare import NotComparable, compare
@@ -53,6 +55,11 @@ _NEVER = "none"
     help="The lowest severity that makes the exit code 1.",
 )
 @click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The configuration. [default: the nearest .crdkeeper.yaml in or above the new file's folder]",
+)
+@click.option(
     "--output",
     "-o",
     type=click.Choice(tuple(PRINTERS)),
@@ -71,6 +78,7 @@ def diff(
     allow_none: bool,
     everything: bool,
     fail_on: str,
+    config: Path | None,
     output: str,
     kubeconfig: Path | None,
     context: str | None,
@@ -83,11 +91,39 @@ def diff(
     crdkeeper diff -f config/crd                   the cluster and files
 
     CRDs are compared by name. A change is breaking if a promise of the old CRD no longer holds, risky if it
-    depends on how the CRD is used or cannot be decided, and safe otherwise.
+    depends on how the CRD is used or cannot be decided, and safe otherwise. .crdkeeper.yaml can change the
+    severity of a kind of change (docs/diff.md).
 
     Exit codes: 0 if no change is as severe as --fail-on, 1 if one is, 2 if something could not be read or
     compared.
     """
+    try:
+        configurations = DiffConfigurations(config)
+        old, new = _sides(
+            paths, filenames, against, Connection(kubeconfig, context), live=live, allow_none=allow_none
+        )
+        warn_of_old_manifests([*old.definitions.values(), *new.definitions.values()])
+        result = compare_sides(old, new, configurations, converted=converted)
+    except BadConfiguration as error:
+        line(f"Error: {error}", err=True)
+        raise SystemExit(_UNREADABLE) from None
+    PRINTERS[output](result, everything=everything)
+    if result.failed or result.incomplete:
+        raise SystemExit(_UNREADABLE)
+    if fail_on != _NEVER and result.severity.rank <= Impact(fail_on).rank and result.counts:
+        raise SystemExit(_FOUND)
+
+
+def _sides(
+    paths: tuple[str, ...],
+    filenames: tuple[str, ...],
+    against: str | None,
+    connection: Connection,
+    *,
+    live: bool,
+    allow_none: bool,
+) -> tuple[Side, Side]:
+    """The old and the new side. Raises click.ClickException if the arguments are wrong."""
     names = (*filenames, *paths)
     if against is not None:
         if live:
@@ -95,25 +131,18 @@ def diff(
         if not names:
             raise click.UsageError("specify the files or folders to compare with the revision")
         reject_standard_input(names)
-        old, new = read_against(against, names), read_files(names, allow_none=allow_none)
-    elif live or filenames:
+        return read_against(against, names), read_files(names, allow_none=allow_none)
+    if live or filenames:
         if not names:
             raise click.UsageError("specify the files or folders to compare with the cluster")
         new = read_files(names, allow_none=allow_none)
-        old = _read_cluster(Connection(kubeconfig, context), new)
-    else:
-        if len(paths) != 2:
-            raise click.UsageError("specify two files or folders, the old and the new one, or see --help")
-        if paths.count(STDIN) == len(paths):
-            raise click.UsageError("standard input can only be read once")
-        old, new = (read_side(each, allow_none=allow_none) for each in paths)
-    warn_of_old_manifests([*old.definitions.values(), *new.definitions.values()])
-    result = compare_sides(old, new, converted=converted)
-    PRINTERS[output](result, everything=everything)
-    if result.failed or result.incomplete:
-        raise SystemExit(_UNREADABLE)
-    if fail_on != _NEVER and result.severity.rank <= Impact(fail_on).rank and result.counts:
-        raise SystemExit(_FOUND)
+        return _read_cluster(connection, new), new
+    if len(paths) != 2:
+        raise click.UsageError("specify two files or folders, the old and the new one, or see --help")
+    if paths.count(STDIN) == len(paths):
+        raise click.UsageError("standard input can only be read once")
+    old = read_side(paths[0], allow_none=allow_none)
+    return old, read_side(paths[1], allow_none=allow_none)
 
 
 class _Trouble(Trouble):
@@ -129,14 +158,19 @@ def _read_cluster(connection: Connection, new: Side) -> Side:
         raise _Trouble(*lines_of(error)) from error
 
 
-def compare_sides(old: Side, new: Side, *, converted: bool = False) -> DiffResult:
-    """Compare the CRDs of two sides by name; a single one on each side is compared under any name."""
+def compare_sides(
+    old: Side, new: Side, configurations: DiffConfigurations, *, converted: bool = False
+) -> DiffResult:
+    """Compare the CRDs of two sides by name; a single one on each side is compared under any name.
+
+    Raises BadConfiguration.
+    """
     result = DiffResult(failed=[*old.failed, *new.failed])
     if result.failed:
         # What could not be read would look like a removed or new CRD.
         return result
     for before, after in _pairs(old, new):
-        _compare(before, after, result, converted=converted)
+        _compare(before, after, result, configurations, converted=converted)
     result.found.sort(key=lambda each: (each.definition, each.change.severity.rank))
     return result
 
@@ -149,14 +183,25 @@ def _pairs(old: Side, new: Side) -> Iterable[tuple[LocatedDefinition | None, Loc
 
 
 def _compare(
-    old: LocatedDefinition | None, new: LocatedDefinition | None, result: DiffResult, *, converted: bool
+    old: LocatedDefinition | None,
+    new: LocatedDefinition | None,
+    result: DiffResult,
+    configurations: DiffConfigurations,
+    *,
+    converted: bool,
 ) -> None:
     shown = new or old
     if shown is None:
         return
     name = name_of(shown)
+    configuration = configurations.of_name(shown.file)
     try:
-        comparison = compare(old.value if old else None, new.value if new else None, converted=converted)
+        comparison = compare(
+            old.value if old else None,
+            new.value if new else None,
+            converted=converted,
+            severities=configuration.severities,
+        )
     except NotComparable as error:
         side = new if new is not None and error.is_new else old
         at = side or shown
@@ -164,6 +209,8 @@ def _compare(
         return
     result.compared += 1
     result.counts.update(comparison.counts)
+    if configuration.path is not None:
+        result.configured.take(configuration.path, comparison)
     if not comparison.complete:
         result.incomplete.append(name)
     result.found.extend(LocatedChange(name, each, *_spots(each, old, new)) for each in comparison.changes)

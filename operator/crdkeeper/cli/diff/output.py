@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Protocol
 
 from crdkeeper.cli import sarif
@@ -11,6 +12,7 @@ from crdkeeper.cli.input.files import Failed
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.output.printing import Styled, line, print_json
 from crdkeeper.core.compatibility.change import Audience, Change, ChangeKind, Impact
+from crdkeeper.core.compatibility.compare import Comparison
 from crdkeeper.core.text import count
 
 _DOCUMENTATION = "docs/diff.md"
@@ -61,6 +63,7 @@ class LocatedChange:
             "version": change.place.version,
             "field": change.place.field,
             "severity": change.severity.value,
+            "configured": change.chosen is not None,
             "effects": {who.value: severity.value for who, severity in change.effects.items()},
             "id": change.kind.id,
             "message": change.message,
@@ -69,6 +72,41 @@ class LocatedChange:
             "hint": self.remedy,
             "at": self.at.to_object() if self.at else None,
             "was": self.was.to_object() if self.was else None,
+        }
+
+
+@dataclass(slots=True)
+class Configured:
+    """What configurations did to the severities."""
+
+    files: dict[Path, None] = field(default_factory=dict)
+    """The configurations that had an effect."""
+    changed: int = 0
+    """How many changes have another severity."""
+    left_out: int = 0
+    """How many changes are not reported."""
+
+    def take(self, path: Path, comparison: Comparison) -> None:
+        """Count what a configuration did to one comparison."""
+        if comparison.chosen or comparison.left_out:
+            self.files[path] = None
+        self.changed += comparison.chosen
+        self.left_out += comparison.left_out
+
+    def __str__(self) -> str:
+        """What to tell people; empty if it is nothing."""
+        if not self.files:
+            return ""
+        first, *others = map(str, self.files)
+        more = f" and {count(len(others), 'more file')}" if others else ""
+        changed = f"{count(self.changed, 'change')} with another severity"
+        return f"By configuration ({first}{more}): {changed}, {self.left_out:,} left out."
+
+    def to_object(self) -> dict[str, Any]:
+        return {
+            "files": [str(each) for each in self.files],
+            "changed": self.changed,
+            "leftOut": self.left_out,
         }
 
 
@@ -83,6 +121,7 @@ class DiffResult:
     incomplete: list[str] = field(default_factory=list)
     """CRDs that are too large to compare completely."""
     failed: list[Failed] = field(default_factory=list)
+    configured: Configured = field(default_factory=Configured)
 
     @property
     def severity(self) -> Impact:
@@ -163,13 +202,14 @@ def _print_change(found: LocatedChange, explained: set[ChangeKind], places: int)
 
 def _hurt(change: Change) -> str:
     """`Hurts writers, may hurt readers. `, or empty if nobody is affected."""
+    by = f"{change.severity.value.capitalize()} by configuration. " if change.chosen is not None else ""
     parts = []
     for severity, verb in ((Impact.BREAKING, "hurts"), (Impact.RISKY, "may hurt")):
         who = [each for each in Audience if change.effects.get(each) is severity]
         if who:
             parts.append(f"{verb} {_listed(who)}")
     said = ", ".join(parts)
-    return f"{said[0].upper()}{said[1:]}. " if said else ""
+    return f"{by}{said[0].upper()}{said[1:]}. " if said else by
 
 
 def _is_gone(found: LocatedChange) -> bool:
@@ -193,6 +233,8 @@ def _print_summary(result: DiffResult, *, everything: bool) -> None:
     line(f"{count(result.compared, 'CRD')} compared. Changes: {counts}{hidden}.")
     if result.not_listed:
         line(f"{count(result.not_listed, 'change')} not listed.")
+    if result.configured.files:
+        line(str(result.configured))
     line(Styled(_verdict(result), _COLORS[result.severity], bold=True))
 
 
@@ -200,9 +242,10 @@ def _verdict(result: DiffResult) -> str:
     severity = result.severity
     if severity is Impact.SAFE:
         return "Compatible."
-    hurt = {who for each in result.found for who in Audience if each.change.effects.get(who) is severity}
+    hurt = {who for each in result.found if each.change.severity is severity for who in each.change.affected}
     who = _listed(each for each in Audience if each in hurt)
-    return f"Breaking for {who}." if severity is Impact.BREAKING else f"Risky for {who}: needs a review."
+    verdict = f"{severity.value.capitalize()} for {who}" if who else severity.value.capitalize()
+    return f"{verdict}." if severity is Impact.BREAKING else f"{verdict}: needs a review."
 
 
 def _listed(audiences: Iterable[Audience]) -> str:
@@ -218,6 +261,7 @@ def _print_json(result: DiffResult, *, everything: bool) -> None:
         "counts": {each.value: result.counts[each] for each in Impact},
         "changes": [{**each.to_object(), "alike": causes[_cause(each)]} for each in result.found],
         "notListed": result.not_listed,
+        "configuration": result.configured.to_object(),
         "incomplete": result.incomplete,
         "unreadable": [
             {**FileSpot(each.file, each.position).to_object(), "message": each.message}
@@ -238,6 +282,7 @@ def _print_sarif(result: DiffResult, *, everything: bool) -> None:
             [_sarif_result(each) for each in shown],
             result.failed,
             complete=not result.incomplete,
+            notes=[str(result.configured)] if result.configured.files else (),
             documentation=_DOCUMENTATION,
         )
     )

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from crdkeeper.cli.input.configuration import BadConfiguration
 from crdkeeper.cli.input.files import STDIN, SUFFIXES
 from crdkeeper.cli.input.options import connection_options
 from crdkeeper.cli.lint.baseline import BadBaseline, load, write
-from crdkeeper.cli.lint.config import BadConfiguration, Configurations
+from crdkeeper.cli.lint.config import Configurations
 from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.lint.jsonoutput import print_json
 from crdkeeper.cli.lint.run import Run

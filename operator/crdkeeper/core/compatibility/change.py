@@ -48,6 +48,9 @@ class Audience(StrEnum):
 Effects = Mapping[Audience, Impact]
 """Severity by audience; a change is safe for all others."""
 
+Severities = Mapping[str, Impact | None]
+"""The severities that a team chose, by the id of a kind; None leaves the kind out."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangeKind(Rule):
@@ -61,6 +64,8 @@ class ChangeKind(Rule):
     """Effects on fields below .status, which the controller writes and others read; None: the same."""
     reinterprets: bool
     """Whether valid objects read differently, so that an expression around the field may reject them."""
+    fixed: bool = False
+    """Whether the API server refuses the CRD for it, so that a team cannot choose another severity."""
 
     def at(self, *, status: bool) -> Effects:
         """The effects on a field, depending on whether it is below .status."""
@@ -92,8 +97,20 @@ class Change:
     effects: Effects
     example: Mapping[str, Any] | None = None
     """An object that was accepted and is refused, without apiVersion, kind and metadata; None: not known."""
+    chosen: Impact | None = None
+    """The severity that a team chose instead of that of the effects; None: no other one."""
+
+    @property
+    def worst(self) -> Impact:
+        """The worst of its effects."""
+        return min(self.effects.values(), key=lambda each: each.rank, default=Impact.SAFE)
 
     @property
     def severity(self) -> Impact:
-        """The worst of its effects."""
-        return min(self.effects.values(), key=lambda each: each.rank, default=Impact.SAFE)
+        """The chosen severity, or else the worst of its effects."""
+        return self.worst if self.chosen is None else self.chosen
+
+    @property
+    def affected(self) -> tuple[Audience, ...]:
+        """Those for whom the worst effect is expected; empty if the change is safe for all."""
+        return tuple(each for each in Audience if self.effects.get(each) is self.worst)

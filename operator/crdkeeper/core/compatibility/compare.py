@@ -14,7 +14,7 @@ from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.compatibility import definitionkinds
-from crdkeeper.core.compatibility.change import Change, ChangeKind, Impact, Place
+from crdkeeper.core.compatibility.change import Change, ChangeKind, Impact, Place, Severities
 from crdkeeper.core.compatibility.definitions import (
     DecodedDefinition,
     DefinitionPair,
@@ -57,6 +57,10 @@ class Comparison:
     """False if the CRDs are so large that the comparison was stopped early."""
     steps: int = 0
     """The work that it took."""
+    chosen: int = 0
+    """How many changes have another severity than that of their effects, because a team chose it."""
+    left_out: int = 0
+    """How many changes are missing here because a team does not want to see their kind."""
 
     @property
     def severity(self) -> Impact:
@@ -74,14 +78,16 @@ def compare(
     new: Mapping[str, Any] | None,
     *,
     converted: bool = False,
+    severities: Severities | None = None,
     max_steps: int = MAX_STEPS,
 ) -> Comparison:
     """Determine what a new CRD (apiextensions.k8s.io/v1) does to those who relied on the old one.
 
     None means a CRD that does not exist. `converted` says that a webhook converts between the versions even
-    if the documents do not. Raises NotComparable.
+    if the documents do not. `severities` replace those of the effects, except for kinds that are fixed.
+    Raises NotComparable.
     """
-    findings = Changes(Allowance(max_steps))
+    findings = Changes(Allowance(max_steps), severities=severities)
     if old is None or new is None:
         if old is not new:
             kind = definitionkinds.DEFINITION_ADDED if old is None else definitionkinds.DEFINITION_REMOVED
@@ -147,4 +153,11 @@ def _result(findings: Changes, *, complete: bool) -> Comparison:
         findings.changes,
         key=lambda each: (each.severity.rank, each.place.version, each.place.field, each.kind.id),
     )
-    return Comparison(tuple(changes), dict(findings.counts), complete, findings.allowance.spent)
+    return Comparison(
+        tuple(changes),
+        dict(findings.counts),
+        complete,
+        findings.allowance.spent,
+        findings.chosen,
+        findings.left_out,
+    )

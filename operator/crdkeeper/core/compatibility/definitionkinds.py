@@ -21,6 +21,7 @@ REFUSED = kind(
     breaks(_OPERATORS),
     why="The API server refuses to replace the old CRD with the new one. The message quotes it.",
     remedy="`crdkeeper lint` says how to fix it.",
+    fixed=True,
 )
 NOT_ACCEPTED = kind(
     "not-accepted",
@@ -28,6 +29,7 @@ NOT_ACCEPTED = kind(
     why="The API server would accept neither the old CRD nor the new one, so that what else is said of the "
     "change may never matter.",
     remedy="`crdkeeper lint` says how to repair what the message names.",
+    fixed=True,
 )
 IDENTITY = kind(
     "identity",
@@ -35,18 +37,21 @@ IDENTITY = kind(
     why="Group and plural name identify the CRD. If one of them changes, it is another CRD, without the "
     "objects.",
     remedy="Keep them. Or add the new CRD alongside the old one, copy the objects, and retire the old one.",
+    fixed=True,
 )
 SCOPE = kind(
     "scope",
     breaks(_WRITERS, _READERS, _STORED, _OPERATORS),
     why="The scope is part of every object's URL. The API server refuses to change it.",
     remedy="Keep it. Or define another kind, copy the objects, and retire the old one.",
+    fixed=True,
 )
 KIND = kind(
     "kind",
     breaks(_WRITERS, _READERS, _STORED, _OPERATORS),
     why="Every object and every client uses the kind. The API server refuses to change it.",
     remedy="Keep it. Or define another kind, copy the objects, and retire the old one.",
+    fixed=True,
 )
 LIST_KIND = kind(
     "list-kind",
@@ -88,6 +93,7 @@ STORED_VERSION_REMOVED = kind(
     "still be stored at it and would become unreadable.",
     remedy="Run `crdkeeper migrate PLURAL.GROUP` first. It rewrites all objects at the storage version and "
     "trims status.storedVersions.",
+    fixed=True,
 )
 VERSION_MAYBE_STORED = kind(
     "version-maybe-stored",

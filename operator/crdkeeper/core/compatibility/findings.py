@@ -8,9 +8,10 @@ MiB, the most that an API server accepts, a full comparison could take hours.
 """
 
 from collections import Counter
+from dataclasses import replace
 from typing import Final
 
-from crdkeeper.core.compatibility.change import Change, Impact
+from crdkeeper.core.compatibility.change import Change, Impact, Severities
 
 MAX_KEPT: Final = 2_000
 """Changes kept of each severity, for one CRD."""
@@ -40,17 +41,32 @@ class Allowance:
 
 
 class Changes:
-    """The changes of one CRD so far."""
+    """The changes of one CRD so far. `severities` are what a team chose."""
 
-    def __init__(self, allowance: Allowance, *, kept: int = MAX_KEPT) -> None:
+    def __init__(
+        self, allowance: Allowance, *, kept: int = MAX_KEPT, severities: Severities | None = None
+    ) -> None:
         self.changes: list[Change] = []
         self.counts: Counter[Impact] = Counter()
+        self.chosen = 0
+        """Changes with a severity that a team chose and that differs from the one of the effects."""
+        self.left_out = 0
+        """Changes that a team does not want to see, which no other number counts."""
         self.allowance = allowance
         self._kept = kept
+        self._severities = severities or {}
 
     def add(self, change: Change) -> None:
         """Count a change, and keep it if there are not too many already. Raises Exhausted."""
         self.allowance.spend()
+        if change.kind.id in self._severities and not change.kind.fixed:
+            chosen = self._severities[change.kind.id]
+            if chosen is None:
+                self.left_out += 1
+                return
+            if chosen is not change.severity:
+                self.chosen += 1
+                change = replace(change, chosen=chosen)
         severity = change.severity
         self.counts[severity] += 1
         if self.counts[severity] <= self._kept:

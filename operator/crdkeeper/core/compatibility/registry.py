@@ -27,10 +27,17 @@ def kind(
     remedy: str,
     in_status: Effects | None = None,
     reinterprets: bool = False,
+    fixed: bool = False,
 ) -> ChangeKind:
     """Declare a kind of change."""
     made = ChangeKind(
-        id=id, why=why, remedy=remedy, effects=effects, in_status=in_status, reinterprets=reinterprets
+        id=id,
+        why=why,
+        remedy=remedy,
+        effects=effects,
+        in_status=in_status,
+        reinterprets=reinterprets,
+        fixed=fixed,
     )
     assert id not in _ALL, id
     _ALL[id] = made

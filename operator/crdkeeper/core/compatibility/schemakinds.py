@@ -389,6 +389,7 @@ SCHEMA_REMOVED = kind(
     why="The API server refuses a version without a schema.",
     remedy="Keep the schema. To allow any content, use type: object with x-kubernetes-preserve-unknown- "
     "fields: true.",
+    fixed=True,
 )
 DOCUMENTATION = kind(
     "documentation",

@@ -180,7 +180,7 @@ def test_what_is_excluded_is_no_error(project: Path) -> None:
             "lint:\n  colour: red\n",
             ":2: unknown field lint.colour; known fields are all, exclude, forbid, rules, severity",
         ),
-        ("linter: {}\n", ":1: unknown field linter; the only known field is lint"),
+        ("linter: {}\n", ":1: unknown field linter; known fields are diff, lint"),
         ("- lint\n", ":1: the configuration must be a mapping"),
         ("lint: 3\n", ":1: lint must be a mapping"),
         ("lint: {all: 3}\n", ":1: lint.all must be true or false"),
@@ -189,7 +189,7 @@ def test_what_is_excluded_is_no_error(project: Path) -> None:
         ("lint: [\n", ":2: not YAML"),
         ("lint: {}\n---\nlint: {}\n", ":3: a second document"),
         ("", None),
-        ("lint:\n", None),
+        ("lint:\ndiff: {severity: {enum-tightened: safe}}\n", None),
     ],
 )
 def test_a_bad_configuration_names_the_place(project: Path, text: str, said: str | None) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.apiserver.definitions.update import check_update
 from crdkeeper.core.compatibility import definitionkinds
 from crdkeeper.core.compatibility.change import ChangeKind, Impact
 from crdkeeper.core.compatibility.compare import NotComparable, all_kinds, compare
@@ -220,6 +221,30 @@ CASES: list[tuple[Json, Do, Told]] = [
 @pytest.mark.parametrize(("base", "change", "expected"), CASES)
 def test_change(base: Json, change: Do, expected: Told) -> None:
     assert sorted(told(changed(change, base))) == sorted(expected)
+
+
+@pytest.mark.parametrize(("base", "change"), [each[:2] for each in CASES])
+def test_what_the_server_refuses_is_never_left_out(base: Json, change: Do) -> None:
+    # A team leaves out all that it can.
+    off = dict.fromkeys(each.id for each in all_kinds() if not each.fixed)
+    new = copy.deepcopy(base)
+    change(new)
+    everything, rest = compare(base, new), compare(base, new, severities=off)
+    assert rest.left_out == sum(everything.counts.values()) - sum(rest.counts.values())
+    established = [{"type": "Established", "status": "True"}]
+    old = {**base, "status": {**base.get("status", {}), "conditions": established}}
+    assert bool(check_update(new, old).violations) == bool(rest.counts)
+    assert all(each.kind.fixed for each in rest.changes)
+
+
+def test_fixed_kinds_keep_their_severity() -> None:
+    safe = dict.fromkeys((each.id for each in all_kinds()), Impact.SAFE)
+    new = copy.deepcopy(TWO)
+    new["spec"].update(scope="Cluster", versions=new["spec"]["versions"][:1])
+    found = compare(TWO, new, severities=safe)
+    assert [each.kind.id for each in found.changes if each.severity is Impact.BREAKING] == ["scope"]
+    assert found.counts == {Impact.BREAKING: 1, Impact.SAFE: 3}
+    assert (found.chosen, found.left_out, found.severity) == (3, 0, Impact.BREAKING)
 
 
 def test_no_longer_converted() -> None:
