@@ -27,7 +27,7 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 DEFINITION = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD}"
 _MIGRATIONS = "/apis/crdkeeper.dev/v1alpha1/storagemigrations"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
-_OTHER_MIGRATOR = "/apis/storagemigration.k8s.io"
+_OTHER_MIGRATORS = ("/apis/storagemigration.k8s.io", "/apis/migration.k8s.io")
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -158,7 +158,7 @@ class Server:
             return _json(200, {"items": [self._lease(each) for each in self._etcd.leases]})
         if address.startswith(DEFINITION):
             return self._read_definition() if method == "GET" else self._trim(body)
-        if address == _OTHER_MIGRATOR:
+        if address in _OTHER_MIGRATORS:
             return Answer(404, b"404 page not found\n")
         assert address.startswith(_MIGRATIONS), address
         return self._migration(method, address.removeprefix(_MIGRATIONS).lstrip("/"), body)
