@@ -215,7 +215,7 @@ def test_rules_serve_on_while_credentials_are_refused_for_hours(
         assert rules.problems.keys() == {NAME}
 
     cluster.play(story)
-    assert len([each for each in caplog.records if "for 10 minutes" in each.message]) == 1
+    assert len([each for each in caplog.messages if "for 10 minutes" in each]) == 1
     assert f"for 10 minutes ({refusal})" in caplog.text
 
 
