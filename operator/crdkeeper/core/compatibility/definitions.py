@@ -39,8 +39,9 @@ class DecodedVersion:
 
     @property
     def schema(self) -> Schema | None:
+        """The schema. Its root is an object also where v1beta1 did without the type."""
         found: Schema | None = (self.value.get("schema") or {}).get("openAPIV3Schema")
-        return found
+        return {**found, "type": "object"} if found is not None and not found.get("type") else found
 
     @property
     def path(self) -> Path:

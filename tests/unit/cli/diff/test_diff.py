@@ -3,6 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
+from textwrap import dedent, indent
 
 import pytest
 from click.testing import CliRunner, Result
@@ -300,3 +301,16 @@ def test_outside_of_a_repository(files: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(files.parent))
     result = diff("--against", "HEAD", "old.yaml")
     assert (result.exit_code, "not a git repository" in result.stderr) == (2, True)
+
+
+def test_the_root_of_a_schema_is_an_object(files: Path) -> None:
+    # v1beta1 accepted a root without a type.
+    head, _, schema = OLD.partition("    schema:\n      openAPIV3Schema:\n        type: object\n")
+    validation = indent(dedent(schema), "      ")
+    old = f"{head}  validation:\n    openAPIV3Schema:\n{validation}  preserveUnknownFields: false\n"
+    (files / "old.yaml").write_text(old.replace("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"))
+    assert diff(files / "old.yaml", "-", "--all", stdin=OLD).stdout.splitlines() == [
+        "1 CRD compared. Changes: 0 breaking, 0 risky, 0 safe.",
+        "Compatible.",
+    ]
+    assert "breaking[enum-tightened]: spec.color" in diff(files / "old.yaml", "-", stdin=BREAKING).stdout
