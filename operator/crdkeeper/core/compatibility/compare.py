@@ -94,6 +94,12 @@ def compare(
             message = "a new CRD" if old is None else "the CRD is gone"
             place = Place("", "spec", root("spec"), root("spec"))
             findings.add(Change(kind, place, message, kind.effects))
+        if old is None and new is not None and _serves_none(new):
+            at = root("spec").child("versions")
+            kind = definitionkinds.NONE_SERVED
+            findings.add(
+                Change(kind, Place("", "spec.versions", at, at), "no version is served", kind.effects)
+            )
         return _result(findings, complete=True)
     before = _definition(old, is_new=False, converted=converted)
     pair = DefinitionPair(before, _definition(new, is_new=True, converted=converted), findings)
@@ -110,6 +116,15 @@ def compare(
     except (Exhausted, RecursionError):
         return _result(findings, complete=False)
     return _result(findings, complete=judged)
+
+
+def _serves_none(document: Mapping[str, Any]) -> bool:
+    """Whether a new CRD serves no version; False if it cannot be read."""
+    try:
+        decoded = decode(document, Report())
+    except RecursionError:
+        return False
+    return decoded is not None and DecodedDefinition(decoded, frozenset()).serves_none
 
 
 def _definition(document: Mapping[str, Any], *, is_new: bool, converted: bool) -> DecodedDefinition:

@@ -86,6 +86,13 @@ VERSION_NOT_SERVED = kind(
     remedy="Deprecate the version (deprecated: true) for at least one release first. Serving it again "
     "reverts the change.",
 )
+NONE_SERVED = kind(
+    "none-served",
+    risks(_WRITERS, _READERS),
+    why="The API server accepts the CRD, but serves none of its versions: every request for an object fails "
+    "with 404, while the objects stay in etcd.",
+    remedy="Set served: true for at least one version, unless nobody should read or write the objects.",
+)
 STORED_VERSION_REMOVED = kind(
     "stored-version-removed",
     breaks(_STORED, _OPERATORS),

@@ -87,6 +87,11 @@ class DecodedDefinition:
         return [each for each in self.versions.values() if each.served]
 
     @property
+    def serves_none(self) -> bool:
+        """Whether it has versions, but serves none of them."""
+        return bool(self.versions) and not self.served
+
+    @property
     def storage(self) -> DecodedVersion | None:
         """The version in which objects are stored."""
         return next((each for each in self.versions.values() if each.storage), None)

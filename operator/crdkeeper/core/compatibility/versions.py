@@ -30,6 +30,9 @@ def compare_versions(pair: DefinitionPair) -> None:
             pair.say(
                 kinds.VERSION_ADDED, f"a new version, {state}", "spec.versions", new.path, version=new.name
             )
+    if pair.new.serves_none:
+        message = "no version is served" + (", as before the change" if pair.old.serves_none else "")
+        pair.say(kinds.NONE_SERVED, message, "spec.versions", root("spec").child("versions"))
     _compare_storage(pair)
     _compare_preferred(pair)
 

@@ -314,3 +314,16 @@ def test_the_root_of_a_schema_is_an_object(files: Path) -> None:
         "Compatible.",
     ]
     assert "breaking[enum-tightened]: spec.color" in diff(files / "old.yaml", "-", stdin=BREAKING).stdout
+
+
+def test_a_crd_of_which_no_version_is_served_is_not_called_compatible(files: Path) -> None:
+    new = OLD.replace("served: true", "served: false")
+    (files / "new.yaml").write_text(new)
+    lines = diff(files / "new.yaml", files / "new.yaml").stdout.splitlines()
+    assert lines[0] == "widgets.example.com"
+    said = "risky[none-served]: spec.versions: no version is served, as before the change"
+    assert lines[1] == f"  {files}/new.yaml:11:3: {said}"
+    assert lines[-1] == "Risky for writers and readers: needs a review."
+    said = diff(files / "old.yaml", files / "new.yaml").stdout
+    assert "risky[none-served]: spec.versions: no version is served\n" in said
+    assert "breaking[version-not-served]" in said

@@ -127,6 +127,13 @@ CASES: list[tuple[Json, Do, Told]] = [
     ),
     (TWO, second(served=False), [("version-not-served", "served", "W!R!")]),
     (
+        crd(),
+        first(served=False),
+        [("version-not-served", "served", "W!R!"), ("none-served", "spec.versions", "W?R?")],
+    ),
+    (crd(version(served=False)), first(served=True), [("version-served", "served", "")]),
+    (crd(version(served=False)), first(), [("none-served", "spec.versions", "W?R?")]),
+    (
         crd(version("v1"), version("v2", served=False)),
         second(served=True),
         [("version-served", "served", "")],
@@ -274,6 +281,11 @@ def test_identity() -> None:
 
 def test_a_whole_crd_comes_or_goes() -> None:
     assert told(compare(None, crd())) == [("definition-added", "spec", "")]
+    assert told(compare(None, crd(version(served=False)))) == [
+        ("none-served", "spec.versions", "W?R?"),
+        ("definition-added", "spec", ""),
+    ]
+    assert told(compare(None, {"spec": {"versions": 3}})) == [("definition-added", "spec", "")]
     assert told(compare(crd(), None)) == [("definition-removed", "spec", "W!R!S!")]
     assert told(compare(None, None)) == []
 
@@ -302,7 +314,8 @@ def test_a_version_that_is_not_served_matters_to_what_is_stored_only() -> None:
         ("field-removed", "spec.b", "S!")
     ]
     assert told(changed(second(served=False, schema={"openAPIV3Schema": obj()}), old)) == [
-        ("version-not-served", "served", "W!R!")
+        ("version-not-served", "served", "W!R!"),
+        ("none-served", "spec.versions", "W?R?"),
     ]
 
 
