@@ -32,10 +32,11 @@ widgets.yaml:31:19: warning[duration-text]: v1:.spec.timeout: takes any text for
 | warning | it is likely to cause trouble |
 | info | a matter of style, or something the author can judge better; shown with `--all` |
 
-Warnings and infos of the same kind in a CRD are grouped; `-o json` lists each one. The same finding in
-several versions is one finding that names them (`versions` in JSON), and so is one in a type that stands at
-many fields (`fields`). What can no longer be changed is only info: names of kinds and resources, names of
-fields in a beta or stable version, and everything in a deprecated version.
+Warnings and infos of the same kind in a CRD are grouped, and of the errors of one rule in a CRD the first
+500 are printed; `-o json` lists each one. The same finding in several versions is one finding that names them
+(`versions` in JSON), and so is one in a type that stands at many fields (`fields`). What can no longer
+be changed is only info: names of kinds and resources, names of fields in a beta or stable version, and
+everything in a deprecated version.
 
 Conventions name a field like `v1:.spec.ports[*].name`: the version, and the path in an object. The API
 server's errors use the server's own paths: what all versions share is under `spec.validation`,
@@ -56,7 +57,8 @@ warnings and, as notes, infos and what was not checked. [In a pipeline](pipeline
 
 Columns are tried on objects in the checked files: `column-empty` and `column-invalid` say what `kubectl get`
 would show for them. At most 50 objects of a kind are used, none with more than 20,000 values, and a million
-values in total. Objects without a status need not have what a controller sets. CRDs from standard input are
+values in total. All columns together visit two million values: nothing is said about one that needs more
+than its share. Objects without a status need not have what a controller sets. CRDs from standard input are
 not tried.
 
 ## The CRDs of a cluster

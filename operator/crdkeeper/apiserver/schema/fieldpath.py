@@ -5,6 +5,7 @@ The two differ. The server validates its internal form, where a schema that all 
 leads to the author's line, so each path contains both.
 """
 
+from collections.abc import Iterable
 from typing import Final, Self
 
 Step = str | int
@@ -40,10 +41,9 @@ class Path:
         texts: list[str] = []
         at: Path | None = self
         while at is not None:
-            texts.append(at._text if len(at._text) <= _LONGEST else f"{at._text[:_LONGEST]}…")
+            texts.append(at._text)
             at = at._parent
-        text = "".join(reversed(texts)).removeprefix(".")
-        return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 :]}"
+        return joined(reversed(texts)).removeprefix(".")
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -54,6 +54,12 @@ class Path:
             found.append(at._steps)
             at = at._parent
         return tuple(step for steps in reversed(found) for step in steps)
+
+
+def joined(parts: Iterable[str]) -> str:
+    """A path to print; of absurd lengths the beginning and the end."""
+    text = "".join([each if len(each) <= _LONGEST else f"{each[:_LONGEST]}…" for each in parts])
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 :]}"
 
 
 def root(name: str) -> Path:

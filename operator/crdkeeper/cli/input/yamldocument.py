@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 import orjson
@@ -53,7 +54,7 @@ class Document:
 
     def find(self, steps: tuple[str | int, ...]) -> Position:
         """The position of a field; for a missing one, that of its nearest existing parent."""
-        at, position = self.value, self.position
+        at, found = self.value, None
         for step in steps:
             marks = self._marks.get(id(at))
             if isinstance(marks, dict):
@@ -64,9 +65,9 @@ class Document:
                 mark = None
             if mark is None:
                 break
-            position = _position(mark)
+            found = mark
             at = at[step]
-        return position
+        return self.position if found is None else _position(found)
 
 
 def documents(text: str) -> Iterator[Document]:
@@ -85,7 +86,8 @@ _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 def _json(text: str) -> Iterator[Document]:
     try:
         # YAML does not allow tabs for indentation; JSON strings do not contain any, either.
-        found = list(_yaml(text.replace("\t", " ")))
+        several = _yaml(text.replace("\t", " "))
+        found = list(islice(several, 2))
     except TooBig:
         raise
     except Unreadable as unreadable:
@@ -95,8 +97,11 @@ def _json(text: str) -> Iterator[Document]:
         except ValueError:
             raise unreadable from None
         written = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
-        found = [Document(each.value, Position(), []) for each in _yaml(written)]
-    yield from found
+        yield from (Document(each.value, Position(), []) for each in _yaml(written))
+    else:
+        # Two documents are not JSON, so that the rest can only be YAML and need not be kept until the end.
+        yield from found
+        yield from several
 
 
 def _yaml(text: str) -> Iterator[Document]:

@@ -75,9 +75,10 @@ def check_samples(
     result: LintResult,
     *,
     everything: bool,
+    steps: int,
 ) -> None:
-    """Add findings about the cells of a CRD's columns for objects of its kind."""
-    found = lint_samples(definition.value, objects)
+    """Add findings about the cells of a CRD's columns for objects of its kind; `steps`: see lint_samples."""
+    found = lint_samples(definition.value, objects, steps)
     _add(found, definition, configuration, result, everything=everything)
 
 
@@ -118,8 +119,15 @@ def _add(
     name = _name(definition)
     everything = everything or configuration.all
     # Comments belong to lines, and each version has its own; equal findings are merged after that.
-    for found in merge(replace(each, ignored=_ignored(each, definition)) for each in several):
+    for found in merge(_with_comment(each, definition) for each in several):
         severity = _configured(found, configuration)
+        shown = severity is not None and _is_shown(found, severity, configuration, everything=everything)
+        if not shown:
+            selected = configuration.rules.level(found.rule.id) > Level.NOTHING
+            result.hidden += severity is not None and selected and not found.ignored
+            # A large CRD has tens of thousands of them; to name and to locate each takes seconds.
+            if not result.keeps_unreported:
+                continue
         finding = LintFinding(
             definition.file,
             definition.find(found.steps),
@@ -134,10 +142,8 @@ def _add(
             found.path,
             found.elsewhere,
         )
-        if severity is None or not _is_shown(found, severity, configuration, everything=everything):
+        if not shown:
             result.unreported.append(finding)
-            selected = configuration.rules.level(found.rule.id) > Level.NOTHING
-            result.hidden += severity is not None and selected and not found.ignored
         elif found.ignored:
             result.ignored.append(Ignored(finding, found.ignored))
         else:
@@ -173,6 +179,11 @@ def _is_shown(found: Found, severity: Severity, configuration: Configuration, *,
     # Requested by the configuration.
     wanted = everything or configuration.severities.get(found.rule.id) is Severity.INFO
     return configuration.rules.shows(found.rule.id, severity, everything=wanted)
+
+
+def _with_comment(found: Found, definition: LocatedDefinition) -> Found:
+    ignored = _ignored(found, definition)
+    return replace(found, ignored=ignored) if ignored != found.ignored else found
 
 
 def _ignored(found: Found, definition: LocatedDefinition) -> str:

@@ -109,7 +109,9 @@ class LintResult:
     stale: list[tuple[str, str, str]] = field(default_factory=list)
     """Entries of the baseline for which nothing was found: the CRD, the rule and the field."""
     unreported: list[LintFinding] = field(default_factory=list)
-    """Findings that are hidden or not selected; collected for a baseline."""
+    """Findings that are hidden or not selected."""
+    keeps_unreported: bool = False
+    """Whether those are collected, for a baseline."""
     definitions: set[str] = field(default_factory=set)
     """The names of the CRDs that were checked."""
     hidden: int = 0

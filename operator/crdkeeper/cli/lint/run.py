@@ -1,7 +1,9 @@
 """One run of `crdkeeper lint`: reads CRDs one after the other, checks each, and then all together."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +16,13 @@ from crdkeeper.cli.lint.config import Configurations
 from crdkeeper.cli.lint.conflicts import Claim, claims, conflicts
 from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.lint.samples import Samples, kind_of
+from crdkeeper.core.lint.linter import MOST_STEPS
 
 if TYPE_CHECKING:
     from crdkeeper.cluster.transport.connection import Connection
 
+_Kind = tuple[str, str]
+"""Group and kind."""
 _NEEDLES = (b"CustomResourceDefinition", b"CompositeResourceDefinition")
 
 
@@ -32,15 +37,17 @@ class Run:
         baseline: AcceptedFindings | None = None,
     ) -> None:
         self._baseline = baseline
-        self.result = LintResult()
+        self.result = LintResult(keeps_unreported=baseline is not None)
         self._configurations = configurations
         self._everything = everything
         self._claims: list[Claim] = []
         self._comments: dict[int, tuple[str, Suppressions]] = {}
         self._by_file: dict[str, Suppressions] = {}
         self._samples = Samples()
-        self._shown: dict[tuple[str, str], str] = {}
+        self._shown: dict[_Kind, str] = {}
         """The files of CRDs, by group and kind; without standard input, which cannot be read again."""
+        self._numbers: Counter[tuple[str, _Kind]] = Counter()
+        """How many CRDs of one kind a file has."""
 
     def check_files(self, files: Sequence[str], *, allow_none: bool = False) -> None:
         """Read and check all files; with `allow_none`, files without any CRD are fine.
@@ -92,23 +99,27 @@ class Run:
         kind = kind_of(definition.value)
         if kind is not None and definition.file not in ("", STDIN):
             self._shown[kind] = definition.file
+            self._numbers[definition.file, kind] += 1
 
     def _check_samples(self) -> None:
-        """Try the columns of CRDs with the objects in the files, whose CRDs are read again."""
-        for (group, kind), file in self._shown.items():
-            objects = self._samples.of(group, kind)
-            if not objects:
-                continue
-            for each in read([file]):
-                if isinstance(each, LocatedDefinition) and kind_of(each.value) == (group, kind):
-                    comments = self._by_file.get(file, each.comments)
-                    check_samples(
-                        replace(each, comments=comments),
-                        objects,
-                        self._configurations.of_name(file),
-                        self.result,
-                        everything=self._everything,
-                    )
+        """Try the columns of CRDs with the objects in the files. Files of CRDs are read again, each once."""
+        by_file: dict[str, set[_Kind]] = {}
+        for kind, file in self._shown.items():
+            if self._samples.of(*kind):
+                by_file.setdefault(file, set()).add(kind)
+        numbers = {file: sum(self._numbers[file, kind] for kind in kinds) for file, kinds in by_file.items()}
+        steps = MOST_STEPS // max(sum(numbers.values()), 1)
+        for file, kinds in by_file.items():
+            for each in islice(_definitions(file, kinds), numbers[file]):
+                comments = self._by_file.get(file, each.comments)
+                check_samples(
+                    replace(each, comments=comments),
+                    self._samples.of(*(kind_of(each.value) or ("", ""))),
+                    self._configurations.of_name(file),
+                    self.result,
+                    everything=self._everything,
+                    steps=steps,
+                )
 
     def _finish(self, *, alone: bool = True) -> None:
         """Add what can be determined only at the end; `alone`: no API server has checked the names."""
@@ -134,6 +145,13 @@ class Run:
         baseline.note([*result.unreported, *(each.finding for each in result.ignored)])
         result.findings, result.known = baseline.divide(result.findings)
         result.stale = baseline.stale(result.definitions)
+
+
+def _definitions(file: str, kinds: Collection[_Kind]) -> Iterator[LocatedDefinition]:
+    """The CRDs in a file that define these kinds."""
+    for each in read([file]):
+        if isinstance(each, LocatedDefinition) and kind_of(each.value) in kinds:
+            yield each
 
 
 def _is_of_something_else(file: str) -> bool:

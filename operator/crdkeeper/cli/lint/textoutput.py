@@ -3,22 +3,29 @@
 from collections import Counter
 
 from crdkeeper.cli.input.files import summary
-from crdkeeper.cli.lint.findings import LintResult
+from crdkeeper.cli.lint.findings import Group, LintResult
 from crdkeeper.cli.output.printing import line
 from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.text import count
 
 _SHOWN = 400
 _STALE = 20
+MOST_LINES = 500
+"""Errors of one rule in one CRD, each of which has its own line."""
 _BEHIND = " (the API server says this once the other errors are fixed)"
 
 
 def print_text(result: LintResult) -> None:
     """Print one line per finding; those of one kind in one CRD are grouped, and a kind is explained once."""
     explained: set[str] = set()
-    for group in result.groups():
-        each = group.first
-        if each.severity is Severity.UNCHECKED:
+    groups = [each for each in result.groups() if each.first.severity is not Severity.UNCHECKED]
+    left = Counter(map(_kind, groups))
+    printed: Counter[tuple[str, str, str]] = Counter()
+    for group in groups:
+        each, kind = group.first, _kind(group)
+        printed[kind] += 1
+        left[kind] -= 1
+        if printed[kind] > MOST_LINES:
             continue
         message = each.message if len(each.message) <= _SHOWN else each.message[:_SHOWN] + "…"
         message += each.elsewhere
@@ -29,6 +36,8 @@ def print_text(result: LintResult) -> None:
             explained.add(each.rule.id)
             line(f"    why: {each.rule.why}")
             line(f"    hint: {each.rule.remedy}")
+        if printed[kind] == MOST_LINES and left[kind]:
+            line(f"{each.place}: and {left[kind]:,} more {each.rule.id} in this CRD (-o json lists them)")
     _print_notes(result)
     parts = [count(len(result.of(each)), each.value) for each in (Severity.ERROR, Severity.WARNING)]
     infos = len(result.of(Severity.INFO))
@@ -37,6 +46,10 @@ def print_text(result: LintResult) -> None:
     parts += [f"{len(result.known)} in the baseline"] if result.known else []
     parts += [f"{result.hidden} info hidden (--all shows them)"] if result.hidden else []
     line(f"{count(result.checked, 'CRD')}: {', '.join(parts)}.", err=True)
+
+
+def _kind(group: Group) -> tuple[str, str, str]:
+    return group.first.file, group.first.definition, group.first.rule.id
 
 
 def _print_stale(result: LintResult) -> None:

@@ -21,7 +21,8 @@ from crdkeeper.core.lint.jsonpath import Lead, follow
 
 _NOW: Final = MAX_SECONDS * SECOND
 """So late that only what is not a time is <invalid>."""
-_STEPS: Final = 5_000
+_MOST_STEPS: Final = 5_000
+"""Per cell."""
 _MOST_COLUMNS: Final = 100
 """Per version; with the limit of steps in each, this bounds the time that malicious paths can take."""
 _WRITTEN: Final = frozenset(("name", "namespace", "labels", "annotations"))
@@ -30,11 +31,14 @@ _WRITTEN: Final = frozenset(("name", "namespace", "labels", "annotations"))
 Json = Any
 
 
-def try_columns(version: Mapping[str, Any], index: int, objects: Sequence[Json], found: Findings) -> None:
+def try_columns(
+    version: Mapping[str, Any], index: int, objects: Sequence[Json], found: Findings, steps: int
+) -> None:
     """Report on the columns of a version for objects that are written in it.
 
-    `version` is the one at `index` of spec.versions, as the API server decodes it. Reports only what is
-    certain and does not follow from the schema alone; nothing if the schema cannot be compiled.
+    `steps` are the values that all columns may visit for one object. `version` is the one at `index` of
+    spec.versions, as the API server decodes it. Reports only what is certain and does not follow from the
+    schema alone; nothing if the schema cannot be compiled.
     """
     schema: Schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     try:
@@ -44,7 +48,8 @@ def try_columns(version: Mapping[str, Any], index: int, objects: Sequence[Json],
     stored = [compiled.stored(each) for each in objects]
     readable = [each.object for each in stored if isinstance(each.object, dict) and not each.violations]
     columns = (version.get("additionalPrinterColumns") or ())[:_MOST_COLUMNS]
-    printer = TablePrinter({"additionalPrinterColumns": columns}, _STEPS)
+    limit = min(_MOST_STEPS, steps // max(len(columns), 1))
+    printer = TablePrinter({"additionalPrinterColumns": columns}, limit)
     rows = [printer.cells(each, _NOW) for each in readable]
     for i, column in enumerate(columns):
         if i + 1 >= len(printer.columns):

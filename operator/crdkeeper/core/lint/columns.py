@@ -46,8 +46,8 @@ def check_columns(version: CheckedVersion, found: Findings) -> None:
     columns = version.declared.get("additionalPrinterColumns") or ()
     at: tuple[Step, ...] = (*root.steps[:3], "additionalPrinterColumns")
     for i, column in enumerate(columns):
-        _check_column(_Column(column, f"{root.text}additionalPrinterColumns[{i}]", (*at, i)), root, found)
-    field = f"{root.text}additionalPrinterColumns"
+        _check_column(_Column(column, f"{root.version}:additionalPrinterColumns[{i}]", (*at, i)), root, found)
+    field = f"{root.version}:additionalPrinterColumns"
     paths = [str(each.get("jsonPath")) for each in columns]
     if columns and _AGE not in paths:
         found.add(COLUMN_AGE, field, at, "no column shows the age")

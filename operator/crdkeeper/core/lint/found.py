@@ -24,6 +24,14 @@ class Where(Protocol):
         """The field, for people."""
 
     @property
+    def version(self) -> str:
+        """The version in whose notation the field is named, or empty."""
+
+    @property
+    def path(self) -> str:
+        """The field without its version."""
+
+    @property
     def steps(self) -> Steps:
         """The keys and indexes that lead there from the top of the CRD."""
 
@@ -35,22 +43,44 @@ class Spot:
     field: str
     steps: Steps
 
+    @property
+    def version(self) -> str:
+        """What precedes a colon, if the place is in a version."""
+        of_version = ":" in self.field and self.steps[:2] == ("spec", "versions")
+        return self.field.partition(":")[0] if of_version else ""
+
+    @property
+    def path(self) -> str:
+        """The field without its version."""
+        version = self.version
+        return self.field.removeprefix(f"{version}:") if version else self.field
+
 
 @dataclass(frozen=True, slots=True)
 class AtPath:
     """A place with the API server's name."""
 
-    path: Path
+    at: Path
 
     @property
     def field(self) -> str:
         """The field, in the server's notation."""
-        return str(self.path)
+        return str(self.at)
+
+    @property
+    def version(self) -> str:
+        """Empty: the server's notation has the index of a version."""
+        return ""
+
+    @property
+    def path(self) -> str:
+        """The field, in the server's notation."""
+        return str(self.at)
 
     @property
     def steps(self) -> Steps:
         """The keys and indexes that lead there from the top of the CRD."""
-        return self.path.steps
+        return self.at.steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +113,12 @@ class Found:
     @property
     def version(self) -> str:
         """The version that it is about, or empty."""
-        field, steps = self.where.field, self.where.steps
-        return field.partition(":")[0] if ":" in field and steps[:2] == ("spec", "versions") else ""
+        return self.where.version
 
     @property
     def path(self) -> str:
         """The field without its version, such as `.spec.size`."""
-        return self.field.removeprefix(f"{self.version}:") if self.version else self.field
+        return self.where.path
 
     @property
     def elsewhere(self) -> str:

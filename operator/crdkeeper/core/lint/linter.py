@@ -4,7 +4,7 @@ The only entry point, for reports about the CRDs of a cluster and for `crdkeeper
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.apiserver.definitions.create import check_creation, decode
 from crdkeeper.apiserver.schema.violation import Report
@@ -20,6 +20,9 @@ _SET_BY_SERVER = frozenset(
         *("finalizers", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"),
     )
 )
+
+MOST_STEPS: Final = 2_000_000
+"""Values that all columns for samples visit: about two seconds."""
 
 
 def lint(
@@ -41,10 +44,13 @@ def lint(
     return apply_annotation(metadata if isinstance(metadata, dict) else {}, found)
 
 
-def lint_samples(crd: Mapping[str, Any], objects: Sequence[Mapping[str, Any]]) -> list[Found]:
+def lint_samples(
+    crd: Mapping[str, Any], objects: Sequence[Mapping[str, Any]], steps: int = MOST_STEPS
+) -> list[Found]:
     """Report what a CRD's columns show for objects of its kind; nothing if the API server rejects the CRD.
 
-    Each object is checked in the version that it is written in.
+    Each object is checked in the version that it is written in. `steps` limits the values that all columns
+    together visit in all objects; nothing is said about a column that needs more than its share.
     """
     decoded = decode(crd, Report())
     if decoded is None or check_creation(crd).violations:
@@ -54,7 +60,7 @@ def lint_samples(crd: Mapping[str, Any], objects: Sequence[Mapping[str, Any]]) -
         api_version = f"{decoded['spec']['group']}/{version['name']}"
         written = [each for each in objects if each.get("apiVersion") == api_version]
         if written:
-            try_columns(version, i, written, found)
+            try_columns(version, i, written, found, steps // len(objects))
     # Errors in the annotation are among the findings for the CRD itself.
     return apply_annotation(crd["metadata"], found.items)[: len(found.items)]
 

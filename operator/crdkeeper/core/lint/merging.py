@@ -4,13 +4,13 @@ An author fixes them in one place: the versions of a field usually share its dec
 schema repeats three hundred times was written once.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.lint.convention import Convention
-from crdkeeper.core.lint.found import Found
+from crdkeeper.core.lint.found import Found, Where
 from crdkeeper.core.lint.place import SchemaPlace
 from crdkeeper.core.lint.severity import Severity
 
@@ -27,15 +27,15 @@ def merge(found: Iterable[Found]) -> list[Found]:
     """
     groups: list[_Group] = []
     by_path: dict[Any, _Group] = {}
+    paths = _Paths()
     by_type: dict[Any, _Group] = {}
     types = _Types()
     for each in found:
         if each.final or not isinstance(each.rule, Convention):
             groups.append(_Group(each))
             continue
-        version, path = each.version, each.path
         what = (each.rule.id, each.message, each.below, each.ignored)
-        key = (path, *what)
+        key = (paths.of(each.where), *what)
         group = by_path.get(key)
         if group is None:
             type_ = types.of(each.where) if isinstance(each.where, SchemaPlace) else None
@@ -47,7 +47,7 @@ def merge(found: Iterable[Found]) -> list[Found]:
             if group.first is each:
                 groups.append(group)
             by_path[key] = group
-        group.add(each, version, path)
+        group.add(each, key[0])
     return [each.one() for each in groups]
 
 
@@ -56,13 +56,14 @@ class _Group:
     first: Found
     severities: set[Severity] = field(default_factory=set)
     versions: dict[str, None] = field(default_factory=dict)
-    paths: dict[str, None] = field(default_factory=dict)
+    paths: dict[Hashable, Found] = field(default_factory=dict)
+    """A finding for each path."""
 
-    def add(self, found: Found, version: str, path: str) -> None:
+    def add(self, found: Found, path: Hashable) -> None:
         self.severities.add(found.severity)
-        if version:
-            self.versions[version] = None
-        self.paths[path] = None
+        if found.version:
+            self.versions[found.version] = None
+        self.paths.setdefault(path, found)
 
     def one(self) -> Found:
         several = len(self.versions) > 1, len(self.paths) > 1
@@ -74,8 +75,35 @@ class _Group:
             self.first,
             severity=(max if settled else min)(self.severities, key=lambda each: each.rank),
             versions=tuple(self.versions) if several[0] else (),
-            fields=tuple(self.paths) if several[1] else (),
+            fields=tuple(each.path for each in self.paths.values()) if several[1] else (),
         )
+
+
+class _Paths:
+    """Numbers for the paths of fields, equal in all versions.
+
+    The names of 40,000 fields a hundred levels deep are much longer together than their schema.
+    """
+
+    def __init__(self) -> None:
+        self._of_place: dict[SchemaPlace, int] = {}
+        self._known: dict[tuple[int, str], int] = {}
+
+    def of(self, where: Where) -> Hashable:
+        """The number of a field's path; for other places the path itself."""
+        if not isinstance(where, SchemaPlace):
+            return where.path
+        unknown: list[SchemaPlace] = []
+        at: SchemaPlace | None = where
+        while at is not None and at not in self._of_place:
+            unknown.append(at)
+            at = at.parent
+        number = self._of_place[at] if at is not None else 0
+        for each in reversed(unknown):
+            if each.parent is not None:
+                number = self._known.setdefault((number, each.text), len(self._known) + 1)
+            self._of_place[each] = number
+        return number
 
 
 class _Types:

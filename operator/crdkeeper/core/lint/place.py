@@ -7,7 +7,7 @@ only on demand.
 from collections.abc import Iterator
 from typing import Any
 
-from crdkeeper.apiserver.schema.fieldpath import Step
+from crdkeeper.apiserver.schema.fieldpath import Step, joined
 from crdkeeper.apiserver.schema.props import EMBEDDED, Schema
 from crdkeeper.core.lint.borrowed import is_borrowed
 from crdkeeper.core.lint.convention import Convention
@@ -20,7 +20,7 @@ _META = frozenset(("apiVersion", "kind", "metadata"))
 class SchemaPlace:
     """A node of a version's schema: the root, a property, the items of a list or the values of a map."""
 
-    __slots__ = ("area", "name", "parent", "required", "schema", "stable", "tail", "text")
+    __slots__ = ("area", "name", "parent", "required", "schema", "stable", "tail", "text", "version")
 
     def __init__(
         self,
@@ -45,16 +45,22 @@ class SchemaPlace:
         """Whether the object around it requires this property."""
         self.stable: bool = parent.stable if parent is not None else False
         """Whether its version is beta or stable, so that its fields keep their names."""
+        self.version: str = parent.version if parent is not None else ""
 
     @property
     def field(self) -> str:
         """The path for people, such as `v1:.spec.ports[*].name`."""
+        return f"{self.version}:{self.path}"
+
+    @property
+    def path(self) -> str:
+        """The same without the version."""
         texts: list[str] = []
-        at: SchemaPlace | None = self
-        while at is not None:
+        at: SchemaPlace = self
+        while at.parent is not None:
             texts.append(at.text)
             at = at.parent
-        return "".join(reversed(texts))
+        return joined(reversed(texts))
 
     @property
     def steps(self) -> Steps:
@@ -110,7 +116,8 @@ class SchemaPlace:
 
 def root_place(version: str, index: int, schema: Schema) -> SchemaPlace:
     """The root of the schema of one version."""
-    root = SchemaPlace(schema, None, ("spec", "versions", index, "schema", "openAPIV3Schema"), f"{version}:")
+    root = SchemaPlace(schema, None, ("spec", "versions", index, "schema", "openAPIV3Schema"), "")
+    root.version = version
     root.stable = "alpha" not in version
     return root
 

@@ -14,7 +14,7 @@ def check_scale(version: CheckedVersion, found: Findings) -> None:
     if not isinstance(scale, dict):
         return
     at = (*root.steps[:3], "subresources", "scale")
-    field = f"{root.text}subresources.scale"
+    field = f"{root.version}:subresources.scale"
     for each in scale_path_problems(scale, SchemaSpot(root.schema, version.unpruned)):
         if each.declared:
             message = f"{each.path} must be of type {SCALE_TYPES[each.key]}, but is {each.instead}"

@@ -48,7 +48,7 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
         if has_subresource and not root.schema.get(PRESERVE):
             at: tuple[Step, ...] = (*root.steps[:3], "subresources", "status")
             message = "the schema has no property `status`"
-            found.add(STATUS_SCHEMA, f"{root.text}subresources.status", at, message)
+            found.add(STATUS_SCHEMA, f"{root.version}:subresources.status", at, message)
         return
     if not has_subresource:
         # Some controllers keep plain facts there, and have their reasons.
