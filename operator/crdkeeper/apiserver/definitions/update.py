@@ -9,7 +9,7 @@ k8s.io/apiextensions-apiserver, and BeforeUpdate of k8s.io/apiserver/pkg/registr
 from collections.abc import Mapping
 from typing import Any
 
-from crdkeeper.apiserver.definitions.create import decode, leave_too_deep
+from crdkeeper.apiserver.definitions.create import MOST_STEPS, decode, leave_too_deep
 from crdkeeper.apiserver.definitions.fields import DEFINITION
 from crdkeeper.apiserver.definitions.rules.internalform import Decoded, Spec, internal
 from crdkeeper.apiserver.definitions.rules.names import check_api_approval, check_given_names
@@ -22,6 +22,7 @@ from crdkeeper.apiserver.definitions.rules.versions import (
     storing,
 )
 from crdkeeper.apiserver.golang.text import quote
+from crdkeeper.apiserver.objects.effort import limited
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.apiserver.schema.violation import Report, Violation
@@ -57,7 +58,8 @@ def _check(new: Decoded, old: Decoded, report: Report, *, complete: bool) -> Non
     established = _is_established(status)
     check_updated_metadata(metadata, stored, report)
     requirements = update_requirements(spec, old_spec, established=established)
-    check_spec(spec, requirements, report)
+    with limited(MOST_STEPS):
+        check_spec(spec, requirements, report)
     _check_immutable(spec, old_spec, report, established=established)
     check_given_names(status.get("acceptedNames", {}), root("status").child("acceptedNames"), report)
     check_stored_versions(spec, status.get("storedVersions") or storing(old_spec), report)

@@ -5,7 +5,12 @@ None is larger than the 3 MiB of a request. Before these bounds each took minute
 
 from typing import Any
 
+import pytest
+
+from crdkeeper.apiserver.cel.compilation import compile_rules
 from crdkeeper.apiserver.definitions.create import check_creation
+from crdkeeper.apiserver.definitions.update import check_update
+from crdkeeper.apiserver.schema.violation import Report
 from tests.unit.apiserver.definitions.cases import definition, version
 
 TOO_LONG = "to check all values by the schema may take too long"
@@ -44,3 +49,30 @@ def test_the_work_for_the_defaults_of_all_versions_is_bounded() -> None:
     report = check_creation(definition(*more))
     assert {each.reason for each in report.unchecked} == {TOO_LONG}
     assert len(report.unchecked) > 30
+
+
+@pytest.mark.parametrize("update", [False, True])
+def test_the_work_for_all_expressions_is_bounded(monkeypatch: pytest.MonkeyPatch, *, update: bool) -> None:
+    crd, old = definition(version("v2")), definition(version("v2"))
+    for number, each in enumerate(crd["spec"]["versions"]):
+        fields = each["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        fields["own"] = {"type": "string", "description": str(number)}
+        for i in range(20):
+            rule = {"rule": f"self != '{'x' * 50_000}'", "message": "m"}
+            fields[f"text{i}"] = {"type": "string", "maxLength": 1, "x-kubernetes-validations": [rule]}
+    compiled = 0
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        nonlocal compiled
+        compiled += 1
+        return compile_rules(*arguments, **options)
+
+    monkeypatch.setattr("crdkeeper.apiserver.definitions.rules.expressions.compile_rules", counted)
+    report: Report = check_update(crd, old) if update else check_creation(crd)
+    # Of 2 MB in two versions the first.
+    assert compiled == 19
+    assert len(report.unchecked) == 21
+    assert {each.reason for each in report.unchecked} == {
+        "to compile all expressions of the CRD may take too long"
+    }
+    assert report.violations == []

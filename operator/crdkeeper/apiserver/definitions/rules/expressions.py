@@ -17,13 +17,19 @@ from crdkeeper.apiserver.cel.compilation import (
     cost_problem,
 )
 from crdkeeper.apiserver.definitions.rules.requirements import Requirements
+from crdkeeper.apiserver.objects.effort import spend_on_expressions
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.apiserver.schema.props import VALIDATIONS, Schema
 from crdkeeper.apiserver.schema.violation import OMITTED, Report, Violation
 
 _SHOWN_COSTS = 4
 _MOST = (1 << 64) - 1
+
+
+def _size(rule: Schema) -> int:
+    return len(rule.get("rule", "")) + len(rule.get("messageExpression", ""))
 
 
 class ExpressionChecks:
@@ -40,11 +46,15 @@ class ExpressionChecks:
         """Report a node's invalid rules. `uncorrelatable` is the parent that forbids oldSelf, if any."""
         at = path.child(VALIDATIONS)
         try:
+            spend_on_expressions(sum(map(_size, place.schema[VALIDATIONS])))
             compiled = compile_rules(
                 place,
                 stored_rule=self._requirements.old_expressions.__contains__,
                 stored_message=self._requirements.old_message_expressions.__contains__,
             )
+        except UndecidedValue:
+            self._report.leave(rules.CEL, at, "to compile all expressions of the CRD may take too long")
+            return
         except ServerPanics as error:
             self._report.leave(rules.CEL, at, str(error))
             return
