@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.api import crdgen
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import API_VERSION
 from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.apiserver.definitions.schemas import schemas_of
+from crdkeeper.apiserver.objects.effort import StepAllowance
 from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path, root
@@ -17,6 +18,9 @@ from crdkeeper.core.composition import problem as problems
 from crdkeeper.core.composition.definition import made_definition
 from crdkeeper.core.composition.problem import CompositeProblem
 from crdkeeper.core.composition.traps import traps
+
+MOST_RULES: Final = 1_000_000
+"""Characters of the rules that are parsed for spec.crdkeeper: a second or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,10 @@ def accept(value: Mapping[str, Any]) -> Acceptance:
         return Acceptance(None, tuple(found))
     model = CompositeResourceDefinition.model_validate(admitted.object)
     definition = made_definition(model)
+    parsing = StepAllowance(MOST_RULES)
     for i, version in enumerate(model.spec.versions):
         at = root("spec").child("versions").index(i).child("schema").child("openAPIV3Schema")
-        found += traps(version.schema_.open_api_schema, at)
+        found += traps(version.schema_.open_api_schema, at, parsing)
     return Acceptance(definition, tuple(found))
 
 

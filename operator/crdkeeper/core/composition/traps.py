@@ -6,7 +6,9 @@ The API server accepts most of them and later rejects objects, or a rule changes
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from crdkeeper.apiserver.objects.effort import StepAllowance
 from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.finding import UndecidedValue
 from crdkeeper.apiserver.schema.props import MAP_TYPE, VALIDATIONS
 from crdkeeper.core.composition import problem as problems
 from crdkeeper.core.composition.asrule import counting_rule, junctor_rule
@@ -25,21 +27,24 @@ _SHOWN: Final = 3
 Schema = Mapping[str, Any]
 
 
-def traps(schema: Schema, path: Path) -> Iterator[CompositeProblem]:
-    """All of them in a version's schema; `path` is its path in the definition."""
+def traps(schema: Schema, path: Path, parsing: StepAllowance) -> Iterator[CompositeProblem]:
+    """All of them in a version's schema; `path` is its path in the definition.
+
+    `parsing` is spent on the characters of rules.
+    """
     properties = schema.get("properties")
     known: Schema = properties if isinstance(properties, dict) else {}
-    yield from _at_root(schema, path, known)
+    yield from _at_root(schema, path, known, parsing)
     at = path.child("properties")
     if "spec" in known:
         yield from _in_part(known["spec"], at.key("spec"), (SETTINGS,))
-        yield from _in_spec(known["spec"], at.key("spec"))
+        yield from _in_spec(known["spec"], at.key("spec"), parsing)
     if "status" in known:
         yield from _in_part(known["status"], at.key("status"), STATUS_FIELDS)
     yield from _in_first_status(schema, path)
 
 
-def _at_root(schema: Schema, path: Path, known: Schema) -> Iterator[CompositeProblem]:
+def _at_root(schema: Schema, path: Path, known: Schema, parsing: StepAllowance) -> Iterator[CompositeProblem]:
     for keyword in JUNCTORS:
         if keyword in schema:
             rule = junctor_rule(keyword, schema[keyword], known)
@@ -52,7 +57,7 @@ def _at_root(schema: Schema, path: Path, known: Schema) -> Iterator[CompositePro
     if MAP_TYPE in schema:
         message = f"{MAP_TYPE} is not allowed here"
         yield CompositeProblem(problems.ROOT, path.child(MAP_TYPE), message)
-    yield from _whole_uses(schema, path, "spec")
+    yield from _whole_uses(schema, path, "spec", parsing)
 
 
 def _in_part(part: object, path: Path, reserved: Sequence[str]) -> Iterator[CompositeProblem]:
@@ -96,20 +101,30 @@ def _counting(part: Schema, path: Path, own: Sequence[str], added: str) -> Itera
                 yield from _counting(each, path.child(keyword).index(i), own, added)
 
 
-def _in_spec(spec: object, path: Path) -> Iterator[CompositeProblem]:
+def _in_spec(spec: object, path: Path, parsing: StepAllowance) -> Iterator[CompositeProblem]:
     if not isinstance(spec, dict):
         return
     if spec.get(MAP_TYPE) == "atomic":
         yield CompositeProblem(problems.ATOMIC, path.child(MAP_TYPE), "spec is atomic")
-    yield from _whole_uses(spec, path, None)
+    yield from _whole_uses(spec, path, None, parsing)
 
 
-def _whole_uses(schema: Schema, path: Path, field: str | None) -> Iterator[CompositeProblem]:
+def _whole_uses(
+    schema: Schema, path: Path, field: str | None, parsing: StepAllowance
+) -> Iterator[CompositeProblem]:
     rules = schema.get(VALIDATIONS)
     for i, each in enumerate(rules if isinstance(rules, list) else ()):
         rule = each.get("rule") if isinstance(each, dict) else None
-        if isinstance(rule, str) and uses_whole(rule, field):
-            at = path.child(VALIDATIONS).index(i).child("rule")
+        if not isinstance(rule, str):
+            continue
+        at = path.child(VALIDATIONS).index(i).child("rule")
+        try:
+            parsing.spend(len(rule))
+        except UndecidedValue:
+            message = "there are too many rules to say which, from here on, are also about spec.crdkeeper"
+            yield CompositeProblem(problems.WHOLE, at, message, refused=False)
+            return
+        if uses_whole(rule, field):
             message = "the rule is also about spec.crdkeeper"
             yield CompositeProblem(problems.WHOLE, at, message, refused=False)
 

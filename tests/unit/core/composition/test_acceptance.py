@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from crdkeeper.core.composition import problem
-from crdkeeper.core.composition.acceptance import accept, is_composite_definition, with_server_errors
+from crdkeeper.core.composition.acceptance import (
+    MOST_RULES,
+    accept,
+    is_composite_definition,
+    with_server_errors,
+)
 from tests.unit.core.composition.documents import SPEC, document, schema, version
 
 Json = Any
@@ -230,3 +235,22 @@ def test_schemas_that_nest_too_deep(keyword: str) -> None:
     judged = accept(document(version(of={"type": "object", "properties": {"spec": deep}})))
     assert judged.refused
     assert "too deep" in judged.problems[0].message
+
+
+def test_the_work_for_rules_is_bounded_over_all_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+
+    def counted(rule: str, field: str | None) -> bool:
+        parsed.append(rule)
+        return False
+
+    monkeypatch.setattr("crdkeeper.core.composition.traps.uses_whole", counted)
+    each = MOST_RULES // 8
+    rules = [{"rule": "x" * each, "message": "m"} for _ in range(5)]
+    of = schema(spec={**SPEC, "x-kubernetes-validations": rules})
+    value = document(version("v1", of=of, referenceable=False), version("v2", of=of))
+    found = [(each.path.steps[2], each.message) for each in accept(value).problems if not each.refused]
+    assert len(parsed) == 8
+    assert found == [
+        (1, "there are too many rules to say which, from here on, are also about spec.crdkeeper")
+    ]
