@@ -38,11 +38,11 @@ Warnings and infos of the same kind in a CRD are grouped, and of the errors of o
 be changed is only info: names of kinds and resources, names of fields in a beta or stable version, and
 everything in a deprecated version.
 
-Conventions name a field like `v1:.spec.ports[*].name`: the version, and the path in an object. The API
-server's errors use the server's own paths: what all versions share is under `spec.validation`,
-`spec.subresources`, `spec.additionalPrinterColumns` or `spec.selectableFields`. The line is the
-field's line in the file or, if the field is missing, that of the nearest enclosing field. Where the server's
-message prints an internal data structure as the invalid value, the value is omitted.
+Conventions name a field like `v1:.spec.ports[*].name`: the version, and the path in an object; the version
+alone is the root of its schema. The API server's errors use the server's own paths: what all versions share
+is under `spec.validation`, `spec.subresources`, `spec.additionalPrinterColumns` or `spec.selectableFields`.
+The line is the field's line in the file or, if the field is missing, that of the nearest enclosing field.
+Where the server's message prints an internal data structure as the invalid value, the value is omitted.
 
 | exit code | meaning |
 |---|---|
@@ -138,8 +138,8 @@ With a reason, at the field: on its line or above it.
                 type: string
 ```
 
-Or in the CRD itself, where it survives when the CRD is generated again. `*` matches anything, and you can
-omit the version:
+Or in the CRD itself, where it survives when the CRD is generated again. `*` matches anything, you can omit
+the version, and `.` is the root:
 
 ```yaml
 metadata:

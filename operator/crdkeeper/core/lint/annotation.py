@@ -5,7 +5,7 @@
       list-of-named v1:.spec.steps: the order counts
 
 One line for each: `<id> <field>: <reason>`. In the field `*` stands for anything, and the version may be left
-out.
+out; `.` is the root.
 """
 
 import re
@@ -33,9 +33,9 @@ class Line:
     fields: re.Pattern[str]
     reason: str
 
-    def covers(self, field: str) -> bool:
-        """Whether the line covers a finding at that field, named with or without its version."""
-        return bool(self.fields.fullmatch(field) or self.fields.fullmatch(field.partition(":")[2]))
+    def covers(self, found: Found) -> bool:
+        """Whether the line covers a finding, whose field is named with or without its version."""
+        return bool(self.fields.fullmatch(found.field) or self.fields.fullmatch(found.path))
 
 
 def parse(metadata: Mapping[str, Any]) -> tuple[list[Line], list[str]]:
@@ -77,7 +77,7 @@ def apply_annotation(metadata: Mapping[str, Any], found: Iterable[Found]) -> lis
         add(IGNORE_INVALID, f"{ANNOTATION}: {text!r} is not in the form <id> <field>: <reason>")
     for number, each in enumerate(marked):
         uses = by_id.get(each.rule.id, ())
-        use = next((use for use in uses if use.line.covers(each.field)), None)
+        use = next((use for use in uses if use.line.covers(each)), None)
         if use is None:
             continue
         if each.final:

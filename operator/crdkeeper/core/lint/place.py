@@ -49,12 +49,14 @@ class SchemaPlace:
 
     @property
     def field(self) -> str:
-        """The path for people, such as `v1:.spec.ports[*].name`."""
-        return f"{self.version}:{self.path}"
+        """The path for people, such as `v1:.spec.ports[*].name`; only the version for the root."""
+        return f"{self.version}:{self.path}" if self.parent is not None else self.version
 
     @property
     def path(self) -> str:
-        """The same without the version."""
+        """The same without the version, and `.` for the root."""
+        if self.parent is None:
+            return "."
         texts: list[str] = []
         at: SchemaPlace = self
         while at.parent is not None:

@@ -11,6 +11,9 @@ from tests.unit.core.diagnosis.builders import live_crd
 PLAIN = {"type": "object", "properties": {"spec": {"type": "object", "description": "Nothing yet."}}}
 
 
+OPEN = {**PLAIN, "x-kubernetes-preserve-unknown-fields": True}
+
+
 def found(severity: Severity, number: int) -> list[Row]:
     return [(severity, "rule", f"spec.f{i}", "Required value") for i in range(number)]
 
@@ -85,17 +88,17 @@ def test_an_error_of_the_linter_is_found() -> None:
 
 
 def test_conventions_are_part_of_it_unless_the_author_has_them_ignored() -> None:
-    said = found_in(live_crd())
+    said = found_in(live_crd(schema=OPEN))
     assert {each[1] for each in said} == {"open-schema"}
-    lines = "open-schema v*:: it embeds objects of other kinds"
-    assert found_in(live_crd(annotations={ANNOTATION: lines})) == []
-    lines = "open-schema v1:: it embeds objects of other kinds"
-    assert [each[2] for each in found_in(live_crd(annotations={ANNOTATION: lines}))] == ["v2:"]
+    lines = "open-schema v*: it embeds objects of other kinds"
+    assert found_in(live_crd(schema=OPEN, annotations={ANNOTATION: lines})) == []
+    lines = "open-schema v1: it embeds objects of other kinds"
+    assert [each[2] for each in found_in(live_crd(schema=OPEN, annotations={ANNOTATION: lines}))] == ["v2"]
 
 
 def test_what_is_wrong_with_the_annotation_is_found_as_by_the_command_line() -> None:
-    lines = "nonsense\nopen-schema v*:: it embeds objects of other kinds\nboolean *: Two states."
-    assert [each[:3] for each in found_in(live_crd(annotations={ANNOTATION: lines}))] == [
+    lines = "nonsense\nopen-schema v*: it embeds objects of other kinds\nboolean *: Two states."
+    assert [each[:3] for each in found_in(live_crd(schema=OPEN, annotations={ANNOTATION: lines}))] == [
         ("Error", "ignore-invalid", f"metadata.annotations[{ANNOTATION}]"),
         ("Warning", "ignore-unused", f"metadata.annotations[{ANNOTATION}]"),
     ]

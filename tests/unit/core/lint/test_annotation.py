@@ -10,9 +10,11 @@ from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.conventions.style import BOOLEAN
 from crdkeeper.core.lint.conventions.suppressions import IGNORE_INVALID, IGNORE_UNUSED
 from crdkeeper.core.lint.found import Found, Spot
+from crdkeeper.core.lint.linter import lint
 from crdkeeper.core.lint.severity import Severity
+from tests.unit.core.lint.definitions import definition, schema, version
 
-ON = Found(BOOLEAN, Spot("v1:.spec.on", ()), (), "is a boolean", Severity.INFO)
+ON = Found(BOOLEAN, Spot("v1:.spec.on", ("spec", "versions", 0)), (), "is a boolean", Severity.INFO)
 REFUSED = Found(rules.SCOPE, Spot("spec.scope", ()), (), "Required value", Severity.ERROR, final=True)
 AT = f"metadata.annotations[{ANNOTATION}]"
 
@@ -82,3 +84,15 @@ def test_what_is_wrong_with_it_is_a_finding(line: str, convention: Convention, m
     assert (fault.rule, fault.field, fault.message) == (convention, AT, message)
     assert fault.severity is convention.severity
     assert fault.steps == ("metadata", "annotations", ANNOTATION)
+
+
+@pytest.mark.parametrize("field", ["v1alpha1", ".", "*"])
+def test_the_root_can_be_named(field: str) -> None:
+    annotations = {ANNOTATION: f"open-schema {field}: Its fields are those of charts."}
+    content = {**schema(), "x-kubernetes-preserve-unknown-fields": True}
+    crd = definition(
+        version(content),
+        metadata={"name": "widgets.example.com", "annotations": annotations},
+    )
+    (one,) = [each for each in lint(crd) if each.rule.id == "open-schema"]
+    assert (one.field, one.path, bool(one.ignored)) == ("v1alpha1", ".", True)
