@@ -12,6 +12,7 @@ from crdkeeper.apiserver.schema.props import EMBEDDED, Schema
 from crdkeeper.core.lint.borrowed import is_borrowed
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.found import Findings, Found, Steps
+from crdkeeper.core.lint.references import References
 from crdkeeper.core.lint.severity import Severity
 
 _META = frozenset(("apiVersion", "kind", "metadata"))
@@ -20,7 +21,10 @@ _META = frozenset(("apiVersion", "kind", "metadata"))
 class SchemaPlace:
     """A node of a version's schema: the root, a property, the items of a list or the values of a map."""
 
-    __slots__ = ("area", "name", "parent", "required", "schema", "stable", "tail", "text", "version")
+    __slots__ = (
+        *("area", "name", "parent", "required", "schema", "stable", "tail", "text", "version"),
+        "_references",
+    )
 
     def __init__(
         self,
@@ -46,6 +50,14 @@ class SchemaPlace:
         self.stable: bool = parent.stable if parent is not None else False
         """Whether its version is beta or stable, so that its fields keep their names."""
         self.version: str = parent.version if parent is not None else ""
+        self._references: References | None = None
+
+    @property
+    def references(self) -> References:
+        """Its properties that refer to a secret."""
+        if self._references is None:
+            self._references = References(self.schema)
+        return self._references
 
     @property
     def field(self) -> str:

@@ -7,13 +7,26 @@ credential. Neighbouring fields and the description show the difference.
 import re
 
 from crdkeeper.core.lint.place import SchemaPlace
+from crdkeeper.core.lint.references import plain
 
 _NAMES = (
     *("password", "passwd", "privatekey", "apikey", "accesstoken", "bearertoken", "clientsecret"),
     *("secretaccesskey", "sessiontoken", "authtoken", "refreshtoken"),
 )
-_PLACES = frozenset(("key", "name", "namespace", "optional", "secretkeyref", "valuefrom"))
-"""Neighbours of a field that belongs to a reference to a secret."""
+_UNCERTAIN_NAMES = ("token", "secretkey")
+"""Of other things as well: pages of results, keys of a Secret. The description has to call the field one."""
+_ITSELF = re.compile(
+    r"(?:\w+ (?:is|holds|contains|specifies|defines) )?(?:the|an?|your) (?:[\w-]+ ){0,3}?"
+    r"(?:token|password|passphrase|(?:private|secret|signing|api) key|credential)\b"
+    r"(?! (?:(?:that|which) )?(?:types?|names?|contain|hold|select|expir|endpoint|lifetime|id)\w*\b)",
+    re.IGNORECASE,
+)
+"""How a description begins that calls the field the secret itself."""
+_NO_SECRET = re.compile(
+    r"\b(?:idempoten\w*|unique\w*|pages?|paginat\w*|audiences?|bucket|review|request token)\b", re.IGNORECASE
+)
+"""Words in descriptions of tokens that are no secrets."""
+_SECRET_KEY = re.compile(r"\bsecret (?:access )?key\b", re.IGNORECASE)
 _ELSEWHERE = re.compile(
     r"\bsecrets?\b|\bkeys? (?:of|in|within|name)\b|\bpath|\bfiles?\b|\bname of\b|\brefer|\bheader\b|\benv\b"
     r"|\benvironment\b|\bmount|\bvault\b|\bencrypted\b|\bhash|\bdeprecated\b|\buri\b|\burl\b|\bfield\b",
@@ -30,26 +43,30 @@ def is_secret(place: SchemaPlace) -> bool:
 
     An author who also offers a reference has already decided.
     """
-    name = place.name.lower()
-    if not name.endswith(_NAMES) or "encrypted" in name or "hash" in name:
+    name = plain(place.name)
+    if "encrypted" in name or "hash" in name or not _says_secret(name, place.schema.get("description") or ""):
         return False
-    description = place.schema.get("description") or ""
-    if _ELSEWHERE.search(description):
+    form = place.parent
+    while form is not None and not form.name:
+        form = form.parent
+    if form is not None and _AROUND.search(form.name):
         return False
-    if name.endswith("privatekey") and not _INLINE.search(description):
-        # More often than not it is the path of one.
+    if place.parent is not None and place.parent.references.beside(place.name):
         return False
-    parent = place.parent
-    while parent is not None and not parent.name:
-        parent = parent.parent
-    if parent is not None and _AROUND.search(parent.name):
+    # The object or list with this field may be one of several forms, of which another is a reference.
+    holder = form.parent if form is not None else None
+    return form is None or holder is None or not holder.references.instead_of(form.name)
+
+
+def _says_secret(name: str, description: str) -> bool:
+    certain = name.endswith(_NAMES)
+    if not certain and not name.endswith(_UNCERTAIN_NAMES):
         return False
-    holder = place.parent.schema if place.parent is not None else {}
-    beside = {each.lower() for each in holder.get("properties") or {}} - {name}
-    return not any(
-        each in _PLACES
-        or "secret" in each
-        or "credential" in each
-        or (each.startswith(name) and each != name)
-        for each in beside
-    )
+    itself = _ITSELF.match(description) is not None
+    if not certain and (not itself or _NO_SECRET.search(description)):
+        return False
+    # The secret key of an account is no key of a Secret.
+    if _ELSEWHERE.search(_SECRET_KEY.sub("credential", description) if itself else description):
+        return False
+    # More often than not, it is the path of one.
+    return itself or not name.endswith("privatekey") or _INLINE.search(description) is not None

@@ -13,8 +13,9 @@ from crdkeeper.apiserver.objects import table
 from crdkeeper.cli.input import yamldocument
 from crdkeeper.cli.input.yamldocument import Document, Position
 from crdkeeper.cli.lint.textoutput import MOST_LINES
-from crdkeeper.core.lint import linter
+from crdkeeper.core.lint import linter, place
 from crdkeeper.core.lint.place import SchemaPlace
+from crdkeeper.core.lint.references import References
 from tests.unit.cli.lint.test_lint import lint
 from tests.unit.core.lint.definitions import TEXT, definition, schema, version
 
@@ -49,6 +50,22 @@ def test_hidden_findings_are_neither_named_nor_located(
     assert int(result.stderr.split(" info hidden")[0].split()[-1]) > 300
     assert calls["find"] < 20
     assert calls["path"] < 20
+
+
+def test_the_neighbours_of_secrets_are_judged_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def counted(schema: Any) -> References:
+        seen.append(schema)
+        return References(schema)
+
+    monkeypatch.setattr(place, "References", counted)
+    users = {f"user{i}": {**TEXT, "type": "object", "properties": {"password": TEXT}} for i in range(50)}
+    spec = {**users, **{f"user{i}Password": TEXT for i in range(50)}}
+    found = [each for each in linter.lint(definition(version(schema(spec)))) if each.rule.id == "secret-text"]
+    assert len(found) == 100
+    # Each user's, those of spec, and those of the root.
+    assert len(seen) == 52
 
 
 def test_a_position_is_made_once_for_a_field(monkeypatch: pytest.MonkeyPatch) -> None:

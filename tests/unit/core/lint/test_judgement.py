@@ -19,6 +19,10 @@ def holding(**fields: Json) -> Json:
     return {**OBJECT, "properties": fields}
 
 
+def listed(items: Json) -> Json:
+    return {"type": "array", "maxItems": 2, "description": "All.", "items": items}
+
+
 def found(spec: Json, id: str) -> list[Severity]:
     """The severities of the findings of a rule."""
     crd = definition(version(schema(spec)))
@@ -48,6 +52,35 @@ PASSWORD = said("The password of the user.")
         ({"privateKey": said("The key, PEM encoded.")}, 1),
         ({"login": holding(password=PASSWORD, credentialName=TEXT)}, 0),
         ({"password": {**PASSWORD, "enum": ["None", "Required"]}}, 0),
+        ({"api_key": TEXT}, 1),
+        ({"client-secret": TEXT}, 1),
+        ({"private_key": said("Required for mutual TLS.")}, 0),
+        ({"private_key": said("The key, PEM encoded.")}, 1),
+        ({"privateKey": said("PrivateKey is the private key that signs requests.")}, 1),
+        ({"privateKey": said("The private key of the server, as the path of a file.")}, 0),
+        ({"serviceToken": said("An Example service token, used to call the Example API.")}, 1),
+        ({"serviceToken": said("Token is the token of the account.")}, 1),
+        ({"serviceToken": TEXT}, 0),
+        ({"clientToken": said("A unique token that makes the request idempotent.")}, 0),
+        ({"nextToken": said("The token of the next page.")}, 0),
+        ({"serviceToken": said("The token type that is expected.")}, 0),
+        ({"serviceToken": said("The token of the account, in a Secret.")}, 0),
+        ({"nextToken": said("Which page of results follows.")}, 0),
+        ({"secret_key": said("The secret key of the account.")}, 1),
+        ({"secretKey": said("The secret key of the account.")}, 1),
+        ({"secretKey": TEXT}, 0),
+        ({"secretKey": said("The secret key that contains the password.")}, 0),
+        ({"secretKey": said("The secret key in the Secret.")}, 0),
+        ({"key": said("The key that signs requests.")}, 0),
+        ({"password": PASSWORD, "secretName": said("Secret that the operator will create.")}, 1),
+        ({"password": PASSWORD, "secretName": said("Secret where it is stored.")}, 0),
+        ({"basic": holding(value=holding(password=PASSWORD), secretRef=OBJECT)}, 0),
+        ({"basic": holding(value=holding(password=PASSWORD), valueFrom=OBJECT)}, 0),
+        ({"basic": holding(value=holding(password=PASSWORD), existingSecret=TEXT)}, 0),
+        ({"users": listed(holding(password=PASSWORD)), "userSecretRef": OBJECT}, 0),
+        ({"basic": holding(value=holding(password=PASSWORD), color=TEXT)}, 1),
+        ({"basic": holding(value=holding(password=PASSWORD)), "secretRef": OBJECT}, 1),
+        ({"login": holding(password=PASSWORD), "secretName": said("Where it will write a copy.")}, 1),
     ],
 )
 def test_a_secret_is_one_and_not_the_way_to_one(spec: Json, expected: int) -> None:
