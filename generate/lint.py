@@ -217,7 +217,8 @@ def _groups() -> Iterator[tuple[str, str, str]]:
 def _title(convention: Convention) -> str:
     milder = convention.severity_in(stable=True) is not convention.severity
     stable = "; info in a beta or stable version" if milder else ""
-    return f"*{convention.severity.value}{stable}* "
+    otherwise = f"; {convention.otherwise}" if convention.otherwise else ""
+    return f"*{convention.severity.value}{stable}{otherwise}* "
 
 
 def _section(id: str, why: str, remedy: str) -> str:

@@ -1,7 +1,11 @@
 """The page about `crdkeeper lint` is up to date, and every rule is used."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.core.lint import registry
@@ -41,3 +45,28 @@ def test_what_is_said_is_sentences() -> None:
         assert each.why[0].isupper() or each.why.startswith(("kubectl", "etcd", "null", "status", "`"))
         assert each.why.endswith((".", "`")), each.id
         assert each.remedy.endswith("."), each.id
+
+
+def _with_another_severity() -> Iterator[str]:
+    """The names passed to a call that passes a severity too: those of conventions and of others."""
+    for file in (ROOT / "operator" / "crdkeeper" / "core" / "lint").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and any(each.arg == "severity" for each in node.keywords):
+                yield from (each.id for each in node.args if isinstance(each, ast.Name))
+
+
+def test_the_page_says_when_the_severity_is_another() -> None:
+    conventions = ROOT / "operator" / "crdkeeper" / "core" / "lint" / "conventions"
+    code = "".join(each.read_text(encoding="utf-8") for each in conventions.glob("*.py"))
+    ids = dict(re.findall(r'^([A-Z0-9_]+) = \w+\(\s*_GROUP,\s*"([^"]+)"', code, re.MULTILINE))
+    varying = {ids[each] for each in _with_another_severity() if each in ids}
+    assert varying == {each.id for each in registry.all_conventions() if each.otherwise}
+    for each in registry.all_conventions():
+        assert f"### {each.id}\n\n*{each.severity.value}" in page()
+        assert not each.otherwise or f"; {each.otherwise}*" in page()
+
+
+@pytest.mark.parametrize("word", ["info where", "only info", "is a warning", "severity", "is info"])
+def test_users_are_not_told_of_severities(word: str) -> None:
+    for each in registry.all_conventions():
+        assert word not in f"{each.why} {each.remedy}".lower(), each.id

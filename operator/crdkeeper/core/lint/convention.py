@@ -20,22 +20,28 @@ class Convention(Rule):
     severity: Severity
     renames: bool = False
     """Whether the fix is to rename a field, which would break the users of all but an alpha version."""
+    otherwise: str = ""
+    """Which severity a violation has elsewhere, such as `info in status`: for the documentation."""
 
     def severity_in(self, *, stable: bool) -> Severity:
         """The severity of a violation in a version that may still change, or may not."""
         return Severity.INFO if stable and self.renames else self.severity
 
 
-def error(group: str, id: str, why: str, remedy: str) -> Convention:
+def error(group: str, id: str, why: str, remedy: str, *, otherwise: str = "") -> Convention:
     """A convention whose violation cannot work."""
-    return Convention(id, why, remedy, group, Severity.ERROR)
+    return Convention(id, why, remedy, group, Severity.ERROR, otherwise=otherwise)
 
 
-def warning(group: str, id: str, why: str, remedy: str, *, renames: bool = False) -> Convention:
+def warning(
+    group: str, id: str, why: str, remedy: str, *, renames: bool = False, otherwise: str = ""
+) -> Convention:
     """A convention whose violation causes problems."""
-    return Convention(id, why, remedy, group, Severity.WARNING, renames)
+    return Convention(id, why, remedy, group, Severity.WARNING, renames, otherwise)
 
 
-def info(group: str, id: str, why: str, remedy: str, *, renames: bool = False) -> Convention:
+def info(
+    group: str, id: str, why: str, remedy: str, *, renames: bool = False, otherwise: str = ""
+) -> Convention:
     """A convention that is a matter of style, or of what the author knows better."""
-    return Convention(id, why, remedy, group, Severity.INFO, renames)
+    return Convention(id, why, remedy, group, Severity.INFO, renames, otherwise)

@@ -49,10 +49,18 @@ def _check_none(versions: Sequence[Mapping[str, Any]], found: Findings, *, final
         names = versions[stored].get("name") or "", version.get("name") or ""
         # Versions that differ in both directions need a webhook. Generators of CRDs write none: another tool
         # adds it. Versions that differ in one direction look like an oversight.
-        severity = None if final or len({each.kind for each in differences}) == 1 else Severity.INFO
+        awaited = not final and len({each.kind for each in differences}) > 1
         for each in differences:
             message = _MESSAGES[each.kind].format(stored=names[0], served=names[1], types=each.types)
+            severity = Severity.INFO if awaited or _is_known(each.kind, versions[stored], version) else None
             each.place.report(found, CONVERSION_LOSS, message, severity=severity)
+
+
+def _is_known(kind: "_Kind", stored: Mapping[str, Any], served: Mapping[str, Any]) -> bool:
+    """Whether the loss is expected: a deprecated version lacks or alone has the field, or none serves it."""
+    if served.get("deprecated"):
+        return True
+    return kind is _Kind.LOST and bool(stored.get("deprecated") or not stored.get("served"))
 
 
 class _Kind(Enum):

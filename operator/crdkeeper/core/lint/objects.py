@@ -1,6 +1,7 @@
 """Fields in general, objects and maps."""
 
 import re
+from collections.abc import Collection
 
 from crdkeeper.apiserver.schema.props import EMBEDDED, LIST_MAP_KEYS, PRESERVE
 from crdkeeper.core.lint.conventions.limits import UNBOUNDED
@@ -29,6 +30,7 @@ _REFERENCES = ("Reference", "References")
 _TIMESTAMPS = ("Timestamp", "TimeStamp")
 _SPEC_AND_STATUS = frozenset(("spec", "status"))
 _IMPLICIT = frozenset(("apiVersion", "kind", "metadata"))
+_NO_SCHEMA = frozenset(("type", "title", "description", "properties", PRESERVE))
 
 
 def check_field(place: SchemaPlace, found: Findings) -> None:
@@ -36,9 +38,7 @@ def check_field(place: SchemaPlace, found: Findings) -> None:
     schema, name = place.schema, place.name
     if name:
         if not _CAMEL(name):
-            # What is no name in any language is that of something else, such as an option of a program.
-            severity = None if name.isidentifier() else Severity.INFO
-            place.report(found, FIELD_NAME, f"{name} is not lowerCamelCase", severity=severity)
+            place.report(found, FIELD_NAME, f"{name} is not lowerCamelCase")
         if name.endswith(_REFERENCES):
             place.report(found, REFERENCE_NAME, f"{name} is not named ...Ref")
         elif name.endswith(_TIMESTAMPS):
@@ -50,8 +50,14 @@ def check_field(place: SchemaPlace, found: Findings) -> None:
     if schema.get("nullable"):
         place.report(found, NULLABLE, "is nullable", "nullable")
     if schema.get(PRESERVE) and (place.parent is None or (place.parent.parent is None and _top(place))):
-        severity = Severity.INFO if place.name == "status" else None
+        severity = Severity.INFO if place.name == "status" or _declares_nothing(place) else None
         place.report(found, OPEN_SCHEMA, "keeps all unknown fields", PRESERVE, severity=severity)
+
+
+def _declares_nothing(place: SchemaPlace) -> bool:
+    """Whether it is a root by which an author decided against a schema."""
+    fields: Collection[str] = place.schema.get("properties") or ()
+    return place.parent is None and _IMPLICIT.issuperset(fields) and _NO_SCHEMA.issuperset(place.schema)
 
 
 def _top(place: SchemaPlace) -> bool:

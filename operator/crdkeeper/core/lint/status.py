@@ -22,8 +22,7 @@ from crdkeeper.core.lint.severity import Severity
 
 _CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "observedGeneration")
 _REQUIRED = frozenset(("type", "status"))
-_SHAPE = frozenset(("type", "status", "reason", "message", "lastTransitionTime"))
-"""What metav1.Condition requires."""
+_REQUIRED_OF_METAV1 = frozenset(_CONDITION) - {"observedGeneration"}
 
 
 def check_status_in_manifest(definition: CheckedDefinition, found: Findings) -> None:
@@ -56,10 +55,7 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
         severity = None if reports else Severity.INFO
         status.report(found, STATUS_SUBRESOURCE, "is no subresource", severity=severity)
     if status.required:
-        dropped = "is required at the root, but dropped from each object that is created"
-        message = dropped if has_subresource else "is required at the root, so users have to write it"
-        severity = None if has_subresource else Severity.WARNING
-        status.report(found, STATUS_REQUIRED, message, severity=severity)
+        _check_required(root, status, found, has_subresource=has_subresource)
     if has_subresource and status.schema.get("required"):
         message = f"requires {', '.join(map(str, status.schema['required']))}"
         status.report(found, STATUS_FIELDS, message, "required")
@@ -74,13 +70,33 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
     _check_observed(status, item, found)
 
 
+def _check_required(
+    root: SchemaPlace, status: SchemaPlace, found: Findings, *, has_subresource: bool
+) -> None:
+    if has_subresource:
+        message = "is required at the root, but dropped from each object that is created"
+        status.report(found, STATUS_REQUIRED, message)
+        return
+    # Users write neither objects without spec nor a status of which fields are required.
+    of_controller = root.child("spec") is None or bool(status.schema.get("required"))
+    severity = Severity.INFO if of_controller else Severity.WARNING
+    message = "is required at the root, so no object can be created without it"
+    status.report(found, STATUS_REQUIRED, message, severity=severity)
+
+
+def _is_of_metav1(item: SchemaPlace) -> bool:
+    """Whether the entries are metav1.Condition; another type may have several entries of one type."""
+    fields = item.schema.get("properties") or {}
+    required = item.schema.get("required") or ()
+    return fields.keys() == set(_CONDITION) and _REQUIRED_OF_METAV1.issubset(required)
+
+
 def _check_conditions(conditions: SchemaPlace, item: SchemaPlace, found: Findings) -> None:
     schema = conditions.schema
     if schema.get(LIST_TYPE) != "map" or schema.get(LIST_MAP_KEYS) != ["type"]:
         kind = schema.get(LIST_TYPE)
         message = "is no map by type" if kind != "map" else "is a map by other keys than type"
-        # Those of a type of the author's own may have several of one type.
-        severity = None if _SHAPE.issubset(item.schema.get("required") or ()) else Severity.INFO
+        severity = None if _is_of_metav1(item) else Severity.INFO
         conditions.report(found, CONDITIONS_LIST, message, *((LIST_TYPE,) if kind else ()), severity=severity)
     missing = [name for name in _CONDITION if item.child(name) is None]
     optional = sorted(_REQUIRED - set(item.schema.get("required") or ()))

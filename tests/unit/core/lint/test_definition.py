@@ -339,6 +339,26 @@ def test_versions_that_differ_both_ways_await_a_webhook(
     assert [each.severity.value for each in found] == severities
 
 
+GOING: Json = {"deprecated": True, "deprecationWarning": "Use v1."}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "severities"),
+    [
+        ({}, NARROW, ["warning"]),
+        (GOING, NARROW, ["info"]),
+        ({**NARROW, **GOING}, {}, ["info"]),
+        ({**NARROW, **GOING, "storage": True}, {"storage": False}, ["info"]),
+        ({**GOING, "storage": True}, {**NARROW, "storage": False}, ["warning"]),
+        ({}, {**NARROW, "served": False}, ["info"]),
+        (NARROW, {"served": False}, ["warning"]),
+    ],
+)
+def test_what_is_lost_by_a_version_that_goes_is_known(old: Json, new: Json, severities: list[str]) -> None:
+    found = check(two(old, new))
+    assert [each.severity.value for each in found if each.rule.id == "conversion-loss"] == severities
+
+
 def test_the_size_tells_where_it_comes_from() -> None:
     text = {"type": "string", "maxLength": 9, "description": "<" * 100}
     broad = {"type": "object", "description": "Much.", "properties": {f"field{i}": text for i in range(450)}}

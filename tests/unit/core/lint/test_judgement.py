@@ -9,6 +9,7 @@ from tests.unit.core.lint.definitions import NUMBER, TEXT, check, definition, sc
 
 Json = dict[str, Any]
 OBJECT: Json = {"type": "object", "description": "Said."}
+OPEN: Json = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 def said(text: str) -> Json:
@@ -177,9 +178,9 @@ def test_a_status_in_which_nothing_is_said_is_only_info(status: Json) -> None:
     assert only.severity is Severity.WARNING
 
 
-def test_a_name_that_is_one_in_no_language_is_only_info() -> None:
-    assert found({"-Xms": TEXT}, "field-name") == [Severity.INFO]
-    assert found({"max_size": TEXT}, "field-name") == [Severity.WARNING]
+def test_a_name_is_a_matter_of_style() -> None:
+    for name in ("-Xms", "max_size", "CACerts"):
+        assert found({name: TEXT}, "field-name") == [Severity.INFO]
 
 
 def test_what_only_a_controller_writes_may_be_open() -> None:
@@ -191,19 +192,63 @@ def test_what_only_a_controller_writes_may_be_open() -> None:
     assert severities["v1alpha1:.status"] is Severity.INFO
 
 
-def test_conditions_of_a_shape_of_their_own_are_no_map_by_type_for_sure() -> None:
-    names = ["type", "status", "reason", "message", "lastTransitionTime"]
-    for required, expected in ((names, Severity.WARNING), (names[:4], Severity.INFO), ([], Severity.INFO)):
-        item = {**OBJECT, "properties": dict.fromkeys(names, TEXT), "required": required}
-        conditions = {"type": "array", "maxItems": 8, "items": item, "description": "All."}
-        crd = definition(version(schema(status={"conditions": conditions})))
-        (one,) = [each for each in check(crd) if each.rule.id == "conditions-list"]
-        assert one.severity is expected
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"type": "object", **OPEN}, Severity.INFO),
+        ({"type": "object", "description": "A widget.", **OPEN}, Severity.INFO),
+        ({"type": "object", "properties": {"metadata": {"type": "object"}}, **OPEN}, Severity.INFO),
+        ({"type": "object", "properties": {"spec": {"type": "object"}}, **OPEN}, Severity.WARNING),
+        ({"type": "object", "required": ["spec"], **OPEN}, Severity.WARNING),
+    ],
+)
+def test_a_schema_that_declares_nothing_is_a_decision(content: Json, expected: Severity) -> None:
+    (one,) = [each for each in check(definition(version(content))) if each.rule.id == "open-schema"]
+    assert (one.field, one.severity) == ("v1alpha1", expected)
 
 
-def test_a_status_that_users_must_write() -> None:
-    crd = definition(version(schema(required=["status"]), subresources=None))
-    assert ("status-required", Severity.WARNING) in [(each.rule.id, each.severity) for each in check(crd)]
+CONDITION_NAMES = ["type", "status", "reason", "message", "lastTransitionTime"]
+
+
+@pytest.mark.parametrize(
+    ("names", "required", "expected"),
+    [
+        ([*CONDITION_NAMES, "observedGeneration"], CONDITION_NAMES, Severity.WARNING),
+        ([*CONDITION_NAMES, "observedGeneration"], CONDITION_NAMES[:4], Severity.INFO),
+        ([*CONDITION_NAMES, "observedGeneration"], [], Severity.INFO),
+        (CONDITION_NAMES, CONDITION_NAMES, Severity.INFO),
+        ([*CONDITION_NAMES, "lastUpdateTime"], CONDITION_NAMES, Severity.INFO),
+        ([*CONDITION_NAMES, "observedGeneration", "severity"], CONDITION_NAMES, Severity.INFO),
+    ],
+)
+def test_conditions_of_another_type_are_no_map_by_type_for_sure(
+    names: list[str], required: list[str], expected: Severity
+) -> None:
+    item = {**OBJECT, "properties": dict.fromkeys(names, TEXT), "required": required}
+    crd = definition(version(schema(status={"conditions": listed(item)})))
+    (one,) = [each for each in check(crd) if each.rule.id == "conditions-list"]
+    assert one.severity is expected
+
+
+@pytest.mark.parametrize(
+    ("without_spec", "status_requires", "expected"),
+    [
+        (False, [], Severity.WARNING),
+        (True, [], Severity.INFO),
+        (False, ["conditions"], Severity.INFO),
+    ],
+)
+def test_a_status_without_subresource_that_must_be_there(
+    without_spec: bool, status_requires: list[str], expected: Severity
+) -> None:
+    content = schema(required=["status"])
+    content["properties"]["status"]["required"] = status_requires
+    if without_spec:
+        del content["properties"]["spec"]
+    crd = definition(version(content, subresources=None))
+    (one,) = [each for each in check(crd) if each.rule.id == "status-required"]
+    assert one.severity is expected
+    assert one.message == "is required at the root, so no object can be created without it"
 
 
 def test_a_foreign_format_with_bounds_is_only_info() -> None:

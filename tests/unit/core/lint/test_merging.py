@@ -52,11 +52,11 @@ def test_two_rules_of_one_field_are_two_findings() -> None:
 
 
 def test_a_name_stays_that_more_than_an_alpha_version_has() -> None:
-    spec = {"drain_timeout": NUMBER}
-    (one,) = merged(versions("v1alpha1", spec=spec), "field-name")
+    spec = {"drainTimeout": NUMBER}
+    (one,) = merged(versions("v1alpha1", spec=spec), "duration-unit")
     assert one.severity is Severity.WARNING
     for newer in ("v1beta1", "v1"):
-        (one,) = merged(versions("v1alpha1", newer, spec=spec), "field-name")
+        (one,) = merged(versions("v1alpha1", newer, spec=spec), "duration-unit")
         assert (one.severity, one.versions) == (Severity.INFO, ("v1alpha1", newer))
 
 

@@ -62,17 +62,18 @@ CONVERSION_LOSS = warning(
     "conversion-loss",
     "With conversion strategy None, only apiVersion changes. A field that the other version lacks is "
     "pruned without an error.",
-    "Add the field to both versions, or convert with a webhook. The severity is info if the versions "
-    "differ in both directions and the file does not mention conversion, because another tool "
-    "probably adds the webhook.",
+    "Add the field to both versions, or convert with a webhook.",
+    otherwise="info where a deprecated version lacks the field or alone has it, where only a stored version "
+    "that is not served has it, and where the versions differ in both directions and the file does not "
+    "mention conversion, because another tool probably adds the webhook",
 )
 CONVERSION_CA = info(
     _GROUP,
     "conversion-ca",
     "Without caBundle, the API server trusts only public authorities, which do not sign certificates "
     "for services in a cluster.",
-    "Set caBundle, or let cert-manager set it (annotation cert-manager.io/inject-ca-from). For a CRD "
-    "in a cluster, a missing caBundle is a warning.",
+    "Set caBundle, or let cert-manager set it (annotation cert-manager.io/inject-ca-from).",
+    otherwise="warning for a CRD in a cluster",
 )
 STATUS_IN_MANIFEST = warning(
     _GROUP,
@@ -80,6 +81,7 @@ STATUS_IN_MANIFEST = warning(
     "The API server owns status. In a manifest, it is ignored at best, and GitOps tools report a "
     "permanent difference.",
     "Remove status from the file.",
+    otherwise="info for an empty status, which old generators write",
 )
 APPLY_SIZE = warning(
     _GROUP,

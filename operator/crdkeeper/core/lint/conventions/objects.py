@@ -28,6 +28,7 @@ OPEN_SCHEMA = warning(
     "open-schema",
     "A misspelled field is stored and ignored, without an error or a warning.",
     "Declare the fields, and preserve unknown fields only for arbitrary content.",
+    otherwise="info for status, and where the schema declares nothing at all",
 )
 REQUIRED_UNDEFINED = error(
     _GROUP,

@@ -13,6 +13,7 @@ STATUS_SUBRESOURCE = warning(
     "Without the subresource, each write of status increments metadata.generation, and everyone who "
     "can write spec can write status.",
     "Add `subresources: {status: {}}` to the version.",
+    otherwise="info where status has neither conditions nor observedGeneration",
 )
 STATUS_SCHEMA = info(
     _GROUP,
@@ -27,13 +28,16 @@ STATUS_REQUIRED = error(
     "With the subresource, the API server drops status on creation and then requires it, so no object can be "
     "created. Without it, whoever creates an object must write the status.",
     "Remove `status` from `required` at the root.",
+    otherwise="warning without the subresource, or info if moreover the root has no spec or status itself "
+    "requires fields, because then a controller creates the objects",
 )
 CONDITIONS_LIST = warning(
     _GROUP,
     "conditions-list",
     "Unless the list is a map keyed by type, controllers that apply conditions overwrite each "
-    "other's, and a type can occur twice. Only info where the entries are not metav1.Condition.",
+    "other's, and a type can occur twice.",
     "Set x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [type] on status.conditions.",
+    otherwise="info where the entries are not metav1.Condition, with its fields and no others",
 )
 CONDITIONS_FIELDS = info(
     _GROUP,
@@ -69,6 +73,7 @@ SCALE_SELECTOR = warning(
     "scale-selector",
     "A HorizontalPodAutoscaler does not work with a target whose scale has no selector.",
     "Publish the pods' selector as a string in status, and point labelSelectorPath to it.",
+    otherwise="info where spec has neither a template nor a selector, because it scales no pods",
 )
 STATUS_FIELDS = info(
     _GROUP,

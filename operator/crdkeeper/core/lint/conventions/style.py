@@ -7,7 +7,7 @@ from crdkeeper.core.lint.convention import info, warning
 _GROUP: Final = "style"
 ABOUT: Final = "how fields are named, shaped and described in the Kubernetes API"
 
-FIELD_NAME = warning(
+FIELD_NAME = info(
     _GROUP,
     "field-name",
     "Fields are lowerCamelCase throughout the Kubernetes API; people and code generators rely on it.",

@@ -12,6 +12,7 @@ FORMAT_UNKNOWN = warning(
     "format-unknown",
     "The API server ignores a format that it does not know for the field's type, and accepts any value.",
     "Use a format that the API server knows, a pattern, or bounds.",
+    otherwise="info for an integer with a minimum, of which code generators write the type as the format",
 )
 KEYWORD_TYPE = warning(
     _GROUP,
@@ -47,10 +48,10 @@ DURATION_TEXT = warning(
     _GROUP,
     "duration-text",
     "Any string is accepted. One object with an invalid duration makes every list and watch fail in "
-    "Go clients that decode the field as metav1.Duration. Only info where neither the description nor the "
-    "default shows that it is one of Go.",
+    "Go clients that decode the field as metav1.Duration.",
     "Add a pattern, such as ^([0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h))+$, or use an integer with the unit in "
     "its name.",
+    otherwise="info where neither the description nor the default shows that it is one of Go",
 )
 TIME_TEXT = info(
     _GROUP,
@@ -83,4 +84,5 @@ IMMUTABLE_BYPASS = warning(
     "A transition rule is not evaluated when the field is added or removed, so users can change an "
     "optional field by removing it and adding it again.",
     "Require the field, or add a rule to the object around it: has(self.x) == has(oldSelf.x).",
+    otherwise="info in status, which only its controller writes",
 )
