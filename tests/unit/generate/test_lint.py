@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from crdkeeper.apiserver.golang.durations import parse
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.core.lint import registry
+from crdkeeper.core.lint.conventions.values import DURATION_TEXT
 from generate.lint import page
 
 ROOT = Path(__file__).parents[3]
@@ -70,3 +72,26 @@ def test_the_page_says_when_the_severity_is_another() -> None:
 def test_users_are_not_told_of_severities(word: str) -> None:
     for each in registry.all_conventions():
         assert word not in f"{each.why} {each.remedy}".lower(), each.id
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("0", "+0", "0s", "1h30m", "-1.5h", "2h45m", ".5s", "1.s", "1m0.1s", "+300ms"),
+        *("5us", "5\u00b5s", "5\u03bcs", "5ns"),
+    ],
+)
+def test_the_pattern_for_durations_takes_those_of_go(text: str) -> None:
+    assert parse(text) is not None
+    assert re.search(_duration_pattern(), text)
+
+
+@pytest.mark.parametrize("text", ["", "5", "00", "s", ".s", "1h 2m", "1d", "P1D", "--1s", "1h!", "!1h", "1H"])
+def test_the_pattern_for_durations_takes_no_others(text: str) -> None:
+    assert parse(text) is None
+    assert not re.search(_duration_pattern(), text)
+
+
+def _duration_pattern() -> str:
+    (found,) = re.findall(r"`(\^\S+\$)`", DURATION_TEXT.remedy)
+    return str(found)

@@ -26,7 +26,7 @@ def check_names(definition: CheckedDefinition, found: Findings) -> None:
     categories = names.get("categories") or ()
     if "all" in categories:
         at = (*_AT, "categories", categories.index("all"))
-        message = "the category `all` is for workloads that belong to an application"
+        message = "`kubectl delete all --all` deletes these objects too"
         found.add(CATEGORY_ALL, "spec.names.categories", at, message)
 
 

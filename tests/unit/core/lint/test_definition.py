@@ -359,6 +359,11 @@ def test_what_is_lost_by_a_version_that_goes_is_known(old: Json, new: Json, seve
     assert [each.severity.value for each in found if each.rule.id == "conversion-loss"] == severities
 
 
+def test_the_category_says_what_goes_wrong() -> None:
+    (found,) = check(definition(names={"categories": ["all"]}))
+    assert found.message == "`kubectl delete all --all` deletes these objects too"
+
+
 def test_the_size_tells_where_it_comes_from() -> None:
     text = {"type": "string", "maxLength": 9, "description": "<" * 100}
     broad = {"type": "object", "description": "Much.", "properties": {f"field{i}": text for i in range(450)}}

@@ -29,7 +29,8 @@ NAMES_CONFLICT = error(
 CATEGORY_ALL = warning(
     _GROUP,
     "category-all",
-    "`kubectl delete all --all` also deletes these objects.",
+    "The category `all` is for the workloads of an application. Whoever deletes these rarely means objects "
+    "of another kind.",
     "Remove `all` from spec.names.categories. Use your own category.",
 )
 VERSION_STYLE = info(

@@ -47,10 +47,10 @@ PATTERN_ALTERNATION = warning(
 DURATION_TEXT = warning(
     _GROUP,
     "duration-text",
-    "Any string is accepted. One object with an invalid duration makes every list and watch fail in "
-    "Go clients that decode the field as metav1.Duration.",
-    "Add a pattern, such as ^([0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h))+$, or use an integer with the unit in "
-    "its name.",
+    "Any string is accepted, so an invalid duration fails only where a program parses it, after the object "
+    "has been stored.",
+    "Add a pattern, such as `^[+-]?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$` "
+    "for what Go's time.ParseDuration accepts, or use an integer with the unit in its name.",
     otherwise="info where neither the description nor the default shows that it is one of Go",
 )
 TIME_TEXT = info(
