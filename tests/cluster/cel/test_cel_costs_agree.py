@@ -24,7 +24,7 @@ from tests.cluster.objects.agreement import ask, disagreement
 from tests.cluster.objects.resource import Resource
 from tests.controlplane.cluster import Cluster
 
-COUNT = int(os.environ.get("CRDKEEPER_COSTS", "300"))
+COUNT = int(os.environ.get("CRDKEEPER_COSTS", "150"))
 SEED = int(os.environ.get("CRDKEEPER_SEED", "0"))
 AT_ONCE = 8
 SHOWN = 10

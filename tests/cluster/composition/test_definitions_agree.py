@@ -38,7 +38,7 @@ from tests.cluster.objects.test_objects_agree import drawn_differently
 from tests.cluster.objects.values import values
 from tests.controlplane.cluster import Cluster
 
-COUNT = int(os.environ.get("CRDKEEPER_COMPOSITES", "60"))
+COUNT = int(os.environ.get("CRDKEEPER_COMPOSITES", "30"))
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 VERSIONS = 20
 """At most, in one CRD."""
