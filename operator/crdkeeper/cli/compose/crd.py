@@ -5,9 +5,10 @@ from typing import Any
 
 import click
 
+from crdkeeper.cli.compose.output import format_option, place, print_failures, print_manifests, print_problem
 from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, read
 from crdkeeper.cli.input.yamldocument import Position
-from crdkeeper.cli.output.printing import line, print_json, print_yaml
+from crdkeeper.cli.output.printing import line
 from crdkeeper.core.composition.acceptance import with_server_errors
 from crdkeeper.core.composition.problem import CompositeProblem
 
@@ -32,14 +33,7 @@ class _Result:
     metavar="FILE|FOLDER|-",
     help="A file, a folder (all YAML and JSON files below it), or - for standard input. [may be repeated]",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Choice(("yaml", "json")),
-    default="yaml",
-    show_default=True,
-    help="The format.",
-)
+@format_option
 def crd(filenames: tuple[str, ...], *, output: str) -> None:
     """Print the CRDs that CompositeResourceDefinitions in files stand for. Other objects are skipped.
 
@@ -51,19 +45,12 @@ def crd(filenames: tuple[str, ...], *, output: str) -> None:
     if filenames.count(STDIN) > 1:
         raise click.UsageError("standard input can only be read once")
     result = _make(filenames)
-    if output == "json":
-        print_json({"apiVersion": "v1", "kind": "List", "items": result.manifests})
-    elif result.manifests:
-        print_yaml(*result.manifests, width=110)
+    print_manifests(result.manifests, output)
     for definition, problem in result.problems:
-        position = definition.find(problem.path.steps)
-        place = f"{definition.file}:{position.line}:{position.column}"
-        severity = "error" if problem.refused else "warning"
-        line(f"{place}: {severity}[{problem.rule.id}]: {problem.path}: {problem.message}", err=True)
+        print_problem(place(definition.file, definition.find(problem.path.steps)), problem)
         line(f"    why: {problem.rule.why}", err=True)
         line(f"    hint: {problem.rule.remedy}", err=True)
-    for each in result.failed:
-        line(f"{each.file}:{each.position.line}:{each.position.column}: {each.message}", err=True)
+    print_failures(result.failed)
     if result.failed:
         raise SystemExit(_UNREADABLE)
     if result.refused:

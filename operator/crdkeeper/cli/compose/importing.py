@@ -5,9 +5,10 @@ from typing import Any
 
 import click
 
+from crdkeeper.cli.compose.output import format_option, place, print_failures, print_manifests, print_problem
 from crdkeeper.cli.input.files import STDIN, Failed, ForeignComposite, read
 from crdkeeper.cli.input.yamldocument import Position
-from crdkeeper.cli.output.printing import line, print_json, print_yaml
+from crdkeeper.cli.output.printing import line
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
 from crdkeeper.core.composition.crossplane import ImportNote, NotOfCrossplane, imported
 from crdkeeper.core.composition.problem import CompositeProblem
@@ -26,14 +27,7 @@ class _Result:
 
 @click.command("import", short_help="Rewrite Crossplane's CompositeResourceDefinitions.")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|FOLDER|-...")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Choice(("yaml", "json")),
-    default="yaml",
-    show_default=True,
-    help="The format.",
-)
+@format_option
 def import_definitions(paths: tuple[str, ...], *, output: str) -> None:
     """Rewrite Crossplane's CompositeResourceDefinitions, of v1 or v2, as crdkeeper's.
 
@@ -47,22 +41,16 @@ def import_definitions(paths: tuple[str, ...], *, output: str) -> None:
     if paths.count(STDIN) > 1:
         raise click.UsageError("standard input can only be read once")
     result = _import_all(paths)
-    if output == "json":
-        print_json({"apiVersion": "v1", "kind": "List", "items": result.manifests})
-    elif result.manifests:
-        print_yaml(*result.manifests, width=110)
+    print_manifests(result.manifests, output)
     for old, note in result.notes:
         what = "decide" if note.remedy else "changed"
-        line(f"{_place(old, note.path.steps)}: {what}: {note.path}: {note.message}", err=True)
+        line(f"{place(old.file, old.find(note.path.steps))}: {what}: {note.path}: {note.message}", err=True)
         if note.remedy:
             line(f"    {note.remedy}", err=True)
     for old, problem in result.problems:
-        severity = "error" if problem.refused else "warning"
-        place = _place(old, problem.path.steps)
-        line(f"{place}: {severity}[{problem.rule.id}]: {problem.path}: {problem.message}", err=True)
+        print_problem(place(old.file, old.find(problem.path.steps)), problem)
         line(f"    {problem.rule.remedy}", err=True)
-    for each in result.failed:
-        line(f"{each.file}:{each.position.line}:{each.position.column}: {each.message}", err=True)
+    print_failures(result.failed)
     decisions = sum(bool(note.remedy) for _, note in result.notes)
     errors = sum(problem.refused for _, problem in result.problems)
     line(
@@ -95,8 +83,3 @@ def _import_all(paths: tuple[str, ...]) -> _Result:
         message = "contains no CompositeResourceDefinition of Crossplane"
         result.failed.append(Failed(", ".join(paths), Position(), message))
     return result
-
-
-def _place(old: ForeignComposite, steps: tuple[str | int, ...]) -> str:
-    position = old.find(steps)
-    return f"{old.file}:{position.line}:{position.column}"
