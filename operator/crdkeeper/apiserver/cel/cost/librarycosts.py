@@ -4,6 +4,7 @@ Follows ext/lists.go, ext/sets.go and checker/cost.go of cel-go.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from crdkeeper.apiserver.cel.cost.callcosts import Argument, CallCost, matching, required
 from crdkeeper.apiserver.cel.cost.estimates import MAX, ONE, TEXT_FACTOR, Range, add, multiply, reading, scale
@@ -71,7 +72,7 @@ def _sets(factor: float) -> Cost:
     return cost
 
 
-_ELEMENTS = (
+SORTED_ELEMENTS: Final = (
     "int",
     "uint",
     "double",
@@ -81,6 +82,7 @@ _ELEMENTS = (
     "string",
     "bytes",
 )
+"""The types of elements in the overloads of sort() and sortBy()."""
 LIBRARY: dict[str, Cost] = {
     "list_slice": _slice,
     "list_flatten": _flatten,
@@ -88,8 +90,8 @@ LIBRARY: dict[str, Cost] = {
     "lists_range": _range,
     "list_reverse": _reverse,
     "list_distinct": lambda target, _: _squared(required(target), 2),
-    **{f"list_{each}_sort": _sort(each) for each in _ELEMENTS},
-    **{f"list_{each}_sortByAssociatedKeys": _sort_by(each) for each in _ELEMENTS},
+    **{f"list_{each}_sort": _sort(each) for each in SORTED_ELEMENTS},
+    **{f"list_{each}_sortByAssociatedKeys": _sort_by(each) for each in SORTED_ELEMENTS},
     "list_sets_contains_list": _sets(1),
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
+from crdkeeper.apiserver.cel.cost.librarycosts import SORTED_ELEMENTS
 from crdkeeper.apiserver.cel.library.names import NamedFormat
 from crdkeeper.apiserver.cel.library.quantity import Quantity
 from crdkeeper.apiserver.cel.library.semver import Semver
@@ -208,16 +209,6 @@ def _sets(factor: int) -> Price:
     return lambda args, result: CALL + factor * size_of(args[0]) * size_of(args[1])
 
 
-_ELEMENTS: Final = (
-    "int",
-    "uint",
-    "double",
-    "bool",
-    "google.protobuf.Duration",
-    "google.protobuf.Timestamp",
-    "string",
-    "bytes",
-)
 _TRACKED: Final[dict[str, Price]] = {
     "list_slice": _produced,
     "list_flatten": _flattened,
@@ -225,8 +216,8 @@ _TRACKED: Final[dict[str, Price]] = {
     "lists_range": _produced,
     "list_reverse": _produced,
     "list_distinct": _sorted,
-    **{f"list_{each}_sort": _sorted for each in _ELEMENTS},
-    **{f"list_{each}_sortByAssociatedKeys": _sorted_by for each in _ELEMENTS},
+    **{f"list_{each}_sort": _sorted for each in SORTED_ELEMENTS},
+    **{f"list_{each}_sortByAssociatedKeys": _sorted_by for each in SORTED_ELEMENTS},
     "list_sets_contains_list": _sets(1),
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),
