@@ -6,7 +6,7 @@ own, so nothing blocks a deletion when crdkeeper is gone.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.api.texts import described
 from crdkeeper.cluster.transport.connection import Connection
-from crdkeeper.controllers.registry import CONTROLLERS, Watch
+from crdkeeper.controllers.registry import Controller, Watch
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.diagnosis.facts import seen_definition
 
@@ -48,6 +48,7 @@ def register(
     registry: kopf.OperatorRegistry,
     connection: Connection,
     state: ClusterState,
+    controllers: Iterable[Controller],
     *,
     on_exit: Callable[[], Awaitable[None]],
 ) -> None:
@@ -74,7 +75,7 @@ def register(
         # Kopf keeps the event for a while; the schemas of a page of CRDs take 30 MB.
         event["object"].pop("spec", None)
 
-    for each in CONTROLLERS:
+    for each in controllers:
         if each.watch is not None:
             _watch(registry, each.kind.plural, each.watch, state)
 

@@ -11,6 +11,7 @@ import kopf
 from aiohttp import web
 
 from crdkeeper.api.kinds import KINDS
+from crdkeeper.api.meta import Kind
 from crdkeeper.cluster.resources.kinds import installed
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import Connection
@@ -18,7 +19,7 @@ from crdkeeper.cluster.transport.lease import Lease, LeaseLost
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.readiness import Readiness
-from crdkeeper.controllers.registry import CONTROLLERS
+from crdkeeper.controllers.registry import CONTROLLERS, Controller
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.handlers import operator_settings, register
@@ -53,6 +54,9 @@ class OperatorOptions:
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
+    kinds: tuple[type[Kind], ...] = KINDS
+    """Without these kinds it does not begin."""
+    controllers: tuple[Controller, ...] = CONTROLLERS
 
 
 @dataclass(slots=True)
@@ -175,7 +179,7 @@ async def _lead(
 async def _work(
     client: Client, options: OperatorOptions, health: Health, metrics: OperatorMetrics, stop: asyncio.Event
 ) -> None:
-    if not await _kinds_installed(client, stop):
+    if not await _kinds_installed(client, options.kinds, stop):
         return
     health.waiting_for = "the watches to start"
     state = ClusterState()
@@ -191,7 +195,7 @@ async def _work(
     )
     registry = kopf.OperatorRegistry()
     ready = asyncio.Event()
-    tasks = {each.name: each.begin(context) for each in CONTROLLERS}
+    tasks = {each.name: each.begin(context) for each in options.controllers}
     supervised = asyncio.create_task(supervise(tasks, health.broke))
     announcing = asyncio.create_task(_announce_ready(ready, health))
 
@@ -203,7 +207,7 @@ async def _work(
                 each.cancel()
         await asyncio.wait({supervised, announcing})
 
-    register(registry, options.connection, state, on_exit=end)
+    register(registry, options.connection, state, options.controllers, on_exit=end)
     watching = asyncio.create_task(
         kopf.operator(
             # Kopf would look up the name of our user, and containers have none. Its type is not exported.
@@ -231,12 +235,12 @@ async def _work(
         await asyncio.gather(watching, return_exceptions=True)
 
 
-async def _kinds_installed(client: Client, stop: asyncio.Event) -> bool:
+async def _kinds_installed(client: Client, kinds: tuple[type[Kind], ...], stop: asyncio.Event) -> bool:
     """Wait for our CRDs; Kopf looks for them only once. False if stopped before."""
     told = False
     while not stop.is_set():
         try:
-            if all([await installed(client, each.plural) for each in KINDS]):
+            if all([await installed(client, each.plural) for each in kinds]):
                 return True
             if not told:
                 _log.warning("The kinds of crdkeeper.dev are not installed: apply crds/. Waiting.")

@@ -45,7 +45,7 @@ async def test_kopf_watches_these_and_crds_and_nothing_else(tmp_path: Path) -> N
 
     registry = kopf.OperatorRegistry()
     connection = Connection(kubeconfig(tmp_path, "https://127.0.0.1:1"))
-    handlers.register(registry, connection, ClusterState(), on_exit=end)
+    handlers.register(registry, connection, ClusterState(), CONTROLLERS, on_exit=end)
     watched = [(each.group, each.any_name) for each in registry._watching.get_all_selectors()]
     assert sorted(watched, key=str) == sorted(
         [
