@@ -9,7 +9,7 @@ the operator writes all of it, and a status written by another version must neve
 
 import argparse
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, NoDefault
 from pydantic_core import core_schema
 
-from crdkeeper.api.kinds import KINDS
+from crdkeeper.api.kinds import COMPOSITE_KINDS, KINDS
 from crdkeeper.api.meta import GROUP, UNSEEN, VERSION, Column, Kind
 
 _HEADER = "# Generated from operator/crdkeeper/api by `python -m crdkeeper.api.crdgen crds`: edit there.\n"
@@ -213,24 +213,29 @@ def _column(column: Column) -> dict[str, Any]:
     }
 
 
-def kustomization() -> str:
-    """The content of `crds/kustomization.yaml`, which lists the files."""
+def kustomization(kinds: Iterable[type[Kind]] = KINDS) -> str:
+    """The content of the `kustomization.yaml` beside the definitions, which lists the files."""
     content = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
-        "resources": sorted(map(file_name, KINDS)),
+        "resources": sorted(map(file_name, kinds)),
     }
     return yaml.dump(content, sort_keys=False)
 
 
 def main() -> None:
-    """Write the definitions of all kinds, and the kustomization that lists them, into a directory."""
+    """Write the definitions of all kinds, and kustomizations that list them, into a directory.
+
+    The composer's are in a directory below it.
+    """
     parser = argparse.ArgumentParser(prog="python -m crdkeeper.api.crdgen", description=main.__doc__)
     parser.add_argument("directory", type=Path)
     directory: Path = parser.parse_args().directory
-    for kind in KINDS:
-        (directory / file_name(kind)).write_text(render(kind), encoding="utf-8")
-    (directory / "kustomization.yaml").write_text(kustomization(), encoding="utf-8")
+    for folder, kinds in ((directory, KINDS), (directory / "composer", COMPOSITE_KINDS)):
+        folder.mkdir(exist_ok=True)
+        for kind in kinds:
+            (folder / file_name(kind)).write_text(render(kind), encoding="utf-8")
+        (folder / "kustomization.yaml").write_text(kustomization(kinds), encoding="utf-8")
 
 
 if __name__ == "__main__":

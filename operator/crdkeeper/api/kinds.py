@@ -9,4 +9,4 @@ from crdkeeper.api.versionconversion import VersionConversion
 
 KINDS: tuple[type[Kind], ...] = (StorageMigration, DefinitionPolicy, DefinitionReport, VersionConversion)
 COMPOSITE_KINDS: tuple[type[Kind], ...] = (CompositeResourceDefinition,)
-"""Kinds that only the command line reads: `crds/` does not have them, as nothing in a cluster serves them."""
+"""The kinds of the composer, which is installed apart: the content of `crds/composer/`."""

@@ -4,11 +4,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import Kind
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.controllers.compositeresourcedefinition.controller import begin_composite_definitions
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.definitionpolicy.controller import begin_policies
 from crdkeeper.controllers.definitionreport.controller import begin_reports
@@ -67,3 +69,13 @@ CONTROLLERS: tuple[Controller, ...] = (
         VersionConversion, "conversions", run_conversions, Watch(_generation, ClusterState.saw_conversion)
     ),
 )
+
+COMPOSER_CONTROLLERS: tuple[Controller, ...] = (
+    Controller(
+        CompositeResourceDefinition,
+        "definitions",
+        begin_composite_definitions,
+        Watch.whole(CompositeResourceDefinition),
+    ),
+)
+"""Those of the composer, which runs as a process of its own with rights of its own."""

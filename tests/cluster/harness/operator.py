@@ -33,11 +33,13 @@ class Operator:
         server: int = 0,
         flags: Mapping[str, str] | None = None,
         user: int | None = None,
+        account: str = SERVICE_ACCOUNT,
+        command: tuple[str, ...] = ("run",),
     ) -> None:
         self.identity = identity
         self._ports = Ports()
         self._port = self._ports.take()
-        kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, server=server)
+        kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, account, server=server)
         command_line = {
             "kubeconfig": str(kubeconfig),
             "identity": identity,
@@ -48,7 +50,7 @@ class Operator:
             f"{identity}-{next(_NUMBERS)}",
             Path(sys.executable),
             command_line,
-            arguments=("-m", "crdkeeper", "run"),
+            arguments=("-m", "crdkeeper", *command),
             directory=cluster.directory / "operators",
             user=user,
             ready=self.ready,

@@ -18,7 +18,7 @@ from crdkeeper.api.definitionpolicy import (
     MigrationPolicy,
 )
 from crdkeeper.api.definitionreport import DefinitionReport, Finding, FindingCounts
-from crdkeeper.api.kinds import KINDS
+from crdkeeper.api.kinds import COMPOSITE_KINDS, KINDS
 from crdkeeper.api.meta import ApiModel, Column, Kind, ObjectMeta, set_condition
 from crdkeeper.api.storagemigration import (
     GroupResource,
@@ -133,7 +133,7 @@ def test_the_file_is_fresh(kind: type[Kind]) -> None:
 
 def test_the_directory_holds_all_kinds_and_no_other() -> None:
     expected = sorted(map(crdgen.file_name, KINDS))
-    assert sorted(path.name for path in CRDS.iterdir()) == sorted([*expected, "kustomization.yaml"])
+    assert sorted(path.name for path in CRDS.glob("*.*")) == sorted([*expected, "kustomization.yaml"])
     assert yaml.safe_load((CRDS / "kustomization.yaml").read_text())["resources"] == expected
     assert (CRDS / "kustomization.yaml").read_text() == crdgen.kustomization()
 
@@ -141,8 +141,17 @@ def test_the_directory_holds_all_kinds_and_no_other() -> None:
 def test_the_command_writes_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["crdgen", str(tmp_path)])
     crdgen.main()
-    written = {path.name for path in tmp_path.iterdir()}
-    assert written == {*(crdgen.file_name(kind) for kind in KINDS), "kustomization.yaml"}
+    for folder, kinds in ((tmp_path, KINDS), (tmp_path / "composer", COMPOSITE_KINDS)):
+        written = {path.name for path in folder.glob("*.*")}
+        assert written == {*(crdgen.file_name(kind) for kind in kinds), "kustomization.yaml"}
+
+
+def test_the_composers_kinds_are_in_a_directory_of_their_own() -> None:
+    for kind in COMPOSITE_KINDS:
+        text = (CRDS / "composer" / crdgen.file_name(kind)).read_text(encoding="utf-8")
+        assert text == crdgen.render(kind), "run: python -m crdkeeper.api.crdgen crds"
+    listed = (CRDS / "composer" / "kustomization.yaml").read_text()
+    assert listed == crdgen.kustomization(COMPOSITE_KINDS)
 
 
 @EVERY_KIND

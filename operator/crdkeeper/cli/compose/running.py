@@ -1,0 +1,66 @@
+"""`crdkeeper compose run`: the composer, a process beside the operator with rights of its own."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from crdkeeper.cli.input.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
+
+
+@click.command(short_help="Run the composer.")
+@connection_options
+@click.option(
+    "--namespace",
+    "-n",
+    envvar="POD_NAMESPACE",
+    default=DEFAULT_NAMESPACE,
+    show_default=True,
+    help="The namespace of the Lease.",
+)
+@click.option(
+    "--identity",
+    envvar="POD_NAME",
+    help="Identity of the Lease holder. [default: hostname and a random suffix]",
+)
+@click.option(
+    "--listen", default=":8080", show_default=True, help="Address of /healthz, /readyz and /metrics."
+)
+def run(
+    kubeconfig: Path | None, context: str | None, namespace: str, identity: str | None, listen: str
+) -> None:
+    """Run the composer until it is stopped: it makes the CRDs of CompositeResourceDefinitions.
+
+    Of several replicas, only the holder of the Lease works. A replica that loses the Lease exits with code 1,
+    so that it restarts as a standby.
+    """
+    # Imported only here: the other commands need neither Kopf nor the controllers.
+    import logging
+    import socket
+    from uuid import uuid4
+
+    import kopf
+
+    from crdkeeper.api.kinds import COMPOSITE_KINDS
+    from crdkeeper.cli.output.logs import one_line_logs
+    from crdkeeper.cluster.transport.connection import Connection
+    from crdkeeper.controllers.registry import COMPOSER_CONTROLLERS
+    from crdkeeper.core.conversion.target import WebhookAddress
+    from crdkeeper.process import OperatorOptions, run_operator
+
+    kopf.configure(verbose=False, log_format=kopf.LogFormat.FULL)
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    one_line_logs()
+    host, port = listen_address(listen)
+    options = OperatorOptions(
+        Connection(kubeconfig, context),
+        namespace=namespace,
+        identity=identity or f"{socket.gethostname()}-{uuid4().hex[:8]}",
+        host=host,
+        port=port,
+        webhook=WebhookAddress(namespace, "crdkeeper-webhook", url=""),
+        lease_name="crdkeeper-composer",
+        kinds=COMPOSITE_KINDS,
+        controllers=COMPOSER_CONTROLLERS,
+    )
+    sys.exit(run_async(run_operator(options)))

@@ -1,0 +1,1 @@
+"""CompositeResourceDefinitions: makes their CRDs and keeps them as they are meant to be."""

@@ -1,0 +1,1 @@
+"""What the composer does about a CompositeResourceDefinition: the next step, and what is said of it."""

@@ -1,0 +1,164 @@
+"""The next step for a CompositeResourceDefinition: apply the CRD, leave it as it is, or let go of it.
+
+Pure: the controller gathers `Gathered`, carries out the `Plan`, and looks again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.api.meta import GROUP
+from crdkeeper.core.compatibility.change import Impact
+from crdkeeper.core.compatibility.compare import NotComparable, compare
+from crdkeeper.core.composition.acceptance import Acceptance
+from crdkeeper.core.rehearsal.update import applied
+from crdkeeper.core.text import count
+
+FINALIZER: Final = f"{GROUP}/composites"
+ADOPT: Final = f"{GROUP}/adopt"
+"""The annotation of a definition that takes over a CRD which exists."""
+LABEL: Final = f'rbac.{GROUP}/aggregate-to-composer: "true"'
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What is known of a definition."""
+
+    definition: CompositeResourceDefinition
+    judged: Acceptance
+    live: Mapping[str, Any] | None
+    """The CRD of its name."""
+    composites: int | None
+    """How many there are; None if that cannot be said."""
+
+
+class ComposerStep(Enum):
+    """What to do next."""
+
+    HOLD_ON = "add the finalizer"
+    APPLY = "apply the CRD"
+    NOTHING = "leave the CRD as it is"
+    DELETE_COMPOSITES = "delete the composites"
+    DELETE_DEFINITION = "delete the CRD"
+    DISOWN = "take the definition out of the CRD's owners"
+    LET_GO = "remove the finalizer"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the CRD stays as it is."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The next step, and why it is no other."""
+
+    step: ComposerStep
+    refusal: Refusal | None = None
+
+
+def plan(gathered: Gathered) -> Plan:
+    """The next step."""
+    metadata = gathered.definition.metadata
+    if metadata.deletion_timestamp is not None:
+        return _deletion(gathered)
+    refusal = _refusal(gathered)
+    if refusal is not None:
+        return Plan(ComposerStep.NOTHING, refusal)
+    if FINALIZER not in metadata.finalizers:
+        # Before there is a CRD that it has to look after.
+        return Plan(ComposerStep.HOLD_ON)
+    return Plan(ComposerStep.APPLY)
+
+
+def is_controlled(live: Mapping[str, Any], uid: str | None) -> bool:
+    """Whether the definition of that uid is the controller of a CRD."""
+    owners = (live.get("metadata") or {}).get("ownerReferences") or ()
+    return any(each.get("controller") and each.get("uid") == uid for each in owners)
+
+
+def _deletion(gathered: Gathered) -> Plan:
+    definition, live = gathered.definition, gathered.live
+    if FINALIZER not in definition.metadata.finalizers:
+        return Plan(ComposerStep.NOTHING)
+    if live is None or not is_controlled(live, definition.metadata.uid):
+        # Gone, disowned, or that of a definition made again in between.
+        return Plan(ComposerStep.LET_GO)
+    if definition.spec.deletion == "Orphan":
+        return Plan(ComposerStep.DISOWN)
+    if "deletionTimestamp" in live["metadata"]:
+        return Plan(ComposerStep.NOTHING, Refusal("TerminatingCompositeResource", "the CRD is being deleted"))
+    if gathered.composites == 0:
+        return Plan(ComposerStep.DELETE_DEFINITION)
+    if gathered.composites is None and definition.spec.deletion == "Cascade":
+        return Plan(ComposerStep.NOTHING, Refusal("RightMissing", _exist(gathered)))
+    if definition.spec.deletion == "Cascade":
+        return Plan(ComposerStep.DELETE_COMPOSITES)
+    remedy = "delete them, or set spec.deletion to Cascade or Orphan"
+    message = f"{_exist(gathered)}; spec.deletion is Protect: {remedy}"
+    return Plan(ComposerStep.NOTHING, Refusal("CompositesExist", message))
+
+
+def _refusal(gathered: Gathered) -> Refusal | None:
+    definition, judged, live = gathered.definition, gathered.judged, gathered.live
+    refused = [each for each in judged.problems if each.refused]
+    if refused or judged.definition is None:
+        said = [f"{each.path}: {each.message} [{each.rule.id}]" for each in refused]
+        return Refusal("Invalid", _listed(said))
+    if live is None:
+        return None
+    if "deletionTimestamp" in live["metadata"]:
+        return Refusal(
+            "DefinitionTerminating", "a CRD of this name is being deleted; waiting until it is gone"
+        )
+    adopts = definition.metadata.annotations.get(ADOPT) == "true"
+    if not is_controlled(live, definition.metadata.uid) and not adopts:
+        return Refusal(
+            "NotOurs",
+            f"a CRD of this name exists, and this definition is not its controller; "
+            f'the annotation {ADOPT}: "true" on the definition takes it over',
+        )
+    return _breaking(gathered, judged.definition, live)
+
+
+def _breaking(gathered: Gathered, made: Mapping[str, Any], live: Mapping[str, Any]) -> Refusal | None:
+    """What the change of the CRD would break. Without composites, nothing but what the server refuses."""
+    if gathered.definition.spec.breaking_changes == "Allow" or gathered.composites == 0:
+        return None
+    try:
+        comparison = compare(live, applied(live, made))
+    except NotComparable as error:
+        return Refusal("NotComparable", str(error))
+    if not comparison.complete:
+        return Refusal("NotComparable", "the CRD is too large to compare with what it would become")
+    breaking = [each for each in comparison.changes if each.severity is Impact.BREAKING]
+    if not breaking:
+        return None
+    said = [
+        f"{each.place.version} {each.place.field}: {each.message}. {each.kind.remedy}" for each in breaking
+    ]
+    return Refusal(
+        "BreakingChanges", f"{_exist(gathered)}: {_listed(said)} Or set spec.breakingChanges to Allow."
+    )
+
+
+def _exist(gathered: Gathered) -> str:
+    if gathered.composites is not None:
+        return count(gathered.composites, "composite")
+    spec = gathered.definition.spec
+    rule = f"{{apiGroups: [{spec.group}], resources: [{spec.names.plural}], verbs: [list, delete]}}"
+    return (
+        "composites may exist, which the composer may not list; "
+        f"add a ClusterRole with the label {LABEL} and the rule {rule}"
+    )
+
+
+def _listed(texts: list[str]) -> str:
+    more = f"; and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
+    return "; ".join(texts[:_SHOWN]) + more

@@ -1,0 +1,137 @@
+"""The next step for a CompositeResourceDefinition, and the conditions that follow."""
+
+import copy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.api.meta import find_condition
+from crdkeeper.core.composing.plan import FINALIZER, ComposerStep, Gathered, plan
+from crdkeeper.core.composing.standing import standing
+from crdkeeper.core.composition.acceptance import accept, with_server_errors
+from tests.unit.core.composition.documents import SPEC, document, schema, version
+
+Json = Any
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+OURS = {"uid": "1-2", "generation": 3, "finalizers": [FINALIZER]}
+GOING = {**OURS, "deletionTimestamp": "2026-01-02T03:04:05Z"}
+
+
+def gathered(value: Json = None, *, live: Json = None, composites: int | None = 0) -> Gathered:
+    value = document(metadata=OURS) if value is None else value
+    judged = with_server_errors(accept(value))
+    return Gathered(CompositeResourceDefinition.model_validate(value), judged, live, composites)
+
+
+def crd(value: Json = None, *, uid: str = "1-2", established: bool = True) -> Json:
+    """The CRD as it is read from the cluster."""
+    found = copy.deepcopy(accept(document(metadata=OURS) if value is None else value).definition)
+    assert found is not None
+    found["metadata"] |= {"uid": "9", "generation": 1, "resourceVersion": "5"}
+    found["metadata"]["ownerReferences"][0]["uid"] = uid
+    conditions = [
+        {"type": each, "status": "True", "reason": "R"} for each in ("NamesAccepted", "Established")
+    ]
+    found["status"] = {"storedVersions": ["v1"], "conditions": conditions if established else []}
+    return found
+
+
+def outcome(known: Gathered) -> tuple[ComposerStep, str]:
+    made = plan(known)
+    return made.step, made.refusal.reason if made.refusal is not None else ""
+
+
+REPLICAS = {"type": "integer", "minimum": 2, "default": 2}
+TIGHTER = document(
+    version(of=schema({**SPEC, "properties": {**SPEC["properties"], "replicas": REPLICAS}})), metadata=OURS
+)
+
+
+@pytest.mark.parametrize(
+    ("known", "step", "reason"),
+    [
+        (gathered(document(metadata={"uid": "1-2"})), ComposerStep.HOLD_ON, ""),
+        (gathered(), ComposerStep.APPLY, ""),
+        (gathered(live=crd()), ComposerStep.APPLY, ""),
+        (gathered(live=crd(uid="0")), ComposerStep.NOTHING, "NotOurs"),
+        (
+            gathered(
+                document(metadata={**OURS, "annotations": {"crdkeeper.dev/adopt": "true"}}), live=crd(uid="0")
+            ),
+            ComposerStep.APPLY,
+            "",
+        ),
+        (gathered(TIGHTER, live=crd(), composites=0), ComposerStep.APPLY, ""),
+        (gathered(TIGHTER, live=crd(), composites=3), ComposerStep.NOTHING, "BreakingChanges"),
+        (gathered(TIGHTER, live=crd(), composites=None), ComposerStep.NOTHING, "BreakingChanges"),
+        (
+            gathered(document(version(of=schema({"type": "array"})), metadata=OURS)),
+            ComposerStep.NOTHING,
+            "Invalid",
+        ),
+        (
+            gathered(document(metadata=GOING), live=crd(), composites=2),
+            ComposerStep.NOTHING,
+            "CompositesExist",
+        ),
+        (
+            gathered(document(metadata=GOING), live=crd(), composites=None),
+            ComposerStep.NOTHING,
+            "CompositesExist",
+        ),
+        (gathered(document(metadata=GOING), live=crd()), ComposerStep.DELETE_DEFINITION, ""),
+        (gathered(document(metadata=GOING)), ComposerStep.LET_GO, ""),
+        (gathered(document(metadata=GOING), live=crd(uid="0"), composites=2), ComposerStep.LET_GO, ""),
+        (
+            gathered(document(metadata=GOING, deletion="Cascade"), live=crd(), composites=2),
+            ComposerStep.DELETE_COMPOSITES,
+            "",
+        ),
+        (
+            gathered(document(metadata=GOING, deletion="Orphan"), live=crd(), composites=2),
+            ComposerStep.DISOWN,
+            "",
+        ),
+    ],
+)
+def test_the_next_step(known: Gathered, step: ComposerStep, reason: str) -> None:
+    assert outcome(known) == (step, reason)
+
+
+def test_breaking_changes_can_be_allowed() -> None:
+    value = copy.deepcopy(TIGHTER)
+    value["spec"]["breakingChanges"] = "Allow"
+    assert outcome(gathered(value, live=crd(), composites=3)) == (ComposerStep.APPLY, "")
+
+
+def test_a_breaking_change_is_named() -> None:
+    refusal = plan(gathered(TIGHTER, live=crd(), composites=3)).refusal
+    assert refusal is not None
+    assert "3 composites: v1 spec.replicas: " in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("known", "accepted", "established", "ready"),
+    [
+        (gathered(live=crd()), "Accepted", "WatchingCompositeResource", "True"),
+        (gathered(live=crd(established=False)), "Accepted", "Establishing", "Unknown"),
+        (gathered(), "Accepted", "NoDefinition", "False"),
+        (gathered(live=crd(uid="0")), "NotOurs", "NoDefinition", "False"),
+        (
+            gathered(document(metadata=GOING), live=crd(), composites=2),
+            "Accepted",
+            "TerminatingCompositeResource",
+            "False",
+        ),
+    ],
+)
+def test_conditions(known: Gathered, accepted: str, established: str, ready: str) -> None:
+    status = standing(known, plan(known), NOW)
+    found = {each.type: each for each in status.conditions}
+    assert (found["Accepted"].reason, found["Established"].reason) == (accepted, established)
+    assert found["Ready"].status == ready
+    assert status.observed_generation == 3
+    stalled = find_condition(status.conditions, "Stalled")
+    assert (stalled is not None) is (found["Accepted"].status == "False")
