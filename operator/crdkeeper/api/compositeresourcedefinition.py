@@ -6,11 +6,11 @@ at home (https://docs.crossplane.io/latest/composition/composite-resource-defini
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
 from crdkeeper.api.composite import CompositionReference, UpdatePolicy
 from crdkeeper.api.definitionpolicy import LabelSelector
-from crdkeeper.api.meta import UNSEEN, ApiModel, Column, Condition, Kind, immutable
+from crdkeeper.api.meta import UNSEEN, ApiModel, Column, Condition, Kind, immutable, rules
 
 _SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
@@ -25,16 +25,10 @@ OpenSchema = Annotated[
 ]
 
 
-def _rules(*rules: tuple[str, str]) -> ConfigDict:
-    """Of a model: rules in CEL with their messages."""
-    validations: list[JsonValue] = [{"rule": rule, "message": message} for rule, message in rules]
-    return ConfigDict(json_schema_extra={"x-kubernetes-validations": validations})
-
-
 class CompositeNames(ApiModel):
     """The names of the API, as in a CRD."""
 
-    model_config = _rules(
+    model_config = rules(
         (
             "(has(self.singular) ? self.singular : self.kind.lowerAscii()) == "
             "(has(oldSelf.singular) ? oldSelf.singular : oldSelf.kind.lowerAscii())",
@@ -131,7 +125,7 @@ class CompositeMetadata(ApiModel):
 class CompositeResourceDefinitionSpec(ApiModel):
     """The API: its names, versions and schemas, and the Compositions for it."""
 
-    model_config = _rules(
+    model_config = rules(
         (
             "self.versions.exists_one(each, each.referenceable)",
             "exactly one version must be referenceable: the one in which composites are stored",

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
 from pydantic.alias_generators import to_camel
 
 from crdkeeper.api.texts import Message
@@ -41,6 +41,12 @@ class ApiModel(BaseModel):
     def to_object(self) -> dict[str, Any]:
         """The JSON form, without unset fields."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def rules(*validations: tuple[str, str]) -> ConfigDict:
+    """Of a model: rules in CEL with their messages."""
+    listed: list[JsonValue] = [{"rule": rule, "message": message} for rule, message in validations]
+    return ConfigDict(json_schema_extra={"x-kubernetes-validations": listed})
 
 
 def immutable(field: str) -> dict[str, Any]:

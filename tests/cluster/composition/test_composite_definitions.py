@@ -1,21 +1,14 @@
 """The kind CompositeResourceDefinition on the API server: each of its rules, refused and accepted."""
 
-import asyncio
-import copy
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import orjson
 import pytest
 
-from crdkeeper.api import crdgen
-from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.transport.client import Client
-from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.crossplane import imported
-from tests.cluster.harness.waiting import eventually
-from tests.controlplane.cluster import Cluster
+from tests.cluster.composition import refusals
 from tests.unit.core.composition.crossplanes import EXAMPLES
 from tests.unit.core.composition.documents import document, version
 
@@ -25,49 +18,15 @@ PATH = "/apis/crdkeeper.dev/v1alpha1/compositeresourcedefinitions"
 NAME = "databases.platform.example.com"
 
 
-@pytest.fixture(scope="module")
-def installed_kind(plane: Cluster) -> Iterator[Cluster]:
-    """The cluster with the kind."""
-
-    async def install() -> None:
-        async with Client(Connection(plane.kubeconfig)) as client:
-            await client.request("POST", CRDS, crdgen.definition(CompositeResourceDefinition))
-
-            async def served() -> bool:
-                return (await client.send("GET", PATH)).code == 200
-
-            await eventually(served)
-
-    async def remove() -> None:
-        async with Client(Connection(plane.kubeconfig)) as client:
-            await client.request("DELETE", f"{CRDS}/compositeresourcedefinitions.crdkeeper.dev")
-
-    asyncio.run(install())
-    yield plane
-    asyncio.run(remove())
-
-
 @pytest.fixture
-async def client(installed_kind: Cluster) -> AsyncIterator[Client]:
-    """A client of it."""
-    async with Client(Connection(installed_kind.kubeconfig)) as client:
-        yield client
+def client(kinds_client: Client) -> Client:
+    """A client of the cluster with the kind."""
+    return kinds_client
 
 
 async def said(client: Client, value: Json, old: Json = None) -> list[str]:
-    """Why the API server refuses a new definition, or an update of another; nothing if it does not."""
-    if old is None:
-        answer = await client.send("POST", f"{PATH}?dryRun=All", content=orjson.dumps(value))
-    else:
-        stored = await client.request("POST", PATH, old)
-        changed = copy.deepcopy(value)
-        changed["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
-        path = f"{PATH}/{old['metadata']['name']}"
-        answer = await client.send("PUT", f"{path}?dryRun=All", content=orjson.dumps(changed))
-        await client.request("DELETE", path)
-    assert answer.code in (200, 201, 422), answer.content
-    causes = answer.json()["details"]["causes"] if answer.code == 422 else ()
-    return [each["message"] for each in causes]
+    """Why the API server refuses a definition, new or as an update of another."""
+    return await refusals.said(client, PATH, value, old)
 
 
 VERSIONS = [version("v2"), version("v1", referenceable=False)]
