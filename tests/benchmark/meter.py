@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -91,9 +92,18 @@ def _memory(pid: int, which: str) -> int:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of all threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    """User and system time of all threads, and of all descendants, such as the webhook's workers.
+
+    The time of a child that has ended counts once its parent has waited for it.
+    """
+    process = Path(f"/proc/{pid}")
+    fields = (process / "stat").read_text().rpartition(")")[2].split()
+    used = sum(map(int, fields[11:15])) / _TICKS
+    for task in process.glob("task/*/children"):
+        for child in task.read_text().split():
+            with suppress(FileNotFoundError):
+                used += cpu_seconds(int(child))
+    return used
 
 
 def _machine_seconds() -> float:
