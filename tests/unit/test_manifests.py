@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from crdkeeper.api.kinds import KINDS
+from crdkeeper.api.kinds import COMPOSITE_KINDS, KINDS
 from crdkeeper.api.meta import GROUP, Kind
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.webhook.metrics import WebhookMetrics as WebhookMetrics
@@ -84,11 +84,49 @@ def test_a_kind_that_users_write_is_in_a_role_for_them(kind: type[Kind]) -> None
     assert written, f"manifests/rbac/users.yaml: no ClusterRole lets users create {kind.plural}"
 
 
+@pytest.mark.parametrize("kind", COMPOSITE_KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    ("file", "role"), [("rbac.yaml", "crdkeeper-composer"), ("users.yaml", "crdkeeper-composition-view")]
+)
+def test_each_kind_of_the_composer_is_in_its_cluster_roles(kind: type[Kind], file: str, role: str) -> None:
+    missing = sorted({"get", "list", "watch"} - verbs(f"../composer/{file}", role, kind.plural))
+    assert not missing, f"manifests/composer/{file}: ClusterRole {role} needs {missing} on {kind.plural}"
+
+
+def test_each_kind_of_the_composer_is_kept_while_definitions_exist() -> None:
+    policy, _ = yaml.safe_load_all((MANIFESTS / "composer/uninstall.yaml").read_text(encoding="utf-8"))
+    (names,) = (
+        each["resourceNames"]
+        for each in policy["spec"]["matchConstraints"]["resourceRules"]
+        if "customresourcedefinitions" in each["resources"]
+    )
+    assert sorted(names) == sorted(f"{each.plural}.{GROUP}" for each in COMPOSITE_KINDS)
+
+
+def test_what_the_composer_works_with_is_kept_while_definitions_exist() -> None:
+    """All but what users, networks and drains need."""
+    policy, _ = yaml.safe_load_all((MANIFESTS / "composer/uninstall.yaml").read_text(encoding="utf-8"))
+    kept = {
+        (resource, name)
+        for each in policy["spec"]["matchConstraints"]["resourceRules"]
+        for resource in each["resources"]
+        for name in each["resourceNames"]
+    }
+    needed = [
+        (f"{each['kind'].lower()}s", each["metadata"]["name"])
+        for file in ("rbac.yaml", "serviceaccount.yaml", "deployment.yaml")
+        for each in yaml.safe_load_all((MANIFESTS / "composer" / file).read_text(encoding="utf-8"))
+    ]
+    assert [each for each in needed if each not in kept] == []
+    assert ("namespaces", "crdkeeper-system") in kept
+
+
 @pytest.mark.parametrize("path", ["manifests/samples/job.yaml", "Dockerfile", "kind-config.yaml"])
 def test_the_image_is_of_this_version(path: str) -> None:
     (image,) = load(MANIFESTS / "operator/kustomization.yaml")["images"]
     assert image["newTag"] == VERSION
-    assert load(MANIFESTS / "webhook/kustomization.yaml")["images"] == [image]
+    for part in ("webhook", "composer"):
+        assert load(MANIFESTS / part / "kustomization.yaml")["images"] == [image]
     named = re.findall(rf"{image['newName']}:(\S+)", (ROOT / path).read_text(encoding="utf-8"))
     assert set(named) == {VERSION}
 
@@ -109,12 +147,14 @@ def test_an_alert_looks_at_metrics_that_exist(alert: dict[str, Any]) -> None:
     assert set(re.findall(r"crdkeeper_\w+", alert["expr"])) <= exposed
 
 
-@pytest.mark.parametrize("part", ["operator", "webhook"])
+@pytest.mark.parametrize("part", ["operator", "webhook", "composer"])
 def test_services_have_the_families_of_the_cluster(part: str) -> None:
     assert load(MANIFESTS / part / "service.yaml")["spec"]["ipFamilyPolicy"] == "PreferDualStack"
 
 
-@pytest.mark.parametrize(("part", "open_to_all"), [("operator", []), ("webhook", ["https"])])
+@pytest.mark.parametrize(
+    ("part", "open_to_all"), [("operator", []), ("webhook", ["https"]), ("composer", [])]
+)
 def test_only_conversions_can_be_reached_from_everywhere(part: str, open_to_all: list[str]) -> None:
     policy = load(MANIFESTS / part / "networkpolicy.yaml")["spec"]
     pod = load(MANIFESTS / part / "deployment.yaml")["spec"]["template"]

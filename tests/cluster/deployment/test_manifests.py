@@ -1,8 +1,7 @@
 """The manifests on a real control plane: they apply, they are stable, and they grant no more than is used."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from crdkeeper.api.storagemigration import (
     StorageMigrationStatus,
 )
 from crdkeeper.api.versionconversion import VersionConversion
+from tests.cluster.deployment.accounts import Rights, eventually, flatten, get, grants, may, rights
 from tests.cluster.harness.installation import CRDS, MANIFESTS, NAMESPACE, SERVICE_ACCOUNT
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
@@ -31,8 +31,6 @@ from tests.controlplane.kubectl import KubectlError
 SAMPLES = MANIFESTS / "samples"
 
 ISSUERS = "issuers.cert-manager.io"
-Rights = set[tuple[str, str, str]]
-"""What an account may do, as (resource.group/subresource, object's name or empty, verb)."""
 
 
 @pytest.fixture(scope="module")
@@ -81,67 +79,6 @@ def a_migration(name: str) -> str:
 def manifest(kind: str, name: str, **fields: Any) -> str:
     """One of our objects as input of kubectl."""
     return json.dumps({"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, **fields})
-
-
-def eventually(holds: Callable[[], bool], seconds: float = 30) -> None:
-    """Waits for what controllers do asynchronously."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"not so after {seconds} seconds"
-        time.sleep(0.1)
-
-
-def get(plane: Cluster, *args: str) -> Any:
-    """What `kubectl get` says, as JSON."""
-    return json.loads(plane.kubectl("get", "--output=json", *args))
-
-
-def review(plane: Cluster, account: Path, kind: str, spec: dict[str, Any]) -> Any:
-    """The API server's answer to what an account, given by its kubeconfig, may do."""
-    question = json.dumps({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec})
-    # Without validation by kubectl, which would need to read all CRDs.
-    args = ("create", "--validate=false", "--filename=-", "--output=json")
-    return json.loads(plane.kubectl(*args, input=question, kubeconfig=account))["status"]
-
-
-def may(
-    plane: Cluster, account: Path, verb: str, resource: str, *, namespace: str = "", name: str = ""
-) -> bool:
-    """Whether an account has a permission. Unlike `kubectl auth can-i`, it does not need a resource's CRD."""
-    plural, _, group = resource.partition(".")
-    attributes = {"verb": verb, "resource": plural, "group": group, "namespace": namespace, "name": name}
-    answer = review(plane, account, "SelfSubjectAccessReview", {"resourceAttributes": attributes})
-    return bool(answer["allowed"])
-
-
-def rights(plane: Cluster, account: Path, namespace: str) -> Rights:
-    """All permissions of an account in a namespace and in the whole cluster."""
-    return flatten(
-        review(plane, account, "SelfSubjectRulesReview", {"namespace": namespace})["resourceRules"]
-    )
-
-
-def flatten(rules: list[dict[str, Any]]) -> Rights:
-    """RBAC rules as single permissions."""
-    return {
-        (qualified(resource, group), name, verb)
-        for rule in rules
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for name in rule.get("resourceNames") or [""]
-        for verb in rule["verbs"]
-    }
-
-
-def qualified(resource: str, group: str) -> str:
-    """A resource by its full name, in kubectl's notation: `deployments.apps/scale`."""
-    plural, _, subresource = resource.partition("/")
-    return f"{plural}.{group}".rstrip(".") + (f"/{subresource}" if subresource else "")
-
-
-def grants(table: dict[str, str], name: str = "") -> Rights:
-    """Permissions from a table of resources and their verbs."""
-    return {(resource, name, verb) for resource, verbs in table.items() for verb in verbs.split()}
 
 
 EVERYWHERE = grants(
