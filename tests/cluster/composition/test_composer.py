@@ -103,7 +103,7 @@ async def test_the_life_of_a_definition(client: Client, rights: None) -> None:
     await apply(client, document())
     found = await ready(client, "True", "WatchingCompositeResource")
     crd = await get(client, f"{CRDS}/{NAME}")
-    assert crd["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]
+    assert crd["metadata"]["annotations"]["crdkeeper.dev/definition-uid"] == found["metadata"]["uid"]
     await client.request(
         "POST",
         OBJECTS,
@@ -169,7 +169,7 @@ async def test_without_the_right_to_list_composites(client: Client) -> None:
     await apply(client, document(deletion="Orphan"))
     await ready(client, "True", "WatchingCompositeResource")
     await delete(client, f"{PATH}/{NAME}")
-    assert not (await get(client, f"{CRDS}/{NAME}"))["metadata"].get("ownerReferences")
+    assert "annotations" not in (await get(client, f"{CRDS}/{NAME}"))["metadata"]
 
     # Not taken over, unless asked for.
     await apply(client, document())

@@ -1,16 +1,29 @@
 """CompositeResourceDefinitions with their CRDs and composites, as the composer reads and writes them."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import GROUP, VERSION
-from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client, find
+from crdkeeper.cluster.transport.client import (
+    APPLY_PATCH,
+    MERGE_PATCH,
+    METADATA_ONLY_LIST,
+    ApiError,
+    Client,
+    Unreachable,
+    find,
+)
+from crdkeeper.core.composition.definition import OWNER
 
 FIELD_MANAGER = "crdkeeper-composer"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _PAGE = 500
+_AT_ONCE = 8
+_MOST_FAILURES = 16
+"""After these a page is given up: each may have taken as long as an admission webhook may."""
 
 
 def _path(name: str) -> str:
@@ -35,26 +48,36 @@ async def set_finalizers(
     await client.request("PATCH", path, {"metadata": metadata}, content_type=MERGE_PATCH)
 
 
-async def apply_crd(client: Client, crd: Mapping[str, Any]) -> None:
-    """Create the CRD, or put back what it says. What it does not say stays. Raises ApiError."""
-    path = f"{_CRDS}/{crd['metadata']['name']}?fieldManager={FIELD_MANAGER}&force=true"
-    await client.request("PATCH", path, dict(crd), content_type=APPLY_PATCH)
+async def apply_crd(client: Client, crd: Mapping[str, Any], live: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Create the CRD, or put back what it says, and return it. What it does not say stays.
+
+    `live` is the CRD for which that was decided; None if there was none. Raises ApiError; 409 if it changed
+    since, or if somebody else has created one.
+    """
+    metadata = dict(crd["metadata"])
+    path = f"{_CRDS}/{metadata['name']}?fieldManager={FIELD_MANAGER}"
+    if live is not None:
+        # Without force on a CRD that is not there: one that somebody creates now is in conflict, and stays.
+        path += "&force=true"
+        metadata |= {key: live["metadata"][key] for key in ("uid", "resourceVersion")}
+    return await client.request("PATCH", path, {**crd, "metadata": metadata}, content_type=APPLY_PATCH)
 
 
 async def delete_crd(client: Client, crd: Mapping[str, Any]) -> None:
-    """Delete exactly this CRD, and with it all of its objects. Does nothing if it is gone or another one."""
+    """Delete the CRD, and with it all of its objects. Raises ApiError; 409 if it changed or is another."""
     metadata = crd["metadata"]
-    await _delete(client, f"{_CRDS}/{metadata['name']}", metadata["uid"])
+    preconditions = {key: metadata[key] for key in ("uid", "resourceVersion")}
+    await client.request("DELETE", f"{_CRDS}/{metadata['name']}", {"preconditions": preconditions})
 
 
-async def disown_crd(client: Client, crd: Mapping[str, Any], uid: str | None) -> None:
-    """Take an owner out of the CRD. Raises ApiError; 409 if the CRD changed."""
+async def disown_crd(client: Client, crd: Mapping[str, Any]) -> None:
+    """Let the CRD belong to no definition. Raises ApiError; 409 if the CRD changed."""
     metadata = crd["metadata"]
     body = {
         "metadata": {
             "uid": metadata["uid"],
             "resourceVersion": metadata["resourceVersion"],
-            "ownerReferences": [each for each in metadata.get("ownerReferences") or () if each["uid"] != uid],
+            "annotations": {OWNER: None},
         }
     }
     path = f"{_CRDS}/{metadata['name']}?fieldManager={FIELD_MANAGER}"
@@ -78,15 +101,46 @@ async def count_composites(client: Client, crd: Mapping[str, Any]) -> int | None
 
 
 async def delete_composites(client: Client, crd: Mapping[str, Any]) -> None:
-    """Delete the first composites, each as it was listed. Raises ApiError."""
-    body = await client.request("GET", f"{_composites(crd)}?limit={_PAGE}")
+    """Delete a page of the composites that nobody has deleted yet, each as it was listed.
+
+    Those that cannot be deleted do not hold up the others. Raises the first ApiError or Unreachable.
+    """
+    token = ""
+    while True:
+        query = f"?limit={_PAGE}{token}"
+        body = await client.request("GET", f"{_composites(crd)}{query}", accept=METADATA_ONLY_LIST)
+        # Those that wait for their finalizers may be whole pages.
+        left = [each["metadata"] for each in body["items"] if "deletionTimestamp" not in each["metadata"]]
+        if left:
+            await _delete_each(client, crd, left)
+            return
+        if not body["metadata"].get("continue"):
+            return
+        token = f"&continue={quote(body['metadata']['continue'], safe='')}"
+
+
+async def _delete_each(
+    client: Client, crd: Mapping[str, Any], composites: Sequence[Mapping[str, Any]]
+) -> None:
     namespaced = crd["spec"]["scope"] == "Namespaced"
-    for each in body["items"]:
-        metadata = each["metadata"]
-        if "deletionTimestamp" not in metadata:
-            await _delete(
-                client, _composites(crd, metadata if namespaced else None, metadata["name"]), metadata["uid"]
-            )
+    waiting = iter(composites)
+    failures: list[ApiError | Unreachable] = []
+
+    async def work() -> None:
+        for each in waiting:
+            if len(failures) >= _MOST_FAILURES:
+                return
+            path = _composites(crd, each if namespaced else None, each["name"])
+            try:
+                await _delete(client, path, each["uid"])
+            except (ApiError, Unreachable) as error:
+                failures.append(error)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_AT_ONCE):
+            group.create_task(work())
+    if failures:
+        raise failures[0]
 
 
 def _composites(crd: Mapping[str, Any], metadata: Mapping[str, Any] | None = None, name: str = "") -> str:

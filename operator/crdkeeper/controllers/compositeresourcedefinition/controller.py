@@ -86,13 +86,13 @@ class CompositeDefinitions:
             case ComposerStep.HOLD_ON:
                 await set_finalizers(self._client, definition, [*definition.metadata.finalizers, FINALIZER])
             case ComposerStep.APPLY if gathered.judged.definition is not None:
-                await apply_crd(self._client, gathered.judged.definition)
+                await apply_crd(self._client, gathered.judged.definition, live)
             case ComposerStep.DELETE_COMPOSITES if live is not None:
                 await delete_composites(self._client, live)
             case ComposerStep.DELETE_DEFINITION if live is not None:
                 await delete_crd(self._client, live)
             case ComposerStep.DISOWN if live is not None:
-                await disown_crd(self._client, live, definition.metadata.uid)
+                await disown_crd(self._client, live)
             case ComposerStep.LET_GO:
                 left = [each for each in definition.metadata.finalizers if each != FINALIZER]
                 await set_finalizers(self._client, definition, left)

@@ -13,6 +13,7 @@ from crdkeeper.api.meta import GROUP
 from crdkeeper.core.compatibility.change import Impact
 from crdkeeper.core.compatibility.compare import NotComparable, compare
 from crdkeeper.core.composition.acceptance import Acceptance
+from crdkeeper.core.composition.definition import OWNER
 from crdkeeper.core.rehearsal.update import applied
 from crdkeeper.core.text import count
 
@@ -43,7 +44,7 @@ class ComposerStep(Enum):
     NOTHING = "leave the CRD as it is"
     DELETE_COMPOSITES = "delete the composites"
     DELETE_DEFINITION = "delete the CRD"
-    DISOWN = "take the definition out of the CRD's owners"
+    DISOWN = "leave the CRD to nobody"
     LET_GO = "remove the finalizer"
 
 
@@ -78,9 +79,9 @@ def plan(gathered: Gathered) -> Plan:
 
 
 def is_controlled(live: Mapping[str, Any], uid: str | None) -> bool:
-    """Whether the definition of that uid is the controller of a CRD."""
-    owners = (live.get("metadata") or {}).get("ownerReferences") or ()
-    return any(each.get("controller") and each.get("uid") == uid for each in owners)
+    """Whether a CRD belongs to the definition of that uid."""
+    annotations = (live.get("metadata") or {}).get("annotations") or {}
+    return uid is not None and annotations.get(OWNER) == uid
 
 
 def _deletion(gathered: Gathered) -> Plan:
@@ -121,7 +122,7 @@ def _refusal(gathered: Gathered) -> Refusal | None:
     if not is_controlled(live, definition.metadata.uid) and not adopts:
         return Refusal(
             "NotOurs",
-            f"a CRD of this name exists, and this definition is not its controller; "
+            f"a CRD of this name exists, and does not belong to this definition; "
             f'the annotation {ADOPT}: "true" on the definition takes it over',
         )
     return _breaking(gathered, judged.definition, live)

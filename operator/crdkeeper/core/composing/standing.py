@@ -11,6 +11,7 @@ from crdkeeper.api.compositeresourcedefinition import (
 )
 from crdkeeper.api.meta import READY, ConditionStatus, set_condition, summarize
 from crdkeeper.core.composing.plan import Gathered, Plan, is_controlled
+from crdkeeper.core.text import visible
 
 ACCEPTED = "Accepted"
 ESTABLISHED = "Established"
@@ -44,7 +45,7 @@ def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResou
             type_,
             each.status,
             each.reason,
-            each.message,
+            visible(each.message),
             generation=definition.metadata.generation,
             now=now,
         )

@@ -3,10 +3,17 @@
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition, CompositeVersion
+from crdkeeper.api.meta import GROUP
 from crdkeeper.core.composition.injected import may_default_status, with_composite_fields
 
 CATEGORY: Final = "composite"
 """The category of all composites: `kubectl get composite`."""
+OWNER: Final = f"{GROUP}/definition-uid"
+"""The annotation of a CRD with the uid of the definition that it belongs to.
+
+No owner reference: garbage collection would delete the CRD, and with it all composites, as soon as the
+definition is deleted in the foreground, whatever its finalizers and spec.deletion say.
+"""
 _COLUMNS: Final[tuple[dict[str, Any], ...]] = (
     {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
     {"name": "Synced", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Synced")].status'},
@@ -18,7 +25,7 @@ _COLUMNS: Final[tuple[dict[str, Any], ...]] = (
 def made_definition(definition: CompositeResourceDefinition) -> dict[str, Any]:
     """The CRD to apply. It has no spec.conversion, which belongs to whoever converts.
 
-    The definition is its controller, if it has a uid, so was read from a cluster.
+    It belongs to the definition, if that has a uid, so was read from a cluster.
     """
     spec = definition.spec
     first_status = all(may_default_status(each.schema_.open_api_schema) for each in spec.versions)
@@ -27,7 +34,8 @@ def made_definition(definition: CompositeResourceDefinition) -> dict[str, Any]:
     if spec.metadata is not None:
         metadata |= {key: each for key, each in spec.metadata.to_object().items() if each}
     if definition.metadata.uid is not None:
-        metadata["ownerReferences"] = [_controller(definition)]
+        annotations: dict[str, str] = metadata.get("annotations") or {}
+        metadata["annotations"] = {**annotations, OWNER: definition.metadata.uid}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -45,17 +53,6 @@ def made_definition(definition: CompositeResourceDefinition) -> dict[str, Any]:
             "scope": spec.scope,
             "versions": [_version(each, first_status=first_status) for each in spec.versions],
         },
-    }
-
-
-def _controller(definition: CompositeResourceDefinition) -> dict[str, Any]:
-    return {
-        "apiVersion": definition.api_version,
-        "kind": definition.kind,
-        "name": definition.metadata.name,
-        "uid": definition.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
     }
 
 

@@ -11,6 +11,7 @@ from crdkeeper.api.meta import find_condition
 from crdkeeper.core.composing.plan import FINALIZER, ComposerStep, Gathered, plan
 from crdkeeper.core.composing.standing import standing
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
+from crdkeeper.core.composition.definition import OWNER
 from tests.unit.core.composition.documents import SPEC, document, schema, version
 
 Json = Any
@@ -30,7 +31,7 @@ def crd(value: Json = None, *, uid: str = "1-2", established: bool = True) -> Js
     found = copy.deepcopy(accept(document(metadata=OURS) if value is None else value).definition)
     assert found is not None
     found["metadata"] |= {"uid": "9", "generation": 1, "resourceVersion": "5"}
-    found["metadata"]["ownerReferences"][0]["uid"] = uid
+    found["metadata"]["annotations"][OWNER] = uid
     conditions = [
         {"type": each, "status": "True", "reason": "R"} for each in ("NamesAccepted", "Established")
     ]

@@ -95,22 +95,21 @@ def test_a_column_of_the_users_stands_for_ours() -> None:
     assert names == ["AGE", "Ready", "Synced", "Composition"]
 
 
-def test_labels_annotations_and_the_controller() -> None:
+def test_labels_and_annotations() -> None:
     value = document(metadata={"uid": "1-2", "labels": {"not": "copied"}})
-    value["spec"]["metadata"] = {"labels": {"team": "data"}, "annotations": {"example.com/a": "b"}}
-    crd = made(value)
-    assert crd["metadata"]["labels"] == {"team": "data"}
-    assert crd["metadata"]["annotations"] == {"example.com/a": "b"}
-    assert crd["metadata"]["ownerReferences"] == [
-        {
-            "apiVersion": "crdkeeper.dev/v1alpha1",
-            "kind": "CompositeResourceDefinition",
-            "name": "databases.platform.example.com",
-            "uid": "1-2",
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
-    ]
+    value["spec"]["metadata"] = {
+        "labels": {"team": "data"},
+        "annotations": {"example.com/a": "b", "crdkeeper.dev/definition-uid": "forged"},
+    }
+    assert made(value)["metadata"] == {
+        "name": "databases.platform.example.com",
+        "labels": {"team": "data"},
+        "annotations": {"example.com/a": "b", "crdkeeper.dev/definition-uid": "1-2"},
+    }
+
+
+def test_offline_a_crd_belongs_to_nobody() -> None:
+    assert made(document())["metadata"] == {"name": "databases.platform.example.com"}
 
 
 def test_every_keyword_stays_at_every_depth() -> None:
