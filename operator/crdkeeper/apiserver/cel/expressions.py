@@ -8,6 +8,7 @@ of evaluations. The rules of x-kubernetes-validations have their own entry point
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from crdkeeper.apiserver.cel.counting.program import MOST_WORK, STOPPED, CountedProgram
 from crdkeeper.apiserver.cel.program.instantiation import problem_of_program
 from crdkeeper.apiserver.cel.program.literals import problems_of_literals
 from crdkeeper.apiserver.cel.run.binding import converter
@@ -26,13 +27,16 @@ from crdkeeper.apiserver.cel.values.values import Indeterminate
 __all__ = [
     "CALL_LIMIT",
     "EXHAUSTED",
+    "MOST_WORK",
     "OBJECT_LIMIT",
+    "STOPPED",
     "STRING",
     "Account",
     "BadExpression",
     "BoundList",
     "BoundMap",
     "CompiledExpression",
+    "CountedProgram",
     "Program",
     "Type",
     "UnseenData",

@@ -10,8 +10,7 @@ pkg/apiserver/schema/cel/validation.go).
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from crdkeeper.apiserver.cel.counting.program import MOST_WORK, STOPPED
-from crdkeeper.apiserver.cel.expressions import CALL_LIMIT, Account
+from crdkeeper.apiserver.cel.expressions import CALL_LIMIT, MOST_WORK, STOPPED, Account
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Value
 from crdkeeper.apiserver.golang.text import quote
 from crdkeeper.apiserver.objects.rulecompilation import RuleProgram, Variables
@@ -85,7 +84,8 @@ class CountedRun:
         """The remaining budget: its minimum and its maximum."""
         self.left = left
         self.most = most
-        self._work = MOST_WORK
+        self.work = 0
+        """The work that it has taken us."""
 
     def begin(self) -> None:
         if self.most <= 0:
@@ -110,10 +110,11 @@ class CountedRun:
         self, program: RuleProgram, variables: Variables, no_budget: str, no_call: Callable[[], str]
     ) -> Value:
         try:
-            counted = program.counted.evaluate(variables, work=self._work)
+            counted = program.counted.evaluate(variables, work=MOST_WORK - self.work)
         except Indeterminate as error:
+            self.work = MOST_WORK  # as far as is known
             raise Unknown(error.why) from None
-        self._work -= counted.work
+        self.work += counted.work
         least = greatest = counted.cost
         if counted.by_chance:
             least, greatest = 0, self._bound(program, variables)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crdkeeper.apiserver.cel.compilation import CannotDeclare, Expression, RulePlace, stored_rules
-from crdkeeper.apiserver.cel.counting.program import CountedProgram
-from crdkeeper.apiserver.cel.expressions import Program, compile_program, converter
+from crdkeeper.apiserver.cel.expressions import CountedProgram, Program, compile_program, converter
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.values import Indeterminate
 from crdkeeper.apiserver.schema.fieldreference import BadReference, ServerFails, resolve

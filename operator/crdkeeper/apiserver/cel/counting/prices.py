@@ -18,9 +18,9 @@ from crdkeeper.apiserver.cel.run.panics import integer_or_panic, lister_or_panic
 from crdkeeper.apiserver.cel.syntax.nodes import Op
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.network import Cidr, Ip
+from crdkeeper.apiserver.cel.values.sizes import size_of
 from crdkeeper.apiserver.cel.values.values import (
     Indeterminate,
-    ListValue,
     MapValue,
     Value,
     elements_of,
@@ -39,22 +39,6 @@ _TEXT: Final = 0.1
 """For each character that is read."""
 _PATTERN: Final = 0.25
 """For each character of a pattern."""
-
-
-def size_of(value: Value) -> int:
-    """The size that determines costs: 1 for values without size."""
-    kind = type(value)
-    if kind is str or kind is bytes or kind is list:
-        return len(value)
-    if isinstance(value, ListValue):
-        return len(value.elements())
-    if isinstance(value, MapValue):
-        return len(value)
-    if kind is Ip:
-        return int(value.bits) // 8
-    if kind is Cidr:
-        return -(-int(value.length) // 8)
-    return 1
 
 
 def _held(value: Value) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from crdkeeper.apiserver.cel.values.patterns import matching_cost
+from crdkeeper.apiserver.cel.values.sizes import size_of
 from crdkeeper.apiserver.cel.values.values import Indeterminate, ListValue, MapValue, Value
 
 CALL_LIMIT: Final = 1_000_000
@@ -50,16 +51,6 @@ def charge(frame: Frame, cost: int) -> None:
     frame[0] -= cost
     if frame[0] < 0:
         raise Indeterminate(EXHAUSTED)
-
-
-def size_of(value: Value) -> int:
-    """The size that determines the cost of a function."""
-    kind = type(value)
-    if kind is str or kind is bytes or kind is list:
-        return len(value)
-    if isinstance(value, ListValue):
-        return len(value.elements())
-    return len(value) if isinstance(value, MapValue) else 1
 
 
 def _linear(args: Sequence[Value]) -> int:

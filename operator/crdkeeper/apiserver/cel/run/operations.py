@@ -5,13 +5,14 @@ from typing import Final
 
 from crdkeeper.apiserver.cel.library.functions import MEMBERS
 from crdkeeper.apiserver.cel.library.lists import sort_by_keys
-from crdkeeper.apiserver.cel.run.budget import SMALL, Frame, charge, size_of
+from crdkeeper.apiserver.cel.run.budget import SMALL, Frame, charge
 from crdkeeper.apiserver.cel.run.comprehensions import Run
 from crdkeeper.apiserver.cel.syntax.nodes import Op
 from crdkeeper.apiserver.cel.values.arithmetic import BINARY, ORDERED, RELATIONS, negate, unknown_operator
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.equality import compare, equal
 from crdkeeper.apiserver.cel.values.membership import contains
+from crdkeeper.apiserver.cel.values.sizes import size_of
 from crdkeeper.apiserver.cel.values.values import (
     MISSING,
     EvaluationError,

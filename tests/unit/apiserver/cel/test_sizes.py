@@ -1,0 +1,42 @@
+"""The size of values, by which the bound of a cost and its count go alike."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.apiserver.cel.counting.prices import price_of
+from crdkeeper.apiserver.cel.run.budget import CONSTANT_CALL, cost_of
+from crdkeeper.apiserver.cel.values.network import cidr, ip
+from crdkeeper.apiserver.cel.values.sizes import size_of
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ("äöü", 3),
+        (b"abcd", 4),
+        ([1, 2], 2),
+        (7, 1),
+        (None, 1),
+        (ip("10.0.0.1"), 4),
+        (ip("::1"), 16),
+        (cidr("10.0.0.0/8"), 1),
+        (cidr("10.0.0.0/25"), 4),
+        (cidr("10.0.0.0/0"), 0),
+        (cidr("::/128"), 16),
+    ],
+)
+def test_sizes(value: Any, size: int) -> None:
+    assert size_of(value) == size
+
+
+@pytest.mark.parametrize("network", ["10.0.0.0/32", "::/128", "::/0"])
+def test_the_bound_for_addresses_is_no_less_than_their_cost(network: str) -> None:
+    one, text = cidr(network), network.partition("/")[0]
+    for function, overload, args in (
+        ("containsIP", "cidr_contains_ip_ip", [one, ip(text)]),
+        ("containsIP", "cidr_contains_ip_string", [one, text]),
+        ("containsCIDR", "cidr_contains_cidr", [one, one]),
+        ("containsCIDR", "cidr_contains_cidr_string", [one, network]),
+    ):
+        assert cost_of(function)(args) + CONSTANT_CALL >= price_of(function, overload)(args, True)
