@@ -50,6 +50,27 @@ def test_wrong_usage_is_exit_code_2(args: tuple[str, ...], words: str) -> None:
     assert words in result.stderr.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("lint", "-f", "-", "-f", "-"),
+        ("diff", "-", "-"),
+        ("diff", "-f", "-", "-f", "-"),
+        ("upgrade-manifest", "-", "-"),
+        ("compose", "crd", "-f", "-", "-f", "-"),
+        ("compose", "import", "-", "-"),
+        ("convert", "-f", "-", "-f", "-", "--to", "v2"),
+        ("convert", "test", "-f", "-", "-f", "-"),
+        ("rehearse", "-f", "-", "--objects", "-"),
+        ("rehearse", "-f", "crd.yaml", "--objects", "-", "--from", "-"),
+    ],
+)
+def test_standard_input_can_be_read_once(args: tuple[str, ...]) -> None:
+    result = run(*args)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == "Error: standard input can only be read once"
+
+
 @pytest.mark.parametrize("command", ["status", "migrate", "run"])
 def test_each_command_has_help(command: str) -> None:
     assert f"main {command} [OPTIONS]" in run(command, "--help").output

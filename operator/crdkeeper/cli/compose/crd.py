@@ -5,8 +5,18 @@ from typing import Any
 
 import click
 
-from crdkeeper.cli.compose.output import format_option, place, print_failures, print_manifests, print_problem
-from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, read
+from crdkeeper.apiserver.schema.violation import Unchecked
+from crdkeeper.cli.compose.output import (
+    MOST_PROBLEMS,
+    format_option,
+    place,
+    print_failures,
+    print_manifests,
+    print_problem,
+    print_rest,
+    print_unchecked,
+)
+from crdkeeper.cli.input.files import Failed, LocatedDefinition, check_standard_input, read
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.output.printing import line
 from crdkeeper.core.composition.acceptance import with_server_errors
@@ -19,6 +29,7 @@ _REFUSED, _UNREADABLE = 1, 2
 class _Result:
     manifests: list[dict[str, Any]] = field(default_factory=list)
     problems: list[tuple[LocatedDefinition, CompositeProblem]] = field(default_factory=list)
+    unchecked: list[tuple[LocatedDefinition, Unchecked]] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
     refused: bool = False
 
@@ -37,19 +48,20 @@ class _Result:
 def crd(filenames: tuple[str, ...], *, output: str) -> None:
     """Print the CRDs that CompositeResourceDefinitions in files stand for. Other objects are skipped.
 
-    A definition that would be refused is not printed. Its errors, as well as warnings, go to standard error,
-    with the line in the file.
+    A definition that would be refused is not printed. Its errors, as well as warnings and what only the API
+    server can check, go to standard error, with the line in the file.
 
     Exit codes: 0 if all CRDs are printed, 1 if a definition is refused, 2 if something could not be read.
     """
-    if filenames.count(STDIN) > 1:
-        raise click.UsageError("standard input can only be read once")
+    check_standard_input(filenames)
     result = _make(filenames)
     print_manifests(result.manifests, output)
-    for definition, problem in result.problems:
+    for definition, problem in result.problems[:MOST_PROBLEMS]:
         print_problem(place(definition.file, definition.find(problem.path.steps)), problem)
         line(f"    why: {problem.rule.why}", err=True)
         line(f"    hint: {problem.rule.remedy}", err=True)
+    print_rest(len(result.problems) - MOST_PROBLEMS, "problem")
+    print_unchecked(result.unchecked)
     print_failures(result.failed)
     if result.failed:
         raise SystemExit(_UNREADABLE)
@@ -67,6 +79,7 @@ def _make(filenames: tuple[str, ...]) -> _Result:
             found = True
             judged = with_server_errors(each.composite)
             result.problems += [(each, problem) for problem in judged.problems]
+            result.unchecked += [(each, left) for left in judged.unchecked]
             if judged.refused:
                 result.refused = True
             elif judged.definition is not None:

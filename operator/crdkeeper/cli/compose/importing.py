@@ -5,8 +5,18 @@ from typing import Any
 
 import click
 
-from crdkeeper.cli.compose.output import format_option, place, print_failures, print_manifests, print_problem
-from crdkeeper.cli.input.files import STDIN, Failed, ForeignComposite, read
+from crdkeeper.apiserver.schema.violation import Unchecked
+from crdkeeper.cli.compose.output import (
+    MOST_PROBLEMS,
+    format_option,
+    place,
+    print_failures,
+    print_manifests,
+    print_problem,
+    print_rest,
+    print_unchecked,
+)
+from crdkeeper.cli.input.files import Failed, ForeignComposite, check_standard_input, read
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.output.printing import line
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
@@ -22,6 +32,7 @@ class _Result:
     manifests: list[dict[str, Any]] = field(default_factory=list)
     notes: list[tuple[ForeignComposite, ImportNote]] = field(default_factory=list)
     problems: list[tuple[ForeignComposite, CompositeProblem]] = field(default_factory=list)
+    unchecked: list[tuple[ForeignComposite, Unchecked]] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
 
 
@@ -38,18 +49,20 @@ def import_definitions(paths: tuple[str, ...], *, output: str) -> None:
     Exit codes: 0 if nothing is left to do, 1 if you must decide something or a new definition would be
     refused, 2 if something could not be read.
     """
-    if paths.count(STDIN) > 1:
-        raise click.UsageError("standard input can only be read once")
+    check_standard_input(paths)
     result = _import_all(paths)
     print_manifests(result.manifests, output)
-    for old, note in result.notes:
+    for old, note in result.notes[:MOST_PROBLEMS]:
         what = "decide" if note.remedy else "changed"
         line(f"{place(old.file, old.find(note.path.steps))}: {what}: {note.path}: {note.message}", err=True)
         if note.remedy:
             line(f"    {note.remedy}", err=True)
-    for old, problem in result.problems:
+    print_rest(len(result.notes) - MOST_PROBLEMS, "note")
+    for old, problem in result.problems[:MOST_PROBLEMS]:
         print_problem(place(old.file, old.find(problem.path.steps)), problem)
         line(f"    {problem.rule.remedy}", err=True)
+    print_rest(len(result.problems) - MOST_PROBLEMS, "problem")
+    print_unchecked(result.unchecked)
     print_failures(result.failed)
     decisions = sum(bool(note.remedy) for _, note in result.notes)
     errors = sum(problem.refused for _, problem in result.problems)
@@ -79,6 +92,7 @@ def _import_all(paths: tuple[str, ...]) -> _Result:
             result.notes += [(each, note) for note in found.notes]
             judged = with_server_errors(accept(found.definition))
             result.problems += [(each, problem) for problem in judged.problems]
+            result.unchecked += [(each, left) for left in judged.unchecked]
     if not (result.manifests or result.failed):
         message = "contains no CompositeResourceDefinition of Crossplane"
         result.failed.append(Failed(", ".join(paths), Position(), message))

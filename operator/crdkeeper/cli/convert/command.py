@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from crdkeeper.cli.convert.rules import BadInput, LocatedObject, Source, read_objects
+from crdkeeper.cli.input.files import check_standard_input
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import line, print_json, print_yaml
 from crdkeeper.core.conversion.admission import admission
@@ -70,6 +71,7 @@ def convert(
         return
     if not filenames or version is None:
         raise click.UsageError("specify -f FILE and --to VERSION, or a subcommand")
+    check_standard_input(filenames)
     objects = list(read_objects(filenames))
     source = Source(rules, definition, kubeconfig, context)
     conversion = source.read(_kind_of(objects)).trial.conversion
@@ -99,6 +101,7 @@ def check(
     Exit codes: 0 if all objects come back unchanged, 1 if one does not or cannot be converted, 2 if the input
     cannot be read or the rules do not cover every field.
     """
+    check_standard_input(filenames)
     objects = list(read_objects(filenames))
     source = Source(rules, definition, kubeconfig, context)
     if name is None and rules is None and not objects:

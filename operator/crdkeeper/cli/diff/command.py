@@ -17,7 +17,7 @@ from crdkeeper.cli.diff.definitions import (
 )
 from crdkeeper.cli.diff.output import PRINTERS, DiffResult, FileSpot, LocatedChange
 from crdkeeper.cli.input.configuration import BadConfiguration
-from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, warn_of_old_manifests
+from crdkeeper.cli.input.files import Failed, LocatedDefinition, check_standard_input, warn_of_old_manifests
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import Trouble, line, lines_of
 from crdkeeper.cluster.transport.connection import Connection
@@ -125,6 +125,7 @@ def _sides(
 ) -> tuple[Side, Side]:
     """The old and the new side. Raises click.ClickException if the arguments are wrong."""
     names = (*filenames, *paths)
+    check_standard_input(names)
     if against is not None:
         if live:
             raise click.UsageError("compare with a git revision or with the cluster, not both")
@@ -139,8 +140,6 @@ def _sides(
         return _read_cluster(connection, new), new
     if len(paths) != 2:
         raise click.UsageError("specify two files or folders, the old and the new one, or see --help")
-    if paths.count(STDIN) == len(paths):
-        raise click.UsageError("standard input can only be read once")
     old = read_side(paths[0], allow_none=allow_none)
     return old, read_side(paths[1], allow_none=allow_none)
 

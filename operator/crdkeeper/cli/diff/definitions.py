@@ -122,6 +122,6 @@ async def read_live(connection: Connection, names: Iterable[str]) -> Side:
 
 
 def reject_standard_input(names: Iterable[str]) -> None:
-    """Standard input is in no revision, and can be read only once. Raises click.UsageError."""
-    if list(names).count(STDIN):
+    """Standard input is in no revision. Raises click.UsageError."""
+    if STDIN in names:
         raise click.UsageError("standard input has no revision to compare with")

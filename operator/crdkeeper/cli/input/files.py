@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from crdkeeper.cli.input.ignore import Suppressions, of_comments
 from crdkeeper.cli.input.yamldocument import Document, Position, Unreadable, documents
 from crdkeeper.cli.output.printing import line
@@ -129,6 +131,15 @@ class Failed:
     file: str
     position: Position
     message: str
+
+
+def check_standard_input(names: Iterable[str | None]) -> None:
+    """Check the names of all that a command reads, None for what is not given.
+
+    Raises UsageError if standard input is named twice: the second reader would find it empty.
+    """
+    if list(names).count(STDIN) > 1:
+        raise click.UsageError("standard input can only be read once")
 
 
 def read(

@@ -6,7 +6,14 @@ from typing import Any
 import click
 
 from crdkeeper.apiserver.schema.fieldpath import Path
-from crdkeeper.cli.input.files import STDIN, Failed, LocatedDefinition, Skipped, read, summary
+from crdkeeper.cli.input.files import (
+    Failed,
+    LocatedDefinition,
+    Skipped,
+    check_standard_input,
+    read,
+    summary,
+)
 from crdkeeper.cli.output.printing import line, lines, print_json, print_yaml
 from crdkeeper.core.text import count
 from crdkeeper.core.upgrade.manifest import NotV1beta1, Upgraded, upgrade
@@ -48,8 +55,7 @@ def upgrade_manifest(paths: tuple[str, ...], *, quiet: bool, output: str) -> Non
     Exit codes: 0 if nothing is left to do, 1 if you must decide something or the API server would still
     refuse a manifest, 2 if something could not be read.
     """
-    if paths.count(STDIN) > 1:
-        raise click.UsageError("standard input can only be read once")
+    check_standard_input(paths)
     result = _upgrade_all(paths)
     if output == "json":
         print_json(_to_object(result))

@@ -14,6 +14,7 @@ from crdkeeper.apiserver.objects.effort import StepAllowance
 from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path, root
+from crdkeeper.apiserver.schema.violation import Unchecked
 from crdkeeper.core.composition import problem as problems
 from crdkeeper.core.composition.definition import made_definition
 from crdkeeper.core.composition.problem import CompositeProblem
@@ -32,6 +33,8 @@ class Acceptance:
     `refused`, the CRD cannot be applied, but shows where the API server would report errors.
     """
     problems: tuple[CompositeProblem, ...]
+    unchecked: tuple[Unchecked, ...] = ()
+    """The API server's checks of the CRD that only it can make: neither passed nor failed."""
 
     @property
     def refused(self) -> bool:
@@ -66,7 +69,7 @@ def accept(value: Mapping[str, Any]) -> Acceptance:
 
 
 def with_server_errors(judged: Acceptance) -> Acceptance:
-    """The result with the errors that the API server would report when the CRD is created.
+    """The result with the errors that the API server would report when the CRD is created, and what is open.
 
     The paths of its errors lead to the fields of the definition, whose versions and schemas are at the same
     place as in a CRD.
@@ -75,12 +78,13 @@ def with_server_errors(judged: Acceptance) -> Acceptance:
         return judged
     # `traps` reports what is not allowed at the root, with the alternative.
     said = {each.rule for each in judged.problems}
+    report = check_creation(judged.definition)
     errors = [
         CompositeProblem(each.rule, each.path, each.message)
-        for each in check_creation(judged.definition).violations
+        for each in report.violations
         if not (each.rule is rules.STATUS_ROOT and problems.ROOT in said)
     ]
-    return replace(judged, problems=(*judged.problems, *errors))
+    return replace(judged, problems=(*judged.problems, *errors), unchecked=tuple(report.unchecked))
 
 
 @cache

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from crdkeeper.apiserver.objects import effort
 from crdkeeper.cli import main
 
 ROOT = Path(__file__).parents[4]
@@ -98,6 +99,36 @@ def test_nothing_to_do(file: Path, text: str) -> None:
     result = run("compose", "crd", "-f", file)
     assert result.exit_code == 2
     assert "contains no CompositeResourceDefinition" in result.stderr
+
+
+RULES = """\
+              size: {type: string}
+            x-kubernetes-validations: [{rule: "self.size != ''"}, {rule: "self.size != ' '"}]
+"""
+
+
+@pytest.mark.parametrize("command", [("crd", "-f"), ("import",)])
+def test_what_is_not_checked_is_said(
+    file: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    text = GOOD if command[0] == "crd" else CROSSPLANE
+    file.write_text(text[: text.rindex("              size")] + RULES)
+    assert "not checked" not in run("compose", *command, file).stderr
+    monkeypatch.setattr(effort, "_STEPS_PER_CHARACTER", 10**9)
+    result = run("compose", *command, file)
+    assert result.exit_code == 0
+    assert f"{file}:19:13: not checked[cel]: spec.validation.openAPIV3Schema." in result.stderr
+    assert "to compile all expressions of the CRD may take too long" in result.stderr
+    assert "What is not checked neither passed nor failed" in result.stderr
+
+
+def test_of_many_problems_the_rest_is_counted(file: Path) -> None:
+    wrong = "".join(f"              f{i}: {{type: text}}\n" for i in range(600))
+    file.write_text(GOOD + wrong)
+    result = run("compose", "crd", "-f", file)
+    assert result.exit_code == 1
+    assert result.stderr.count(": error[") == 500
+    assert result.stderr.splitlines()[-1] == "and 100 more problems"
 
 
 def test_standard_input_once() -> None:
