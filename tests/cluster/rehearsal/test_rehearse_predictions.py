@@ -28,7 +28,7 @@ from crdkeeper.core.rehearsal.definition import CompiledDefinition, compile_defi
 from crdkeeper.core.rehearsal.differences import How, differences
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
-from crdkeeper.core.rehearsal.offline import rehearse_offline
+from crdkeeper.core.rehearsal.offline import OfflineRehearsal, rehearse_offline
 from crdkeeper.core.rehearsal.report import RehearsalReport, RehearsalVerdict
 from crdkeeper.operations.rehearsal.proof import ShadowUse
 from crdkeeper.operations.rehearsal.run import Conversions, rehearse
@@ -134,7 +134,7 @@ class Comparison:
         if live["status"]["storedVersions"] != [storage_version(live)["name"]]:
             return
         listed = views[storage_version(live)["name"]].values()
-        offline = document([rehearse_offline(new, live, listed)])["items"][0]
+        offline = document(rehearse_offline([OfflineRehearsal(new, live)], listed))["items"][0]
         online = document([report])["items"][0]
         for key in ("affected", "verdict"):
             if offline[key] != online[key]:

@@ -23,6 +23,16 @@ _STEPS_PER_BRANCH: Final = 1_000
 """The cost of trying a value on one branch of anyOf, oneOf, allOf or not, or on one value of an enum."""
 _STEPS_PER_CHARACTER: Final = 100
 """The cost of compiling one character of an expression: 1 to 2 µs in expressions of many short terms."""
+_STEPS_PER_COST: Final = 10
+"""The cost of evaluating what CEL counts as one."""
+
+
+SHARE: Final = 1_000_000
+"""Steps for each of many values; those in use need a hundredth."""
+SHARE_OF_BYTE: Final = 500
+"""The same for each of its bytes, which patterns and conversions read several times."""
+RESERVE: Final = 500_000_000
+"""Steps for those of many values that need more: five to ten seconds if they are made to be slow."""
 
 
 class StepAllowance:
@@ -31,11 +41,44 @@ class StepAllowance:
     def __init__(self, steps: int) -> None:
         self.left = steps
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether more was requested than was left, so that something was left unchecked."""
+        return self.left < 0
+
     def spend(self, steps: int) -> None:
         """Raises UndecidedValue if nothing is left."""
         self.left -= steps
         if self.left < 0:
             raise UndecidedValue("to check all values by the schema may take too long")
+
+
+class _OneOfMany(StepAllowance):
+    """That of a value among many."""
+
+
+class SharedAllowance:
+    """The steps for many values: each has a share by its size, and all have a reserve for what needs more.
+
+    So the time grows with the size of all values, whatever they are, and no value leaves another without its
+    share.
+    """
+
+    def __init__(self, reserve: int = RESERVE) -> None:
+        self._reserve = reserve
+
+    @contextmanager
+    def for_one(self, size: int) -> Iterator[StepAllowance]:
+        """Limit the checks of a value, which has that many bytes.
+
+        If its allowance is exceeded, their results are not certain.
+        """
+        one = _OneOfMany(SHARE + size * SHARE_OF_BYTE + self._reserve)
+        try:
+            with limited(one):
+                yield one
+        finally:
+            self._reserve = max(0, min(self._reserve, one.left))
 
 
 _ALLOWANCES: ContextVar[tuple[StepAllowance, ...]] = ContextVar("allowances", default=())
@@ -86,6 +129,19 @@ def spend_on_branches(count: int) -> None:
 def spend_on_expressions(size: int) -> None:
     """Count characters of CEL expressions that are compiled. Raises UndecidedValue."""
     _spend(size * _STEPS_PER_CHARACTER)
+
+
+def affordable_cost(cost: int) -> int:
+    """What an evaluation of CEL with this limit may cost; if that is less, it may have to be left open."""
+    left = [each.left // _STEPS_PER_COST for each in _ALLOWANCES.get() if isinstance(each, _OneOfMany)]
+    return max(0, min([cost, *left]))
+
+
+def count_evaluation(cost: int) -> None:
+    """Count an evaluation of CEL; only allowances shared by many values do, as it has its own limit."""
+    for each in _ALLOWANCES.get():
+        if isinstance(each, _OneOfMany):
+            each.left -= cost * _STEPS_PER_COST
 
 
 def _spend(steps: int) -> None:

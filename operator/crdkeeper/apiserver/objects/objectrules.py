@@ -14,6 +14,7 @@ from crdkeeper.apiserver.cel.expressions import Account
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from crdkeeper.apiserver.objects import valuerules
 from crdkeeper.apiserver.objects.correlation import Correlated, MapList
+from crdkeeper.apiserver.objects.effort import affordable_cost, count_evaluation
 from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.rulebudget import (
     BoundedRun,
@@ -49,6 +50,7 @@ _KINDS: Mapping[str | None, str] = {
     "FieldValueRequired": REQUIRED,
     "FieldValueDuplicate": DUPLICATE,
 }
+_TOO_LONG = "to evaluate all rules may take too long"
 _LONGEST_MESSAGE = 5 * 1024
 _ANY_ORDER = "the cost limit ends the evaluation of rules, but the API server takes fields in any order"
 
@@ -143,11 +145,20 @@ class RuleWalk:
         account = account or Account()
         left, most = account.left, account.most
         ratchet = _Ratchet(correlated)
+        affordable = affordable_cost(left)
+        bounded = Account(affordable)
         try:
-            said = self._root.check(value, old, ratchet, BoundedRun(account))
+            said = self._root.check(value, old, ratchet, BoundedRun(bounded))
+            account.left -= affordable - bounded.left
+            count_evaluation(affordable - bounded.left)
         except OverLimit:
+            if affordable < left:
+                count_evaluation(affordable + 1)
+                where = structural_path(_Rules.left(""), base)
+                return [], [Unchecked(valuerules.VALIDATION, where, _TOO_LONG)]
             run = CountedRun(left, most)
             said = self._root.check(value, old, ratchet, run)
+            count_evaluation(affordable - bounded.left + run.work)
             account.left, account.most = run.left, run.most
             if said is not None and said.ended:
                 account.left = -1
@@ -195,7 +206,7 @@ class _Rules:
                     said.findings.append(self._finding(INVALID, self._node.type, end.detail))
             except Unknown as unknown:
                 said.ended = True
-                said.left.append(self._left(f"whether rules are evaluated: {unknown}"))
+                said.left.append(self.left(f"whether rules are evaluated: {unknown}"))
             if said.ended:
                 return said
         if type(value) is dict:
@@ -232,7 +243,7 @@ class _Rules:
                 continue
             if not self._is_certain_end(found, children[at + 1 :], ratchet, run):
                 said.ended = True
-                said.left.append(self._left(_ANY_ORDER))
+                said.left.append(self.left(_ANY_ORDER))
                 return
             break
         for child, of_child in found:
@@ -278,7 +289,7 @@ class _Rules:
                 detail = f"rule compile error: {rule.problem}"
                 said.findings.append(self._finding(INVALID, self._node.type, detail))
             if rule.left is not None:
-                said.left.append(self._left(f"{rule.shown}: {rule.left}"))
+                said.left.append(self.left(f"{rule.shown}: {rule.left}"))
             if rule.program is None or (rule.uses_old and old is None and not rule.optional_old):
                 continue
             try:
@@ -287,7 +298,7 @@ class _Rules:
                 said.findings.append(self._finding(INVALID, self._node.type, _failed(error, rule)))
                 continue
             except Indeterminate as error:
-                said.left.append(self._left(f"{rule.shown}: {error.why}"))
+                said.left.append(self.left(f"{rule.shown}: {error.why}"))
                 continue
             if holds is not True:
                 self._report(rule, value, variables, said, run, not rule.uses_old and ratchet.forgives())
@@ -313,7 +324,7 @@ class _Rules:
                 pass
             except Indeterminate as error:
                 if not forgiven:
-                    said.left.append(self._left(f"the message of {rule.shown}: {error.why}"))
+                    said.left.append(self.left(f"the message of {rule.shown}: {error.why}"))
                 return
             except Ended as end:
                 if not forgiven:
@@ -336,7 +347,7 @@ class _Rules:
         return FieldError(valuerules.VALIDATION, kind, value, detail)
 
     @staticmethod
-    def _left(why: str) -> FieldError:
+    def left(why: str) -> FieldError:
         return FieldError(valuerules.VALIDATION, INVALID, OMITTED, why)
 
 

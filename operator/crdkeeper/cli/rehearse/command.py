@@ -7,13 +7,15 @@ from typing import Any
 import click
 
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
+from crdkeeper.apiserver.objects.effort import SharedAllowance
 from crdkeeper.cli.convert.rules import BadInput
+from crdkeeper.cli.input.files import check_standard_input
 from crdkeeper.cli.input.options import connection_options, run_async
 from crdkeeper.cli.output.printing import line, lines_of, show
-from crdkeeper.cli.rehearse.objects import RulePair, read_definition, read_definitions, read_folder
+from crdkeeper.cli.rehearse.objects import RulePair, read_current, read_definitions, read_folder
 from crdkeeper.cli.rehearse.output import PRINTERS
 from crdkeeper.cli.signals import Signalled, until_signal
-from crdkeeper.core.rehearsal.offline import rehearse_offline
+from crdkeeper.core.rehearsal.offline import OfflineRehearsal, rehearse_offline
 from crdkeeper.core.rehearsal.report import RehearsalReport, RehearsalVerdict
 
 _HARMFUL, _UNCERTAIN = 1, 2
@@ -92,6 +94,7 @@ def rehearse(
         raise click.UsageError("--old-rules requires --from with --objects")
     if objects and shadow != _AUTO:
         raise click.UsageError("--shadow requires a cluster, and --objects rehearses without one")
+    check_standard_input([*filenames, *objects, old_file, rules, old_rules])
     definitions = read_definitions(filenames)
     given = RulePair.read(rules, old_rules, definitions)
     reports: Sequence[RehearsalReport]
@@ -114,21 +117,24 @@ def rehearse(
 def _offline(
     definitions: Sequence[Any], objects: Iterable[str], old_file: str | None, rules: RulePair
 ) -> list[RehearsalReport]:
-    reports = []
-    for each in definitions:
-        name = each["metadata"]["name"]
-        old = read_definition(old_file, name) if old_file is not None else None
+    names = [each["metadata"]["name"] for each in definitions]
+    current = read_current(old_file, names) if old_file is not None else {}
+    allowance = SharedAllowance()
+    rehearsals = []
+    for name, each in zip(names, definitions, strict=True):
+        old = current.get(name)
         try:
-            report = rehearse_offline(
+            rehearsal = OfflineRehearsal(
                 each,
                 old,
-                read_folder(objects),
                 conversion=rules.of(name, each),
                 old_conversion=rules.before(name, old) if old is not None else None,
+                allowance=allowance,
             )
         except UnreadableDefinition as error:
             raise BadInput(f"{name}: {error}") from None
-        reports.append(report)
+        rehearsals.append(rehearsal)
+    reports = rehearse_offline(rehearsals, read_folder(objects))
     if not any(each.rejections or each.tally.objects for each in reports):
         raise BadInput(f"--objects: no object of {', '.join(each.name for each in reports)}")
     return reports

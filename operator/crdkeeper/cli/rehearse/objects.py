@@ -22,11 +22,12 @@ def read_definitions(names: Iterable[str]) -> list[dict[str, Any]]:
     return list(_checked(read_files(names, allow_none=False)).values())
 
 
-def read_definition(file: str, name: str) -> dict[str, Any]:
-    """The CRD of that name in a file. Raises BadInput."""
-    found = _checked(read_files([file], allow_none=False)).get(name)
-    if found is None:
-        raise BadInput(f"{file}: no CustomResourceDefinition {name}")
+def read_current(file: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The current CRDs of these names, all in one file. Raises BadInput."""
+    found = _checked(read_files([file], allow_none=False))
+    for name in names:
+        if name not in found:
+            raise BadInput(f"{file}: no CustomResourceDefinition {name}")
     return found
 
 

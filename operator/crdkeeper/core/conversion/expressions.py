@@ -25,6 +25,7 @@ from crdkeeper.apiserver.cel.expressions import (
     escape,
 )
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
+from crdkeeper.apiserver.objects.effort import affordable_cost, count_evaluation
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import FIRST, Steps, show
 from crdkeeper.core.conversion.results import fitted, misfit, plain
@@ -52,11 +53,14 @@ _account: ContextVar[Account | None] = ContextVar("account", default=None)
 @contextmanager
 def limited() -> Iterator[None]:
     """Limit the total cost of all evaluations inside to COST_LIMIT."""
-    token = _account.set(Account(COST_LIMIT))
+    affordable = affordable_cost(COST_LIMIT)
+    account = Account(affordable)
+    token = _account.set(account)
     try:
         yield
     finally:
         _account.reset(token)
+        count_evaluation(affordable - account.left)
 
 
 def expression(

@@ -94,6 +94,14 @@ def dumps(value: Any, *, sort: bool = False) -> bytes:
     return b"".join(chain.from_iterable(zip(pieces, (*deep, b""), strict=True)))
 
 
+def length(value: Any) -> int:
+    """The bytes of a value as JSON; 0 if it is nested too deep to be processed at all."""
+    try:
+        return len(dumps(value))
+    except RecursionError:
+        return 0
+
+
 def _naming(deep: list[bytes], name: str) -> Callable[[Any], str]:
     """Write this name for each `Deep`, and collect their texts in `deep`."""
 

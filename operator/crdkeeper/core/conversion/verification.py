@@ -7,10 +7,12 @@ from typing import Any, Final
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.objects.conversionanswer import RefusedAnswer, restored
+from crdkeeper.apiserver.objects.effort import SharedAllowance
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.keptaside import Entry, differences
 from crdkeeper.core.conversion.losses import without_drops
 from crdkeeper.core.conversion.narrowing import narrowed
+from crdkeeper.core.conversion.nesting import length
 from crdkeeper.core.conversion.notes import note_of, without_notes
 from crdkeeper.core.conversion.objects import Conversion, ConversionTally, compile_conversion
 from crdkeeper.core.conversion.places import place_of
@@ -62,9 +64,24 @@ class Trial:
         self.conversion = conversion
         self._strict = strict
         self._refusing = refusing
+        self._allowance = SharedAllowance()
 
     def judge(self, value: Mapping[str, Any]) -> ObjectOutcome:
-        """Try all paths of an object. Never raises for problems of the object."""
+        """Try all paths of an object. Never raises for problems of the object.
+
+        The work on all objects that need more than their share has a limit; an object that exceeds it has a
+        fault.
+        """
+        with self._allowance.for_one(length(value)) as allowance:
+            outcome = self._judged(value)
+        if allowance.is_exceeded:
+            source = str(value.get("apiVersion")).rpartition("/")[2]
+            target = next(each for each in self.conversion.versions if each != source)
+            fault = Fault(source, target, "to convert all objects may take too long")
+            return ObjectOutcome(outcome.trips, frozenset(), frozenset(), [fault], [])
+        return outcome
+
+    def _judged(self, value: Mapping[str, Any]) -> ObjectOutcome:
         source = str(value.get("apiVersion")).rpartition("/")[2]
         others = [each for each in self.conversion.versions if each != source]
         ways = [[each] for each in others] + ([others] if len(others) > 1 else [])

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
+from crdkeeper.apiserver.objects.effort import SharedAllowance
 from crdkeeper.apiserver.objects.jsonvalue import same, stored
 from crdkeeper.apiserver.objects.objectnode import ObjectNode
 from crdkeeper.apiserver.objects.objectschema import Admitted
 from crdkeeper.apiserver.objects.scalevalidation import check_scale
 from crdkeeper.apiserver.schema.violation import Violation
+from crdkeeper.core.conversion.nesting import length
 from crdkeeper.core.conversion.values import Unconvertible
 from crdkeeper.core.rehearsal.definition import NONE, CompiledDefinition, NotRehearsed, version_of
 from crdkeeper.core.rehearsal.differences import Difference, How, differences, general
@@ -18,6 +20,7 @@ from crdkeeper.core.rehearsal.losses import lost_by_writing
 from crdkeeper.core.removedversions import APPLY_ANSWER
 
 Json = Any
+_TOO_LONG: Final = "to predict all objects may take too long"
 _NOT_EVALUATED = "<nil>"
 _OWN_METADATA = ("name", "namespace", "generateName", "labels", "annotations")
 _KINDS = {How.GONE: EffectKind.PRUNED, How.NEW: EffectKind.DEFAULTED, How.CHANGED: EffectKind.CHANGED}
@@ -50,11 +53,22 @@ def as_sent(obj: Json) -> Json:
 
 
 class Judge:
-    """Compares the current CRD with a new one. `old` is None if the current one is unknown."""
+    """Compares the current CRD with a new one. `old` is None if the current one is unknown.
 
-    def __init__(self, old: CompiledDefinition | None, new: CompiledDefinition) -> None:
+    The work on all objects that need more than their share has a limit; an object that exceeds it is not
+    predicted.
+    """
+
+    def __init__(
+        self,
+        old: CompiledDefinition | None,
+        new: CompiledDefinition,
+        allowance: SharedAllowance | None = None,
+    ) -> None:
+        """The `allowance` may be shared with the judges of other CRDs."""
         self.old = old
         self.new = new
+        self._allowance = allowance or SharedAllowance()
 
     def creation_version(self, obj: Json) -> str | None:
         """Where the object would be created again: at its own version, as long as that is served."""
@@ -64,14 +78,17 @@ class Judge:
     def predict(self, obj: Json) -> Prediction:
         """Predict the effects on an object, as it is read today at the version that it is stored in."""
         try:
-            found = self._predict(obj)
-            least = self._least(obj)
-            if least is not None:
-                found.effects += _disagreement(found, self._predict(least))
-            found.effects = self.placed([*found.effects, *self._applied(obj)])
+            with self._allowance.for_one(length(obj)) as allowance:
+                found = self._predict(obj)
+                least = self._least(obj)
+                if least is not None:
+                    found.effects += _disagreement(found, self._predict(least))
         except RecursionError:
-            reason = "the object nests too deep"
-            return Prediction(effects=[Effect(EffectKind.INDETERMINATE, "", version_of(obj), reason, reason)])
+            return _not_predicted(obj, "the object nests too deep")
+        if allowance.is_exceeded:
+            # What was left unchecked may have changed any part of it.
+            return _not_predicted(obj, _TOO_LONG)
+        found.effects = self.placed([*found.effects, *self._applied(obj)])
         return found
 
     def placed(self, effects: Iterable[Effect]) -> list[Effect]:
@@ -256,6 +273,10 @@ class Judge:
             except NotRehearsed:
                 admitted.object = None
         return admitted
+
+
+def _not_predicted(obj: Json, reason: str) -> Prediction:
+    return Prediction(effects=[Effect(EffectKind.INDETERMINATE, "", version_of(obj), reason, reason)])
 
 
 def _with_scale(admitted: Admitted, scale: Mapping[str, Any] | None) -> Admitted:

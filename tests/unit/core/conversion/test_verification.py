@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.objects.effort import SHARE, SharedAllowance
+from crdkeeper.core.conversion import verification
 from crdkeeper.core.conversion.objects import Conversion, ConversionTally
 from crdkeeper.core.conversion.scope import RuleError
 from crdkeeper.core.conversion.verification import Trial, compile_trial, generated
@@ -51,6 +53,21 @@ def test_all_ways_are_tried_and_what_is_kept_aside_is_told() -> None:
     assert outcome.kept_aside == {"v1", "v2"}
     assert not outcome.faults
     assert not outcome.lossy
+
+
+COSTLY = "lists.range(700).map(a, lists.range(700)).size() == 0 ? 'x' : object.spec.name"
+
+
+def test_objects_that_take_long_do_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "SharedAllowance", lambda: SharedAllowance(3_000_000))
+    costly = trial(cel={"toHub": COSTLY})
+    things = [thing("v2", name="a", port=str(i)) for i in range(40)]
+    with SharedAllowance(10**15).for_one(0) as counted:
+        outcomes = [costly.judge(each) for each in things]
+    assert [[each.message for each in outcome.faults] for outcome in outcomes] == [
+        ["to convert all objects may take too long"]
+    ] * 40
+    assert 10**15 + SHARE - counted.left < 3_000_000 + 40 * 2 * SHARE
 
 
 def test_what_is_dropped_is_no_fault() -> None:

@@ -42,7 +42,11 @@ class Program:
 
     def evaluate(self, variables: Mapping[str, Value], account: Account | None = None) -> Value:
         """The value of the expression; see the module. The account, if there is one, is charged."""
-        start = budget.CALL_LIMIT - self._cost
+        limit = budget.CALL_LIMIT
+        if account is not None and account.left < limit:
+            # What costs more is Indeterminate in any case, so it need not run to its end.
+            limit = max(0, account.left)
+        start = limit - self._cost
         frame: Frame = [
             start,
             variables.get("self", MISSING),
