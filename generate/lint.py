@@ -50,8 +50,10 @@ Where the server's message prints an internal data structure as the invalid valu
 | 1 | errors |
 | 2 | a file, the cluster or the configuration could not be read, or there is no CRD (`--allow-none`) |
 
-`-o json` lists everything; fields may be added, but not removed. `-o sarif` is for code hosts: it has errors,
-warnings and, as notes, infos and what was not checked. [In a pipeline](pipeline.md) shows how to use both.
+`-o json` lists everything, up to 100,000 findings, the most severe first (`notListed` counts the others);
+fields may be added, but not removed. `-o sarif`, with at most 25,000 results, is for code hosts: it has
+errors, warnings and, as notes, infos and what was not checked. [In a pipeline](pipeline.md) shows how to use
+both.
 
 ## Objects beside CRDs
 
@@ -149,8 +151,8 @@ metadata:
       list-of-named v1alpha1:.spec.steps: the order counts, and there is one owner
 ```
 
-An unknown id or a missing reason is an error (`ignore-invalid`). A suppression that no finding needs is a
-warning (`ignore-unused`).
+An unknown id or a missing reason is an error (`ignore-invalid`), and so is an annotation of more than 1,000
+lines. A suppression that no finding needs is a warning (`ignore-unused`).
 
 ## What is not checked
 

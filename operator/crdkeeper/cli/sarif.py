@@ -14,6 +14,7 @@ from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.severity import Severity
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+MOST_FAILED = 1_000
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
@@ -24,11 +25,13 @@ def document(
     *,
     complete: bool = True,
     notes: Iterable[str] = (),
+    cut: str = "",
     documentation: str,
 ) -> dict[str, Any]:
     """A whole log. `rules` are those that results name, `failed` is what could not be read.
 
-    `notes` say what a configuration did. `documentation` is the page that has a section for each rule.
+    `notes` say what a configuration did, and `cut` what `results` lack because they are too many. At most
+    MOST_FAILED of `failed` are listed. `documentation` is the page that has a section for each rule.
     """
     by_id = {each.id: each for each in rules}
     notifications = [
@@ -39,6 +42,12 @@ def document(
         }
         for each in failed
     ]
+    successful = complete and not notifications
+    if len(notifications) > MOST_FAILED:
+        more = f"{len(notifications) - MOST_FAILED:,} more files could not be read"
+        notifications[MOST_FAILED:] = [{"level": "error", "message": {"text": more}}]
+    if cut:
+        notifications.append({"level": "warning", "message": {"text": cut}})
     configured = [{"level": "note", "message": {"text": each}} for each in notes]
     run = {
         "tool": {
@@ -51,7 +60,7 @@ def document(
         "results": results,
         "invocations": [
             {
-                "executionSuccessful": complete and not notifications,
+                "executionSuccessful": successful,
                 "toolExecutionNotifications": notifications,
                 **({"toolConfigurationNotifications": configured} if configured else {}),
             }

@@ -283,6 +283,7 @@ def _print_sarif(result: DiffResult, *, everything: bool) -> None:
             result.failed,
             complete=not result.incomplete,
             notes=[str(result.configured)] if result.configured.files else (),
+            cut=f"{count(result.not_listed, 'change')} not listed" if result.not_listed else "",
             documentation=_DOCUMENTATION,
         )
     )

@@ -12,12 +12,18 @@ import re2
 MAX_GLOBS: Final = 1_000
 MAX_LENGTH: Final = 1_000
 """Characters of a glob. Both are far beyond what configurations have."""
+STEPS: Final = 1_000_000_000
+"""Characters of paths times characters of globs, for all files beyond their shares: some seconds for globs
+that are made to be slow.
+"""
+SHARE: Final = 2_000_000
+"""The same for each file: 200 globs of 100 characters, and a path of 100."""
 
 _MEANING: Final = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 class TooManyGlobs(ValueError):
-    """There are more globs than are tried, or one is longer."""
+    """There are more globs than are tried, also for as many files, or one is longer."""
 
 
 class Globs:
@@ -30,10 +36,18 @@ class Globs:
         if any(len(each) > MAX_LENGTH for each in globs):
             raise TooManyGlobs(f"a glob of more than {MAX_LENGTH:,} characters")
         self._patterns = [re2.compile(_pattern(each)) for each in globs]
+        self._size = sum(map(len, globs))
+        self._left = STEPS
 
     def match(self, path: PurePath) -> bool:
-        """Whether one of them is about the path, which is relative to where the globs begin."""
+        """Whether one of them is about the path, which is relative to where the globs begin.
+
+        Raises TooManyGlobs.
+        """
         text = _readable(path.as_posix())
+        self._left += SHARE - len(text) * self._size
+        if self._left < 0:
+            raise TooManyGlobs("to match all globs with all files would take too long")
         return any(each.fullmatch(text) is not None for each in self._patterns)
 
 

@@ -38,13 +38,15 @@ class AcceptedFindings:
         """The new findings, and the known ones; for one field no more than were accepted."""
         new: list[LintFinding] = []
         known: list[LintFinding] = []
-        left: dict[tuple[str, str], Counter[Key]] = {}
+        # Several files may contain the same CRD, and each may have what is listed.
+        used: dict[tuple[str, str], Counter[Key]] = {}
         for each in findings:
-            entries = left.setdefault((each.file, each.definition), self.entries.copy())
-            listed = [key for key in _keys(each) if entries[key] > 0 and _is_kept(each)]
-            entries.subtract(listed)
+            known_here = used.setdefault((each.file, each.definition), Counter())
+            listed = [key for key in _keys(each) if known_here[key] < self.entries[key] and _is_kept(each)]
+            known_here.update(listed)
             self.found.update(listed)
-            others = [path for path in each.paths if path not in {key[2] for key in listed}]
+            fields = {key[2] for key in listed}
+            others = [path for path in each.paths if path not in fields]
             if not others:
                 known.append(each)
             elif listed:

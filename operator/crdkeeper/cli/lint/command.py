@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crdkeeper.cli.input.configuration import BadConfiguration
-from crdkeeper.cli.input.files import STDIN, SUFFIXES
+from crdkeeper.cli.input.files import STDIN, SUFFIXES, check_standard_input
 from crdkeeper.cli.input.options import connection_options
 from crdkeeper.cli.lint.baseline import BadBaseline, load, write
 from crdkeeper.cli.lint.config import Configurations
@@ -15,7 +15,7 @@ from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.lint.jsonoutput import print_json
 from crdkeeper.cli.lint.run import Run
 from crdkeeper.cli.lint.sarifoutput import print_sarif
-from crdkeeper.cli.lint.selection import Selection, UnknownRule, select
+from crdkeeper.cli.lint.selection import BadSelection, Selection, select
 from crdkeeper.cli.lint.textoutput import print_text
 from crdkeeper.cli.output.printing import Trouble, line, lines_of
 from crdkeeper.core.lint.severity import Severity
@@ -112,8 +112,7 @@ def lint(
         raise click.UsageError("check files or the CRDs of the cluster, not both")
     if names and selector:
         raise click.UsageError("specify CRDs by name or by labels, not both")
-    if files.count(STDIN) > 1:
-        raise click.UsageError("standard input can only be read once")
+    check_standard_input(files)
     try:
         run = Run(
             Configurations(config, _selected(rules)),
@@ -145,7 +144,7 @@ def _selected(rules: Sequence[str]) -> Selection | None:
     names = [name.strip() for each in rules for name in each.split(",") if name.strip()]
     try:
         return select(names) if rules else None
-    except UnknownRule as error:
+    except BadSelection as error:
         raise click.UsageError(str(error)) from None
 
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crdkeeper.apiserver.schema.props import FIELD_ORDER
-from crdkeeper.cli.input.configuration import NearestConfigurations, Section, read_section
+from crdkeeper.cli.input.configuration import BadConfiguration, NearestConfigurations, Section, read_section
+from crdkeeper.cli.input.files import CONFIGURATION
 from crdkeeper.cli.input.globs import Globs, TooManyGlobs
-from crdkeeper.cli.lint.selection import Selection, UnknownRule, select
+from crdkeeper.cli.lint.selection import BadSelection, Selection, select
 from crdkeeper.core.lint.registry import known_ids
 from crdkeeper.core.lint.severity import Severity
 
@@ -39,14 +40,17 @@ class Configuration:
     """Keywords of schemas."""
 
     def excludes(self, file: Path) -> bool:
-        """Whether a file is excluded."""
+        """Whether a file is excluded. Raises BadConfiguration."""
         if self.exclude is None:
             return False
         try:
             relative = file.resolve().relative_to(self.folder.resolve())
         except ValueError:
             return False
-        return self.exclude.match(relative)
+        try:
+            return self.exclude.match(relative)
+        except TooManyGlobs as error:
+            raise BadConfiguration(f"{self.folder / CONFIGURATION}: lint.exclude: {error}") from None
 
 
 class Configurations:
@@ -90,7 +94,7 @@ def _rules(section: Section) -> Selection:
         return Selection()
     try:
         return select(section.texts("rules", "groups and ids of rules"))
-    except UnknownRule as error:
+    except BadSelection as error:
         raise section.bad(str(error), "rules") from None
 
 

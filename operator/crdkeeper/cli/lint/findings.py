@@ -1,6 +1,6 @@
 """The results of `crdkeeper lint`: findings with their places, grouped by kind."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,6 +129,14 @@ class LintResult:
     def groups(self) -> list[Group]:
         """The findings in order; those of conventions are grouped by CRD, id and severity."""
         return group(self.findings)
+
+
+def most_severe(groups: Sequence[Group], most: int) -> Sequence[Group]:
+    """At most that many groups, in their order: the most severe ones if there are more."""
+    if len(groups) <= most:
+        return groups
+    kept = sorted(range(len(groups)), key=lambda at: groups[at].first.severity.rank)[:most]
+    return [groups[at] for at in sorted(kept)]
 
 
 def group(findings: Iterable[LintFinding]) -> list[Group]:

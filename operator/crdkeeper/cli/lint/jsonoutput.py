@@ -1,32 +1,60 @@
 """The JSON output of `crdkeeper lint`. Fields are only ever added."""
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import Final, TypeVar
 
 from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.output import printing
 from crdkeeper.core.lint.severity import Severity
 
+MOST: Final = 100_000
+"""Elements of each list: about 100 MB."""
+
+_T = TypeVar("_T")
+
+
+class _Lists:
+    """Limits lists, and counts what they lack."""
+
+    def __init__(self) -> None:
+        self.not_listed: dict[str, int] = {}
+
+    def cut(self, name: str, items: Sequence[_T]) -> Sequence[_T]:
+        """The first elements of a list."""
+        if len(items) > MOST:
+            self.not_listed[name] = len(items) - MOST
+        return items[:MOST]
+
 
 def print_json(result: LintResult) -> None:
-    """Print everything, each finding separately."""
+    """Print everything, each finding separately; if not all can be listed, the most severe first."""
+    lists = _Lists()
     unchecked = result.of(Severity.UNCHECKED)
+    found = [each for each in result.findings if each.severity is not Severity.UNCHECKED]
+    if len(found) > MOST:
+        found.sort(key=lambda each: each.severity.rank)
     document = {
         "checked": result.checked,
-        "findings": [each.to_object() for each in result.findings if each.severity is not Severity.UNCHECKED],
-        "ignored": [each.to_object() for each in result.ignored],
+        "findings": [each.to_object() for each in lists.cut("findings", found)],
+        "ignored": [each.to_object() for each in lists.cut("ignored", result.ignored)],
         "hidden": result.hidden,
         "baseline": {
-            "known": [each.to_object() for each in result.known],
-            "stale": [{"definition": crd, "id": id, "field": field} for crd, id, field in result.stale],
+            "known": [each.to_object() for each in lists.cut("baseline.known", result.known)],
+            "stale": [
+                {"definition": crd, "id": id, "field": field}
+                for crd, id, field in lists.cut("baseline.stale", result.stale)
+            ],
         },
         "unchecked": {
             "counts": dict(sorted(Counter(each.rule.id for each in unchecked).items())),
-            "items": [each.to_object() for each in unchecked],
+            "items": [each.to_object() for each in lists.cut("unchecked.items", unchecked)],
         },
         "skipped": [
-            {"file": each.file, "line": each.position.line, "what": each.what} for each in result.skipped
+            {"file": each.file, "line": each.position.line, "what": each.what}
+            for each in lists.cut("skipped", result.skipped)
         ],
-        "excluded": result.excluded,
+        "excluded": lists.cut("excluded", result.excluded),
         "missing": result.missing,
         "unreadable": [
             {
@@ -35,7 +63,8 @@ def print_json(result: LintResult) -> None:
                 "column": each.position.column,
                 "message": each.message,
             }
-            for each in result.failed
+            for each in lists.cut("unreadable", result.failed)
         ],
+        "notListed": lists.not_listed,
     }
     printing.print_json(document)

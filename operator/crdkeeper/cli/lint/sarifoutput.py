@@ -6,10 +6,11 @@ https://docs.github.com/en/code-security/code-scanning/integrating-with-code-sca
 
 from typing import Any
 
-from crdkeeper.cli.lint.findings import Group, Ignored, LintFinding, LintResult
+from crdkeeper.cli.lint.findings import Group, Ignored, LintFinding, LintResult, most_severe
 from crdkeeper.cli.output.printing import print_json
 from crdkeeper.cli.sarif import document, location
 from crdkeeper.core.lint.severity import Severity
+from crdkeeper.core.text import count
 
 _DOCUMENTATION = "docs/lint.md"
 _LEVELS = {
@@ -18,20 +19,27 @@ _LEVELS = {
     Severity.INFO: "note",
     Severity.UNCHECKED: "note",
 }
+MOST_RESULTS = 25_000
+"""GitHub rejects a run with more."""
 _RELATED = 50
 """At most this many further places of a finding; hosts reject large files."""
 
 
 def print_sarif(result: LintResult) -> None:
     """Print a run; findings of one kind in one CRD are one result with related places."""
-    findings = [*result.findings, *(each.finding for each in result.ignored), *result.known]
-    results = [*map(_result, result.groups()), *map(_suppressed, result.ignored), *map(_known, result.known)]
+    every = result.groups()
+    groups = most_severe(every, MOST_RESULTS)
+    ignored = result.ignored[: MOST_RESULTS - len(groups)]
+    known = result.known[: MOST_RESULTS - len(groups) - len(ignored)]
+    findings = [*(each.first for each in groups), *(each.finding for each in ignored), *known]
+    cut = len(every) + len(result.ignored) + len(result.known) - len(findings)
     print_json(
         document(
             [each.rule for each in findings],
-            results,
+            [*map(_result, groups), *map(_suppressed, ignored), *map(_known, known)],
             result.failed,
             complete=not result.missing,
+            cut=f"{count(cut, 'result')} not listed: the most severe come first" if cut else "",
             documentation=_DOCUMENTATION,
         )
     )

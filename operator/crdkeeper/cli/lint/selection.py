@@ -17,8 +17,12 @@ COMPOSITES: Final = "composites"
 """The group of the rules for CompositeResourceDefinitions."""
 
 
-class UnknownRule(Exception):
-    """No rule and no group has this name; the text lists the existing ones."""
+MAX_NAMES: Final = 1_000
+"""There are fewer rules."""
+
+
+class BadSelection(Exception):
+    """The names do not select rules; the text says why, and lists the existing groups."""
 
 
 class Level(IntEnum):
@@ -52,9 +56,11 @@ def select(names: Iterable[str]) -> Selection:
     """Select rules by names, from left to right: a name with `-` removes its rules.
 
     `default` are the errors and warnings of all rules, `all` also the infos; a group or a rule is reported
-    completely. Names that begin with a removal imply `default` first. Raises UnknownRule.
+    completely. Names that begin with a removal imply `default` first. Raises BadSelection.
     """
     chosen = list(names)
+    if len(chosen) > MAX_NAMES:
+        raise BadSelection(f"more than {MAX_NAMES:,} names of rules and groups")
     groups = _groups()
     levels: dict[str, Level] = dict.fromkeys(groups[ALL], Level.NOTHING)
     if not chosen or chosen[0].startswith("-"):
@@ -67,7 +73,7 @@ def select(names: Iterable[str]) -> Selection:
         ids = groups.get(name) or ((name,) if name in levels else ())
         if not ids:
             known = ", ".join((DEFAULT, *groups))
-            raise UnknownRule(f"there is no rule and no group {name!r}; the groups are {known}")
+            raise BadSelection(f"there is no rule and no group {name!r}; the groups are {known}")
         levels |= dict.fromkeys(ids, Level.NOTHING if each.startswith("-") else Level.EVERYTHING)
     return Selection(levels)
 

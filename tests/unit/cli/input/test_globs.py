@@ -4,6 +4,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from crdkeeper.cli.input import globs
 from crdkeeper.cli.input.globs import MAX_GLOBS, MAX_LENGTH, Globs, TooManyGlobs
 
 
@@ -38,6 +39,20 @@ def test_hostile_globs_are_matched_in_linear_time() -> None:
     # By Python's own expressions each of them takes longer than the universe has existed.
     path = PurePosixPath("/".join(["a"] * 500))
     assert not Globs(["**/" * 300 + "b", "*a" * 400 + "b", "**a" * 300 + "b"]).match(path)
+
+
+def test_the_work_for_many_files_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(globs, "STEPS", 100_000_000)
+    monkeypatch.setattr(globs, "SHARE", 100_000)
+    slow = Globs(["**a" + "?" * 900] * 10)
+    path = PurePosixPath("/".join(["a" * 100] * 30))
+    for _ in range(100_000_000 // (3_029 * 9_030 - 100_000)):
+        slow.match(path)
+    with pytest.raises(TooManyGlobs, match="all globs with all files"):
+        slow.match(path)
+    fine = Globs(["vendor/**", "**/testdata/**"] * 50)
+    for i in range(2_000):
+        assert not fine.match(PurePosixPath(f"charts/widgets/templates/widget-{i}.yaml"))
 
 
 def test_too_many_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,15 @@ from crdkeeper.apiserver.jsonpath.evaluation import first
 from crdkeeper.apiserver.objects import table
 from crdkeeper.cli.input import yamldocument
 from crdkeeper.cli.input.yamldocument import Document, Position
+from crdkeeper.cli.lint import jsonoutput, sarifoutput
+from crdkeeper.cli.lint.baseline import AcceptedFindings
+from crdkeeper.cli.lint.findings import LintFinding
 from crdkeeper.cli.lint.textoutput import MOST_LINES
 from crdkeeper.core.lint import linter, place
 from crdkeeper.core.lint.place import SchemaPlace
 from crdkeeper.core.lint.references import References
+from crdkeeper.core.lint.registry import all_conventions
+from crdkeeper.core.lint.severity import Severity
 from tests.unit.cli.lint.test_lint import lint
 from tests.unit.core.lint.definitions import TEXT, definition, schema, version
 
@@ -93,6 +99,59 @@ def test_errors_of_one_rule_are_printed_up_to_a_number(tmp_path: Path) -> None:
     assert errors[id] == count
     assert printed.count(f": error[{id}]: ") == MOST_LINES
     assert f": and 100 more {id} in this CRD (-o json lists them)\n" in printed
+
+
+def test_programs_get_a_number_of_findings_and_the_rest_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = {f"field{i}": {"type": "bogus"} for i in range(30)}
+    file = written(tmp_path, definition(version(schema(FIELDS))), definition(version(schema(bad))))
+    whole = json.loads(lint("-a", "-o", "json", file).stdout)
+    assert whole["notListed"] == {}
+    monkeypatch.setattr(jsonoutput, "MOST", 40)
+    cut = json.loads(lint("-a", "-o", "json", file).stdout)
+    assert len(cut["findings"]) == 40
+    assert cut["notListed"] == {"findings": len(whole["findings"]) - 40}
+    # The most severe ones come first.
+    assert sum(each["severity"] == "error" for each in cut["findings"]) == 30
+
+    (run,) = json.loads(lint("-a", "-o", "sarif", file).stdout)["runs"]
+    assert run["invocations"][0]["toolExecutionNotifications"] == []
+    monkeypatch.setattr(sarifoutput, "MOST_RESULTS", 31)
+    (less,) = json.loads(lint("-a", "-o", "sarif", file).stdout)["runs"]
+    assert len(less["results"]) == 31
+    assert sum(each["level"] == "error" for each in less["results"]) == 30
+    (said,) = less["invocations"][0]["toolExecutionNotifications"]
+    assert said["message"]["text"].startswith(f"{len(run['results']) - 31} result not listed")
+    assert less["invocations"][0]["executionSuccessful"]
+
+
+def test_a_large_baseline_is_neither_copied_nor_searched_for_each_finding() -> None:
+    hashed = 0
+
+    class Name(str):
+        def __hash__(self) -> int:
+            nonlocal hashed
+            hashed += 1
+            return super().__hash__()
+
+    copied = 0
+
+    class Counted(Counter[Any]):
+        def copy(self) -> "Counted":
+            nonlocal copied
+            copied += len(self)
+            return Counted(self)
+
+    rule = all_conventions()[0]
+    fields = tuple(Name(f".spec.field{i}") for i in range(300))
+    of_type = LintFinding("a.yaml", Position(), Severity.WARNING, rule, "a", "v1:.spec", "", fields=fields)
+    single = [replace(of_type, file=f"{i}.yaml", field=f"v1:.f{i}", fields=()) for i in range(100)]
+    accepted = AcceptedFindings(Counted({("a", rule.id, each): 1 for each in fields[1:]}))
+    new, known = accepted.divide([of_type, *single])
+    assert ([each.path for each in new[:1]], len(new), known) == ([".spec.field0"], 101, [])
+    assert hashed < 20 * len(fields)
+    assert copied == 0
 
 
 def test_a_file_of_samples_is_read_twice_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

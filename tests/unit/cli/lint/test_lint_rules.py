@@ -52,6 +52,16 @@ def test_what_the_server_refuses_is_reported_whatever_is_chosen() -> None:
     assert shown("--rules", "limits", "-", stdin=BAD)[0] == ("type", "error")
 
 
+def test_a_list_of_rules_has_an_end(project: Path) -> None:
+    file = str(project / "crds" / "widgets.yaml")
+    assert lint("--rules", ",".join(["all"] * 1_000), file).exit_code == 0
+    result = lint("--rules", ",".join(["all"] * 1_001), file)
+    assert (result.exit_code, "more than 1,000 names of rules" in result.stderr) == (2, True)
+    configure(project, f"lint: {{rules: [{', '.join(['all'] * 1_001)}]}}")
+    result = lint(file)
+    assert (result.exit_code, "more than 1,000 names of rules" in result.stderr) == (2, True)
+
+
 def test_a_rule_to_choose_must_exist() -> None:
     result = lint("--rules", "default,spelling", "-", stdin=CRD)
     assert result.exit_code == 2
