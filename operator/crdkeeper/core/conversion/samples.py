@@ -6,6 +6,7 @@ ignored: rules between versions do not know them either.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import count, islice
 from typing import Any, Final
 
 from crdkeeper.apiserver.schema.props import EMBEDDED, LIST_MAP_KEYS, LIST_TYPE, PRESERVE, Schema
@@ -19,6 +20,8 @@ _ITEM: Final = "[]"
 _DEEPEST: Final = 32
 _MOST_VALUES: Final = 20_000
 """In one object; optional fields beyond that are left out."""
+_MOST_WORK: Final = 500_000
+"""Values of all objects together, and fields that are looked at: conversions take ten times as long."""
 _MOST_ITEMS: Final = 16
 _MANY_LEVELS: Final = 3
 """Lists nested this deep have one item: two would double the object with every level."""
@@ -29,23 +32,27 @@ def samples(schema: Schema, number: int) -> Iterator[dict[str, Any]]:
 
     The first has only required fields, the second has all fields. Then objects with one optional field (and
     what must be around it) alternate with mixtures; if there are more fields than turns, the fields are
-    spread over the whole schema. A string whose pattern no known string matches is left out if it is
-    optional, and is any string if it is required.
+    spread over the whole schema. Large schemas have fewer objects. A string whose pattern no known string
+    matches is left out if it is optional, and is any string if it is required.
     """
     root = _Node(schema, top=True)
-    if number > 0:
-        yield root.object(_Choice())
-    if number > 1:
-        yield root.object(_Everything())
     alone = list(root.optional(()))
-    turns = (number - 1) // 2
+    turns = max(1, min((number - 1) // 2, _MOST_WORK // (2 * len(alone) + 1)))
     if len(alone) > turns:
         alone = [alone[i * len(alone) // turns] for i in range(turns)]
-    for i in range(max(0, number - 2)):
-        if i % 2 == 0 and i // 2 < len(alone):
-            yield root.object(_Alone(alone[i // 2], i // 2))
-        else:
-            yield root.object(_Mixture(i))
+    work = 0
+    for choice in islice(_choices(alone), number):
+        yield root.object(choice)
+        work += choice.work
+        if work > _MOST_WORK:
+            return
+
+
+def _choices(alone: Sequence[Steps]) -> Iterator["_Choice"]:
+    yield _Choice()
+    yield _Everything()
+    for i in count():
+        yield _Alone(alone[i // 2], i // 2) if i % 2 == 0 and i // 2 < len(alone) else _Mixture(i)
 
 
 def around(schema: Schema, place: Steps) -> dict[str, Any]:
@@ -66,6 +73,8 @@ class _Choice:
 
     def __init__(self, turn: int = 0) -> None:
         self.left = _MOST_VALUES
+        self.work = 0
+        """The values so far, and the fields that were looked at."""
         self._turn = turn
 
     def takes(self, at: Steps) -> bool:
@@ -173,6 +182,7 @@ class _Node:
     def value(self, choice: _Choice, at: Steps, levels: int) -> Any:
         """A value; ABSENT if none is known."""
         choice.left -= 1
+        choice.work += 1
         kind = self._schema.get("type")
         if self._schema.get("nullable") and choice.nothing():
             return None
@@ -187,6 +197,7 @@ class _Node:
     def object(self, choice: _Choice, at: Steps = (), levels: int = 0) -> dict[str, Any]:
         """An object or a map."""
         made: dict[str, Any] = {}
+        choice.work += len(self._fields)
         if self._schema.get(EMBEDDED):
             made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": choice.pick(_KEYS)}}
         least, most = int(self._schema.get("minProperties") or 0), self._schema.get("maxProperties")

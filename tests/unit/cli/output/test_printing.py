@@ -90,6 +90,38 @@ def test_yaml_says_the_same(values: list[Any], width: int) -> None:
     assert list(yaml.safe_load_all(text)) == values
 
 
+@given(st.lists(VALUES, min_size=1, max_size=3))
+def test_yaml_of_large_documents_says_the_same(values: list[Any]) -> None:
+    documents = [{"content": each, "more": [0] * 20} for each in values]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(printing, "MOST_VALUES", 20)
+        text = as_yaml(documents)
+    assert_harmless(text, markup=False)
+    assert list(yaml.safe_load_all(text)) == documents
+
+
+def test_a_large_document_is_written_without_a_node_for_each_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = 0
+    serialize = yaml.SafeDumper.serialize_node
+
+    def counted(self: Any, *args: Any) -> None:
+        nonlocal nodes
+        nodes += 1
+        serialize(self, *args)
+
+    monkeypatch.setattr(printing._Dumper, "serialize_node", counted)
+    shared = {"type": "object", "properties": {"a": {"type": "string"}}}
+    large = {"versions": [{"name": f"v{i}", "schema": shared} for i in range(20_000)]}
+    assert yaml.load(as_yaml([large, shared]).partition("---\n")[0], Loader=yaml.CSafeLoader) == large
+    assert 0 < nodes < 50
+
+
+def test_a_large_document_with_a_key_that_yaml_has_not() -> None:
+    with pytest.raises(Trouble, match="a key of more than 1,000 characters; use -o json"):
+        as_yaml([{"k" * 1_100: [0] * printing.MOST_VALUES}])
+    as_yaml([{"k" * 900: ["v" * 2_000, *[0] * printing.MOST_VALUES]}])
+
+
 @pytest.mark.parametrize(
     "value", [2**64, -(2**63) - 1, "\udc80", {"a\ud800": 10**4000}, [[2**70, float("inf")]], float("nan")]
 )

@@ -53,6 +53,16 @@ def test_fields_from_all_over_a_schema_that_has_too_many() -> None:
     assert min(numbers) < 150 and max(numbers) > 850
 
 
+def test_there_are_fewer_objects_of_a_large_schema() -> None:
+    wide = crd(obj(**{f"f{i}": STRING for i in range(20_000)}))
+    found = [each.get("spec", {}) for each in samples(wide, 200)]
+    assert sum(map(len, found)) < 600_000
+    assert (len(found[0]), len(found[1])) == (0, 20_000 - 1)
+    numbers = [int(name[1:]) for spec in found if len(spec) == 1 for name in spec]
+    assert min(numbers) < 3_000 and max(numbers) > 14_000
+    assert len(list(samples(crd(obj(**{f"f{i}": STRING for i in range(2_000)})), 200))) == 200
+
+
 @pytest.mark.parametrize(
     "schema",
     [
