@@ -2,6 +2,7 @@
 
 Each rule is evaluated for objects that cost exactly as much as the server allows, one unit more, and some
 more, together with other rules (the budget of an object) and in one evaluation alone (the limit of a call).
+Half of the objects leave out what the schema has as default, which the server adds before it evaluates rules.
 CRDKEEPER_COSTS says how many objects, CRDKEEPER_SEED makes others.
 """
 

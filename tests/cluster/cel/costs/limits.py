@@ -2,7 +2,7 @@
 
 A rule under test stands among others on the items of a list. The items before the last one spend the budget
 of the object, by two rules that sort and one that reads; the last item has the data that the rule is about.
-For the limit of one evaluation, the rule itself sorts and reads first.
+For the limit of one evaluation, the rule itself sorts and reads first. Some of it comes from defaults.
 """
 
 import copy
@@ -14,6 +14,8 @@ from typing import Any, Final
 from crdkeeper.apiserver.cel.compilation import RulePlace, compile_rules
 from crdkeeper.apiserver.cel.run.budget import CALL_LIMIT, OBJECT_LIMIT
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
+from crdkeeper.apiserver.objects.defaulting import fill
+from crdkeeper.apiserver.objects.objectnode import ObjectNode, copied
 from crdkeeper.apiserver.objects.rulecompilation import RuleSubject, Variables, compiled_rules
 from crdkeeper.apiserver.schema.decoding import ABSENT
 from crdkeeper.apiserver.schema.fieldpath import root
@@ -55,19 +57,18 @@ def _bounded(schema: Json) -> Json:
     return limited
 
 
-def _integers(most: int) -> Json:
-    return {"type": "array", "maxItems": most, "items": {"type": "integer"}}
-
-
-def _item(most: int, rules: Sequence[Json]) -> Json:
+def _item(most: int, rules: Sequence[Json], defaults: Json) -> Json:
     item = _bounded(SELF)
     own = {
         "id": {"type": "integer"},
         "t": {"type": "integer"},
-        "sorted": _integers(most),
+        "sorted": {"type": "array", "maxItems": most, "items": {"type": "integer"}},
         "read": {"type": "string", "maxLength": _READ},
     }
-    item |= {"properties": item["properties"] | own, "required": ["id", "t"], VALIDATIONS: [*rules]}
+    properties = item["properties"] | own
+    for name, default in defaults.items():
+        properties[name] = {**properties[name], "default": default}
+    item |= {"properties": properties, "required": ["id", "t"], VALIDATIONS: [*rules]}
     return item
 
 
@@ -79,6 +80,16 @@ def _list(most: int, item: Json) -> Json:
         "x-kubernetes-list-map-keys": ["id"],
         "items": item,
     }
+
+
+_WITHOUT_DEFAULT: Final = ("emb", "pu")
+
+
+def _defaults(rng: random.Random, most: int) -> Json:
+    """Defaults of fields, of which some are those of the data, and others cost much."""
+    known = {name: each for name, each in DATA[0].items() if name not in _WITHOUT_DEFAULT}
+    some = {name: each for name, each in known.items() if rng.randrange(4) == 0}
+    return {**some, "sorted": [0] * most, "read": "x" * _READ}
 
 
 _SPENDING: Final = (
@@ -114,9 +125,13 @@ class Kind:
             if rng.randrange(4) == 0:
                 each["messageExpression"] = rng.choice(_MESSAGES)
         before = () if alone else _SPENDING
-        item = _item(_SORTED_ALONE if alone else _SORTED, [*before, *tested])
+        most = _SORTED_ALONE if alone else _SORTED
+        self._defaults = _defaults(rng, most)
+        self._rng = rng
+        item = _item(most, [*before, *tested], self._defaults)
         self.schema = _list(1 if alone else ITEMS, item)
         decoded = _decoded(item)
+        self._node = ObjectNode(decoded)
         self._rules = compiled_rules(RulePlace.root({}).field("", decoded))
         self._subject = RuleSubject(decoded, root=False)
         self._first = len(before)
@@ -136,7 +151,9 @@ class Kind:
 
     def cost(self, item: Json, old: Json, only: int | None = None) -> int:
         """What the rules of an item cost; of one rule alone, without its message. Raises Indeterminate."""
-        variables = self._subject.variables(item, old)
+        filled = copied(item)
+        fill(filled, self._node)
+        variables = self._subject.variables(filled, old)
         if only is not None:
             program = self._rules[self._first + only].program
             assert program is not None
@@ -148,7 +165,18 @@ class Kind:
 
     def items(self, at: int, data: Json, old: Json, over: int) -> list[Json]:
         """The list for one rule: `over` is how much it costs more than the limit. Raises Indeterminate."""
-        last = {**data, "id": 0, "t": at}
+        made = self._whole_items(at, data, old, over)
+        return made if self._rng.randrange(2) else [self._without_defaults(each) for each in made]
+
+    def _without_defaults(self, item: Json) -> Json:
+        """The item without what the API server adds to it."""
+        left = {name: each for name, each in item.items() if name not in self._defaults}
+        return left | {
+            name: item[name] for name, default in self._defaults.items() if item.get(name, default) != default
+        }
+
+    def _whole_items(self, at: int, data: Json, old: Json, over: int) -> list[Json]:
+        last = {**data, "id": 0, "t": at, "sorted": [], "read": ""}
         if self.alone:
             return [self._spending(last, CALL_LIMIT + over, lambda item: self.cost(item, old, at))]
         left = OBJECT_LIMIT + over - self.cost(last, old)
@@ -194,7 +222,7 @@ def chosen(drawn: Iterator[str], *, alone: bool) -> list[str]:
     while len(found) < RULES_AT_ONCE:
         rule = next(drawn)
         write = _alone if alone else _guarded
-        tested = _item(_SORTED_ALONE if alone else _SORTED, [{"rule": write(0, rule)}])
+        tested = _item(_SORTED_ALONE if alone else _SORTED, [{"rule": write(0, rule)}], {})
         place = RulePlace.root(_decoded(_list(1 if alone else ITEMS, tested)))
         (compiled,) = compile_rules(place.items(place.schema["items"]))
         verdict = compiled.rule
