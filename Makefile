@@ -34,6 +34,10 @@ demo: controlplane ## Show a migration on a real API server, then clean up
 demo-conversion: controlplane ## Show how rules convert between versions, then clean up
 	$(BIN)/python -m demo conversion
 
+.PHONY: demo-composites
+demo-composites: controlplane ## Show an API from a CompositeResourceDefinition, its changes and its deletion, then clean up
+	$(BIN)/python -m demo composites
+
 .PHONY: test
 test: controlplane ## Run all tests
 	$(BIN)/pytest

@@ -1,11 +1,11 @@
-"""`python -m demo [conversion]`: plays a story, prints how long it took, and cleans up."""
+"""`python -m demo [conversion | composites]`: plays a story, prints how long it took, and cleans up."""
 
 import signal
 import sys
 import time
 
 from crdkeeper.scripting import ConnectError, WaitError
-from demo import conversionstory, story
+from demo import compositestory, conversionstory, story
 from demo.stage import KUBECONFIG, Occupied, Stage, stage
 from demo.terminal import CommandFailed
 from tests.controlplane.binaries import BinariesMissing
@@ -20,14 +20,16 @@ def main() -> int:
     """Returns the exit status: 0 if everything went as in the story."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
     started = time.monotonic()
-    conversion = sys.argv[1:] == ["conversion"]
+    chosen = {"conversion": conversionstory.play, "composites": compositestory.play}.get(
+        " ".join(sys.argv[1:])
+    )
     try:
         # The webhook runs on this machine, which the API servers of other clusters cannot reach.
-        with stage(own=conversion) as set_up:
+        with stage(own=chosen is not None) as set_up:
             _introduce(set_up, time.monotonic() - started)
             try:
-                if conversion:
-                    conversionstory.play(set_up)
+                if chosen is not None:
+                    chosen(set_up)
                 else:
                     set_up.terminal.comment(f"{story.OBJECTS:,} objects will be migrated.")
                     story.play(set_up)
@@ -65,11 +67,11 @@ def _introduce(stage: Stage, seconds: float) -> None:
 
 
 def _last_words(stage: Stage) -> None:
-    operator = stage.operator
-    if operator is not None:
-        state = "runs" if operator.running else f"has ended with status {operator.exit_status}"
-        lines = operator.log_since().splitlines()[-_LOG_LINES:]
-        print(f"\nThe operator {state}; the end of its log:", *lines, sep="\n  ", file=sys.stderr)
+    for name, process in (("operator", stage.operator), ("composer", stage.composer)):
+        if process is not None:
+            state = "runs" if process.running else f"has ended with status {process.exit_status}"
+            lines = process.log_since().splitlines()[-_LOG_LINES:]
+            print(f"\nThe {name} {state}; the end of its log:", *lines, sep="\n  ", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ class Stage:
     terminal: Terminal
     api: HTTPClient
     operator: Operator | None = None
+    composer: Operator | None = None
     webhook: WebhookPod | None = None
 
     @property
@@ -53,6 +54,14 @@ class Stage:
         self.operator.start()
         return self.operator
 
+    def start_composer(self) -> Operator:
+        """Starts it in the same way."""
+        self.composer = Operator(
+            self.cluster, identity="composer", account="crdkeeper-composer", command=("compose", "run")
+        )
+        self.composer.start()
+        return self.composer
+
     def add_webhook(self) -> WebhookPod:
         """A conversion webhook, which can start when the operator has created its certificate."""
         self.webhook = WebhookPod(self.cluster, self.cluster.directory / "webhook")
@@ -62,8 +71,9 @@ class Stage:
         """Stops what is running."""
         if self.webhook is not None:
             self.webhook.close()
-        if self.operator is not None:
-            self.operator.close()
+        for each in (self.composer, self.operator):
+            if each is not None:
+                each.close()
         self.api.session.close()
 
 
