@@ -11,6 +11,7 @@ import yaml
 
 from crdkeeper.api.kinds import COMPOSITE_KINDS
 from crdkeeper.api.meta import GROUP
+from crdkeeper.core.composition.definition import OWNER
 from tests.cluster.deployment.accounts import Rights, eventually, flatten, get, grants, may, rights
 from tests.cluster.harness import NAMESPACE, Operator
 from tests.cluster.harness.installation import MANIFESTS
@@ -66,7 +67,6 @@ EVERYWHERE = grants(
         CRDS: "get list watch create patch delete",
         DEFINITIONS: "get list watch patch",
         f"{DEFINITIONS}/status": "patch",
-        f"{DEFINITIONS}/finalizers": "update",
         f"compositions.{GROUP}": "get list watch",
         f"compositionrevisions.{GROUP}": "get list watch",
         "events.events.k8s.io": "create",
@@ -129,23 +129,19 @@ def test_the_pods_fit_the_namespaces_security_level(cluster: Cluster) -> None:
     cluster.kubectl("create", "--dry-run=server", "--filename=-", input=json.dumps(pod))
 
 
-def crd(name: str, owner: str | None, **spec: Any) -> dict[str, Any]:
-    """A CRD, controlled by a definition of the name `owner` if there is one."""
+OURS = {"metadata": {"annotations": {OWNER: "0b7ab2a8-9d1c-4e5c-8f5b-1f1f3c9f3a11"}}}
+
+
+def crd(name: str, *, ours: bool = False, **spec: Any) -> dict[str, Any]:
+    """A CRD; `ours`: as if of a definition."""
     plural, _, group = name.partition(".")
-    owners = {
-        "apiVersion": f"{GROUP}/v1alpha1",
-        "kind": "CompositeResourceDefinition",
-        "name": owner,
-        "uid": "0b7ab2a8-9d1c-4e5c-8f5b-1f1f3c9f3a11",
-        "controller": True,
-    }
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"plural": plural, "kind": plural.capitalize().removesuffix("s")}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": name, **({"ownerReferences": [owners]} if owner else {})},
+        "metadata": {"name": name, **(OURS["metadata"] if ours else {})},
         "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version], **spec},
     }
 
@@ -153,7 +149,7 @@ def crd(name: str, owner: str | None, **spec: Any) -> dict[str, Any]:
 @pytest.fixture
 def other(cluster: Cluster) -> Iterator[str]:
     """A CRD that no definition has to do with."""
-    cluster.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(crd(OTHER, None)))
+    cluster.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(crd(OTHER)))
     yield OTHER
     cluster.kubectl("delete", "crd", OTHER)
 
@@ -171,24 +167,15 @@ CONVERSION = {
 @pytest.mark.parametrize(
     ("command", "value", "refusal"),
     [
-        ("create", crd("a.example.com", None), NOT_OURS),
-        ("create", crd("a.example.com", "b.example.com"), NOT_OURS),
-        ("create", crd(f"a.x.{GROUP}", f"a.x.{GROUP}"), "does not write crdkeeper's own CRDs"),
-        (
-            "create",
-            crd("a.example.com", "a.example.com", conversion=CONVERSION),
-            "does not write spec.conversion",
-        ),
-        ("create", crd("a.example.com", "a.example.com"), ""),
-        ("delete", crd(OTHER, None), NOT_OURS),
+        ("create", crd("a.example.com"), NOT_OURS),
+        ("create", crd(f"a.x.{GROUP}", ours=True), "does not write crdkeeper's own CRDs"),
+        ("create", crd("a.example.com", ours=True, conversion=CONVERSION), "does not write spec.conversion"),
+        ("create", crd("a.example.com", ours=True), ""),
+        ("delete", crd(OTHER), NOT_OURS),
         ("patch", {"spec": {"names": {"shortNames": ["x"]}}}, NOT_OURS),
         ("patch", {"metadata": {"labels": {"a": "b"}}}, NOT_OURS),
-        (
-            "patch",
-            {"metadata": crd(OTHER, OTHER)["metadata"], "spec": {"conversion": CONVERSION}},
-            "does not write spec.conversion",
-        ),
-        ("patch", {"metadata": {"ownerReferences": crd(OTHER, OTHER)["metadata"]["ownerReferences"]}}, ""),
+        ("patch", {**OURS, "spec": {"conversion": CONVERSION}}, "does not write spec.conversion"),
+        ("patch", OURS, ""),
     ],
 )
 def test_a_stolen_token_changes_no_other_crd(
