@@ -46,6 +46,10 @@ test: controlplane ## Run all tests
 test-unit: $(READY) ## Run the tests that need no control plane
 	$(BIN)/pytest tests/unit tests/property
 
+.PHONY: test-cluster
+test-cluster: controlplane ## Run the tests that need a control plane
+	$(BIN)/pytest tests/controlplane tests/cluster tests/faults tests/benchmark
+
 .PHONY: test-pythons
 test-pythons: $(READY) ## Run the tests that need no control plane on every other Python from 3.11 on in PATH
 	@set -e; for python in $(PYTHONS); do \
@@ -150,7 +154,7 @@ COMPILE = CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet 
 	--allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
 .PHONY: requirements
-requirements: $(READY) ## Pin the dependencies of pyproject.toml anew
+requirements: $(READY) ## Update the pinned dependencies of pyproject.toml
 	$(BIN)/pip install --quiet pip-tools
 	$(COMPILE) --output-file requirements/runtime.txt pyproject.toml
 	$(COMPILE) --extra pykube --extra dev --constraint requirements/runtime.txt --output-file requirements/dev.txt pyproject.toml
