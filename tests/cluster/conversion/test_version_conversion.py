@@ -77,6 +77,8 @@ def test_objects_that_do_not_survive_the_rules_are_named(scene: Scene) -> None:
     assert any("a string that is no integer" in each["message"] for each in failures)
     assert scene.conversion() == {"strategy": "None"}
     scene.create("v1beta1", "bad", {"port": "80"})
+    # Changed rules are tried at once, unchanged ones after 30 seconds (in virtual time in tests/unit).
+    scene.convert({**refusing, "v1alpha1": refusing["v1alpha1"][::-1]})
     scene.ready()
     assert scene.spec("v1", "bad")["port"] == 80
 
