@@ -3,9 +3,8 @@
 import json
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from crdkeeper.core.conversion.notes import PREFIX
 from tests.cluster.conversion.rules import SPECS
 from tests.cluster.harness.crontabs import FULL, CronTabs, until
-from tests.controlplane.kubectl import KubectlError
+from tests.cluster.harness.rawrequests import MERGE_PATCH, RawRequests, Refused, raw_requests
 
 VERSIONS = ("v1", "v1beta1", "v1alpha1")
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -73,20 +72,38 @@ def specs() -> Mapping[str, Any]:
     return MORE
 
 
-def post(crontabs: CronTabs, directory: Path, name: str, spec: str, **metadata: Any) -> str:
-    """Create it exactly as written here, which Python could not serialize again."""
-    found = crontabs.object("v1", name, {})
-    found["metadata"] |= metadata
-    file = directory / "object.json"
-    file.write_text(json.dumps(found).replace('"spec": {}', f'"spec":{spec}'))
-    path = f"/apis/{crontabs.group}/v1/namespaces/default/crontabs"
-    return crontabs.plane.kubectl("create", f"--raw={path}", f"--filename={file}")
+class Raw:
+    """CronTabs as text, which Python could neither parse nor serialize again."""
+
+    def __init__(self, crontabs: CronTabs, send: RawRequests) -> None:
+        self._crontabs, self._send = crontabs, send
+
+    def _path(self, version: str, name: str = "") -> str:
+        return f"/apis/{self._crontabs.group}/{version}/namespaces/default/crontabs/{name}".rstrip("/")
+
+    def create(self, name: str, spec: str, **metadata: Any) -> None:
+        """Create it at v1, exactly as written here."""
+        found = self._crontabs.object("v1", name, {})
+        found["metadata"] |= metadata
+        self._send("POST", self._path("v1"), json.dumps(found).replace('"spec": {}', f'"spec":{spec}'))
+
+    def spec(self, version: str, name: str) -> str:
+        """The text of its spec, which comes last."""
+        return self._send("GET", self._path(version, name)).strip().partition('"spec":')[2]
+
+    def rewrite(self, version: str, name: str) -> None:
+        """Like a migration."""
+        self._send("PATCH", self._path(version, name), "{}", MERGE_PATCH)
+
+    def release(self, name: str) -> None:
+        """Remove its finalizers."""
+        self._send("PATCH", self._path("v1", name), '{"metadata":{"finalizers":null}}', MERGE_PATCH)
 
 
-def spec_at(crontabs: CronTabs, version: str, name: str) -> str:
-    """The text of its spec, which comes last."""
-    path = f"/apis/{crontabs.group}/{version}/namespaces/default/crontabs/{name}"
-    return crontabs.plane.kubectl("get", f"--raw={path}").strip().partition('"spec":')[2]
+@pytest.fixture
+def raw(crontabs: CronTabs) -> Iterator[Raw]:
+    with raw_requests(crontabs.plane.kubectl) as send:
+        yield Raw(crontabs, send)
 
 
 def names(crontabs: CronTabs, version: str) -> set[str]:
@@ -95,47 +112,42 @@ def names(crontabs: CronTabs, version: str) -> set[str]:
     return {line.split()[0] for line in table.splitlines()}
 
 
-def test_every_object_is_listed_at_every_version_whatever_is_stored(
-    crontabs: CronTabs, tmp_path: Path
-) -> None:
+def test_every_object_is_listed_at_every_version_whatever_is_stored(crontabs: CronTabs, raw: Raw) -> None:
     until(partial(crontabs.apply, "v1", "first", FULL["v1"]))
     for name, spec in SPEC.items():
-        post(crontabs, tmp_path, name, spec)
+        raw.create(name, spec)
     for name, metadata in METADATA.items():
-        post(crontabs, tmp_path, name, json.dumps(FULL["v1"]), **metadata)
+        raw.create(name, json.dumps(FULL["v1"]), **metadata)
     everything = {"first", *SPEC, *METADATA}
-    before = {name: spec_at(crontabs, "v1", name) for name in everything}
+    before = {name: raw.spec("v1", name) for name in everything}
     for storage in ("v1", "v1alpha1", "v1beta1", "v1"):
         crontabs.store(storage)
         until(partial(_stores, crontabs, storage))
         # Nothing is migrated yet: reads at the new storage version convert from the old one.
         for version in VERSIONS:
             assert names(crontabs, version) - {"probe"} == everything, (storage, version)
-        assert {name: spec_at(crontabs, "v1", name) for name in everything} == before
+        assert {name: raw.spec("v1", name) for name in everything} == before
         for name in everything:
-            # Like a migration.
-            resource = f"crontabs.{storage}.{crontabs.group}"
-            crontabs.plane.kubectl("patch", resource, name, "--type=merge", "--patch={}", "--output=name")
+            raw.rewrite(storage, name)
         assert {_stored(crontabs, name) for name in everything} == {storage}
-        assert {name: spec_at(crontabs, "v1", name) for name in everything} == before
-    resource, without = f"crontabs.v1.{crontabs.group}", '[{"op":"remove","path":"/metadata/finalizers"}]'
-    crontabs.plane.kubectl("patch", resource, "owned", "--type=json", f"--patch={without}")
+        assert {name: raw.spec("v1", name) for name in everything} == before
+    raw.release("owned")
 
 
-def test_what_no_answer_can_hold_is_left_out_of_it(crontabs: CronTabs, tmp_path: Path) -> None:
+def test_what_no_answer_can_hold_is_left_out_of_it(crontabs: CronTabs, raw: Raw) -> None:
     until(partial(crontabs.apply, "v1", "first", FULL["v1"]))
     # The API server accepts 10,000 levels, and uses three of its own in requests to a webhook.
     for levels in range(9994, 9998):
-        post(crontabs, tmp_path, f"lists-{levels}", lists(levels))
-    with pytest.raises(KubectlError, match="exceeded max depth"):
-        post(crontabs, tmp_path, "lists-9998", lists(9998))
+        raw.create(f"lists-{levels}", lists(levels))
+    with pytest.raises(Refused, match="exceeded max depth"):
+        raw.create("lists-9998", lists(9998))
     for version in VERSIONS:
         assert len(names(crontabs, version)) == 5
     whole = set()
     for name in names(crontabs, "v1") - {"first"}:
-        there = spec_at(crontabs, "v1beta1", name)
+        there = raw.spec("v1beta1", name)
         assert there.startswith('{"free":{"a":[[[')
-        whole.add((name, there == spec_at(crontabs, "v1", name)))
+        whole.add((name, there == raw.spec("v1", name)))
     assert sorted(whole) == [("lists-9994", True), *((f"lists-{each}", False) for each in (9995, 9996, 9997))]
 
 
