@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.cluster.cli.commandline import CommandLine
-from tests.cluster.harness import Admin, Operator, TrimGuard, install
+from tests.cluster.harness import Admin, Operator, install
 from tests.cluster.harness.admin import QUICK
+from tests.cluster.harness.guarded import guarded
 from tests.controlplane.cluster import Cluster
 
 _NUMBERS = count()
@@ -44,13 +45,8 @@ def group(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def admin(installed: Cluster) -> AsyncIterator[Admin]:
     """The admin of the session's cluster. Checks every trim of a CRD that it applies."""
-    with TrimGuard(installed.etcd) as guard:
-        async with Admin(installed, template=UNSETTLED, on_definition=guard.add) as admin:
-            yield admin
-            try:
-                guard.check()
-            finally:
-                await admin.clean_up()
+    async with guarded(installed, template=UNSETTLED) as admin:
+        yield admin
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,11 @@ from tests.cluster.conftest import (
     start_operator,
 )
 from tests.cluster.harness import Admin
+from tests.cluster.harness.guarded import guarded
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.fixtures import LOGS
 from tests.controlplane.plane import ControlPlane
-from tests.faults.planes import guarded, own_plane
+from tests.faults.planes import own_plane
 
 __all__ = [
     "admin",

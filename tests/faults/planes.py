@@ -1,13 +1,12 @@
-"""Control planes for the fault tests to break, and an admin whose every trim is checked."""
+"""Control planes for the fault tests to break."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from tests.cluster.harness import Admin, TrimGuard, install
-from tests.controlplane.cluster import Cluster
+from tests.cluster.harness import install
 from tests.controlplane.fixtures import EXTERNAL
 from tests.controlplane.plane import ControlPlane
 
@@ -23,19 +22,3 @@ def own_plane(
     with ControlPlane(tmp_path_factory.mktemp("breakable"), api_servers=api_servers) as plane:
         install(plane)
         yield plane
-
-
-@asynccontextmanager
-async def guarded(cluster: Cluster) -> AsyncIterator[Admin]:
-    """An admin, with a check of each trim of a CRD that it applies; cleans up after success.
-
-    Its migrations settle for a second, unlike those of `tests.cluster`: here others write while the CRD
-    changes.
-    """
-    with TrimGuard(cluster.etcd) as guard:
-        async with Admin(cluster, on_definition=guard.add) as admin:
-            yield admin
-            try:
-                guard.check()
-            finally:
-                await admin.clean_up()

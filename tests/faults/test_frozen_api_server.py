@@ -14,9 +14,10 @@ import pytest
 from crdkeeper.cluster.transport.client import APPLY_PATCH, Answer
 from tests.cluster.harness import Admin, CustomKind, Operator
 from tests.cluster.harness.admin import condition
+from tests.cluster.harness.guarded import guarded
 from tests.controlplane.fixtures import LOGS
 from tests.controlplane.plane import ControlPlane
-from tests.faults.planes import guarded, own_plane
+from tests.faults.planes import own_plane
 from tests.faults.scene import assert_all_stored_at, message_of, rewritten
 
 WRITES = 16

@@ -15,7 +15,8 @@ from pykube.http import HTTPClient
 
 from crdkeeper.scripting import connect
 from tests.cluster.conftest import group
-from tests.cluster.harness import Admin, TrimGuard
+from tests.cluster.harness import Admin
+from tests.cluster.harness.guarded import guarded
 from tests.controlplane.build import BuildFailed
 from tests.node import images, programs, requirements
 from tests.node.cluster import NodeCluster
@@ -92,11 +93,8 @@ def scripts(deployment: Deployment) -> Iterator[HTTPClient]:
 @pytest.fixture
 async def admin(deployment: Deployment) -> AsyncIterator[Admin]:
     """The admin of the session's cluster. Checks every trim of a CRD that it applies."""
-    with TrimGuard(deployment.plane.etcd) as guard:
-        async with Admin(deployment.plane, on_definition=guard.add) as admin:
-            yield admin
-            guard.check()
-            await admin.clean_up()
+    async with guarded(deployment.plane) as admin:
+        yield admin
 
 
 @pytest.hookimpl(wrapper=True)
