@@ -12,6 +12,25 @@ _BLOCK = re.compile(r"## Find your way\n\n```\n(.*?)```", re.DOTALL)
 _ENTRY = re.compile(r"( *)((?:[\w.*/-]+ )*[\w.*/-]+)(?:  +|$)")
 _DEEPEST = 4
 
+_STEM = 4
+_COMMON = {
+    "the",
+    "and",
+    "how",
+    "who",
+    "its",
+    "are",
+    "what",
+    "where",
+    "when",
+    "which",
+    "with",
+    "from",
+    "have",
+    "does",
+}
+
+# A question; where the tour leads; the file there; and what it defines, if the answer is one definition.
 QUESTIONS = [
     ("Where is the wait before a migration decided?", "core/migration", "settle.py", "settling"),
     ("What does the answer to a patch prove?", "core/migration", "evidence.py", "outcome_of"),
@@ -42,6 +61,14 @@ QUESTIONS = [
     ("Who holds the Lease?", "cluster/transport", "lease.py", "Lease"),
     ("Whom does a change of a CRD hurt?", "core/compatibility", "compare.py", ""),
     ("What does a watch do after a 410?", "cluster/transport", "watches.py", ""),
+    ("Who deletes a StorageMigration after its TTL?", "controllers/storagemigration", "controller.py", ""),
+    ("Where are the operator's metrics?", "controllers", "metrics.py", ""),
+    ("What happens when one of the operator's tasks dies?", ".", "supervision.py", "supervise"),
+    ("How are the line numbers of YAML found?", "cli/input", "yamldocument.py", ""),
+    ("How does output become SARIF?", "cli", "sarif.py", ""),
+    ("Which rights does the operator have?", "manifests/rbac", "operator.yaml", ""),
+    ("How do tests read what is stored in etcd?", "tests/controlplane", "etcd.py", "Etcd"),
+    ("Where is a migration killed in tests?", "tests/faults", "test_kill.py", ""),
 ]
 
 
@@ -87,14 +114,42 @@ def test_the_tour_names_every_room() -> None:
     assert [each for each in outer if not leads_to(each, entries) and not each.startswith(commands)] == []
 
 
+def stems(text: str) -> set[str]:
+    """The beginnings of the words of a text that say something."""
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower())
+    return {each.rstrip("s")[:_STEM] for each in words if len(each) > 2 and each not in _COMMON}
+
+
 @pytest.mark.parametrize(("question", "room", "file", "name"), QUESTIONS, ids=[each[0] for each in QUESTIONS])
 def test_a_question_is_answered_in_two_steps(question: str, room: str, file: str, name: str) -> None:
-    assert leads_to(f"{CODE}/{room}", toured()), f"the tour does not lead to {room}: {question}"
-    module = ast.parse((ROOT / CODE / room / file).read_text(encoding="utf-8"))
-    assert ast.get_docstring(module)
-    defined = {
-        each.name
-        for each in module.body
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    }
-    assert not name or name in defined
+    asked, entries = stems(question), toured()
+    inside = (Path(CODE) / room).as_posix()
+    place = inside if (ROOT / inside).is_dir() else room
+    around = place.rpartition("/")[0]
+    # First: a word of the question stands at the place's entry in the tour, or at that of what it is in.
+    assert place == CODE or leads_to(place, entries), f"the tour does not lead to {place}"
+    entry = entries.get(place) or entries.get(f"{place}/{file}") or entries[around]
+    assert asked & stems(f"{place.removeprefix(CODE)} {entry}"), f"nothing in the tour leads to {place}"
+    # Second: another one in the name of the file, in its first sentence, or in what it defines.
+    text = (ROOT / place / file).read_text(encoding="utf-8")
+    if file.endswith(".py"):
+        module = ast.parse(text)
+        said = ast.get_docstring(module)
+        assert said
+        defined = {
+            each.name
+            for each in module.body
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        }
+        assert not name or name in defined
+        text = said.partition("\n\n")[0]
+    assert asked & stems(f"{file} {name} {text.partition(chr(10))[0]}"), f"nothing in {place} leads to {file}"
+
+
+def test_what_is_to_be_touched_exists() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## To add")[2]
+    named = set(re.findall(r"`((?:[\w.]+/)+|(?:[\w.]+/)*\w+\.py)`", text))
+    assert len(named) > 12
+    found = [*(ROOT / CODE).rglob("*"), *ROOT.glob("*"), *ROOT.glob("manifests/*")]
+    paths = {f"/{each.relative_to(ROOT).as_posix()}" for each in found}
+    assert [each for each in named if not any(path.endswith(f"/{each.rstrip('/')}") for path in paths)] == []

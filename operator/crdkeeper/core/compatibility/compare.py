@@ -1,4 +1,4 @@
-"""Compares two CRDs: the one way in.
+"""Compares two CRDs, and says whom each change hurts: the entry to this package.
 
 old, new → decode → identity, names, conversion → versions → schemas of each version
                   → served versions of the new CRD with one another
@@ -58,9 +58,9 @@ class Comparison:
     steps: int = 0
     """The work that it took."""
     chosen: int = 0
-    """How many changes have another severity than that of their effects, because a team chose it."""
+    """How many changes have a severity from a configuration that differs from that of their effects."""
     left_out: int = 0
-    """How many changes are missing here because a team does not want to see their kind."""
+    """How many changes are not listed because a configuration disables their kind."""
 
     @property
     def severity(self) -> Impact:

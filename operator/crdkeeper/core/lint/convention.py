@@ -1,4 +1,6 @@
-"""A convention: id, group, severity of a violation, why it matters, and what to do.
+"""A convention, which users know as a rule of `crdkeeper lint`.
+
+It has an id, a group, the severity of a violation, and says why it matters and what to do.
 
 Most follow the Kubernetes API conventions
 (https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md);

@@ -1,4 +1,4 @@
-"""When every API server stores at the new version.
+"""How long to wait until every API server stores at the new version.
 
 An API server learns of a CRD's change through its watch, and requests that started before continue at the old
 version until they end. No API shows when that is over, so evidence starts to count only after
