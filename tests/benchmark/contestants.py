@@ -106,7 +106,7 @@ def crdkeeper(plane: ControlPlane, operator: Operator, name: str) -> Work:
 def bare_client(
     plane: ControlPlane, kubeconfig: Path, version: str, at_once: Sequence[int]
 ) -> dict[int, tuple[int, Usage]]:
-    """The same patches from `bareclient`, with so many concurrently; each number's objects and usage.
+    """The same patches from `bareclient`, with that many concurrently; each number's objects and usage.
 
     Measured from the first patch to the last answer; the list was prepared before.
     """

@@ -69,7 +69,7 @@ def load(
     seconds: float,
     reconnect: bool = False,
 ) -> Sample:
-    """Send the requests alternately, with so many clients, for so long. Raises Failed."""
+    """Send the requests alternately, with that many clients, for that long. Raises Failed."""
     work: dict[str, Any] = {
         "address": target.address,
         "serverName": target.server_name,

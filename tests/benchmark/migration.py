@@ -95,7 +95,7 @@ class Benchmark:
         return work
 
     def _calibrate(self) -> dict[int, float]:
-        """Objects per second of the bare client with so many concurrent requests."""
+        """Objects per second of the bare client with that many concurrent requests."""
         _tell(f"bare client with {', '.join(map(str, _AT_ONCE))} at a time, in turns")
         self.subject.flip()
         tried = contestants.bare_client(self._plane, self._account, self.subject.version, _AT_ONCE)

@@ -79,7 +79,7 @@ class Reports:
 
 
 class Benchmark:
-    """A control plane with so many CRDs, and crdkeeper installed."""
+    """A control plane with that many CRDs, and crdkeeper installed."""
 
     def __init__(self, plane: ControlPlane, count: int) -> None:
         self._plane = plane

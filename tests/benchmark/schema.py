@@ -59,7 +59,7 @@ class Contestant:
     name: str
     work: Work
     operations: int = 1
-    """In one call."""
+    """How many are validated in one call."""
 
 
 def _schema(*rules: str) -> Mapping[str, Any]:

@@ -95,7 +95,7 @@ async def gone(admin: Admin, kind: CustomKind) -> int:
 
 
 async def until_gone(admin: Admin, kind: CustomKind, count: int) -> None:
-    """Returns once there were so many of these."""
+    """Returns once there were that many of these."""
 
     async def enough() -> bool:
         return await gone(admin, kind) >= count

@@ -63,7 +63,7 @@ async def paused(admin: Admin, leader: Operator, standby: Operator) -> None:
 
 
 async def ended(admin: Admin, leader: Operator, standby: Operator) -> None:
-    """The leader is told to end: it releases the Lease, so that nobody waits for it to expire."""
+    """A leader that is stopped releases the Lease, so that nobody waits for it to expire."""
     assert leader.stop() == 0
     spec = (await admin.get(LEASE))["spec"]
     assert spec.get("holderIdentity", "") in ("", standby.identity)

@@ -33,7 +33,7 @@ class Pod:
     ready: bool
     restarts: int
     request: str
-    """Of memory, as in the manifest."""
+    """The memory that it requests, as in the manifest."""
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> "Pod":

@@ -90,7 +90,7 @@ def schema_of(model: type[BaseModel], *, status: bool = False) -> dict[str, Any]
 
 @cache
 def _part(model: type[BaseModel], status: bool) -> str:
-    """As JSON, so that no two schemas share anything."""
+    """The part's schema, without structures shared with other schemas."""
     schema = model.model_json_schema(schema_generator=_Dialect)
     definitions = schema.pop("$defs", {})
     node = _structural(schema, definitions)

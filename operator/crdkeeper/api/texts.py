@@ -10,9 +10,9 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, ValidationError
 
 MESSAGE_BYTES: Final = 4096
-"""Of a condition's message; the API allows 32,768 characters."""
+"""The longest message of a condition; the API allows 32,768 characters."""
 LINE_BYTES: Final = 1024
-"""Of one of several texts in status, and of an Event's note, for which the API has this limit."""
+"""The longest of several texts in status, and the longest note of an Event, as the API requires."""
 
 _CUT: Final = "…"
 _ERRORS_SHOWN: Final = 10
@@ -39,4 +39,4 @@ def described(error: ValidationError) -> str:
 Message = Annotated[str, AfterValidator(bounded)]
 """A condition's message."""
 Line = Annotated[str, AfterValidator(partial(bounded, most=LINE_BYTES))]
-"""One of several texts."""
+"""A text of which status has several, shortened if it is too long."""

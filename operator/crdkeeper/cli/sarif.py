@@ -30,8 +30,8 @@ def document(
 ) -> dict[str, Any]:
     """A whole log. `rules` are those that results name, `failed` is what could not be read.
 
-    `notes` say what a configuration did, and `cut` what `results` lack because they are too many. At most
-    MOST_FAILED of `failed` are listed. `documentation` is the page that has a section for each rule.
+    `notes` describe the effect of configurations, and `cut` what is missing from too many `results`. At most
+    MOST_FAILED of `failed` are listed. `documentation` is the page with a section for each rule.
     """
     by_id = {each.id: each for each in rules}
     notifications = [

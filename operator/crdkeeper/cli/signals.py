@@ -17,7 +17,7 @@ class Signalled(Exception):
 
     @property
     def exit_code(self) -> int:
-        """As shells report it: 130 for Ctrl-C, 143 for SIGTERM."""
+        """The exit code that shells expect: 130 for Ctrl-C, 143 for SIGTERM."""
         return 128 + self.number
 
 

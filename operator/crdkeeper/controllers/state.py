@@ -26,7 +26,7 @@ class ClusterState:
     conversions: dict[str, int] = field(default_factory=dict)
     """VersionConversions, with the generation last seen."""
     _objects: dict[type[Kind], dict[str, Kind]] = field(default_factory=dict)
-    """Of the kinds that are kept whole."""
+    """The objects of the kinds that are kept whole."""
     _listeners: list[Callable[[str, str], None]] = field(default_factory=list)
 
     def listen(self, listener: Callable[[str, str], None]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 _MOST_TEXTS: Final = 12
-"""Of each part of a pattern."""
+"""How many texts of each part of a pattern are combined."""
 _LONGEST: Final = 1_000
 _DEEPEST: Final = 50
 _ANY: Final = "a0Z-_./: "

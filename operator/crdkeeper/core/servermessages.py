@@ -19,7 +19,7 @@ _INTRODUCTION: Final = re.compile(
 _TYPES: Final = frozenset(
     f'"{each}"' for each in ("string", "integer", "number", "boolean", "array", "object")
 )
-"""For a value of the wrong type the server shows the type instead."""
+"""What the server shows in place of a value of the wrong type."""
 _STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _PLAIN: Final = re.compile(r"(?:[-+]?[0-9][0-9.eE+-]*|true|false|null|<nil>)(?=[:,;.)\]\s]|$)")
 _OPENINGS: Final = ('"', "{", "[", "map[", "&")

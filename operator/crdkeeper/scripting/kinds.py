@@ -126,7 +126,7 @@ class VersionConversion(CrdkeeperObject):
 
 
 class DefinitionReport(CrdkeeperObject):
-    """What the operator reports of a CRD."""
+    """The operator's report on a CRD."""
 
     endpoint = definitionreport.DefinitionReport.plural
     kind = "DefinitionReport"

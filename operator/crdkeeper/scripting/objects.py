@@ -41,7 +41,7 @@ class CrdkeeperObject(APIObject):
 
     @property
     def conditions(self) -> list[Condition]:
-        """As last read."""
+        """The conditions as last read."""
         found = self.obj.get("status", {}).get("conditions") or []
         return [Condition.model_validate(each) for each in found]
 

@@ -36,7 +36,7 @@ _TLS_BUFFER_BYTES = 32 << 10
 """asyncio's read buffer per connection. With its default of 256 KiB, 1,000 connections take 256 MiB."""
 _SHUTDOWN_SECONDS = 25.0
 _NOTICE_SECONDS = 5.0
-"""For a Service to stop sending connections here once the process is told to stop."""
+"""How long a Service takes to stop sending connections here after SIGTERM."""
 DRAIN_SECONDS = 95.0
 """API servers close what was idle for 90 s. If we closed first, a request could be on its way just then."""
 _OTHER_DESCRIPTORS = 250
@@ -52,7 +52,7 @@ class WebhookOptions:
     certificate: Path
     key: Path
     host: str = ""
-    """By default all addresses: see `listening`."""
+    """The address to listen on; by default all addresses: see `listening`."""
     port: int = 9443
     probe_port: int = 8081
     max_bytes: int = 16 << 20

@@ -145,7 +145,7 @@ class Server:
             await self._awake.wait()
 
     async def handle(self, method: str, path: str, content: bytes | None, seconds: float) -> Answer:
-        """Answer a request of ours, which takes `seconds` here."""
+        """Answer one of our requests, which takes `seconds` here."""
         await self._pause(0)
         address, _, query = path.partition("?")
         body = orjson.loads(content) if content else {}

@@ -67,7 +67,7 @@ def crd(*, version: str = "apiextensions.k8s.io/v1", **more: Any) -> dict[str, A
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """With two different CRDs in files with malicious names."""
+    """A directory with two different CRDs in files with malicious names."""
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     (tmp_path / "one" / FILE).write_text(json.dumps(crd()))

@@ -59,7 +59,7 @@ class CompiledExpression:
     """An expression that compiles."""
 
     type: Type
-    """Of its values."""
+    """The type of its values."""
     _tree: Expr
     _checked: Checked
 

@@ -24,7 +24,7 @@ from crdkeeper.apiserver.schema.violation import Report
 
 API_VERSION = "apiextensions.k8s.io/v1"
 MOST_STEPS = 100_000_000
-"""For the defaults and expressions of all versions: ten seconds if they are made to be slow."""
+"""For the defaults and expressions of all versions: at most ten seconds, even if they are slow on purpose."""
 
 
 def check_creation(document: Mapping[str, Any]) -> Report:

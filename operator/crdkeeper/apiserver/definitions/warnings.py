@@ -23,7 +23,7 @@ _DECODED_APART = frozenset(("items", "additionalProperties", "additionalItems", 
 
 
 def general_warnings(crd: Decoded, report: Report) -> tuple[str, ...]:
-    """Those about any object, even a rejected one; `report` is that of its decoding."""
+    """Warnings about any object, even a rejected one; `report` is from decoding it."""
     steps = [each.path.steps for each in report.warnings if each.rule is rules.UNKNOWN_FIELD]
     seen = dict.fromkeys(_dotted(each) for each in steps if not _is_overlooked(each))
     unknown = [f"unknown field {quote(each)}" for each in list(seen)[:_MOST_UNKNOWN]]
@@ -31,13 +31,13 @@ def general_warnings(crd: Decoded, report: Report) -> tuple[str, ...]:
 
 
 def creation_warnings(crd: Decoded) -> tuple[str, ...]:
-    """Those about a CRD that is accepted as a new one."""
+    """Warnings about a new CRD that is accepted."""
     schemas = internal(crd).schemas
     return _once([*_format_warnings(schemas), *_set_warnings(schemas)])
 
 
 def update_warnings(new: Decoded, old: Decoded) -> tuple[str, ...]:
-    """Those about a CRD that is accepted as a replacement, if the old one did not cause them."""
+    """Warnings about an accepted update that the old CRD did not cause."""
     said = set(creation_warnings(old))
     return tuple(each for each in creation_warnings(new) if each not in said)
 

@@ -17,7 +17,7 @@ _MANY_INSTRUCTIONS = 1_000_000
 
 
 class UndecidedPattern(Exception):
-    """Only Go can tell."""
+    """Only Go can tell whether the pattern compiles, or what it matches."""
 
 
 class _Bad(Exception):

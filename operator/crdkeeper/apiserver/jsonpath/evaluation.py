@@ -33,7 +33,7 @@ Order = tuple[int | str, ...]
 
 
 class EvaluationFailed(Exception):
-    """Go ends the evaluation with an error."""
+    """Raised where Go ends the evaluation with an error."""
 
 
 class Unbounded(Exception):

@@ -197,7 +197,7 @@ def unknown_fields(raw: Any, path: str) -> list[str]:
 
 
 def unknown_in_embedded(value: Any, node: ObjectNode | None, path: str = "") -> list[str]:
-    """The same for the resources embedded in a value, before coercion."""
+    """The unknown fields in the metadata of the resources embedded in a value, before coercion."""
     if node is None or not node.has_embedded:
         return []
     found: list[str] = []

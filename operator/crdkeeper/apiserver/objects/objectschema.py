@@ -41,7 +41,7 @@ from crdkeeper.apiserver.schema.violation import OMITTED, Unchecked, Violation
 
 _WHOLE = Path("<nil>", ())
 _MOST_STEPS: Final = 200_000_000
-"""Of the schema's work on one object: two seconds if it is made to be slow."""
+"""For the schema's work on one object: at most two seconds, even if it is slow on purpose."""
 _TOO_DEEP = "the object nests too deep"
 
 

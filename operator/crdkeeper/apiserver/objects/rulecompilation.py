@@ -57,7 +57,7 @@ class CompiledRule:
     """The server's name for the rule in evaluation errors."""
     reason: str | None
     field_path: str
-    """In normal form, to be appended to the path of the value."""
+    """The normalized fieldPath, to be appended to the path of the value."""
     optional_old: bool
     uses_old: bool
 
@@ -141,11 +141,11 @@ class RuleSubject:
         self._bind = converter(schema, root=root)
 
     def variables(self, value: Any, old: Any) -> Variables:
-        """For a rule; there is no oldSelf without an old value."""
+        """The variables of a rule; without an old value there is no oldSelf."""
         bound = {"self": self._bind(value)}
         return bound if old is None else {**bound, "oldSelf": self._bind(old)}
 
     def optional_variables(self, value: Any, old: Any) -> Variables:
-        """For a rule with optionalOldSelf."""
+        """The variables of a rule with optionalOldSelf."""
         before = NONE if old is None else OptionalValue(self._bind(old))
         return {"self": self._bind(value), "oldSelf": before}

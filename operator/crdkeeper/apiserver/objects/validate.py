@@ -47,7 +47,7 @@ class Validator:
     )
 
     def __init__(self, schema: Schema, *, request: bool = True, nested: bool = False) -> None:
-        """For a `request`, else for a default; see `of_default`."""
+        """Validates values in a `request`, or else defaults: see `of_default`."""
         self._typing: Typing = typing_of(schema, request=request)
         self._typed = _always_typed(self._typing)
         """Some floats may count as integers, so float is never among them."""

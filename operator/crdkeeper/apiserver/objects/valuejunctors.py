@@ -48,7 +48,7 @@ def _best(results: list[Measured]) -> Measured:
 
 
 class AnyOf:
-    """At least one branch matches."""
+    """anyOf: at least one branch must match."""
 
     def __init__(self, branches: Sequence[Branch]) -> None:
         self._branches = branches

@@ -37,7 +37,7 @@ class Path:
         return Path(f"[{index}]", (index,), self)
 
     def __str__(self) -> str:
-        """The server's words; of absurd lengths the beginning and the end."""
+        """The path as the server prints it; an extremely long one is shortened in the middle."""
         texts: list[str] = []
         at: Path | None = self
         while at is not None:
@@ -57,7 +57,7 @@ class Path:
 
 
 def joined(parts: Iterable[str]) -> str:
-    """A path to print; of absurd lengths the beginning and the end."""
+    """A path to print; an extremely long one is shortened in the middle."""
     text = "".join([each if len(each) <= _LONGEST else f"{each[:_LONGEST]}…" for each in parts])
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 :]}"
 

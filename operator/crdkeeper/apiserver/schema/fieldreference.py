@@ -31,7 +31,7 @@ class ReferenceTarget:
 
 _NOWHERE = "does not refer to a valid field"
 _LONGEST_TOKEN: Final = (1 << 16) - 1
-"""In bytes; at a longer one, the server's scanner stops as if the path ended."""
+"""The longest token in bytes; at a longer one, the server's scanner stops as if the path ended."""
 _ESCAPE: Final = re.compile(r"\\(.)")
 _ESCAPED: Final = {
     "a": "\a",

@@ -12,7 +12,7 @@ from crdkeeper.apiserver.schema.quotes import Quotes
 from crdkeeper.apiserver.schema.rules import Rule
 
 OMITTED: Final = object()
-"""In place of an invalid value that the server prints as a dump of its own data structures."""
+"""Replaces an invalid value that the server prints as a dump of its own data structures."""
 
 
 @dataclass(frozen=True, slots=True)

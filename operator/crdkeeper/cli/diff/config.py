@@ -34,7 +34,7 @@ class DiffConfigurations:
         self._nearest = NearestConfigurations(chosen, _load)
 
     def of_name(self, file: str) -> DiffConfiguration:
-        """That of a file by name; that of the working directory for what is in no file on disk.
+        """The configuration of a file by name. CRDs that are in no file on disk have the working directory's.
 
         That is standard input, a file in a git revision, and a CRD in a cluster. Raises BadConfiguration.
         """

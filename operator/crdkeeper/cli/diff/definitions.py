@@ -83,7 +83,7 @@ def _with_some(side: Side, what: str) -> Side:
 
 
 def read_against(revision: str, names: Iterable[str]) -> Side:
-    """The same files and directories in a git revision; what it lacks is new."""
+    """The CRDs in the same files and directories of a git revision; a missing file makes its CRDs new."""
     side = Side()
     for name in names:
         path = Path(name)

@@ -42,9 +42,9 @@ class LocatedChange:
     definition: str
     change: Change
     at: FileSpot | None
-    """In the new file; None if the CRD was removed."""
+    """The place in the new file; None if the CRD was removed."""
     was: FileSpot | None
-    """In the old file; None if there is none, as for the cluster."""
+    """The place in the old file; None if there is no file, as for the cluster."""
 
     @property
     def where(self) -> str:
@@ -77,7 +77,7 @@ class LocatedChange:
 
 @dataclass(slots=True)
 class Configured:
-    """What configurations did to the severities."""
+    """Which severities the configurations have changed."""
 
     files: dict[Path, None] = field(default_factory=dict)
     """The configurations that had an effect."""
@@ -87,14 +87,14 @@ class Configured:
     """How many changes are not reported."""
 
     def take(self, path: Path, comparison: Comparison) -> None:
-        """Count what a configuration did to one comparison."""
+        """Count the changes to which a configuration applied in one comparison."""
         if comparison.chosen or comparison.left_out:
             self.files[path] = None
         self.changed += comparison.chosen
         self.left_out += comparison.left_out
 
     def __str__(self) -> str:
-        """What to tell people; empty if it is nothing."""
+        """A summary for readers; empty if no configuration had an effect."""
         if not self.files:
             return ""
         first, *others = map(str, self.files)
@@ -150,7 +150,7 @@ def _print_text(result: DiffResult, *, everything: bool) -> None:
     shown = _merged(result.shown(everything=everything))
     places = Counter(_cause(each) for each, _ in shown)
     if not everything:
-        # What one shared type causes in many places, of many CRDs, is one thing to look at.
+        # The effects of one shared type in many fields and CRDs need one review.
         shown = list({_cause(each[0]): each for each in reversed(shown)}.values())[::-1]
     for (definition, versions), group in groupby(shown, key=lambda each: (each[0].definition, each[1])):
         line(Styled(f"{definition}{', ' if versions else ''}{versions}", bold=True))

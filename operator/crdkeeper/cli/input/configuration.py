@@ -25,7 +25,7 @@ class BadConfiguration(Exception):
 
 
 class Section:
-    """One section of a configuration. What its methods raise is BadConfiguration, with the line."""
+    """One section of a configuration. Its methods raise BadConfiguration with the line of the error."""
 
     def __init__(self, path: Path, document: Document, name: str, known: Sequence[str]) -> None:
         self._path = path
@@ -82,7 +82,7 @@ class Section:
         return found
 
     def bad(self, what: str, *steps: str | int) -> BadConfiguration:
-        """The error at a field of this section."""
+        """An error at a field of this section, for the caller to raise."""
         return self._bad(what, self._name, *steps)
 
     def _mapping(self, value: Any, *steps: str) -> Iterator[tuple[str, Any]]:
@@ -119,7 +119,7 @@ def read_section(path: Path, name: str, known: Sequence[str]) -> Section | None:
 
 
 class NearestConfigurations(Generic[Read]):
-    """What a command reads from the configuration of each file, each read once.
+    """A command's section in the configuration that applies to each file; each configuration is read once.
 
     `read` takes the path of a configuration, or None where there is none. A chosen one is that of all files.
     """
@@ -131,7 +131,7 @@ class NearestConfigurations(Generic[Read]):
         self._by_folder: dict[Path, Read] = {}
 
     def of(self, file: Path | None) -> Read:
-        """That of a file, or of the working directory. Raises BadConfiguration."""
+        """The section for a file; without one, the working directory's. Raises BadConfiguration."""
         if self._chosen:
             return self._chosen[0]
         folder = (file.parent if file is not None else Path()).absolute()

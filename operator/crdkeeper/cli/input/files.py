@@ -45,9 +45,9 @@ class LocatedDefinition:
     document: Document
     steps: Steps
     value: dict[str, Any]
-    """At apiextensions.k8s.io/v1."""
+    """The CRD at apiextensions.k8s.io/v1."""
     comments: Suppressions = field(default_factory=Suppressions)
-    """Those of the whole file."""
+    """The suppressions in comments anywhere in the file."""
     old: V1Form | None = None
     """If the file has it at v1beta1: how the value was converted."""
     composite: "Acceptance | None" = None
@@ -78,7 +78,7 @@ class LocatedDefinition:
         return self.find_written(self.old.origin(steps) if self.old is not None else steps)
 
     def find_written(self, steps: Steps) -> Position:
-        """The same, given the steps in the file."""
+        """The position of a field, given by the steps in the file."""
         return self.document.find((*self.steps, *steps))
 
 

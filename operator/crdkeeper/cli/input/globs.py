@@ -61,5 +61,5 @@ def _pattern(glob: str) -> str:
 
 
 def _readable(text: str) -> str:
-    """Without bytes that are no UTF-8, which RE2 does not take."""
+    """Without bytes that are not UTF-8, which RE2 rejects."""
     return text.encode(errors="replace").decode()

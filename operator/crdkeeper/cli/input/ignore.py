@@ -37,7 +37,7 @@ class Suppression:
     reason: str
     position: Position
     line: int
-    """The line that it is about."""
+    """The line to which it applies."""
     used: bool = False
     refused: bool = False
     """Whether it is about an error of the API server, which nobody can ignore."""
@@ -45,7 +45,7 @@ class Suppression:
 
 @dataclass(slots=True)
 class Suppressions:
-    """Those of a file, and syntax errors in them; `ids` are the rules that they name."""
+    """All suppressions of a file, and syntax errors in them; `ids` are the rules that they name."""
 
     ids: set[str] = field(default_factory=set)
     faults: list[tuple[Position, str]] = field(default_factory=list)
@@ -67,18 +67,18 @@ class Suppressions:
                 self._by_place.setdefault((id, line), found)
 
     def find(self, id: str, lines: Collection[int]) -> Suppression | None:
-        """The one that is about a finding at one of these lines."""
+        """The suppression that applies to a finding at one of these lines."""
         found = (self._by_place.get((id, line)) for line in sorted(lines))
         return next((each for each in found if each is not None), None)
 
     @property
     def unused(self) -> list[Suppression]:
-        """Those that no finding needed."""
+        """Suppressions that no finding used."""
         return [each for each in self._found if not each.used]
 
 
 def of_comments(text: str) -> Suppressions:
-    """Those in the comments of a YAML file."""
+    """The suppressions in the comments of a YAML file."""
     found = Suppressions()
     if MARK not in text:
         return found
@@ -103,7 +103,7 @@ def of_comments(text: str) -> Suppressions:
 
 
 def _below(lines: list[str]) -> list[int]:
-    """For each line the next one that holds more than a comment."""
+    """For each line, the next line with more than a comment."""
     found = [0] * len(lines)
     following = len(lines)
     for row in range(len(lines) - 1, -1, -1):

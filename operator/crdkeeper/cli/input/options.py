@@ -30,7 +30,7 @@ def connection_options(command: _F) -> _F:
 
 
 def listen_address(text: str) -> tuple[str, int]:
-    """Host and port of --listen; without a host it is empty, for all addresses. Raises BadParameter."""
+    """Host and port of --listen; an empty host means all addresses. Raises BadParameter."""
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port[:6]) <= _LAST_PORT):
         raise click.BadParameter(f"{text!r} is not HOST:PORT", param_hint="--listen")

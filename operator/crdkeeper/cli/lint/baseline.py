@@ -121,7 +121,7 @@ def _listed(counts: Counter[Key]) -> Iterator[dict[str, Any]]:
 
 
 def _only(finding: LintFinding, paths: list[str]) -> LintFinding:
-    """The finding, of these of its fields alone; its line is that of the first of all."""
+    """The finding, reduced to some of its fields; the line remains that of its first field."""
     version, colon, _ = finding.field.partition(":")
     more = len(paths) - 1
     return replace(

@@ -125,7 +125,7 @@ def _add(
         if not shown:
             selected = configuration.rules.level(found.rule.id) > Level.NOTHING
             result.hidden += severity is not None and selected and not found.ignored
-            # A large CRD has tens of thousands of them; to name and to locate each takes seconds.
+            # A large CRD has tens of thousands of these; naming and locating them would take seconds.
             if not result.keeps_unreported:
                 continue
         finding = LintFinding(

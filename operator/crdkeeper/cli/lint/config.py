@@ -33,7 +33,7 @@ class Configuration:
     folder: Path = field(default_factory=Path)
     all: bool = False
     severities: dict[str, Severity | None] = field(default_factory=dict)
-    """By id; None is off."""
+    """The severity of each rule by its id; None disables the rule."""
     exclude: Globs | None = None
     rules: Selection = field(default_factory=Selection)
     forbid: frozenset[str] = frozenset()
@@ -62,11 +62,11 @@ class Configurations:
         self._nearest = NearestConfigurations(chosen, self._load)
 
     def of(self, file: Path | None) -> Configuration:
-        """That of a file, or of the working directory. Raises BadConfiguration."""
+        """The configuration of a file; without one, the working directory's. Raises BadConfiguration."""
         return self._nearest.of(file)
 
     def of_name(self, file: str) -> Configuration:
-        """That of a file by name; that of the working directory for `-` and for what is not in a file."""
+        """For a file by name. Standard input and CRDs of a cluster have the working directory's."""
         return self.of(Path(file) if file not in ("", "-") else None)
 
     def _load(self, path: Path | None) -> Configuration:

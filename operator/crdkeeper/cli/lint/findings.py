@@ -111,7 +111,7 @@ class LintResult:
     unreported: list[LintFinding] = field(default_factory=list)
     """Findings that are hidden or not selected."""
     keeps_unreported: bool = False
-    """Whether those are collected, for a baseline."""
+    """Whether to collect `unreported`, which a baseline needs."""
     definitions: set[str] = field(default_factory=set)
     """The names of the CRDs that were checked."""
     hidden: int = 0

@@ -22,7 +22,7 @@ _LEVELS = {
 MOST_RESULTS = 25_000
 """GitHub rejects a run with more."""
 _RELATED = 50
-"""At most this many further places of a finding; hosts reject large files."""
+"""How many further places of a finding to list; hosts reject large files."""
 
 
 def print_sarif(result: LintResult) -> None:

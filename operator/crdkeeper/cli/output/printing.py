@@ -83,7 +83,7 @@ def _escape_in_json(found: re.Match[str]) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """With null for what is not a number in JSON, as in orjson."""
+    """The value with null for floats that JSON lacks (NaN, infinity), as orjson writes them."""
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

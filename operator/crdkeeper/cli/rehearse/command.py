@@ -162,7 +162,7 @@ def _live(
 
 
 def _progress() -> Callable[[int], None]:
-    """Report the progress after every so many objects."""
+    """Report the progress at regular numbers of objects."""
     total = shown = 0
 
     def progress(done: int) -> None:

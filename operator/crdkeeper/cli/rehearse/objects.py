@@ -90,7 +90,7 @@ class RulePair:
         return cls(specs[0], specs[1], (new or "", old or ""))
 
     def completed(self, name: str, serving: VersionConversionSpec | None) -> Self:
-        """With the rules that convert a CRD in the cluster, for CRDs without rules in files."""
+        """These rules, and for a CRD without rules in files those that convert it in the cluster."""
         new, old = (
             each if each is not None and str(each.resource) == name else None for each in (self.new, self.old)
         )

@@ -177,4 +177,4 @@ PRINTERS: Mapping[str, Callable[[Sequence[RehearsalReport]], None]] = {
     "json": _json,
     "yaml": _yaml,
 }
-"""By format."""
+"""How to print a report, by format."""

@@ -11,7 +11,7 @@ from crdkeeper.core.diagnosis.certificates import Certificate, Handshake
 from crdkeeper.core.diagnosis.conversionfacts import WebhookFacts
 
 SECONDS = 5.0
-"""For both handshakes together."""
+"""The time limit for both handshakes together."""
 _UNREADABLE = (ValueError, x509.InvalidVersion)
 """What cryptography raises for a certificate that it cannot parse."""
 

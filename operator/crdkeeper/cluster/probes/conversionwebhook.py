@@ -28,7 +28,7 @@ class WebhookReply:
 async def ask_webhook(
     address: WebhookAddress, name: str, bundle: str, version: str, objects: Sequence[Any]
 ) -> WebhookReply:
-    """Have objects of the CRD `name` converted to `group/version`. Never raises for what goes wrong."""
+    """Ask the webhook to convert objects of the CRD `name` to `group/version`. Failures never raise."""
     host = address.url or f"https://{address.service}.{address.namespace}.svc:{address.port}"
     uid = str(uuid4())
     review = {

@@ -28,7 +28,7 @@ _TROUBLES = {
     504: ProbeTrouble.BUSY,
 }
 _AGAIN = frozenset((429, 503))
-"""Such as `storage is (re)initializing` after a change of the CRD."""
+"""Temporary errors, such as `storage is (re)initializing` after a change of the CRD."""
 
 
 def failure_of(code: int, message: str) -> Failure:

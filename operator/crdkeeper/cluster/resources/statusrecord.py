@@ -1,6 +1,6 @@
 """A StorageMigration's status, written only by its run.
 
-Leadership is no fence: a replica that was paused, or whose request was delayed on its way, may write after
+Leadership does not fence off writes: a replica that was paused, or whose request was delayed, may write after
 another one took over. So each write requires the resourceVersion that the previous write returned.
 """
 

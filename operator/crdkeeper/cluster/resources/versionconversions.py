@@ -21,7 +21,7 @@ from crdkeeper.core.conversion.target import WebhookAddress, wanted_conversion
 FIELD_MANAGER = "crdkeeper-conversion"
 """A separate one, because server-side apply removes fields that a manager no longer names."""
 FINALIZER = f"{GROUP}/conversion"
-"""Of an earlier release. An admission policy has replaced it: see docs/decisions.md."""
+"""Set by an earlier release. An admission policy has replaced it: see docs/decisions.md."""
 BUNDLE_LABEL = f"{GROUP}/bundle"
 BUNDLE_SELECTOR = f"{BUNDLE_LABEL}=conversion"
 BUNDLE_KEY = "conversion.json.gz"

@@ -41,9 +41,9 @@ METADATA_ONLY_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 _READ_ATTEMPTS = 4
 _TOKEN_SECONDS = 30.0
 _ANSWER_BYTES = 256 << 20
-"""Of one answer, uncompressed. A page of 500 objects' metadata or of 100 CRDs has some MiB."""
+"""The largest uncompressed answer. A page of 500 objects' metadata or of 100 CRDs has some MiB."""
 _EVENT_BYTES = 16 << 20
-"""Of one watch event, which is one object."""
+"""The largest watch event, which contains one object."""
 _LONGEST_WAIT = 300.0
 """Seconds: more is not throttling, and no server may stop us for ever."""
 
@@ -108,7 +108,7 @@ class Client:
         """The API server's clock minus ours, by the Date header of its answers (rounded down to seconds)."""
 
     def fence(self, why: str) -> None:
-        """From now on send nothing but GET, because someone else may write; all else raises Unreachable."""
+        """Refuse all requests but GET from now on, because another process may write: raise Unreachable."""
         self._fence = why
 
     def _fenced(self, method: str, path: str) -> None:

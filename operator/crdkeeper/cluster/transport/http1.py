@@ -19,7 +19,7 @@ from crdkeeper.cluster.transport.requestids import AUDIT_ID, RequestIds
 HEAD_BYTES: Final = 64 << 10
 """All that may precede an answer's body: interim answers, status line and headers."""
 BODY_BYTES: Final = 16 << 20
-"""Of an answer. An object fits into a request of 3 MiB, and we request only its metadata."""
+"""The largest answer. An object fits into a request of 3 MiB, and we request only its metadata."""
 
 _AUDIT_ID = AUDIT_ID.lower().encode()
 

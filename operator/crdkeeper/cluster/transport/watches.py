@@ -22,14 +22,14 @@ _QUERY = "watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 REFUSED_SECONDS = 600.0
-"""For refused credentials: an API server that cannot look up accounts also refuses good ones."""
+"""How long to retry refused credentials: an API server that cannot look up accounts refuses all."""
 
 Heard = Callable[[str], None]
 """Called with an empty text when the API server answered, else with the reason why it did not."""
 
 
 def _nobody(_: str) -> None:
-    """For callers that do not need this."""
+    """The callback of callers that need none."""
 
 
 async def follow(

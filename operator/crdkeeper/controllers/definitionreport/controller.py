@@ -66,7 +66,7 @@ class DefinitionReports:
         self._metrics = metrics
         self._identity = identity
         self._reported: dict[str, tuple[str, Mapping[str, ReportedCondition]]] = {}
-        """By CRD name: its uid, and the conditions as this process last announced them."""
+        """For each CRD name, the uid and the conditions that this process last announced."""
         self._counted: dict[str, tuple[Reason, ...]] = {}
         self._complain_after = 0.0
         self._groups: dict[str, set[str]] = {}

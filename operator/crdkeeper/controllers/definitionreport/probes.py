@@ -46,7 +46,7 @@ class _Answer:
     about: Hashable
     value: Any
     due: float
-    """In the event loop's time."""
+    """When it is due, in the event loop's time."""
 
 
 def _now() -> float:

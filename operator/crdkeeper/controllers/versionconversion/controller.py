@@ -66,12 +66,12 @@ from crdkeeper.operations.verification import try_generated, try_live
 _log = logging.getLogger(__name__)
 
 _SOON = 2.0
-"""For what is in progress: a certificate, a webhook that starts, an API server that lags."""
+"""The pause while something is in progress: a certificate, a starting webhook, a lagging API server."""
 _SETTLED = 60.0
 """How often a conversion that serves is checked again."""
 _WAITING = 30.0
 _GRANTED = 5.0
-"""For an opt-in that is applied together with the rules: the control plane aggregates it asynchronously."""
+"""The pause for an opt-in applied together with the rules: roles are aggregated asynchronously."""
 _EARLY = 0.01
 """Timers are not exact."""
 _MANY = 10_000
@@ -107,7 +107,7 @@ class VersionConversions:
         self._counted: dict[str, tuple[str, str]] = {}
         """The status and reason of Ready, by name."""
         self._failed: dict[str, _Failed] = {}
-        """By name. Each status update returns as an event, which must not cause another trial."""
+        """Failed trials by name. A status update returns as an event, which must not cause another trial."""
         self._identity = identity
         self._namespace = namespace
         self._address = address

@@ -29,7 +29,7 @@ REASON = "DeletedInUse"
 _SOON = 2.0
 _WAITING = 30.0
 _FOLLOWED = 10.0
-"""For API servers to see that the CRD is released, before a restarted webhook lacks its rules."""
+"""How long API servers may take to see that the CRD is released, before its rules are removed."""
 
 
 class Leftovers:

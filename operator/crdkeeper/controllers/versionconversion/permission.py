@@ -1,4 +1,4 @@
-"""Whether someone opted in to the conversion of a CRD: read access alone is no such consent.
+"""Whether someone opted in to the conversion of a CRD: read access alone is not such a consent.
 
 The consent is the permission to patch that one CRD, which none of the operator's own roles grants. Without
 it, neither a compromised operator nor someone who may write VersionConversions can obtain what others read

@@ -12,7 +12,7 @@ from crdkeeper.core.conversion.samplevalues import candidates as usual
 from crdkeeper.core.patterntexts import texts_of
 
 MOST: Final = 200
-"""Of one field."""
+"""The most candidates for one field."""
 _MOST_WORDS: Final = 40
 _MOST_NAMED: Final = 4
 _MOST_LENGTH: Final = 5_000

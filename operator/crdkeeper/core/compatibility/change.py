@@ -49,7 +49,7 @@ Effects = Mapping[Audience, Impact]
 """Severity by audience; a change is safe for all others."""
 
 Severities = Mapping[str, Impact | None]
-"""The severities that a team chose, by the id of a kind; None leaves the kind out."""
+"""The severities in a configuration, by the id of a kind of change; None disables the kind."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +65,7 @@ class ChangeKind(Rule):
     reinterprets: bool
     """Whether valid objects read differently, so that an expression around the field may reject them."""
     fixed: bool = False
-    """Whether the API server refuses the CRD for it, so that a team cannot choose another severity."""
+    """Whether the API server rejects the CRD because of it: then no configuration changes its severity."""
 
     def at(self, *, status: bool) -> Effects:
         """The effects on a field, depending on whether it is below .status."""
@@ -81,9 +81,9 @@ class Place:
     field: str
     """The field of the objects, such as `spec.ports[].name`, or of the CRD; for people."""
     path: Path
-    """In the new CRD. What was removed has the path of its nearest existing parent."""
+    """The path in the new CRD; for a removed field, that of its nearest existing parent."""
     old_path: Path | None
-    """In the old CRD; None for a difference between two versions of the new one."""
+    """The path in the old CRD; None for a difference between two versions of the new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Change:
     example: Mapping[str, Any] | None = None
     """An object that was accepted and is refused, without apiVersion, kind and metadata; None: not known."""
     chosen: Impact | None = None
-    """The severity that a team chose instead of that of the effects; None: no other one."""
+    """The severity from a configuration, which replaces that of the effects; None if there is none."""
 
     @property
     def worst(self) -> Impact:
@@ -107,10 +107,10 @@ class Change:
 
     @property
     def severity(self) -> Impact:
-        """The chosen severity, or else the worst of its effects."""
+        """The severity from a configuration, or else the worst of its effects."""
         return self.worst if self.chosen is None else self.chosen
 
     @property
     def affected(self) -> tuple[Audience, ...]:
-        """Those for whom the worst effect is expected; empty if the change is safe for all."""
+        """Whom the worst effect is expected to hurt; empty if the change is safe for everybody."""
         return tuple(each for each in Audience if self.effects.get(each) is self.worst)

@@ -85,7 +85,7 @@ def _canonical(schema: Any) -> str:
 
 
 def _sorted(value: Any) -> Any:
-    """The same with lists sorted whose order has no meaning."""
+    """The schema, with those lists sorted whose order has no meaning."""
     if isinstance(value, list):
         return [_sorted(each) for each in value]
     if not isinstance(value, dict):

@@ -20,13 +20,13 @@ from crdkeeper.core.compatibility.same import size
 from crdkeeper.core.conversion.samples import around
 
 _MOST_FIELDS: Final = 20
-"""Of one version, for which examples are looked for."""
+"""How many fields of one version are tried with examples."""
 _MOST_BYTES: Final = 1 << 20
-"""Of a schema."""
+"""The largest schema for which examples are tried."""
 _MOST_MATCHING: Final = 100_000_000
 """Steps of all patterns, for one field."""
 _MOST_SHOWN: Final = 20_000
-"""Of an example, in bytes."""
+"""The largest example that is shown, in bytes."""
 _BYTES_PER_STEP: Final = 20
 _STEPS_PER_VALUE: Final = 20
 _ITEM: Final = "[]"

@@ -39,7 +39,7 @@ class DecodedVersion:
 
     @property
     def schema(self) -> Schema | None:
-        """The schema. Its root is an object also where v1beta1 did without the type."""
+        """The schema. Its root is an object, even if the type is missing, as v1beta1 allowed."""
         found: Schema | None = (self.value.get("schema") or {}).get("openAPIV3Schema")
         return {**found, "type": "object"} if found is not None and not found.get("type") else found
 
@@ -103,7 +103,7 @@ class DecodedDefinition:
 
     @cached_property
     def _names(self) -> Mapping[str, frozenset[str]]:
-        """By version, all field names in its schema, at any place."""
+        """All names of fields in the schema of each version, at any depth."""
         schemas = {name: each.schema for name, each in self.versions.items()}
         return {name: frozenset(_names(each)) for name, each in schemas.items() if each is not None}
 

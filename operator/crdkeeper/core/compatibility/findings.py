@@ -16,9 +16,9 @@ from crdkeeper.core.compatibility.change import Change, Impact, Severities
 MAX_KEPT: Final = 2_000
 """Changes kept of each severity, for one CRD."""
 MAX_STEPS: Final = 500_000
-"""For one CRD, all versions and pairs of versions together."""
+"""The work on one CRD, with all versions and pairs of versions."""
 MAX_RULE_CHARACTERS: Final = 1_200_000
-"""Of all rules of a CRD together: for more, it is not checked whether the API server rejects the new CRD."""
+"""In all rules of a CRD. If there are more, the rules of the API server for new CRDs are not checked."""
 
 
 class Exhausted(Exception):
@@ -41,7 +41,7 @@ class Allowance:
 
 
 class Changes:
-    """The changes of one CRD so far. `severities` are what a team chose."""
+    """The changes of one CRD so far. `severities` come from a configuration."""
 
     def __init__(
         self, allowance: Allowance, *, kept: int = MAX_KEPT, severities: Severities | None = None
@@ -51,7 +51,7 @@ class Changes:
         self.chosen = 0
         """Changes with a severity that a team chose and that differs from the one of the effects."""
         self.left_out = 0
-        """Changes that a team does not want to see, which no other number counts."""
+        """Changes of kinds that a configuration disables. No other number includes them."""
         self.allowance = allowance
         self._kept = kept
         self._severities = severities or {}

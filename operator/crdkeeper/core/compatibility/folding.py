@@ -19,10 +19,10 @@ _STRICTER: Final = {
     "minProperties": max,
 }
 _BOUNDS: Final = {"maximum": ("exclusiveMaximum", 1), "minimum": ("exclusiveMinimum", -1)}
-"""With the keyword that makes it exclusive, and the sign by which the smaller one is stricter."""
+"""The limits, each with its exclusive keyword, and the sign with which the smaller one is stricter."""
 _EXCLUSIVE: Final = {"exclusiveMaximum": "maximum", "exclusiveMinimum": "minimum"}
 _SINGLE: Final = frozenset(("pattern", "multipleOf"))
-"""Of two of them that differ none is the stricter one."""
+"""Keywords of which, given two different values, neither is stricter."""
 
 
 def folded(schema: Schema) -> Schema:

@@ -140,7 +140,7 @@ class Tried:
     """What came of it when values of a field were tried on both schemas."""
 
     value: str | None
-    """One that was accepted and is refused, as it is shown."""
+    """A value that was accepted before and is rejected now, as shown to users."""
     example: Mapping[str, Any] | None
     """An object with it."""
     none_exists: bool
@@ -162,7 +162,7 @@ class TryOut(Protocol):
 
 
 def nothing_tried(node: FieldPair, changed: Mapping[str, Any], *, breaking: bool) -> Tried:
-    """What is no change of one version is not tried."""
+    """Differences between two versions are not tried."""
     return NOTHING_FOUND
 
 

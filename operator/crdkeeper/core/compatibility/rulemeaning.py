@@ -29,7 +29,7 @@ from crdkeeper.apiserver.schema.props import PRESERVE, Schema
 from crdkeeper.core.compatibility.ruleparsing import ParsedRules
 
 _MOST_STEPS: Final = 5_000
-"""Of the evaluation of one rule; beyond that, the result is unknown."""
+"""For the evaluation of one rule; beyond this limit, the result is unknown."""
 _EVALUATED_PER_STEP: Final = 4
 
 _COMPARISONS: Final = {
@@ -81,7 +81,7 @@ class _Field:
     absent: bool = False
     """Whether no value has it."""
     path: tuple[str, ...] = ()
-    """From its variable; to recognize it in a test."""
+    """The fields from the variable to the value, to recognize it in a test."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from crdkeeper.apiserver.cel.syntax.parser import parse
 from crdkeeper.core.compatibility.findings import Changes
 
 _MOST_CHARACTERS: Final = 10_000
-"""Of a rule; longer ones are compared only as text."""
+"""The longest rule that is parsed; longer ones are compared as text."""
 _CHARACTERS_PER_STEP: Final = 4
 
 

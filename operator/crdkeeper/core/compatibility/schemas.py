@@ -16,7 +16,7 @@ from crdkeeper.core.compatibility.values import compare_types, compare_values, t
 
 _STEPS_PER_NODE: Final = 4
 _BYTES_PER_STEP: Final = 200
-"""Of the two schemas: defaults, enums and alternatives are serialized for the comparison."""
+"""Bytes of the schemas per step, because defaults, enums and alternatives are compared as JSON."""
 
 
 def compare_schemas(old: Schema, new: Schema, old_path: Path, path: Path, teller: Teller) -> None:

@@ -71,7 +71,7 @@ def compare_values(node: FieldPair, teller: Teller) -> None:
             _compare_limit(keyword, old.get(keyword), new.get(keyword), 1, node, teller)
     for keyword, type_ in _LOWER.items():
         if type_ in possible:
-            # Zero is no limit.
+            # Zero does not limit anything.
             _compare_limit(keyword, old.get(keyword) or None, new.get(keyword) or None, -1, node, teller)
     if "string" in possible:
         _compare_pattern(node, teller)
@@ -208,7 +208,7 @@ def _compare_pattern(node: FieldPair, teller: Teller) -> None:
 
 
 _MATCH_ALL = frozenset(("^", "$", "^.*", ".*", ".*$", "(.*)", "^(.*)"))
-"""Patterns that every text matches; `.` is no line end, so `^.*$` is not one of them."""
+"""Patterns that every text matches; `.` does not match a line end, so `^.*$` is not one of them."""
 
 
 def _compare_format(node: FieldPair, teller: Teller) -> None:

@@ -22,16 +22,16 @@ from crdkeeper.core.text import visible
 _API: Final = "admissionregistration.k8s.io/v1"
 _LONGEST: Final = 64
 _MOST_CHARACTERS: Final = 90_000
-"""Of an expression: the API server's parser accepts 100,000 (expressionSizeCodePointLimit in cel-go)."""
+"""In an expression: the API server accepts 100,000 (expressionSizeCodePointLimit in cel-go)."""
 _MOST_VALIDATIONS: Final = 100
-"""Of a policy: all its expressions share a budget (RuntimeCELCostBudget in k8s.io/apiserver)."""
+"""In a policy, whose expressions share a budget (RuntimeCELCostBudget in k8s.io/apiserver)."""
 _LONGEST_NAME: Final = 253
 _DIGEST: Final = 16
 _WHOLE: Final = "[+-]?[0-9]{1,18}"
 _DECIMAL: Final = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
 _DURATION: Final = r"[+-]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)"
 _TEXTS: Final = {"integer": _WHOLE, "number": _DECIMAL, "boolean": "(true|false)"}
-"""By type, the strings that can be converted to such a scalar."""
+"""For each type, a pattern of the strings that can be converted to it."""
 
 Side = Literal["hub", "spoke"]
 
@@ -195,7 +195,7 @@ def _text(value: Any) -> str:
 
 
 def _literal(value: Any) -> str:
-    """The same for items of several types, which Kubernetes allows in a list or map only as dyn."""
+    """A literal whose items may have several types, which Kubernetes allows only as dyn."""
     if isinstance(value, list):
         return f"[{', '.join(f'dyn({_literal(each)})' for each in value)}]"
     if isinstance(value, dict):

@@ -33,7 +33,7 @@ from crdkeeper.core.conversion.values import Unconvertible
 
 OBJECT: Final = "object"
 COST_LIMIT: Final = 10_000_000
-"""Of all evaluations for one object, with the API server's limit for the rules of a CRD."""
+"""For all evaluations on one object: the API server's limit for the rules of a CRD."""
 
 _ESSENCE: Final = re.compile(
     r"no such (?:key|overload|attribute)|index out of (?:bounds|range)|(?:unsigned )?integer overflow"

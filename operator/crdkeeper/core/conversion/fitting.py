@@ -27,7 +27,7 @@ from crdkeeper.core.conversion.places import Place
 from crdkeeper.core.conversion.restoring import FREE
 
 STEPS: Final = 200_000_000
-"""For one object that arrives, two seconds for a malicious schema; what takes longer is not restored."""
+"""For one arriving object: two seconds with a malicious schema. The rest is not restored."""
 _METADATA: Final = ("annotations", "labels")
 
 

@@ -21,7 +21,7 @@ from crdkeeper.core.conversion.nesting import Deep, dumps, loads, plain
 from crdkeeper.core.conversion.values import Unconvertible
 
 MOST_CHARACTERS: Final = 8 << 20
-"""Of a note."""
+"""The longest note."""
 _MOST_VALUES: Final = 1_000_000
 """Commas and opening brackets of a note: enough for a whole object, and bounded by a worker's memory."""
 _DEEPEST: Final = 100
@@ -107,7 +107,7 @@ def _name(item: Mapping[str, Any], keys: Sequence[str] | None) -> list[Any]:
 
 
 def canonical(value: Any) -> bytes:
-    """The same text for all equal values."""
+    """JSON that is the same for all equal values."""
     # A copy: a string from orjson keeps the buffer in which it was written, kilobytes for some letters.
     return bytes(memoryview(dumps(_plain(value), sort=True)))
 

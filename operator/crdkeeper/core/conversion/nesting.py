@@ -22,7 +22,7 @@ the API server reads 10,000 (maxNestingDepth in sigs.k8s.io/json).
 _SHALLOW: Final = 128
 """Levels of what contains any `Deep`."""
 _FEW: Final = 200
-"""With no more brackets, text cannot be nested too deep for orjson, which writes 254 levels."""
+"""Text with no more brackets is not nested too deeply for orjson, which writes 254 levels."""
 _TOKEN: Final = re.compile(rb'[ \t\n\r]*([][{},:]|"[^"\\]*(?:\\.[^"\\]*)*"|[^][{},:"\s]+)', re.DOTALL)
 _CLOSING: Final[Mapping[bytes, bytes]] = {b"[": b"]", b"{": b"}"}
 
@@ -38,7 +38,7 @@ class Deep:
 
     def __init__(self, text: bytes, levels: int) -> None:
         self.text = text
-        """As JSON, in one form for all equal values, because API servers sort keys."""
+        """JSON that is the same for all equal values, because API servers sort keys."""
         self.levels = levels
 
     def __eq__(self, other: object) -> bool:

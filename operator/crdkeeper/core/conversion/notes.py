@@ -18,9 +18,9 @@ from crdkeeper.core.conversion.keptaside import MOST_CHARACTERS
 from crdkeeper.core.conversion.metadata import ANNOTATIONS, LABELS, annotations_of, labels_of, with_metadata
 
 PREFIX: Final = "conversion.crdkeeper.dev/"
-"""Of the annotation for a version and, followed by the version and a dot, of each of its labels."""
+"""The prefix of a version's annotation; in labels, the version and a dot precede it."""
 MAX_BYTES: Final = 200 * 1024
-"""Of one annotation: the rest of `ALL_BYTES` is left to the others."""
+"""The largest annotation, which leaves the rest of `ALL_BYTES` to others."""
 ALL_BYTES: Final = 256 * 1024
 """The API server's limit for the keys and values of all annotations of an object (ValidateAnnotationsSize in
 k8s.io/apimachinery). It rejects a conversion webhook's answer that exceeds it.

@@ -102,7 +102,7 @@ class Conversion:
     def _through_hub(
         self, value: Mapping[str, Any], source: str, version: str, tally: ConversionTally
     ) -> dict[str, Any]:
-        """From one spoke to another; what only the hub could hold is noted for the hub."""
+        """Converts from one spoke to another; values that only the hub can hold are noted for the hub."""
         between = self._step(value, source, self._hub, tally).value
         before = tally.stand_ins
         step = self._step(between, self._hub, version, tally)
@@ -116,7 +116,7 @@ class Conversion:
         return self._inexact.isdisjoint(versions)
 
     def _step(self, value: Mapping[str, Any], source: str, version: str, tally: ConversionTally) -> Arrival:
-        """From a spoke to the hub or vice versa, with the note for the target applied."""
+        """Converts from a spoke to the hub or vice versa, and applies the note for the target."""
         before = met()
         made = self._ruled(value, source, version)
         tally.stand_ins += met() - before

@@ -11,7 +11,7 @@ ORDER: Final = None
 """The last step to the order of a list, which is separate from its items."""
 
 _HERE: Final = object()
-"""In a tree of places: one ends here."""
+"""Marks the end of a place in a tree of places."""
 _POSITIONS: Final = object()
 """Leads to items identified by position."""
 _NAMES: Final = object()

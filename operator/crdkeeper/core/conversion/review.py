@@ -22,7 +22,7 @@ _VERSIONS: Final = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
 
 
 _NAME_BYTES: Final = 600
-"""Of a kind, a namespace and a name, which have at most 63, 63 and 253 in requests of the API server."""
+"""For a kind, a namespace and a name; those of API servers have at most 63, 63 and 253."""
 
 
 _NOTHING_MET: Final = ConversionTally()

@@ -19,9 +19,9 @@ _ITEM: Final = "[]"
 """The step of a path to the items of a list or the values of a map."""
 _DEEPEST: Final = 32
 _MOST_VALUES: Final = 20_000
-"""In one object; optional fields beyond that are left out."""
+"""Values in one object; further optional fields are left out."""
 _MOST_WORK: Final = 500_000
-"""Values of all objects together, and fields that are looked at: conversions take ten times as long."""
+"""Values of all objects and visited fields, together: converting them takes ten times as long."""
 _MOST_ITEMS: Final = 16
 _MANY_LEVELS: Final = 3
 """Lists nested this deep have one item: two would double the object with every level."""
@@ -86,7 +86,7 @@ class _Choice:
         return 0
 
     def pick(self, values: Sequence[Any]) -> Any:
-        """One of these, in turns, so that not all strings of an object are the same."""
+        """The next of these in turn, so that the strings of an object differ."""
         self._turn += 1
         return values[(self._turn - 1) % len(values)]
 

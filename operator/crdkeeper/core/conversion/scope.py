@@ -37,7 +37,7 @@ _KINDS: Final = (
 _AROUND_EACH: Final = frozenset(("key", "wrap"))
 
 Forgive = Callable[[Any, Any], Any]
-"""For a value and its result after a round trip, what the value may have been."""
+"""Returns what a value may have been, given the value and its result after a round trip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class RuleError:
     """
     message: str
     proposals: Sequence[str] = ()
-    """For a missing rule, YAML of rules that could be added, the likeliest first."""
+    """YAML of rules that could be added where one is missing, the likeliest first."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}"
@@ -80,7 +80,7 @@ class Scope:
         self._refuse = refuse
         self._fields = Fields(self._schemas, top=top)
         self._actions: dict[str, list[Action]] = {HUB: [], SPOKE: []}
-        """By the side that is written."""
+        """The actions that write each side."""
         self._losses: dict[str, list[tuple[Steps, Forgive]]] = {HUB: [], SPOKE: []}
         """Fields that may be lost, or in which something may, by side."""
         for i, rule in enumerate(rules):

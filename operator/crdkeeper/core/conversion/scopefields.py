@@ -28,7 +28,7 @@ class Fields:
         self._schemas = schemas
         self._top = top
         self.claimed: dict[str, dict[Steps, str]] = {HUB: {}, SPOKE: {}}
-        """By side, the rule for each field."""
+        """The rule for each field of each side."""
         self._rests: dict[str, set[Steps]] = {HUB: set(), SPOKE: set()}
         """Fields whose parts other rules may claim."""
         self.trees = {HUB: Tree(), SPOKE: Tree()}

@@ -20,7 +20,7 @@ from crdkeeper.core.conversion.samplevalues import candidates
 from crdkeeper.core.conversion.values import NOTHING, Convert, Refused, Unconvertible, kind_of
 
 REFUSED: Final = object()
-"""In place of a stand-in: whoever requests the object gets an error."""
+"""Replaces a stand-in where requests for the object fail."""
 
 
 class _Met(threading.local):

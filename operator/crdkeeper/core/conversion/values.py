@@ -59,10 +59,10 @@ class Converter:
     to_spoke: Convert
     exact: bool = False
     forgive: Callable[[str, Any, Any], Any] | None = None
-    """By side: for a value and its result after a round trip, what it may have been (`Scope.forgiven`)."""
+    """What a value of a side may have been, given its result after a round trip (`Scope.forgiven`)."""
 
     def swapped(self) -> "Converter":
-        """The same with hub and spoke exchanged."""
+        """The converter with hub and spoke exchanged."""
         return Converter(self.to_spoke, self.to_hub, self.exact)
 
 

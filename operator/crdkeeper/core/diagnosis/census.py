@@ -54,7 +54,7 @@ class Census:
     versions: Mapping[str, int]
     """How many objects have an entry with a version, by version."""
     resource_version: str
-    """That of the list: the census does not include later writes."""
+    """The resourceVersion of the list: the census does not include later writes."""
     taken_at: datetime
     failure: Failure | None = None
     """Why it is not complete, if it is not just in progress."""

@@ -18,14 +18,14 @@ class Certificate:
     """One X.509 certificate, reduced to what a report needs. Times are in UTC."""
 
     subject: str
-    """In the format of RFC 4514, such as `CN=webhook-ca`; empty if it has none."""
+    """The subject as in RFC 4514, such as `CN=webhook-ca`; empty if there is none."""
     issuer: str
     not_before: datetime
     not_after: datetime
 
     @property
     def lifetime(self) -> timedelta:
-        """From the first to the last moment of its validity."""
+        """The time from its first to its last valid moment."""
         return self.not_after - self.not_before
 
 
@@ -34,7 +34,7 @@ class Handshake:
     """The result of a TLS handshake with the webhook. No HTTP request is sent."""
 
     address: str
-    """The dialled `host:port`."""
+    """The `host:port` of the connection."""
     certificate: Certificate | None = None
     """The webhook's own; None if there was no handshake at all."""
     error: str = ""

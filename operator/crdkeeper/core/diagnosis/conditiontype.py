@@ -12,7 +12,7 @@ class ConditionType:
     """One type of condition."""
 
     type: str
-    """As in status.conditions, such as `ConversionReady`."""
+    """The type in status.conditions, such as `ConversionReady`."""
     judge: Callable[[ReportFacts], Verdict]
     reasons: tuple[Reason, ...]
     """All reasons that `judge` can return, in the order of the documentation."""

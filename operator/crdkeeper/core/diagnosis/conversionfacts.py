@@ -20,7 +20,7 @@ class WebhookFacts:
     namespace: str
     service: str
     port: int
-    """Of the Service; 443 by default."""
+    """The port of the Service; 443 by default."""
     ca_bundle: bytes
     """PEM; empty if there is none, or only white space, which the API server treats as none."""
 
@@ -54,11 +54,11 @@ class ConversionProbe:
     """The results of a probe, all of limited size."""
 
     reads: tuple[VersionRead, ...] = ()
-    """By served version; empty if there is no object to read."""
+    """A read at each served version; empty if there is no object."""
     example: str = ""
     """The object that was read, as `namespace/name` or `name`."""
     failure: Failure | None = None
-    """Why no object could be searched for."""
+    """Why the search for an object failed."""
     bundle: tuple[Certificate, ...] = ()
     """The certificates of the caBundle."""
     bundle_error: str = ""

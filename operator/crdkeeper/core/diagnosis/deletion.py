@@ -21,9 +21,9 @@ class Deletion:
 
     since: datetime
     finalizers: tuple[str, ...]
-    """Of the CRD."""
+    """The finalizers of the CRD."""
     message: str
-    """That of the API server's condition Terminating; empty if it is not set yet."""
+    """The message of the API server's condition Terminating; empty if it is not set yet."""
 
 
 @dataclass(frozen=True, slots=True)

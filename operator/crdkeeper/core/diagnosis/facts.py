@@ -46,7 +46,7 @@ class SeenDefinition:
     definition: DefinitionFacts
     claims: NameClaims
     conditions: tuple[ServerCondition, ...]
-    """Those that a diagnosis reads. NonStructuralSchema is not among them: we check schemas ourselves."""
+    """Conditions that a diagnosis reads; not NonStructuralSchema, because we check schemas ourselves."""
     revision: str
     """Changes whenever the input of an assessment may have changed: uid, spec, labels or annotations."""
     webhook: WebhookFacts | None
@@ -84,7 +84,7 @@ class ReportFacts:
     conflicts: tuple[NameConflict, ...] = ()
     """The wanted names that belong to other CRDs."""
     migrations: tuple[StorageMigration, ...] = ()
-    """Those of this CRD's resource."""
+    """The migrations of this CRD's resource."""
     live: LiveFacts = field(default_factory=LiveFacts)
 
 

@@ -23,7 +23,7 @@ from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 _ORDER = {type_: place for place, type_ in enumerate((*REASONS, RECONCILING, STALLED))}
 _CARRIED = PROBED | ASSESSED
 _GENERATION = 1
-"""Of every report: it has no spec that could change."""
+"""The generation of every report, which has no spec that could change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class ReportedCondition:
     reason: str
     since: datetime
     generation: int
-    """Of the CRD that it was reported for."""
+    """The generation of the CRD for which it was reported."""
     message: str = ""
-    """Of conditions that take long to determine; the others are quickly computed again."""
+    """The message, kept only for conditions that take long to determine again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class StoredReport:
     owners: tuple[str, ...]
     """uids of its owners."""
     digest: bytes
-    """Of the status without findings."""
+    """A digest of the status without findings."""
     findings: FindingSummary
-    """Only their counts."""
+    """The findings, reduced to their counts."""
     findings_digest: bytes
     assessed: str
     """What they were computed from, according to the report."""

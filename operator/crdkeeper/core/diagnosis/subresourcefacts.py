@@ -28,7 +28,7 @@ class SubresourceProblem:
 
     flaw: Flaw
     path: str
-    """In the CRD, such as `spec.versions[0].subresources.scale.specReplicasPath`."""
+    """The field in the CRD, such as `spec.versions[0].subresources.scale.specReplicasPath`."""
     detail: str
 
 
@@ -43,9 +43,9 @@ class DeclaredSubresources:
     problems: tuple[SubresourceProblem, ...] = ()
     """At most five for each version."""
     unselected: tuple[str, ...] = ()
-    """Those of `scaled` without a labelSelectorPath."""
+    """Versions in `scaled` without a labelSelectorPath."""
     statusless: tuple[str, ...] = ()
-    """Those of `status` whose schema has no status."""
+    """Versions in `status` whose schema has no status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ScaleProbe:
     """The results of a probe."""
 
     reads: tuple[ScaleRead, ...] = ()
-    """By version; empty if there is no object."""
+    """A read at each version; empty if there is no object."""
     failure: Failure | None = None
     """Why no object could be searched for."""
     early: bool = False

@@ -22,9 +22,9 @@ from crdkeeper.core.lint.jsonpath import Lead, follow
 _NOW: Final = MAX_SECONDS * SECOND
 """So late that only what is not a time is <invalid>."""
 _MOST_STEPS: Final = 5_000
-"""Per cell."""
+"""The work for one cell."""
 _MOST_COLUMNS: Final = 100
-"""Per version; with the limit of steps in each, this bounds the time that malicious paths can take."""
+"""Columns in one version; with the limit per cell, this bounds the time for malicious paths."""
 _WRITTEN: Final = frozenset(("name", "namespace", "labels", "annotations"))
 """What an author may set in metadata."""
 

@@ -12,9 +12,9 @@ class CheckedDefinition:
     """One CRD."""
 
     crd: Mapping[str, Any]
-    """As the API server decodes it."""
+    """The CRD as the API server decodes it."""
     manifest: Mapping[str, Any] | None
-    """As written by an author and applied by users; None if it was read from a cluster."""
+    """The CRD as its author wrote it; None if it was read from a cluster."""
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -30,7 +30,7 @@ class CheckedDefinition:
 
     @property
     def versions(self) -> Sequence[Mapping[str, Any]]:
-        """Those of spec.versions."""
+        """The entries of spec.versions."""
         found: Sequence[Mapping[str, Any]] = self.spec.get("versions") or ()
         return found
 
@@ -42,6 +42,6 @@ class CheckedVersion:
     declared: Mapping[str, Any]
     """Its entry in spec.versions."""
     root: SchemaPlace
-    """Of its schema."""
+    """The root of its schema."""
     unpruned: bool
     """Whether undeclared fields are preserved: with preserveUnknownFields from v1beta1."""

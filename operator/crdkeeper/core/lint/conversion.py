@@ -64,7 +64,7 @@ def _is_known(kind: "_Kind", stored: Mapping[str, Any], served: Mapping[str, Any
 
 
 class _Kind(Enum):
-    """What happens to a field."""
+    """What a conversion does to a field."""
 
     NEVER_STORED = 0
     LOST = 1

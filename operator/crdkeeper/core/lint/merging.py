@@ -90,7 +90,7 @@ class _Paths:
         self._known: dict[tuple[int, str], int] = {}
 
     def of(self, where: Where) -> Hashable:
-        """The number of a field's path; for other places the path itself."""
+        """The number of a field's path; outside of schemas, the path itself."""
         if not isinstance(where, SchemaPlace):
             return where.path
         unknown: list[SchemaPlace] = []

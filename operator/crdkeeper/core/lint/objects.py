@@ -55,7 +55,7 @@ def check_field(place: SchemaPlace, found: Findings) -> None:
 
 
 def _declares_nothing(place: SchemaPlace) -> bool:
-    """Whether it is a root by which an author decided against a schema."""
+    """Whether it is a root that shows that its author has decided against a schema."""
     fields: Collection[str] = place.schema.get("properties") or ()
     return place.parent is None and _IMPLICIT.issuperset(fields) and _NO_SCHEMA.issuperset(place.schema)
 

@@ -61,12 +61,12 @@ class SchemaPlace:
 
     @property
     def field(self) -> str:
-        """The path for people, such as `v1:.spec.ports[*].name`; only the version for the root."""
+        """The path as shown to users, such as `v1:.spec.ports[*].name`; for the root, only the version."""
         return f"{self.version}:{self.path}" if self.parent is not None else self.version
 
     @property
     def path(self) -> str:
-        """The same without the version, and `.` for the root."""
+        """The path without the version; `.` for the root."""
         if self.parent is None:
             return "."
         texts: list[str] = []

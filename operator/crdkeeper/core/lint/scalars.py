@@ -162,7 +162,7 @@ def check_string(place: SchemaPlace, found: Findings) -> None:
     if place.required and not schema.get("minLength") and "default" not in schema:
         place.report(found, MIN_LENGTH, "is required, and may be empty")
     if name in _TIME_NAMES or name.endswith(_TIMES):
-        # Without an example or a word on the format it may be parsed by something else than Go.
+        # If neither an example nor the description shows the format, the parser may not be Go's.
         shown = f"{schema.get('description') or ''} {schema.get('default') or ''}"
         severity = None if _GO_DURATION.search(shown) else Severity.INFO
         place.report(found, DURATION_TEXT, "takes any text for a duration", severity=severity)

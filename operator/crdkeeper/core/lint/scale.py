@@ -22,7 +22,7 @@ def check_scale(version: CheckedVersion, found: Findings) -> None:
             message = f"{each.path} leads to nothing in the schema"
         found.add(SCALE_TARGET, f"{field}.{each.key}", (*at, each.key), message)
     if not scale.get("labelSelectorPath"):
-        # An autoscaler needs the selector of pods; not all that is scaled is pods.
+        # An autoscaler needs the selector of pods, but a CRD may scale something else.
         spec = root.child("spec")
         pods = spec is not None and any(spec.child(each) is not None for each in ("template", "selector"))
         severity = None if pods else Severity.INFO

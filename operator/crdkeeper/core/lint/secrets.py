@@ -14,18 +14,18 @@ _NAMES = (
     *("secretaccesskey", "sessiontoken", "authtoken", "refreshtoken"),
 )
 _UNCERTAIN_NAMES = ("token", "secretkey")
-"""Of other things as well: pages of results, keys of a Secret. The description has to call the field one."""
+"""These also name pages of results or keys of a Secret, so the description must call the field a secret."""
 _ITSELF = re.compile(
     r"(?:\w+ (?:is|holds|contains|specifies|defines) )?(?:the|an?|your) (?:[\w-]+ ){0,3}?"
     r"(?:token|password|passphrase|(?:private|secret|signing|api) key|credential)\b"
     r"(?! (?:(?:that|which) )?(?:types?|names?|contain|hold|select|expir|endpoint|lifetime|id)\w*\b)",
     re.IGNORECASE,
 )
-"""How a description begins that calls the field the secret itself."""
+"""The beginning of a description that calls the field the secret itself."""
 _NO_SECRET = re.compile(
     r"\b(?:idempoten\w*|unique\w*|pages?|paginat\w*|audiences?|bucket|review|request token)\b", re.IGNORECASE
 )
-"""Words in descriptions of tokens that are no secrets."""
+"""Words in descriptions of tokens that are not secrets."""
 _SECRET_KEY = re.compile(r"\bsecret (?:access )?key\b", re.IGNORECASE)
 _ELSEWHERE = re.compile(
     r"\bsecrets?\b|\bkeys? (?:of|in|within|name)\b|\bpath|\bfiles?\b|\bname of\b|\brefer|\bheader\b|\benv\b"
@@ -65,7 +65,7 @@ def _says_secret(name: str, description: str) -> bool:
     itself = _ITSELF.match(description) is not None
     if not certain and (not itself or _NO_SECRET.search(description)):
         return False
-    # The secret key of an account is no key of a Secret.
+    # The secret key of an account is not a key of a Secret.
     if _ELSEWHERE.search(_SECRET_KEY.sub("credential", description) if itself else description):
         return False
     # More often than not, it is the path of one.

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """From the worst on."""
+    """How bad a finding is, the worst first."""
 
     ERROR = "error"
     """The API server rejects the CRD because of it; or accepts the CRD, although it cannot work."""
@@ -13,7 +13,7 @@ class Severity(StrEnum):
     INFO = "info"
     """A matter of style, or of what the author knows better: shown on request."""
     UNCHECKED = "unchecked"
-    """Only the API server can tell."""
+    """Only the API server can tell whether there is an error."""
 
     @property
     def rank(self) -> int:

@@ -50,7 +50,7 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
             found.add(STATUS_SCHEMA, f"{root.version}:subresources.status", at, message)
         return
     if not has_subresource:
-        # Some controllers keep plain facts there, and have their reasons.
+        # Some controllers deliberately keep plain facts there.
         reports = status.child("conditions") is not None or status.child("observedGeneration") is not None
         severity = None if reports else Severity.INFO
         status.report(found, STATUS_SUBRESOURCE, "is no subresource", severity=severity)
@@ -77,7 +77,7 @@ def _check_required(
         message = "is required at the root, but dropped from each object that is created"
         status.report(found, STATUS_REQUIRED, message)
         return
-    # Users write neither objects without spec nor a status of which fields are required.
+    # Users write neither objects without a spec nor a status with required fields.
     of_controller = root.child("spec") is None or bool(status.schema.get("required"))
     severity = Severity.INFO if of_controller else Severity.WARNING
     message = "is required at the root, so no object can be created without it"
@@ -85,7 +85,7 @@ def _check_required(
 
 
 def _is_of_metav1(item: SchemaPlace) -> bool:
-    """Whether the entries are metav1.Condition; another type may have several entries of one type."""
+    """Whether the entries are metav1.Condition; lists of others may repeat a `type`."""
     fields = item.schema.get("properties") or {}
     required = item.schema.get("required") or ()
     return fields.keys() == set(_CONDITION) and _REQUIRED_OF_METAV1.issubset(required)

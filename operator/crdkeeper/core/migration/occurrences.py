@@ -38,7 +38,7 @@ class SweepBegan:
     type: SweepType
     fresh: bool
     unseen: Sequence[str] = ()
-    """As in `Separated`."""
+    """See `Separated`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class RehearsalReport:
     offline: bool = False
     """Whether there was no API server to check the CRD or the objects."""
     by_server: int = 0
-    """For how many objects the API server was asked, too; the others have only the engine's prediction."""
+    """How many objects the API server judged, too; for the others there is only the prediction."""
     tally: EffectTally = field(default_factory=EffectTally)
     rejections: Sequence[str] = ()
     """Why the API server rejects the CRD itself; then no object was examined."""

@@ -127,7 +127,7 @@ def agrees(prediction: Prediction, answer: DryRun) -> bool:
 
 
 def _servers(answer: DryRun, sent: Json, version: str, new: CompiledDefinition) -> list[Effect]:
-    """Only the effects in the server's response."""
+    """The effects that the server's response shows."""
     if answer.code in (200, 201):
         known = new.versions[version].schema
         node = known.node if known is not None else None

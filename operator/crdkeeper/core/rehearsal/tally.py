@@ -36,7 +36,7 @@ class EffectCount:
     varies: bool = False
     """Whether the message varies between objects, as with the value of the field."""
     by_server: int = 0
-    """For how many of the objects the API server reported it, not just the engine."""
+    """For how many of the objects the API server reported it, and not only the engine."""
     versions: set[str] = dataclasses.field(default_factory=set)
     count: int = 0
     examples: list[Example] = dataclasses.field(default_factory=list)
@@ -59,9 +59,9 @@ class EffectTally:
         self.affected: dict[EffectKind, int] = {}
         """Objects by the kind of effect."""
         self.today: dict[EffectKind, int] = {}
-        """The same, without effects that concern only users of a version that is not served today."""
+        """The counts without effects that concern only users of a version that is not served today."""
         self.at_new_versions: dict[EffectKind, int] = {}
-        """The same, with only those effects."""
+        """The counts of only those effects."""
         self.beyond = 0
         """Effects that are counted by kind, but are too many for findings."""
         self._findings: dict[_Key, EffectCount] = {}

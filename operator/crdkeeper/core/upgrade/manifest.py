@@ -43,9 +43,9 @@ class Upgraded:
 
     definition: dict[str, Any]
     notes: tuple[UpgradeNote, ...]
-    """In the order of the changes. The paths are those of the old manifest."""
+    """The notes in the order of the changes, with paths in the old manifest."""
     violations: tuple[Violation, ...]
-    """Of the new manifest, with its paths."""
+    """The violations of the new manifest, with paths in it."""
 
     @property
     def decisions(self) -> list[UpgradeNote]:
@@ -206,7 +206,7 @@ class _Work:
 
 
 def _silent(topic: Topic, path: Path, message: str) -> None:
-    """For what was already reported."""
+    """Reports nothing, where a note already exists."""
 
 
 def _copy(value: Any) -> Any:

@@ -16,7 +16,7 @@ REMOVED: Final = (
     "it to v1; `crdkeeper upgrade-manifest` rewrites the file"
 )
 MAX_VALUES: Final = 300_000
-"""In what all versions share, times the versions: a small manifest must not become a huge CRD."""
+"""Values that all versions share, times the versions: a small manifest must not become a huge CRD."""
 
 Steps = tuple[str | int, ...]
 

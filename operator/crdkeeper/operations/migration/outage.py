@@ -41,9 +41,9 @@ class Outage:
     """The undecided objects of one pass."""
 
     in_a_row: list[Undecided] = field(default_factory=list)
-    """Those that failed since an object was last written."""
+    """Objects that failed since another one was last written."""
     again: deque[Undecided] = field(default_factory=deque)
-    """Those after which others were written: to be retried."""
+    """Objects to retry, because others were written after they failed."""
     _tries: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __bool__(self) -> bool:

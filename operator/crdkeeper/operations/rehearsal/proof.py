@@ -23,10 +23,10 @@ _PROVED = frozenset((EffectKind.REFUSED, EffectKind.STATUS_REFUSED))
 
 
 class ShadowUse(Enum):
-    """For which objects to ask the API server."""
+    """Which objects the API server judges."""
 
     AUTO = "auto"
-    """For those where the engine is uncertain."""
+    """Objects for which the engine is uncertain."""
     ALWAYS = "always"
     NEVER = "never"
 

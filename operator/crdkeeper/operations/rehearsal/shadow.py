@@ -48,7 +48,7 @@ class Shadow:
     """
 
     def __init__(self, client: Client, document: Mapping[str, Any], *, judged_at: str = "") -> None:
-        """For a CRD as accepted by the API server. See core.rehearsal.shadow.shadow_definition."""
+        """`document` is a CRD as the API server accepts it: see core.rehearsal.shadow.shadow_definition."""
         self._client = client
         self._document = document
         self._judged_at = judged_at

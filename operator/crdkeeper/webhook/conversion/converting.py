@@ -23,11 +23,11 @@ _log = logging.getLogger(__name__)
 _SMALL_BYTES: Final = 64 << 10
 """Usually converted within 5 ms."""
 _AT_ONCE_SECONDS: Final = 0.025
-"""For how long a request may delay others."""
+"""How long a request may delay others."""
 _SLOW_SECONDS: Final = 10.0
-"""For how long requests at least as large as a slow one go to the worker."""
+"""How long requests at least as large as a slow one go to the worker."""
 _PACKED: Final = f".{PREFIX}".encode()
-"""In the names of labels that hold notes: these are compressed, and may be far larger than they look."""
+"""Part of the names of labels with notes, which are compressed and may be far larger than they look."""
 _RULES_HEADER: Final = RULES_HEADER.encode()
 
 
@@ -40,7 +40,7 @@ class Converting:
         self._limit = TimeLimit()
         self._worker = Worker()
         self._slow: dict[str, tuple[int, float]] = {}
-        """By CRD, the size of the smallest slow request, and until when that counts."""
+        """For each CRD, the size of the smallest slow request, and until when it counts."""
 
     async def run(self) -> None:
         """Run the worker until cancelled: without it, slow requests are refused."""

@@ -18,9 +18,9 @@ _log = logging.getLogger(__name__)
 
 _MOST_WAITING: Final = 32
 _WAIT_SECONDS: Final = 10.0
-"""For its turn."""
+"""How long a request waits for its turn."""
 _WORK_SECONDS: Final = 15.0
-"""In real time; the worker allows itself 5 s of CPU time. With the wait, less than an API server's 30 s."""
+"""Real time; the worker allows itself 5 s of CPU time. With the wait, less than an API server's 30 s."""
 _IDLE_SECONDS: Final = 30.0
 """After which the worker ends: most clusters never need it, and it takes as much memory as the server."""
 

@@ -20,7 +20,7 @@ from crdkeeper.core.conversion.review import BadReview, Reply, answered, given_u
 from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
 
 CPU_SECONDS: Final = 5.0
-"""For one request. The largest object that etcd stores needs a tenth of that."""
+"""The CPU time for one request. The largest object that etcd stores needs a tenth of it."""
 MEMORY_BYTES: Final = 320 << 20
 """Together with the serving process, less than the 512 MiB in the manifests."""
 ANSWER_BYTES: Final = 32 << 20

@@ -20,7 +20,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _CLOSE: Final = b"Connection: close\r\n"
 _VERSIONS: Final = ("1.0", "1.1")
 _MOST_DIGITS: Final = 19
-"""Of a Content-Length that fits into 64 bits."""
+"""The most digits of a Content-Length that fits into 64 bits."""
 _PIECE_BYTES: Final = 64 << 10
 """Passed to the transport at a time: it buffers what a client does not read, and does not say how much."""
 _BUSY: Final = Response(b"too many requests at once\n", 503, TEXT + LATER)
@@ -44,10 +44,10 @@ class Owner(Protocol):
     draining: bool
 
     def opened(self, connection: "ClientConnection") -> None:
-        """There is one more connection."""
+        """Called for each new connection."""
 
     def closed(self, connection: "ClientConnection") -> None:
-        """There is one connection less."""
+        """Called for each closed connection."""
 
 
 class _Ended(Exception):
@@ -96,7 +96,7 @@ class ClientConnection(asyncio.Protocol):
         self._server.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone; nobody waits for an answer any more."""
+        """asyncio calls it when the connection is closed: nobody waits for an answer any more."""
         self._transport = None
         self._taking.set()
         self._release()

@@ -27,7 +27,7 @@ _BACKLOG: Final = 1024
 _TICK_SECONDS: Final = 1.0
 _LATE_SECONDS: Final = 1.0
 _UNPROVEN_WEIGHT: Final = 4
-"""Of a connection that has not requested anything that is served; others weigh 1."""
+"""The weight of a connection that has not yet requested anything that is served; others weigh 1."""
 _RECEIVE_BYTES: Final = 64 << 10
 """The kernel's buffer for a connection. The loop's TLS keeps what arrives at once, twice, until closed."""
 

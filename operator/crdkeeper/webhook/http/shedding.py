@@ -37,7 +37,7 @@ def gives_way(
     movable: Callable[[_Client], bool] = lambda _: True,
     order: Callable[[_Client], Any] = lambda each: each.since,
 ) -> _Client | None:
-    """The one to go: the oldest that may go, of the source whose clients weigh most."""
+    """The client to disconnect: the oldest that may go, from the source whose clients weigh most."""
     totals: dict[str, int] = {}
     candidates = []
     for each in clients:

@@ -15,27 +15,27 @@ class HttpLimits:
     """What clients may use of the server."""
 
     head_bytes: int = 16 << 10
-    """Of the request line and headers."""
+    """The largest request line with headers."""
     body_bytes: int = 16 << 20
     small_bytes: int = 256 << 10
     """Bodies up to this size have reserved room, which larger ones cannot take."""
     held_bytes: int = 32 << 20
-    """Of all large bodies that are not answered yet; small ones may take half of that in addition."""
+    """For all large bodies that are not answered yet; small ones may take half as much in addition."""
     unsent_bytes: int = 32 << 20
-    """Of all large answers that are not sent yet."""
+    """For all large answers that are not sent yet."""
     connections: int = 1000
     handshakes: int = 100
     """Connections that are not secured yet, in addition."""
     handshake_seconds: float = 10.0
     request_seconds: float = 30.0
-    """From the first byte of a request to its last."""
+    """The time from the first byte of a request to its last."""
     progress_bytes: int = 256 << 10
     """What a client must send of a request, or read of an answer, per `progress_seconds`, or finish."""
     progress_seconds: float = 5.0
     idle_seconds: float = 120.0
     """Go's clients close after 90 s. As they are first, no request meets a connection that we just closed."""
     linger_seconds: float = 2.0
-    """For a client that still sends to read why it was refused."""
+    """How long a client that still sends may take to read why it was refused."""
 
 
 class Response(NamedTuple):

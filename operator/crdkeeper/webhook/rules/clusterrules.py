@@ -49,7 +49,7 @@ class ClusterRules:
         self._at_home = False
         """Whether our namespace could be read."""
         self._locked_out = False
-        """Whether credentials have been refused for so long that this is no sign of an uninstall."""
+        """Whether credentials have been refused for so long that this does not indicate an uninstall."""
 
     async def run(self, loaded: Callable[[], None]) -> None:
         """Compile all bundles, call `loaded`, and follow their changes until cancelled.
@@ -83,7 +83,7 @@ class ClusterRules:
                     )
 
     def unseen(self) -> tuple[float, str]:
-        """As in RuleSource: changes may have been missed since the API server last answered."""
+        """See RuleSource: changes may have been missed since the API server last answered."""
         return (time.monotonic() - self._heard, self._trouble) if self._trouble else (0.0, "")
 
     def _hear(self, trouble: str) -> None:

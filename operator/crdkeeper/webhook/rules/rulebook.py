@@ -40,15 +40,15 @@ class RuleSource(Protocol):
     """Where the webhook gets its conversions from."""
 
     conversions: dict[str, Served]
-    """By CRD name."""
+    """The conversions by CRD name."""
     problems: dict[str, str]
-    """By name or file, why rules are not served, or not their latest version."""
+    """Why rules are not served, or not their latest version, by name or file."""
 
     async def run(self, loaded: Callable[[], None]) -> None:
         """Compile all existing rules, call `loaded`, and follow their changes until cancelled."""
 
     def unseen(self) -> tuple[float, str]:
-        """For how many seconds changes may have been missed, and why; 0 and empty if none were."""
+        """How long changes may have been missed, in seconds, and why; 0 and empty if none were."""
 
     async def look_again(self, name: str) -> None:
         """An API server asks for an unknown CRD: it may know of the rules earlier than we do."""

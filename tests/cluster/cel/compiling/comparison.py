@@ -170,7 +170,7 @@ def disagreements(expectation: Expectation, causes: Sequence[tuple[str, str]]) -
     server: dict[str, list[str]] = {}
     for at, message in causes:
         if CONTRIBUTED in message:
-            # Which of equal costs the server names is random: it iterates over properties in no order.
+            # Of equal costs, the server names a random one: it iterates over properties in no order.
             continue
         server.setdefault(at, []).append(_SELF_TYPE.sub("selfType", message))
     ours: dict[str, list[str]] = {}

@@ -139,7 +139,7 @@ ODD: tuple[Crd, ...] = (
         }
     ),
 )
-"""CRDs with rules below items of what is no list: CEL has no type there, or another one."""
+"""CRDs with rules below items of something other than a list: CEL has no type there, or another one."""
 
 URLS = (
     "https://example.com/c", "http://a.com", "https://u@h/x?q=1#f", "https://", "%", "https:x", "//a/b",

@@ -69,7 +69,7 @@ def test_the_work_for_all_expressions_is_bounded(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("crdkeeper.apiserver.definitions.rules.expressions.compile_rules", counted)
     report: Report = check_update(crd, old) if update else check_creation(crd)
-    # Of 2 MB in two versions the first.
+    # Of 2 MB in two versions, only the first version is compiled.
     assert compiled == 19
     assert len(report.unchecked) == 21
     assert {each.reason for each in report.unchecked} == {

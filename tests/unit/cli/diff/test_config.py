@@ -13,7 +13,7 @@ CONFIG = ".crdkeeper.yaml"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with a new side, where the old one lies elsewhere."""
+    """A directory with the new side; the old one is elsewhere."""
     (tmp_path / "old").mkdir()
     (tmp_path / "new" / "deep").mkdir(parents=True)
     write(tmp_path, OLD, BREAKING)
@@ -127,7 +127,7 @@ def test_the_nearest_configuration_of_the_new_file_counts(
     chosen = project / "chosen.yaml"
     chosen.write_text("diff: {severity: {enum-tightened: risky}}")
     assert compared(project, "--config", chosen)["severity"] == "risky"
-    # What is in no file follows the working folder.
+    # CRDs that are in no file have the configuration of the working directory.
     monkeypatch.chdir(project / "new")
     result = diff(project / "old", "-", "-o", "json", stdin=BREAKING)
     assert json.loads(result.stdout)["severity"] == "safe"

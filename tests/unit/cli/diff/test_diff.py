@@ -144,7 +144,7 @@ def test_what_one_shared_type_causes_is_shown_once(tmp_path: Path) -> None:
     assert diff(*files, "--all").stdout.count("enum-tightened]") == 2
     changes = json.loads(diff(*files, "-o", "json").stdout)["changes"]
     assert [each["alike"] for each in changes] == [2, 2]
-    # Which CRD is gone is said of each.
+    # Each removed CRD is listed.
     (tmp_path / "new.yaml").write_text(OLD.replace("widgets", "others"))
     assert diff(*files).stdout.count("definition-removed]") == 2
 

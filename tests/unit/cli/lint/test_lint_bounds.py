@@ -70,7 +70,7 @@ def test_the_neighbours_of_secrets_are_judged_once_for_all(monkeypatch: pytest.M
     spec = {**users, **{f"user{i}Password": TEXT for i in range(50)}}
     found = [each for each in linter.lint(definition(version(schema(spec)))) if each.rule.id == "secret-text"]
     assert len(found) == 100
-    # Each user's, those of spec, and those of the root.
+    # The neighbors of each user, those of spec, and those of the root.
     assert len(seen) == 52
 
 
@@ -183,7 +183,7 @@ def test_a_file_of_samples_is_read_twice_at_most(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(yaml, "parse", counted)
     found = json.loads(lint("-a", "-o", "json", file).stdout)["findings"]
     assert sum(each["id"] == "column-empty" for each in found) == 20
-    # All documents once, and again those up to the last CRD.
+    # All documents are read once, and those up to the last CRD again.
     assert ended == 90 + 20
 
 

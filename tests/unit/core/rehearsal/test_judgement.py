@@ -198,7 +198,7 @@ def _owned(fields: Json) -> Json:
         ({}, {"a": INTEGER | {"default": 2}}, True),
         ({}, {"a": INTEGER}, True),
         ({}, {"a": DEFAULTED}, False),
-        # What somebody owns was written, so it is stored.
+        # A field with an owner was written, so it is stored.
         ({"f:spec": {"f:a": {}}}, {"a": INTEGER}, False),
         ({"f:spec": {"f:other": {}}}, {"a": INTEGER}, True),
         ({"f:spec": {}}, {"a": INTEGER}, True),

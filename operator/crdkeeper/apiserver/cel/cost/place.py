@@ -15,7 +15,7 @@ class CannotDeclare(Exception):
 
 
 class NoElement(CannotDeclare):
-    """A node below items or additionalProperties of what is no list or map, but a text or an object."""
+    """A node below items or additionalProperties of a string or an object instead of a list or map."""
 
 
 class ServerPanics(CannotDeclare):

@@ -175,7 +175,7 @@ FORMATS: Final[dict[str, NamedFormat]] = {
         ("datetime", "datetime", 71, _checked("datetime", "invalid datetime")),
     )
 }
-"""By the names that format.named accepts."""
+"""The formats, by the names that format.named accepts."""
 
 
 def _named(name: str) -> OptionalValue:

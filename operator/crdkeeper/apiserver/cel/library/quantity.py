@@ -54,14 +54,14 @@ class Quantity(Opaque):
         return int(self.number * 10 ** (self.scale - scale))
 
     def whole(self) -> int | None:
-        """As an int64 if the server can represent it (Quantity.AsInt64)."""
+        """The value as an int64; None if the server cannot represent it (Quantity.AsInt64)."""
         if not self.small or self.scale < 0:
             return None
         value = self.at(0)
         return value if MIN_INT <= value <= MAX_INT else None
 
     def approximate(self) -> float:
-        """As a double (Quantity.AsApproximateFloat64)."""
+        """The nearest double (Quantity.AsApproximateFloat64)."""
         try:
             base = float(self.number)
         except OverflowError:

@@ -78,7 +78,7 @@ def _differ(one: EvaluationError | None, other: EvaluationError) -> bool:
 def _next(
     failed: EvaluationError | None, error: EvaluationError, values: Value, kept: EvaluationError
 ) -> EvaluationError:
-    """The error to keep of two. Raises Indeterminate if the order of the values decides, and has none."""
+    """Which of two errors the server keeps. Raises Indeterminate if this depends on a random order."""
     if _differ(failed, error) and has_no_order(values):
         raise unknown_order()
     return kept

@@ -38,13 +38,13 @@ class Duration(Opaque):
         return type(other) is Duration and other.order == self.order
 
     def _in(self, unit: int) -> float:
-        """In units, with the arithmetic of Go's Hours, Minutes and Seconds."""
+        """The duration in units, as Go's Hours, Minutes and Seconds compute it."""
         whole, rest = divmod(abs(self.order), unit)
         value = float(whole) + float(rest) / unit
         return -value if self.order < 0 else value
 
     def whole(self, unit: int) -> int:
-        """In whole units of that many nanoseconds, truncated like cel-go's getters."""
+        """The duration in whole units of that many nanoseconds, truncated like cel-go's getters."""
         return int(self._in(unit))
 
     def milliseconds(self) -> int:

@@ -78,7 +78,7 @@ class Unordered(ListValue):
 
 
 def has_no_order(values: Value) -> bool:
-    """Whether the server goes through the elements or entries of a value in an order of chance."""
+    """Whether the server visits the elements or entries of a value in a random order."""
     return isinstance(values, MapValue) or type(values) is Unordered
 
 

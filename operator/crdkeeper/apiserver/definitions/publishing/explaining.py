@@ -23,7 +23,7 @@ class ExplainedField:
     """1 for the fields of the object itself."""
     name: str
     type: str
-    """As kubectl writes it, such as `[]map[string]Object`."""
+    """The type as kubectl prints it, such as `[]map[string]Object`."""
     required: bool
 
 

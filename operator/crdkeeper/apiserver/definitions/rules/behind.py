@@ -47,7 +47,7 @@ class _Found:
         self._spoiled: set[Steps] = set()
         """Nodes with an error at or below them."""
         self._untyped: set[Steps] = set()
-        """Those of them whose error may change a value's type."""
+        """Nodes whose errors, once fixed, may change the type of a value."""
         self._owners: set[Steps] = set()
         """Nodes with an error of their own."""
         self._spoil(reported)

@@ -46,14 +46,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """spec of a CRD."""
+    """The spec of a CRD, as the server represents it internally."""
 
     path: Path
     spec: Decoded
     versions: list[Decoded]
     shared: Part
     own: list[Part]
-    """By version, in their order."""
+    """The part of each version, in the order of the versions."""
 
     def statuses(self) -> dict[str, bool]:
         """Whether a version has a status subresource, by name: the first of that name, where names repeat."""
