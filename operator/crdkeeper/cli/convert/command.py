@@ -108,13 +108,13 @@ def check(
         raise click.UsageError("specify PLURAL.GROUP, --rules or -f")
     found = source.read(_kind_of(objects), name)
     # Imported after the input was found valid, because it imports the client.
-    from crdkeeper.cli.convert.verification import try_generated, try_live
+    from crdkeeper.cli.convert.verification import report_generated, report_live
 
-    failed = try_generated(found)
+    failed = report_generated(found)
     if filenames:
         failed += _test(found.trial, objects)
     else:
-        failed += run_async(try_live(found, kubeconfig, context))
+        failed += run_async(report_live(found, kubeconfig, context))
     if failed:
         raise SystemExit(_FAILED)
 

@@ -15,7 +15,7 @@ from crdkeeper.operations.verification import GENERATED, Unlistable, judge_gener
 _SHOWN = 10
 
 
-def try_generated(rules: CompiledRules) -> int:
+def report_generated(rules: CompiledRules) -> int:
     """Try objects generated from the schemas; returns the number of problems.
 
     A value that a schema allows and that cannot be converted is reported, but is not a failure: no object may
@@ -32,7 +32,7 @@ def try_generated(rules: CompiledRules) -> int:
     return len(lost)
 
 
-async def try_live(rules: CompiledRules, kubeconfig: Path | None, context: str | None) -> int:
+async def report_live(rules: CompiledRules, kubeconfig: Path | None, context: str | None) -> int:
     """Try all live objects; returns how many fail."""
     name = str(rules.spec.resource)
     found = ConversionVerification()

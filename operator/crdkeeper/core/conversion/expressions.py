@@ -28,7 +28,7 @@ from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from crdkeeper.apiserver.objects.effort import affordable_cost, count_evaluation
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import FIRST, Steps, show
-from crdkeeper.core.conversion.results import fitted, misfit, plain
+from crdkeeper.core.conversion.results import fitted, plain, type_problem
 from crdkeeper.core.conversion.values import Unconvertible
 
 OBJECT: Final = "object"
@@ -75,7 +75,7 @@ def expression(
     variables = _variables(source, steps, top=top)
     # An object as a literal has fields of several types.
     compiled = compile_expression(text, variables, mixed=True)
-    problem = misfit(compiled.type, target)
+    problem = type_problem(compiled.type, target)
     if problem is not None:
         raise BadExpression(problem)
     program = compiled.program(second=OBJECT)

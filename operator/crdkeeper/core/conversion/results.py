@@ -37,7 +37,7 @@ _PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
-def misfit(result: Type, schema: Schema) -> str | None:
+def type_problem(result: Type, schema: Schema) -> str | None:
     """Why no result of a type can be a value of a schema; None if one can, or only run time can tell."""
     result, _ = unwrap_optional(result)
     kind = result.kind
@@ -53,7 +53,7 @@ def misfit(result: Type, schema: Schema) -> str | None:
         return f"gives a value of type {result.text}, but the field is {_shown(schema)}"
     inner = schema.get("items") if kind == "list" else schema.get("additionalProperties")
     if kind in ("list", "map") and isinstance(inner, Mapping):
-        found = misfit(result.parameters[-1], inner)
+        found = type_problem(result.parameters[-1], inner)
         return f"in what it gives: {found}" if found and "in what" not in found else found
     return None
 
