@@ -1,4 +1,4 @@
-"""Checks that readers find their way: packages with a description, short files, unambiguous names."""
+"""Checks that readers find their way: described packages, mirrored by tests; short files; unique names."""
 
 import ast
 import sys
@@ -8,6 +8,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGES: Final = "operator/crdkeeper"
+UNIT_TESTS: Final = "tests/unit"
 SOURCES: Final = ("operator", "tests", "demo", "generate", "image", "checks")
 MOST_LINES: Final = 400
 _LONGEST_SENTENCE: Final = 200
@@ -51,9 +52,18 @@ def ambiguous_names(root: Path) -> Iterator[str]:
             yield f"{name}: means one thing in each of {', '.join(found)}"
 
 
+def stray_tests(root: Path) -> Iterator[str]:
+    """Directories of unit tests that mirror neither a package nor a source beside operator/."""
+    tests = root / UNIT_TESTS
+    for folder in sorted({each.parent for each in tests.rglob("test_*.py")} - {tests}):
+        name = folder.relative_to(tests)
+        if name.parts[0] not in SOURCES and not (root / PACKAGES / name).is_dir():
+            yield f"{folder.relative_to(root).as_posix()}: there is no {PACKAGES}/{name.as_posix()}"
+
+
 def main() -> int:
     """Print the problems; 1 if there are any."""
-    found = [*silent_packages(ROOT), *long_files(ROOT), *ambiguous_names(ROOT)]
+    found = [*silent_packages(ROOT), *long_files(ROOT), *ambiguous_names(ROOT), *stray_tests(ROOT)]
     for each in found:
         print(each)
     return 1 if found else 0

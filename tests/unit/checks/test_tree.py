@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from checks.tree import MOST_LINES, PACKAGES, SOURCES, ambiguous_names, long_files, silent_packages
+from checks.tree import (
+    MOST_LINES,
+    PACKAGES,
+    SOURCES,
+    UNIT_TESTS,
+    ambiguous_names,
+    long_files,
+    silent_packages,
+    stray_tests,
+)
 
 
 @pytest.fixture
@@ -55,3 +64,12 @@ def test_a_class_has_a_name_of_its_own(tree: Path) -> None:
     assert list(ambiguous_names(tree)) == []
     write(tree, f"{PACKAGES}/core/third.py", "class Verdict: ...\n")
     assert list(ambiguous_names(tree)) == ["Verdict: means one thing in each of core/one.py, core/third.py"]
+
+
+def test_tests_mirror_the_packages(tree: Path) -> None:
+    (tree / PACKAGES / "core/lint").mkdir(parents=True)
+    for place in ("test_tour.py", "core/lint/test_fields.py", "image/test_sbom.py"):
+        write(tree, f"{UNIT_TESTS}/{place}", "")
+    assert list(stray_tests(tree)) == []
+    write(tree, f"{UNIT_TESTS}/core/linter/test_fields.py", "")
+    assert list(stray_tests(tree)) == [f"{UNIT_TESTS}/core/linter: there is no {PACKAGES}/core/linter"]
