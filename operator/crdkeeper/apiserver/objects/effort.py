@@ -4,7 +4,7 @@ RE2 is linear in the text, but with a factor of the author's choice: the size of
 match has its own limit; a caller that checks many values limits all of them together, see `limited`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -23,6 +23,8 @@ _STEPS_PER_BRANCH: Final = 1_000
 """The cost of trying a value on one branch of anyOf, oneOf, allOf or not, or on one value of an enum."""
 _STEPS_PER_CHARACTER: Final = 100
 """The cost of compiling one character of an expression: 1 to 2 µs in expressions of many short terms."""
+_STEPS_PER_EXPRESSION: Final = 5_000
+"""The cost of compiling an expression, however short."""
 _STEPS_PER_COST: Final = 10
 """The cost of evaluating what CEL counts as one."""
 
@@ -126,9 +128,9 @@ def spend_on_branches(count: int) -> None:
     _spend(count * _STEPS_PER_BRANCH)
 
 
-def spend_on_expressions(size: int) -> None:
-    """Count characters of CEL expressions that are compiled. Raises UndecidedValue."""
-    _spend(size * _STEPS_PER_CHARACTER)
+def spend_on_expressions(sizes: Sequence[int]) -> None:
+    """Count the characters of CEL expressions that are compiled. Raises UndecidedValue."""
+    _spend(sum(sizes) * _STEPS_PER_CHARACTER + len(sizes) * _STEPS_PER_EXPRESSION)
 
 
 def affordable_cost(cost: int) -> int:

@@ -241,7 +241,7 @@ def _print_summary(result: DiffResult, *, everything: bool) -> None:
 def _verdict(result: DiffResult) -> str:
     severity = result.severity
     if severity is Impact.SAFE:
-        return "Compatible."
+        return "Compatible as far as compared." if result.incomplete else "Compatible."
     hurt = {who for each in result.found if each.change.severity is severity for who in each.change.affected}
     who = _listed(each for each in Audience if each in hurt)
     verdict = f"{severity.value.capitalize()} for {who}" if who else severity.value.capitalize()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.apiserver.cel.compilation import compile_rules
+from crdkeeper.apiserver.cel.compilation import RulePlace, compile_rules
 from crdkeeper.apiserver.definitions.create import check_creation
 from crdkeeper.apiserver.definitions.update import check_update
 from crdkeeper.apiserver.schema.violation import Report
@@ -49,6 +49,28 @@ def test_the_work_for_the_defaults_of_all_versions_is_bounded() -> None:
     report = check_creation(definition(*more))
     assert {each.reason for each in report.unchecked} == {TOO_LONG}
     assert len(report.unchecked) > 30
+
+
+def test_short_expressions_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    crd = definition()
+    fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    for i in range(40):
+        rules = [{"rule": f"self != '{i}'", "message": str(j)} for j in range(10)]
+        fields[f"f{i}"] = {"type": "string", "maxLength": 1, "x-kubernetes-validations": rules}
+    compiled = 0
+
+    def counted(place: RulePlace, **options: Any) -> Any:
+        nonlocal compiled
+        compiled += len(place.schema["x-kubernetes-validations"])
+        return compile_rules(place, **options)
+
+    monkeypatch.setattr("crdkeeper.apiserver.definitions.rules.expressions.compile_rules", counted)
+    monkeypatch.setattr("crdkeeper.apiserver.definitions.create.MOST_STEPS", 1_000_000)
+    report = check_creation(crd)
+    assert 100 < compiled < 200
+    assert {each.reason for each in report.unchecked} == {
+        "to compile all expressions of the CRD may take too long"
+    }
 
 
 @pytest.mark.parametrize("update", [False, True])

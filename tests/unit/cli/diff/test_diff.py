@@ -57,6 +57,16 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_what_is_not_compared_completely_is_not_called_compatible(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crdkeeper.core.compatibility.compare.MAX_RULE_CHARACTERS", -1)
+    result = diff(files / "old.yaml", files / "old.yaml")
+    assert result.exit_code == 2
+    assert result.stdout.splitlines()[-1] == "Compatible as far as compared."
+    assert result.stderr == "widgets.example.com: too large to compare completely\n"
+
+
 def test_nothing_changed(files: Path) -> None:
     result = diff(files / "old.yaml", files / "old.yaml")
     assert result.exit_code == 0

@@ -46,7 +46,7 @@ class ExpressionChecks:
         """Report a node's invalid rules. `uncorrelatable` is the parent that forbids oldSelf, if any."""
         at = path.child(VALIDATIONS)
         try:
-            spend_on_expressions(sum(map(_size, place.schema[VALIDATIONS])))
+            spend_on_expressions(list(map(_size, place.schema[VALIDATIONS])))
             compiled = compile_rules(
                 place,
                 stored_rule=self._requirements.old_expressions.__contains__,
