@@ -1,0 +1,94 @@
+"""The composer in pods: a definition becomes an API that can be used, scaled and deleted."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from tests.cluster.harness.installation import MANIFESTS
+from tests.node.deployment import READY_SECONDS, REPLICAS, Deployment, until
+
+COMPOSER: Final = "crdkeeper-composer"
+NAME: Final = "databases.platform.example.com"
+DEFINITION: Final[dict[str, Any]] = {
+    "apiVersion": "crdkeeper.dev/v1alpha1",
+    "kind": "CompositeResourceDefinition",
+    "metadata": {"name": NAME},
+    "spec": {
+        "group": "platform.example.com",
+        "names": {"kind": "Database", "plural": "databases"},
+        "versions": [
+            {
+                "name": "v1",
+                "referenceable": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
+                            "status": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
+                        },
+                    }
+                },
+                "subresources": {
+                    "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+                },
+            }
+        ],
+    },
+}
+DATABASE: Final = {
+    "apiVersion": "platform.example.com/v1",
+    "kind": "Database",
+    "metadata": {"name": "orders", "namespace": "default"},
+    "spec": {"replicas": 1},
+}
+
+
+@pytest.fixture
+def composer(deployment: Deployment) -> Iterator[Deployment]:
+    """Installed from its manifests beside the operator, and uninstalled at the end."""
+    kubectl = deployment.plane.kubectl
+    kubectl("apply", "--server-side", f"--kustomize={MANIFESTS / 'composer'}")
+    role = f"--filename={MANIFESTS / 'samples' / 'composer-role.yaml'}"
+    kubectl("apply", "--server-side", role)
+    deployment.kubectl("rollout", "status", f"deployment/{COMPOSER}", f"--timeout={READY_SECONDS}s")
+    until(lambda: len(deployment.ready(COMPOSER)) == REPLICAS, READY_SECONDS)
+    yield deployment
+    kubectl("delete", "databases", "--all", "--ignore-not-found", "--timeout=30s", check=False)
+    kubectl("delete", "cxrd", "--all", "--timeout=60s", check=False)
+    kubectl("delete", f"--kustomize={MANIFESTS / 'composer'}", "--ignore-not-found", "--timeout=60s")
+    kubectl("delete", role)
+
+
+def apply(deployment: Deployment, value: dict[str, Any]) -> None:
+    deployment.plane.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(value))
+
+
+def test_a_definition_becomes_an_api(composer: Deployment) -> None:
+    kubectl = composer.plane.kubectl
+    pods = composer.pods(COMPOSER)
+    assert [(each.ready, each.restarts) for each in pods] == [(True, 0)] * REPLICAS
+    assert {each.node for each in pods} == {"node-0", "node-1"}
+
+    apply(composer, DEFINITION)
+    kubectl("wait", "--for=condition=Established", f"cxrd/{NAME}", "--timeout=60s")
+    apply(composer, DATABASE)
+    kubectl("scale", "database", "orders", "--replicas=3")
+    assert kubectl("get", "database", "orders", "--output=jsonpath={.spec.replicas}") == "3"
+
+    # Protect holds the deletion until there are no composites; another pod goes on with it.
+    kubectl("delete", "cxrd", NAME, "--wait=false")
+    held = "default/orders"
+    leader = composer.kubectl("get", "lease", COMPOSER, "--output=jsonpath={.spec.holderIdentity}")
+
+    def established() -> str:
+        path = '{.status.conditions[?(@.type=="Established")].message}'
+        return kubectl("get", "cxrd", NAME, f"--output=jsonpath={path}")
+
+    until(lambda: "1 composite" in established(), 30, established)
+    composer.kubectl("delete", "pod", leader, "--wait=false")
+    assert kubectl("get", "databases", "-A", "--no-headers").split()[:2] == held.split("/")
+    kubectl("delete", "database", "orders")
+    kubectl("wait", "--for=delete", f"cxrd/{NAME}", f"crd/{NAME}", "--timeout=60s")
