@@ -21,6 +21,7 @@ from tests.controlplane.plane import ControlPlane
 from tests.unit.core.composition.documents import document
 
 COMPOSER = MANIFESTS / "composer"
+SAMPLE = f"--filename={MANIFESTS / 'samples' / 'composer-role.yaml'}"
 ACCOUNT = "crdkeeper-composer"
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 DEFINITIONS = f"compositeresourcedefinitions.{GROUP}"
@@ -88,9 +89,8 @@ def test_the_composer_may_do_exactly_what_it_does(
 
 
 def test_a_labelled_role_lets_the_composer_look_after_composites(cluster: Cluster, account: Path) -> None:
-    role = f"--filename={MANIFESTS / 'samples' / 'composer-role.yaml'}"
     databases = "databases.platform.example.com"
-    cluster.kubectl("apply", "--server-side", role)
+    cluster.kubectl("apply", "--server-side", SAMPLE)
     eventually(lambda: may(cluster, account, "delete", databases))
     allowed = [
         verb
@@ -98,7 +98,7 @@ def test_a_labelled_role_lets_the_composer_look_after_composites(cluster: Cluste
         if may(cluster, account, verb, databases)
     ]
     assert allowed == ["list", "watch", "delete"]
-    cluster.kubectl("delete", role)
+    cluster.kubectl("delete", SAMPLE)
     eventually(lambda: not may(cluster, account, "delete", databases))
 
 
@@ -207,8 +207,8 @@ def test_a_stolen_token_changes_no_other_crd(
 def own(start_plane: Callable[..., ControlPlane]) -> ControlPlane:
     """With crdkeeper and its composer installed."""
     plane = start_plane()
-    for each in (MANIFESTS, COMPOSER):
-        plane.kubectl("apply", "--server-side", f"--kustomize={each}")
+    for each in (f"--kustomize={MANIFESTS}", f"--kustomize={COMPOSER}", SAMPLE):
+        plane.kubectl("apply", "--server-side", each)
     plane.kubectl.wait_established(*KINDS)
     return plane
 
