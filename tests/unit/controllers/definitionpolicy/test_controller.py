@@ -13,6 +13,7 @@ from crdkeeper.controllers.definitionpolicy.controller import DefinitionPolicies
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from tests import virtualtime
+from tests.kstatus import Status, status_of
 from tests.unit.builders import NAME, crd, migration, policy, with_condition
 from tests.unit.controllers.fakeapi import DEFINITIONS, OURS, FakeApi
 from tests.unit.core.diagnosis.builders import seen
@@ -188,5 +189,19 @@ def test_a_status_that_stays_the_same_is_not_written() -> None:
         state.saw_definition(NAME, seen())
         await asyncio.sleep(5.0)
         assert api.writes("PATCH", STATUS) == before
+
+    play(people)
+
+
+def test_kstatus_judges_a_policy_as_ready_does() -> None:
+    def judged(found: Any) -> Status:
+        return status_of({"metadata": {"generation": policy().metadata.generation}, "status": found})
+
+    async def people(state: ClusterState, api: FakeApi) -> None:
+        assert judged(policy().to_object()["status"]) == "InProgress"
+        for seen_migration, status in ((None, "Current"), (failed(), "Failed"), (None, "Current")):
+            state.saw_migration("by-hand", seen_migration)
+            await asyncio.sleep(5.0)
+            assert judged(api.written[STATUS]["status"]) == status
 
     play(people)
