@@ -21,7 +21,7 @@ from tests.cluster.harness.waiting import eventually
 from tests.cluster.objects.columns import changed, column, content
 from tests.controlplane.cluster import Cluster
 
-COUNT = int(os.environ.get("CRDKEEPER_CELLS", "20000"))
+COUNT = int(os.environ.get("CRDKEEPER_CELLS", "8000"))
 SEED = int(os.environ.get("CRDKEEPER_SEED", "0"))
 OBJECTS = 25
 VERSIONS = 12
