@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from crdkeeper.apiserver.definitions.versionorder import preferred
 from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
 from crdkeeper.core.lint.conventions.definition import CONVERSION_CA, CONVERSION_LOSS
@@ -39,6 +40,7 @@ def _check_none(versions: Sequence[Mapping[str, Any]], found: Findings, *, final
     if stored is None:
         return
     base = _root(versions, stored)
+    default = preferred((each.get("name") or "" for each in versions if each.get("served")), str)
     for i, version in enumerate(versions):
         if i == stored or not version.get("served"):
             continue
@@ -52,15 +54,20 @@ def _check_none(versions: Sequence[Mapping[str, Any]], found: Findings, *, final
         awaited = not final and len({each.kind for each in differences}) > 1
         for each in differences:
             message = _MESSAGES[each.kind].format(stored=names[0], served=names[1], types=each.types)
-            severity = Severity.INFO if awaited or _is_known(each.kind, versions[stored], version) else None
+            known = _is_known(each.kind, versions[stored], version, default=names[1] == default)
+            severity = Severity.INFO if awaited or known else None
             each.place.report(found, CONVERSION_LOSS, message, severity=severity)
 
 
-def _is_known(kind: "_Kind", stored: Mapping[str, Any], served: Mapping[str, Any]) -> bool:
-    """Whether the loss is expected: a deprecated version lacks or alone has the field, or none serves it."""
+def _is_known(kind: "_Kind", stored: Mapping[str, Any], served: Mapping[str, Any], *, default: bool) -> bool:
+    """Whether the loss is expected.
+
+    It is where a deprecated version lacks or alone has the field, where none serves it, and where the version
+    that lacks it is not the one for clients that name none: an older one, kept for those that know only it.
+    """
     if served.get("deprecated"):
         return True
-    return kind is _Kind.LOST and bool(stored.get("deprecated") or not stored.get("served"))
+    return kind is _Kind.LOST and bool(stored.get("deprecated") or not stored.get("served") or not default)
 
 
 class _Kind(Enum):

@@ -8,6 +8,7 @@ from crdkeeper.core.lint.builtin_names import LONG_NAMES, SHORT_NAMES
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition
 from crdkeeper.core.lint.conventions.definition import CATEGORY_ALL, RESOURCE_NAMES, SHORT_NAME
 from crdkeeper.core.lint.found import Findings, Steps
+from crdkeeper.core.lint.severity import Severity
 
 _KIND = re.compile("[A-Z][A-Za-z0-9]*")
 _AT: Steps = ("spec", "names")
@@ -26,8 +27,13 @@ def check_names(definition: CheckedDefinition, found: Findings) -> None:
     categories = names.get("categories") or ()
     if "all" in categories:
         at = (*_AT, "categories", categories.index("all"))
+        # An author who adds namespaced objects means that people delete them with the application.
+        everywhere = definition.spec.get("scope") == "Cluster"
         message = "`kubectl delete all --all` deletes these objects too"
-        found.add(CATEGORY_ALL, "spec.names.categories", at, message)
+        if everywhere:
+            message = "`kubectl delete all --all` in any namespace deletes these objects of the whole cluster"
+        severity = None if everywhere else Severity.INFO
+        found.add(CATEGORY_ALL, "spec.names.categories", at, message, severity=severity)
 
 
 def _check_derived(names: Mapping[str, Any], found: Findings) -> None:

@@ -1,7 +1,6 @@
 """Fields in general, objects and maps."""
 
 import re
-from collections.abc import Collection
 
 from crdkeeper.apiserver.schema.props import EMBEDDED, LIST_MAP_KEYS, PRESERVE
 from crdkeeper.core.lint.conventions.limits import UNBOUNDED
@@ -23,14 +22,12 @@ from crdkeeper.core.lint.conventions.style import (
 )
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
-from crdkeeper.core.lint.severity import Severity
 
 _CAMEL = re.compile("[a-z][A-Za-z0-9]*").fullmatch
 _REFERENCES = ("Reference", "References")
 _TIMESTAMPS = ("Timestamp", "TimeStamp")
 _SPEC_AND_STATUS = frozenset(("spec", "status"))
 _IMPLICIT = frozenset(("apiVersion", "kind", "metadata"))
-_NO_SCHEMA = frozenset(("type", "title", "description", "properties", PRESERVE))
 
 
 def check_field(place: SchemaPlace, found: Findings) -> None:
@@ -50,14 +47,7 @@ def check_field(place: SchemaPlace, found: Findings) -> None:
     if schema.get("nullable"):
         place.report(found, NULLABLE, "is nullable", "nullable")
     if schema.get(PRESERVE) and (place.parent is None or (place.parent.parent is None and _top(place))):
-        severity = Severity.INFO if place.name == "status" or _declares_nothing(place) else None
-        place.report(found, OPEN_SCHEMA, "keeps all unknown fields", PRESERVE, severity=severity)
-
-
-def _declares_nothing(place: SchemaPlace) -> bool:
-    """Whether it is a root that shows that its author has decided against a schema."""
-    fields: Collection[str] = place.schema.get("properties") or ()
-    return place.parent is None and _IMPLICIT.issuperset(fields) and _NO_SCHEMA.issuperset(place.schema)
+        place.report(found, OPEN_SCHEMA, "keeps all unknown fields", PRESERVE)
 
 
 def _top(place: SchemaPlace) -> bool:

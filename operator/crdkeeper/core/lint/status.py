@@ -50,9 +50,9 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
             found.add(STATUS_SCHEMA, f"{root.version}:subresources.status", at, message)
         return
     if not has_subresource:
-        # Some controllers deliberately keep plain facts there.
-        reports = status.child("conditions") is not None or status.child("observedGeneration") is not None
-        severity = None if reports else Severity.INFO
+        # Some controllers deliberately write whole objects. But recording the generation then increments it.
+        defeated = root.child("spec") is not None and status.child("observedGeneration") is not None
+        severity = None if defeated else Severity.INFO
         status.report(found, STATUS_SUBRESOURCE, "is no subresource", severity=severity)
     if status.required:
         _check_required(root, status, found, has_subresource=has_subresource)
@@ -96,7 +96,8 @@ def _check_conditions(conditions: SchemaPlace, item: SchemaPlace, found: Finding
     if schema.get(LIST_TYPE) != "map" or schema.get(LIST_MAP_KEYS) != ["type"]:
         kind = schema.get(LIST_TYPE)
         message = "is no map by type" if kind != "map" else "is a map by other keys than type"
-        severity = None if _is_of_metav1(item) else Severity.INFO
+        # A schema does not show how many controllers write conditions. One needs no map.
+        severity = Severity.WARNING if kind == "map" and _is_of_metav1(item) else None
         conditions.report(found, CONDITIONS_LIST, message, *((LIST_TYPE,) if kind else ()), severity=severity)
     missing = [name for name in _CONDITION if item.child(name) is None]
     optional = sorted(_REQUIRED - set(item.schema.get("required") or ()))

@@ -11,7 +11,17 @@ from tests.unit.core.diagnosis.builders import live_crd
 PLAIN = {"type": "object", "properties": {"spec": {"type": "object", "description": "Nothing yet."}}}
 
 
-OPEN = {**PLAIN, "x-kubernetes-preserve-unknown-fields": True}
+# A warning: the pattern matches anywhere.
+LOOSE = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "description": "One field.",
+            "properties": {"size": {"type": "string", "description": "S or M.", "pattern": "[SM]"}},
+        }
+    },
+}
 
 
 def found(severity: Severity, number: int) -> list[Row]:
@@ -88,17 +98,19 @@ def test_an_error_of_the_linter_is_found() -> None:
 
 
 def test_conventions_are_part_of_it_unless_the_author_has_them_ignored() -> None:
-    said = found_in(live_crd(schema=OPEN))
-    assert {each[1] for each in said} == {"open-schema"}
-    lines = "open-schema v*: it embeds objects of other kinds"
-    assert found_in(live_crd(schema=OPEN, annotations={ANNOTATION: lines})) == []
-    lines = "open-schema v1: it embeds objects of other kinds"
-    assert [each[2] for each in found_in(live_crd(schema=OPEN, annotations={ANNOTATION: lines}))] == ["v2"]
+    said = found_in(live_crd(schema=LOOSE))
+    assert {each[1] for each in said} == {"pattern-anchors"}
+    lines = "pattern-anchors v*:.spec.size: its controller trims the value"
+    assert found_in(live_crd(schema=LOOSE, annotations={ANNOTATION: lines})) == []
+    lines = "pattern-anchors v1:.spec.size: its controller trims the value"
+    assert [each[2] for each in found_in(live_crd(schema=LOOSE, annotations={ANNOTATION: lines}))] == [
+        "v2:.spec.size"
+    ]
 
 
 def test_what_is_wrong_with_the_annotation_is_found_as_by_the_command_line() -> None:
-    lines = "nonsense\nopen-schema v*: it embeds objects of other kinds\nboolean *: Two states."
-    assert [each[:3] for each in found_in(live_crd(schema=OPEN, annotations={ANNOTATION: lines}))] == [
+    lines = "nonsense\npattern-anchors v*:.spec.size: its controller trims the value\nboolean *: Two states."
+    assert [each[:3] for each in found_in(live_crd(schema=LOOSE, annotations={ANNOTATION: lines}))] == [
         ("Error", "ignore-invalid", f"metadata.annotations[{ANNOTATION}]"),
         ("Warning", "ignore-unused", f"metadata.annotations[{ANNOTATION}]"),
     ]

@@ -266,7 +266,8 @@ def test_in_a_cluster_nobody_will_set_what_is_missing() -> None:
     (found,) = check(converted(WEBHOOK, **{"cert-manager.io/inject-ca-from": "a/b"}), live=True)
     assert (found.rule.id, found.severity.value) == ("conversion-ca", "warning")
     newer = {"schema": {"openAPIV3Schema": schema({"newer": TEXT})}}
-    assert {each.severity.value for each in check(two(NARROW, newer), live=True)} == {"warning"}
+    severities = {each.field: each.severity.value for each in check(two(NARROW, newer), live=True)}
+    assert severities == {"v1beta1:.spec.extra": "warning", "v1:.spec.newer": "info"}
     assert {each.severity.value for each in check(two(NARROW, newer))} == {"info"}
 
 
@@ -328,7 +329,7 @@ def test_what_is_lost_is_named_at_its_place() -> None:
     [
         ({}, None, ["warning"]),
         ({"newer": TEXT}, None, ["info", "info"]),
-        ({"newer": TEXT}, {"strategy": "None"}, ["warning", "warning"]),
+        ({"newer": TEXT}, {"strategy": "None"}, ["warning", "info"]),
     ],
 )
 def test_versions_that_differ_both_ways_await_a_webhook(
@@ -345,7 +346,9 @@ GOING: Json = {"deprecated": True, "deprecationWarning": "Use v1."}
 @pytest.mark.parametrize(
     ("old", "new", "severities"),
     [
-        ({}, NARROW, ["warning"]),
+        ({}, NARROW, ["info"]),
+        ({**NARROW, "storage": True}, {"storage": False}, ["warning"]),
+        ({**NARROW, "storage": True}, {"storage": False, "served": False}, []),
         (GOING, NARROW, ["info"]),
         ({**NARROW, **GOING}, {}, ["info"]),
         ({**NARROW, **GOING, "storage": True}, {"storage": False}, ["info"]),
@@ -354,14 +357,25 @@ GOING: Json = {"deprecated": True, "deprecationWarning": "Use v1."}
         (NARROW, {"served": False}, ["warning"]),
     ],
 )
-def test_what_is_lost_by_a_version_that_goes_is_known(old: Json, new: Json, severities: list[str]) -> None:
+def test_what_only_an_older_version_loses_is_known(old: Json, new: Json, severities: list[str]) -> None:
     found = check(two(old, new))
     assert [each.severity.value for each in found if each.rule.id == "conversion-loss"] == severities
 
 
-def test_the_category_says_what_goes_wrong() -> None:
-    (found,) = check(definition(names={"categories": ["all"]}))
-    assert found.message == "`kubectl delete all --all` deletes these objects too"
+@pytest.mark.parametrize(
+    ("scope", "severity", "message"),
+    [
+        ("Namespaced", "info", "`kubectl delete all --all` deletes these objects too"),
+        (
+            "Cluster",
+            "warning",
+            "`kubectl delete all --all` in any namespace deletes these objects of the whole cluster",
+        ),
+    ],
+)
+def test_the_category_says_what_goes_wrong(scope: str, severity: str, message: str) -> None:
+    (found,) = check(definition(names={"categories": ["all"]}, scope=scope))
+    assert (found.severity.value, found.message) == (severity, message)
 
 
 def test_the_size_tells_where_it_comes_from() -> None:

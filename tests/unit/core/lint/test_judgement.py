@@ -111,14 +111,16 @@ def test_a_duration_is_go_s_if_its_default_is(default: str, expected: Severity) 
     assert found({"timeout": {**TEXT, "default": default}}, "duration-text") == [expected]
 
 
-def test_a_status_without_conditions_may_have_its_reasons_to_be_no_subresource() -> None:
-    content = schema()
-    for properties, expected in (
-        ({"conditions": content["properties"]["status"]["properties"]["conditions"]}, Severity.WARNING),
-        ({"observedGeneration": NUMBER}, Severity.WARNING),
-        ({"address": TEXT}, Severity.INFO),
+def test_a_status_that_is_no_subresource_cannot_observe_its_generation() -> None:
+    for status, spec, expected in (
+        ({"observedGeneration": NUMBER}, True, Severity.WARNING),
+        ({"observedGeneration": NUMBER}, False, Severity.INFO),
+        ({}, True, Severity.INFO),
+        ({"address": TEXT}, True, Severity.INFO),
     ):
-        content["properties"]["status"]["properties"] = properties
+        content = schema(status=status)
+        if not spec:
+            del content["properties"]["spec"]
         crd = definition(version(content, subresources=None))
         (one,) = [each for each in check(crd) if each.rule.id == "status-subresource"]
         assert one.severity is expected
@@ -160,74 +162,48 @@ def test_where_all_is_deprecated_nothing_better_can_be_stored() -> None:
 IMMUTABLE = {"x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "No."}]}
 
 
-def test_what_only_a_controller_writes_is_not_got_around() -> None:
-    crd = definition(version(schema({"x": {**TEXT, **IMMUTABLE}}, {"y": {**TEXT, **IMMUTABLE}})))
-    assert [(each.field, each.severity) for each in check(crd)] == [
-        ("v1alpha1:.spec.x", Severity.WARNING),
-        ("v1alpha1:.status.y", Severity.INFO),
-    ]
-
-
-@pytest.mark.parametrize(
-    "status", [{"conditions": [], "storedVersions": []}, {"acceptedNames": {"kind": ""}}]
-)
-def test_a_status_in_which_nothing_is_said_is_only_info(status: Json) -> None:
-    (only,) = check(definition(status=status))
-    assert (only.rule.id, only.severity) == ("status-in-manifest", Severity.INFO)
-    (only,) = check(definition(status={**status, "storedVersions": ["v1"]}))
-    assert only.severity is Severity.WARNING
-
-
-def test_a_name_is_a_matter_of_style() -> None:
-    for name in ("-Xms", "max_size", "CACerts"):
-        assert found({name: TEXT}, "field-name") == [Severity.INFO]
-
-
-def test_what_only_a_controller_writes_may_be_open() -> None:
-    content = schema()
-    for name in ("spec", "status"):
-        content["properties"][name] = {**OBJECT, "x-kubernetes-preserve-unknown-fields": True}
-    severities = {each.field: each.severity for each in check(definition(version(content))) if each.below}
-    assert severities["v1alpha1:.spec"] is Severity.WARNING
-    assert severities["v1alpha1:.status"] is Severity.INFO
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ({"type": "object", **OPEN}, Severity.INFO),
-        ({"type": "object", "description": "A widget.", **OPEN}, Severity.INFO),
-        ({"type": "object", "properties": {"metadata": {"type": "object"}}, **OPEN}, Severity.INFO),
-        ({"type": "object", "properties": {"spec": {"type": "object"}}, **OPEN}, Severity.WARNING),
-        ({"type": "object", "required": ["spec"], **OPEN}, Severity.WARNING),
-    ],
-)
-def test_a_schema_that_declares_nothing_is_a_decision(content: Json, expected: Severity) -> None:
-    (one,) = [each for each in check(definition(version(content))) if each.rule.id == "open-schema"]
-    assert (one.field, one.severity) == ("v1alpha1", expected)
+def test_to_preserve_unknown_fields_is_a_decision() -> None:
+    content = schema({"size": NUMBER}, spec_keywords=OPEN, **OPEN)
+    content["properties"]["status"].update(OPEN)
+    reported = [each for each in check(definition(version(content))) if each.rule.id == "open-schema"]
+    assert {each.field: each.severity for each in reported} == {
+        "v1alpha1": Severity.INFO,
+        "v1alpha1:.spec": Severity.INFO,
+        "v1alpha1:.status": Severity.INFO,
+    }
 
 
 CONDITION_NAMES = ["type", "status", "reason", "message", "lastTransitionTime"]
+METAV1 = [*CONDITION_NAMES, "observedGeneration"]
 
 
 @pytest.mark.parametrize(
     ("names", "required", "expected"),
     [
-        ([*CONDITION_NAMES, "observedGeneration"], CONDITION_NAMES, Severity.WARNING),
-        ([*CONDITION_NAMES, "observedGeneration"], CONDITION_NAMES[:4], Severity.INFO),
-        ([*CONDITION_NAMES, "observedGeneration"], [], Severity.INFO),
+        (METAV1, CONDITION_NAMES, Severity.WARNING),
+        (METAV1, CONDITION_NAMES[:4], Severity.INFO),
+        (METAV1, [], Severity.INFO),
         (CONDITION_NAMES, CONDITION_NAMES, Severity.INFO),
         ([*CONDITION_NAMES, "lastUpdateTime"], CONDITION_NAMES, Severity.INFO),
-        ([*CONDITION_NAMES, "observedGeneration", "severity"], CONDITION_NAMES, Severity.INFO),
+        ([*METAV1, "severity"], CONDITION_NAMES, Severity.INFO),
     ],
 )
-def test_conditions_of_another_type_are_no_map_by_type_for_sure(
+def test_conditions_by_other_keys_than_type_are_a_mistake_in_those_of_metav1(
     names: list[str], required: list[str], expected: Severity
 ) -> None:
     item = {**OBJECT, "properties": dict.fromkeys(names, TEXT), "required": required}
-    crd = definition(version(schema(status={"conditions": listed(item)})))
+    by_status = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["status"]}
+    crd = definition(version(schema(status={"conditions": {**listed(item), **by_status}})))
     (one,) = [each for each in check(crd) if each.rule.id == "conditions-list"]
     assert one.severity is expected
+
+
+@pytest.mark.parametrize("kind", [{}, {"x-kubernetes-list-type": "atomic"}])
+def test_conditions_with_one_writer_need_no_map(kind: Json) -> None:
+    item = {**OBJECT, "properties": dict.fromkeys(METAV1, TEXT), "required": CONDITION_NAMES}
+    crd = definition(version(schema(status={"conditions": {**listed(item), **kind}})))
+    (one,) = [each for each in check(crd) if each.rule.id == "conditions-list"]
+    assert one.severity is Severity.INFO
 
 
 @pytest.mark.parametrize(

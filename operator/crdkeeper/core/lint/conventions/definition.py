@@ -32,6 +32,7 @@ CATEGORY_ALL = warning(
     "The category `all` is for the workloads of an application. Whoever deletes these rarely means objects "
     "of another kind.",
     "Remove `all` from spec.names.categories. Use your own category.",
+    otherwise="info for namespaced objects",
 )
 VERSION_STYLE = info(
     _GROUP,
@@ -64,9 +65,10 @@ CONVERSION_LOSS = warning(
     "With conversion strategy None, only apiVersion changes. A field that the other version lacks is "
     "pruned without an error.",
     "Add the field to both versions, or convert with a webhook.",
-    otherwise="info where a deprecated version lacks the field or alone has it, where only a stored version "
-    "that is not served has it, and where the versions differ in both directions and the file does not "
-    "mention conversion, because another tool probably adds the webhook",
+    otherwise="info where a deprecated version lacks the field or alone has it, where the version that lacks "
+    "it is not the preferred one, where only a stored version that is not served has it, and where the "
+    "versions differ in both directions and the file does not mention conversion, because another tool "
+    "probably adds the webhook",
 )
 CONVERSION_CA = info(
     _GROUP,

@@ -23,12 +23,11 @@ TEMPLATE_METADATA = warning(
     "Declare labels, annotations (and name) under metadata. controller-gen does so with "
     "crd:generateEmbeddedObjectMeta=true.",
 )
-OPEN_SCHEMA = warning(
+OPEN_SCHEMA = info(
     _GROUP,
     "open-schema",
     "A misspelled field is stored and ignored, without an error or a warning.",
     "Declare the fields, and preserve unknown fields only for arbitrary content.",
-    otherwise="info for status, and where the schema declares nothing at all",
 )
 REQUIRED_UNDEFINED = error(
     _GROUP,

@@ -13,7 +13,8 @@ STATUS_SUBRESOURCE = warning(
     "Without the subresource, each write of status increments metadata.generation, and everyone who "
     "can write spec can write status.",
     "Add `subresources: {status: {}}` to the version.",
-    otherwise="info where status has neither conditions nor observedGeneration",
+    otherwise="info unless the root has a spec and status has an observedGeneration, which each write of it "
+    "then makes outdated",
 )
 STATUS_SCHEMA = info(
     _GROUP,
@@ -31,13 +32,13 @@ STATUS_REQUIRED = error(
     otherwise="warning without the subresource, or info if moreover the root has no spec or status itself "
     "requires fields, because then a controller creates the objects",
 )
-CONDITIONS_LIST = warning(
+CONDITIONS_LIST = info(
     _GROUP,
     "conditions-list",
     "Unless the list is a map keyed by type, controllers that apply conditions overwrite each "
     "other's, and a type can occur twice.",
     "Set x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [type] on status.conditions.",
-    otherwise="info where the entries are not metav1.Condition, with its fields and no others",
+    otherwise="warning where the list is a map by other keys and its entries are metav1.Condition",
 )
 CONDITIONS_FIELDS = info(
     _GROUP,
