@@ -31,7 +31,7 @@ def operator_settings() -> kopf.OperatorSettings:
     # Kopf strips this finalizer from what it watches: the default name belongs to other Kopf operators.
     settings.persistence.finalizer = "crdkeeper.dev/kopf"
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP, v1=False)
-    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP, v1=False)
+    settings.persistence.diffbase_storage = _NothingToCompare()
     # A foreign `default` peering object would pause us; our Lease decides who leads.
     settings.peering.standalone = True
     settings.posting.enabled = False
@@ -42,6 +42,24 @@ def operator_settings() -> kopf.OperatorSettings:
     # Kopf keeps a worker alive this long after each object's last event; 2,000 of them take 200 MB.
     settings.queueing.idle_timeout = 0.1
     return settings
+
+
+class _NothingToCompare(kopf.DiffBaseStorage):
+    """Kopf's idea of an object before and after a change: empty, as no handler of ours asks for it.
+
+    Otherwise Kopf makes two copies of each CRD for every event, and reads an annotation that anyone can set.
+    """
+
+    def build(
+        self, *, body: kopf.Body, extra_fields: Iterable[kopf.FieldSpec] | None = None
+    ) -> kopf.BodyEssence:
+        return kopf.BodyEssence()
+
+    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:
+        return None
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        pass
 
 
 def register(
