@@ -32,8 +32,17 @@ def check_creation(document: Mapping[str, Any]) -> Report:
     report = Report()
     try:
         crd = decode(document, report)
-        if crd is None:
-            return report
+    except RecursionError:
+        leave_too_deep(report)
+        return report
+    if crd is not None:
+        check_decoded(crd, report)
+    return report
+
+
+def check_decoded(crd: Decoded, report: Report) -> None:
+    """All errors and warnings for a CRD, besides those of its decoding."""
+    try:
         spec = internal(crd)
         metadata = crd.get("metadata", {})
         check_created_metadata(metadata, spec.spec, report)
@@ -44,7 +53,6 @@ def check_creation(document: Mapping[str, Any]) -> Report:
         check_preserve_unknown_fields(spec, report)
     except RecursionError:
         leave_too_deep(report)
-    return report
 
 
 def decode(document: Mapping[str, Any], report: Report) -> Decoded | None:

@@ -18,6 +18,18 @@ from crdkeeper.apiserver.schema.violation import Report
 
 def conversion_error(schema: Schema) -> str | None:
     """Why this cannot be converted to a structural schema; None if it can."""
+    if not _SUSPECT.isdisjoint(schema):
+        error = _own_conversion_error(schema)
+        if error:
+            return error
+    for each in _converted(schema):
+        error = conversion_error(each)
+        if error:
+            return error
+    return None
+
+
+def _own_conversion_error(schema: Schema) -> str | None:
     for keyword, label in _UNSUPPORTED:
         if schema.get(keyword):
             return f"OpenAPIV3Schema '{label}' is not supported"
@@ -30,10 +42,6 @@ def conversion_error(schema: Schema) -> str | None:
     items = schema.get("items")
     if isinstance(items, list) and items:
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"
-    for each in _converted(schema):
-        error = conversion_error(each)
-        if error:
-            return error
     return None
 
 
@@ -44,10 +52,15 @@ _UNSUPPORTED = (
     ("patternProperties", "patternProperties"),
     ("dependencies", "dependencies"),
 )
+_SUSPECT = frozenset((*dict(_UNSUPPORTED), "additionalItems", "definitions", PRESERVE, "items"))
+"""The keywords that can prevent the conversion; most nodes have none of them."""
+_PARTS = frozenset(("not", "items", "additionalProperties", "allOf", "anyOf", "oneOf", "properties"))
 
 
 def _converted(schema: Schema) -> list[Schema]:
     found: list[Schema] = []
+    if _PARTS.isdisjoint(schema):
+        return found
     for key in ("not", "items", "additionalProperties"):
         each = schema.get(key)
         if isinstance(each, dict):
@@ -72,6 +85,9 @@ class _Level(Enum):
     FIELD = "must not be empty for specified object fields"
 
 
+_RESTRICTIONS = frozenset(("pattern", "not", "allOf", "anyOf", "oneOf"))
+
+
 def _check(schema: Schema, level: _Level, path: Path, report: Report) -> None:
     items = schema.get("items")
     if isinstance(items, dict):
@@ -89,7 +105,8 @@ def _check(schema: Schema, level: _Level, path: Path, report: Report) -> None:
             report.forbidden(rules.ADDITIONAL_PROPERTIES, at, "must not be used at the root")
         if isinstance(schema["additionalProperties"], dict):
             _check(schema["additionalProperties"], _Level.FIELD, at, report)
-    check_value_validation(schema, path, report, exempt=_exempt(schema))
+    if not _RESTRICTIONS.isdisjoint(schema):
+        check_value_validation(schema, path, report, exempt=_exempt(schema))
     _check_extensions(schema, path, report)
     _check_type(schema, level, path, report)
     if level is _Level.ROOT or schema.get(EMBEDDED):

@@ -28,15 +28,22 @@ class Assessment:
 def assess(crd: Mapping[str, Any]) -> Assessment:
     """Assess a CRD object as returned by the API server."""
     try:
-        decoded = DEFINITION.decode(crd, Path("", ()), Report())
-        known = {} if decoded is ABSENT else decoded
+        found = lint(crd, live=True)
+        # What the API server would accept as new is structural.
+        accepted = not any(each.final for each in found)
         return Assessment(
-            structure=structure(known),
+            structure=Structure() if accepted else structure(_decoded(crd)),
             subresources=declared_subresources(crd),
-            findings=collect(rows(lint(crd, live=True))),
+            findings=collect(rows(found)),
         )
     except RecursionError:
         return unassessed("the schemas are nested too deeply to be checked")
+
+
+def _decoded(crd: Mapping[str, Any]) -> Mapping[str, Any]:
+    decoded: Any = DEFINITION.decode(crd, Path("", ()), Report())
+    known: Mapping[str, Any] = {} if decoded is ABSENT else decoded
+    return known
 
 
 def unassessed(why: str) -> Assessment:

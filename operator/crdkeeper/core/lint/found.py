@@ -102,8 +102,8 @@ class Found:
     """The reason why the author ignores it, from the annotation; empty if it counts."""
     versions: tuple[str, ...] = ()
     """The versions in which it was found, if it was merged with the same finding in others."""
-    fields: tuple[str, ...] = ()
-    """All fields of its type that it is about, without version, if there are several."""
+    places: tuple[Where, ...] = ()
+    """All fields of its type that it is about, if there are several."""
 
     @property
     def field(self) -> str:
@@ -121,11 +121,16 @@ class Found:
         return self.where.path
 
     @property
+    def fields(self) -> tuple[str, ...]:
+        """All fields of its type that it is about, without version, if there are several."""
+        return tuple(each.path for each in self.places)
+
+    @property
     def elsewhere(self) -> str:
         """Where else it was found, to be added to the message."""
         others = self.versions[1:]
         parts = [f"also in {' and '.join(others)}"] if others else []
-        more = len(self.fields) - 1
+        more = len(self.places) - 1
         if more > 0:
             parts.append(f"and in {count(more, 'other field')} of the same type")
         return f" ({'; '.join(parts)})" if parts else ""

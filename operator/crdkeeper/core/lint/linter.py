@@ -6,7 +6,7 @@ The only entry point, for reports about the CRDs of a cluster and for `crdkeeper
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from crdkeeper.apiserver.definitions.create import check_creation, decode
+from crdkeeper.apiserver.definitions.create import check_creation, check_decoded, decode
 from crdkeeper.apiserver.schema.violation import Report
 from crdkeeper.core.lint.annotation import apply_annotation
 from crdkeeper.core.lint.cells import try_columns
@@ -36,8 +36,11 @@ def lint(
     deeply to be decoded.
     """
     authored = _as_authored(crd) if live else crd
-    found = list(_of_the_server(authored))
-    decoded = decode(authored, Report())
+    report = Report()
+    decoded = decode(authored, report)
+    if decoded is not None:
+        check_decoded(decoded, report)
+    found = list(_of_the_server(report))
     if decoded is not None:
         found += check_conventions(decoded, None if live else crd, forbidden)
     metadata = authored.get("metadata")
@@ -65,8 +68,7 @@ def lint_samples(
     return apply_annotation(crd["metadata"], found.items)[: len(found.items)]
 
 
-def _of_the_server(authored: Mapping[str, Any]) -> Iterator[Found]:
-    report = check_creation(authored)
+def _of_the_server(report: Report) -> Iterator[Found]:
     for violation in report.violations:
         at = AtPath(violation.path)
         yield Found(violation.rule, at, (), violation.message, Severity.ERROR, final=True)

@@ -56,17 +56,17 @@ class _Group:
     first: Found
     severities: set[Severity] = field(default_factory=set)
     versions: dict[str, None] = field(default_factory=dict)
-    paths: dict[Hashable, Found] = field(default_factory=dict)
-    """A finding for each path."""
+    places: dict[Hashable, Where] = field(default_factory=dict)
+    """A place for each path."""
 
     def add(self, found: Found, path: Hashable) -> None:
         self.severities.add(found.severity)
         if found.version:
             self.versions[found.version] = None
-        self.paths.setdefault(path, found)
+        self.places.setdefault(path, found.where)
 
     def one(self) -> Found:
-        several = len(self.versions) > 1, len(self.paths) > 1
+        several = len(self.versions) > 1, len(self.places) > 1
         if not any(several):
             return self.first
         rule = self.first.rule
@@ -75,7 +75,7 @@ class _Group:
             self.first,
             severity=(max if settled else min)(self.severities, key=lambda each: each.rank),
             versions=tuple(self.versions) if several[0] else (),
-            fields=tuple(each.path for each in self.paths.values()) if several[1] else (),
+            places=tuple(self.places.values()) if several[1] else (),
         )
 
 

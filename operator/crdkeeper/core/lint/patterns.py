@@ -196,6 +196,8 @@ def _group_end(text: str) -> int:
 
 
 def _alternatives(text: str) -> list[str]:
+    if "|" not in text:
+        return [text]
     cuts = [i for i, depth in _depths(text) if depth == 0 and text[i] == "|"]
     return [
         text[start:end] for start, end in zip([0, *(i + 1 for i in cuts)], [*cuts, len(text)], strict=True)
