@@ -39,12 +39,11 @@ demo-composites: controlplane ## Show an API from a CompositeResourceDefinition,
 	$(BIN)/python -m demo composites
 
 .PHONY: test
-test: controlplane ## Run all tests
-	$(BIN)/pytest
+test: test-unit test-cluster ## Run all tests but those of the image and of nodes (image-check, e2e)
 
 .PHONY: test-unit
 test-unit: $(READY) ## Run the tests that need no control plane
-	$(BIN)/pytest tests/unit tests/property
+	nice -n 5 $(BIN)/pytest tests/unit tests/property
 
 .PHONY: test-cluster
 test-cluster: controlplane ## Run the tests that need a control plane
@@ -60,7 +59,7 @@ test-pythons: $(READY) ## Run the tests that need no control plane on every othe
 			$$venv/bin/pip install --quiet --require-hashes -r requirements/dev.txt; \
 			$$venv/bin/pip install --quiet --no-deps --no-build-isolation --editable .; touch $$venv/.ready; \
 		fi; \
-		$$venv/bin/python --version; $$venv/bin/pytest tests/unit tests/property; \
+		$$venv/bin/python --version; nice -n 5 $$venv/bin/pytest tests/unit tests/property; \
 	done
 
 .PHONY: test-long
