@@ -24,8 +24,8 @@ def _install(stage: Stage) -> None:
     composer = stage.start_composer()
     eventually(composer.leading, "the composer leads")
     terminal.comment("It may write CRDs, but not see their objects, until a role of yours says so:")
-    terminal.run(f"head -7 {_FILES}/roles.yaml")
-    terminal.run(f"kubectl apply --server-side -f {_FILES}/roles.yaml")
+    terminal.run(f"cat {_FILES}/role.yaml")
+    terminal.run(f"kubectl apply --server-side -f {_FILES}/role.yaml")
 
 
 def _define(stage: Stage) -> None:
