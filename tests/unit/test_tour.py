@@ -66,6 +66,13 @@ QUESTIONS = [
     ("What happens when one of the operator's tasks dies?", ".", "supervision.py", "supervise"),
     ("How are the line numbers of YAML found?", "cli/input", "yamldocument.py", ""),
     ("How does output become SARIF?", "cli", "sarif.py", ""),
+    (
+        "Who creates the CRD of a CompositeResourceDefinition?",
+        "controllers/compositeresourcedefinition",
+        "controller.py",
+        "",
+    ),
+    ("When may a composite's definition be deleted?", "core/composing", "plan.py", ""),
     ("Which rights does the operator have?", "manifests/rbac", "operator.yaml", ""),
     ("How do tests read what is stored in etcd?", "tests/controlplane", "etcd.py", "Etcd"),
     ("Where is a migration killed in tests?", "tests/faults", "test_kill.py", ""),
