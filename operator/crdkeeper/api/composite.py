@@ -56,7 +56,7 @@ class ComposedObject(ApiModel):
 
 
 class ComposedResource(ApiModel):
-    """One of the objects that the composite stands for."""
+    """One of the composite's objects."""
 
     name: str
     """The name of the resource in the Composition."""
@@ -67,7 +67,7 @@ class ComposedResource(ApiModel):
 
 
 class CompositeState(ApiModel):
-    """The composed resources, and the revision that they were composed by."""
+    """The composed resources, and the revision from which they were composed."""
 
     revision: str | None = None
     """The name of the CompositionRevision."""
@@ -82,6 +82,6 @@ class CompositeStatus(ApiModel):
     """The fields of every composite's status that crdkeeper writes."""
 
     observed_generation: Annotated[int, Field(json_schema_extra={"format": "int64"})] = UNSEEN
-    """The metadata.generation that the status is about. -1 until the object was seen."""
+    """The metadata.generation that the status describes. -1 until a controller has seen the object."""
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     crdkeeper: Annotated[CompositeState, Field(default_factory=CompositeState)]

@@ -1,4 +1,4 @@
-"""CompositeResourceDefinition: an API of one's own, from which crdkeeper makes a CRD.
+"""CompositeResourceDefinition: a custom API, for which crdkeeper creates the CRD.
 
 The fields have the names that they have in Crossplane's definitions, so that a reader of its documentation is
 at home (https://docs.crossplane.io/latest/composition/composite-resource-definitions/).
@@ -107,7 +107,7 @@ class CompositeVersion(ApiModel):
     additional_printer_columns: Annotated[
         list[CompositeColumn], Field(default_factory=list, max_length=64, json_schema_extra=_ATOMIC)
     ]
-    """Columns of kubectl get. They stand before Ready, Synced, Composition and Age."""
+    """Columns of kubectl get. They precede Ready, Synced, Composition and Age."""
     selectable_fields: Annotated[
         list[CompositeSelectableField], Field(default_factory=list, max_length=8, json_schema_extra=_ATOMIC)
     ]
@@ -169,13 +169,13 @@ class CompositeResourceDefinitionSpec(ApiModel):
     ]
     """The versions of the API."""
     default_composition_ref: CompositionReference | None = None
-    """The Composition of composites that choose none."""
+    """The Composition of composites that select none."""
     default_composition_revision_selector: LabelSelector | None = None
     """compositionRevisionSelector of composites that set none."""
     default_composition_update_policy: UpdatePolicy = "Automatic"
     """compositionUpdatePolicy of composites that set none."""
     enforced_composition_ref: CompositionReference | None = None
-    """The Composition of all composites, whatever they choose."""
+    """The Composition of all composites, whatever they select."""
     metadata: CompositeMetadata | None = None
     """Labels and annotations of the CRD."""
     deletion: Literal["Protect", "Cascade", "Orphan"] = "Protect"
@@ -199,7 +199,7 @@ def _condition(type_: str, path: str = "status") -> str:
 
 
 class CompositeResourceDefinition(Kind):
-    """Defines an API of one's own, whose objects stand for other objects."""
+    """Defines a custom API, each of whose objects represents other objects."""
 
     plural: ClassVar[str] = "compositeresourcedefinitions"
     short_names: ClassVar[tuple[str, ...]] = ("cxrd",)

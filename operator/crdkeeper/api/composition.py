@@ -1,4 +1,4 @@
-"""Composition: the resources that a composite of one kind stands for, as templates with expressions.
+"""Composition: the resources of composites of one kind, as templates with expressions.
 
 `${…}` in a template is CEL. What the API server can check without the schemas of the templates' kinds is in
 the CRD's rules; the rest is checked when a Composition is compiled.
@@ -39,7 +39,7 @@ _TAKEN: Final = f"[{', '.join(repr(each) for each in (*VARIABLES, *WORDS, *TYPE_
 
 
 def _must(*validations: tuple[str, str]) -> dict[str, Any]:
-    """Of a field: rules in CEL with their messages."""
+    """CEL rules of a field, with their messages."""
     return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in validations]}
 
 
@@ -106,8 +106,8 @@ class CompositeType(ApiModel):
     """A version and kind of composites."""
 
     api_version: Annotated[ApiVersionText, Field(json_schema_extra=_must(_GROUP_AND_VERSION))]
-    """Group and version, such as platform.example.com/v1. Any served version will do: expressions see the
-    composite at this version."""
+    """Group and version, such as platform.example.com/v1. It can be any served version. Expressions
+    see the composite at this version."""
     kind: KindText
     """The kind, such as Database."""
 
@@ -142,9 +142,9 @@ class ResourceFields(ApiModel):
     external_ref: ExternalReference | None = None
     """An object that is only read."""
     conflicts: Literal["Refuse", "Force"] = "Refuse"
-    """What to do about fields that somebody else set. Refuse reports a conflict. Force takes them over."""
+    """What to do about fields that another client owns. Refuse reports a conflict. Force takes them over."""
     deletion: Literal["Delete", "Orphan"] = "Delete"
-    """What becomes of the object once the composite no longer has it. Orphan leaves it."""
+    """What happens to the object when the composite no longer has it. Orphan keeps it."""
     recreate: bool = False
     """Whether the object may be deleted and created again if an immutable field changes."""
 
@@ -182,7 +182,7 @@ class CompositionResource(ResourceFields):
     model_config = rules(*_RESOURCE_RULES)
 
     name: ResourceName
-    """What expressions of other resources call it."""
+    """The name by which expressions of other resources refer to it."""
     template: Template | None = None
     """The object, with expressions in ${…}. A string that is one expression takes the type of its value; in
     others, values become text. $${ stands for ${."""
@@ -204,14 +204,14 @@ class CompositionFields(ApiModel):
         ]
         | None
     ) = None
-    """The ServiceAccount, in the composite's namespace, whose permissions count for the resources. If unset,
-    those of the composer count."""
+    """The ServiceAccount, in the composite's namespace, whose permissions apply to the resources. If unset,
+    those of the composer apply."""
     revision_history_limit: Annotated[int, Field(ge=0, le=1000)] = 10
     """How many CompositionRevisions to keep besides those in use."""
 
 
 class CompositionSpec(CompositionFields):
-    """The resources that a composite stands for."""
+    """The resources of a composite."""
 
     model_config = rules(
         (
@@ -233,13 +233,13 @@ class CompositionSpec(CompositionFields):
         list[CompositionResource],
         Field(min_length=1, max_length=MOST_TEMPLATES, json_schema_extra=_MAP_BY_NAME),
     ]
-    """The resources. Their order is that of their references to each other."""
+    """The resources. Their references to each other determine the order of their creation."""
     status: Mapping | None = None
     """Fields of the composite's status, with expressions as in templates."""
 
 
 class CompositionStatus(ApiModel):
-    """What became of the newest spec."""
+    """The state of the newest spec."""
 
     observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
@@ -254,7 +254,7 @@ def _ready(path: str) -> str:
 
 
 class Composition(Kind):
-    """Says which resources composites of a kind stand for. Alpha: nothing is composed yet."""
+    """Describes the resources of composites of one kind. Alpha: nothing is composed yet."""
 
     plural: ClassVar[str] = "compositions"
     short_names: ClassVar[tuple[str, ...]] = ("comp",)

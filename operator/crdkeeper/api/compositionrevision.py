@@ -1,4 +1,4 @@
-"""CompositionRevision: a Composition as it was, by which composites run until they follow a newer one.
+"""CompositionRevision: an immutable copy of a Composition, used by composites until they follow a newer one.
 
 Immutable in all of its spec. In an object with known and unknown fields, `==` of the API server's CEL takes a
 renamed unknown field for equal (unstructuredMap.Equal in k8s.io/apiserver/pkg/cel/common). So templates and
@@ -47,12 +47,12 @@ class CompositionRevisionSpec(CompositionFields):
 
 
 class CompositionRevisionStatus(ApiModel):
-    """Who uses the revision."""
+    """The use of the revision."""
 
     observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     composites: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Number of composites that run by this revision."""
+    """Number of composites that use this revision."""
 
 
 class CompositionRevision(Kind):
