@@ -76,7 +76,7 @@ API_APPROVAL = _rule(
     "api-approval",
     "Groups under k8s.io and kubernetes.io belong to the Kubernetes project.",
     "Use a group of your own; else set the annotation api-approved.kubernetes.io to the approval's URL, "
-    "or to a text that begins with `unapproved`.",
+    "or to a text that begins with `unapproved`. If kustomize adds it, check what kustomize builds.",
 )
 IMMUTABLE = _rule(
     "immutable",
