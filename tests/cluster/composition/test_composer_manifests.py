@@ -240,15 +240,16 @@ def test_an_uninstall_waits_for_the_definitions(own: ControlPlane, composer: Ope
     uninstall = ("delete", f"--kustomize={COMPOSER}", "--wait=false")
     # Admission policies take effect some seconds after they are written.
     eventually(lambda: kubectl(*uninstall, "--dry-run=server", check=False).count(needs) == GUARDED)
+    assert needs in kubectl("delete", "namespace", NAMESPACE, "--dry-run=server", check=False)
     before = left(own)
 
+    # This also deletes the policy that refuses the rest.
     said = kubectl(*uninstall, check=False)
 
     assert said.count(needs) == GUARDED
     kept = {"customresourcedefinition", "clusterrole", "serviceaccount", "deployment", "role"}
     assert {re.split("[./]", each)[0] for each in left(own)} >= kept
     assert composer.leading()
-    assert needs in kubectl("delete", "namespace", NAMESPACE, "--dry-run=server", check=False)
 
     # It is complete again after an apply, and after the definitions nothing holds it up.
     kubectl("apply", "--server-side", f"--kustomize={COMPOSER}")
