@@ -7,7 +7,7 @@ migration, of which there are millions.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -156,21 +156,30 @@ class Client:
         after = _seconds(response.headers.get("Retry-After", ""))
         return Answer(response.status, body, after, response.headers.get("Date", ""))
 
-    async def lines(self, path: str, *, silence: float = 90.0) -> AsyncIterator[bytes]:
+    async def lines(
+        self,
+        path: str,
+        *,
+        accept: str = "application/json",
+        silence: float = 90.0,
+        begun: Callable[[], None] | None = None,
+    ) -> AsyncIterator[bytes]:
         """The lines of a streaming answer, such as a watch, until the server ends it.
 
-        Raises ApiError, and Unreachable if nothing arrives for `silence` seconds: bookmarks arrive each
-        minute.
+        Calls `begun` once the server has accepted the request: the first line may take a minute. Raises
+        ApiError, and Unreachable if nothing arrives for `silence` seconds: bookmarks arrive each minute.
         """
         try:
-            async with await self._stream(path, silence) as response:
+            async with await self._stream(path, accept, silence) as response:
+                if begun is not None:
+                    begun()
                 async for line in _lines(response):
                     yield line
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unreachable(f"GET {path}: {error or type(error).__name__}") from error
 
-    async def _stream(self, path: str, silence: float) -> aiohttp.ClientResponse:
-        id, headers = await self._opening("application/json")
+    async def _stream(self, path: str, accept: str, silence: float) -> aiohttp.ClientResponse:
+        id, headers = await self._opening(accept)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
         async with asyncio.timeout(REQUEST_SECONDS):
             response = await self._open.get(self._url(path), headers=headers, timeout=timeout)

@@ -89,12 +89,20 @@ async def follow(
 
 
 async def watch(
-    client: Client, collection: str, since: str, *, selector: str = "", heard: Heard = _nobody
+    client: Client,
+    collection: str,
+    since: str,
+    *,
+    selector: str = "",
+    accept: str = "application/json",
+    heard: Heard = _nobody,
+    begun: Callable[[], None] | None = None,
 ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
     """Yield the changes after a resourceVersion as ADDED, MODIFIED or DELETED with the object, without end.
 
     While the API server does not answer, or answers with 429 or 5xx, the watch waits, then continues after
-    the last change that it saw: no new list is needed. `selector` is a label selector.
+    the last change that it saw: no new list is needed. `selector` is a label selector, `accept` the form of
+    the objects. `begun` is called whenever the API server has accepted the request.
 
     Raises ApiError for any other answer; 410 if so much has changed that a new list is needed.
     """
@@ -104,7 +112,8 @@ async def watch(
     while True:
         trouble = "it ended without an event"
         try:
-            async for line in client.lines(f"{collection}?{query}&resourceVersion={version}"):
+            path = f"{collection}?{query}&resourceVersion={version}"
+            async for line in client.lines(path, accept=accept, begun=begun):
                 type_, found, version = _event(line)
                 failures, trouble = 0, ""
                 heard("")

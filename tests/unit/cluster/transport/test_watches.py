@@ -114,7 +114,7 @@ def test_pauses_grow() -> None:
     class Broken:
         asked = 0
 
-        async def lines(self, _: str) -> AsyncIterator[bytes]:
+        async def lines(self, _: str, **__: Any) -> AsyncIterator[bytes]:
             self.asked += 1
             raise Unreachable("refused")
             yield b""
@@ -155,7 +155,7 @@ class Course:
         assert isinstance(said, str)
         return said
 
-    async def lines(self, path: str) -> AsyncIterator[bytes]:
+    async def lines(self, path: str, **_: Any) -> AsyncIterator[bytes]:
         self.asked.append((virtualtime.now(), path.rpartition("=")[2]))
         said = self._next() if self.says else None
         if isinstance(said, Exception):

@@ -127,7 +127,7 @@ class Cluster:
         assert (method, path) == ("GET", "/api/v1/namespaces/here")
         return self.home
 
-    async def lines(self, path: str) -> AsyncIterator[bytes]:
+    async def lines(self, path: str, **_: Any) -> AsyncIterator[bytes]:
         assert path.startswith(f"{PATH}?watch=true")
         while True:
             reported = await self.tells.get()
