@@ -56,6 +56,20 @@ def _generation(found: Mapping[str, Any]) -> int:
     return int(found["metadata"]["generation"])
 
 
+def _without_schemas(found: Mapping[str, Any]) -> CompositeResourceDefinition:
+    # A schema can have a megabyte, and the controller reads the whole object.
+    kept = CompositeResourceDefinition.model_validate(found)
+    for each in kept.spec.versions:
+        each.schema_.open_api_schema = {}
+    return kept
+
+
+def _saw_composite_definition(
+    state: ClusterState, name: str, seen: CompositeResourceDefinition | None
+) -> None:
+    state.saw(CompositeResourceDefinition, name, seen)
+
+
 CONTROLLERS: tuple[Controller, ...] = (
     Controller(
         StorageMigration,
@@ -75,7 +89,7 @@ COMPOSER_CONTROLLERS: tuple[Controller, ...] = (
         CompositeResourceDefinition,
         "definitions",
         begin_composite_definitions,
-        Watch.whole(CompositeResourceDefinition),
+        Watch(_without_schemas, _saw_composite_definition),
     ),
 )
 """Those of the composer, which runs as a process of its own with rights of its own."""

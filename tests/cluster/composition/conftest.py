@@ -1,6 +1,6 @@
-"""Fixtures for the kinds of the composer: installed on the session's cluster, and left there."""
+"""The composer at work, under the account from its manifests; or only its kinds, installed and left there."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -8,6 +8,8 @@ from crdkeeper.api.kinds import COMPOSITE_KINDS
 from crdkeeper.api.meta import GROUP
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
+from tests.cluster.composition.composerscene import ROLES, grant
+from tests.cluster.harness import Operator, install
 from tests.cluster.harness.installation import MANIFESTS
 from tests.controlplane.cluster import Cluster
 
@@ -25,3 +27,29 @@ async def kinds_client(composite_kinds: Cluster) -> AsyncIterator[Client]:
     """An admin's client of it."""
     async with Client(Connection(composite_kinds.kubeconfig)) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def composer(plane: Cluster) -> Iterator[Operator]:
+    """The composer, installed by its manifests and running."""
+    install(plane)
+    install(plane, MANIFESTS / "composer")
+    operator = Operator(plane, identity="composer", account="crdkeeper-composer", command=("compose", "run"))
+    operator.start()
+    yield operator
+    operator.close()
+
+
+@pytest.fixture
+async def client(composer: Operator, plane: Cluster) -> AsyncIterator[Client]:
+    """An admin."""
+    async with Client(Connection(plane.kubeconfig)) as client:
+        yield client
+
+
+@pytest.fixture
+async def rights(client: Client) -> AsyncIterator[None]:
+    """The composer may count, watch and delete composites."""
+    await grant(client, "composer-test", ["list", "watch", "delete"])
+    yield
+    await client.request("DELETE", f"{ROLES}/composer-test")

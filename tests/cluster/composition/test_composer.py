@@ -1,102 +1,27 @@
 """The composer under its own account: the life of a definition, and each way to delete it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import pytest
-
-from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
-from crdkeeper.cluster.transport.connection import Connection
-from tests.cluster.harness import Operator, eventually, install
-from tests.cluster.harness.installation import MANIFESTS
-from tests.controlplane.cluster import Cluster
+from crdkeeper.cluster.transport.client import MERGE_PATCH, Client
+from tests.cluster.composition.composerscene import (
+    CRDS,
+    NAME,
+    OBJECTS,
+    PATH,
+    apply,
+    conditions,
+    database,
+    delete,
+    get,
+    gone,
+    ready,
+)
+from tests.cluster.harness import eventually
+from tests.kstatus import status_of
 from tests.unit.core.composition.documents import SPEC, document, schema, version
 
 Json = Any
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-PATH = "/apis/crdkeeper.dev/v1alpha1/compositeresourcedefinitions"
-NAME = "databases.platform.example.com"
-OBJECTS = "/apis/platform.example.com/v1/namespaces/default/databases"
-ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-
-
-@pytest.fixture(scope="module")
-def composer(plane: Cluster) -> Iterator[Operator]:
-    """The composer at work, installed by its manifests."""
-    install(plane)
-    install(plane, MANIFESTS / "composer")
-    operator = Operator(plane, identity="composer", account="crdkeeper-composer", command=("compose", "run"))
-    operator.start()
-    yield operator
-    operator.close()
-
-
-@pytest.fixture
-async def client(composer: Operator, plane: Cluster) -> AsyncIterator[Client]:
-    """An admin."""
-    async with Client(Connection(plane.kubeconfig)) as client:
-        yield client
-
-
-async def get(client: Client, path: str) -> Json:
-    try:
-        return await client.request("GET", path)
-    except ApiError as error:
-        if error.code == 404:
-            return None
-        raise
-
-
-async def ready(client: Client, status: str, reason: str) -> Json:
-    """The definition once its Ready says so for its generation."""
-    last: list[Json] = []
-
-    async def look() -> Json:
-        found = await get(client, f"{PATH}/{NAME}")
-        last[:] = [found]
-        if found is None or found["status"].get("observedGeneration") != found["metadata"]["generation"]:
-            return None
-        conditions = {each["type"]: each for each in found["status"]["conditions"]}
-        said = conditions["Ready"]
-        return found if (said["status"], said["reason"]) == (status, reason) else None
-
-    return await eventually(look, otherwise=lambda: f"not {status} {reason}: {last}")
-
-
-async def apply(client: Client, value: Json) -> None:
-    """As a user does: server-side, so that the composer's status is in nobody's way."""
-    path = f"{PATH}/{value['metadata']['name']}?fieldManager=user&force=true"
-    await client.request("PATCH", path, value, content_type=APPLY_PATCH)
-
-
-async def gone(client: Client, path: str) -> None:
-    async def look() -> bool:
-        return await get(client, path) is None
-
-    await eventually(look)
-
-
-async def delete(client: Client, path: str) -> None:
-    await client.request("DELETE", path)
-    await gone(client, path)
-
-
-@pytest.fixture
-async def rights(client: Client) -> AsyncIterator[None]:
-    """The composer may list and delete composites of the group."""
-    role = {
-        "metadata": {"name": "composer-test", "labels": {"rbac.crdkeeper.dev/aggregate-to-composer": "true"}},
-        "rules": [{"apiGroups": ["*"], "resources": ["databases"], "verbs": ["list", "delete"]}],
-    }
-    await client.request("POST", ROLES, role)
-
-    async def aggregated() -> bool:
-        return bool((await get(client, f"{ROLES}/crdkeeper-composites")).get("rules"))
-
-    await eventually(aggregated)
-    yield
-    await client.request("DELETE", f"{ROLES}/composer-test")
 
 
 async def test_the_life_of_a_definition(client: Client, rights: None) -> None:
@@ -104,16 +29,7 @@ async def test_the_life_of_a_definition(client: Client, rights: None) -> None:
     found = await ready(client, "True", "WatchingCompositeResource")
     crd = await get(client, f"{CRDS}/{NAME}")
     assert crd["metadata"]["annotations"]["crdkeeper.dev/definition-uid"] == found["metadata"]["uid"]
-    await client.request(
-        "POST",
-        OBJECTS,
-        {
-            "apiVersion": "platform.example.com/v1",
-            "kind": "Database",
-            "metadata": {"name": "a"},
-            "spec": {"engine": "MySQL"},
-        },
-    )
+    await client.request("POST", OBJECTS, database("a"))
     assert (await get(client, f"{OBJECTS}/a"))["status"] == {"observedGeneration": -1}
 
     # What a user changes behind its back is put back; what it does not own stays.
@@ -159,15 +75,17 @@ async def test_the_life_of_a_definition(client: Client, rights: None) -> None:
 
 
 async def test_without_the_right_to_list_composites(client: Client) -> None:
-    await apply(client, document())
-    await ready(client, "True", "WatchingCompositeResource")
+    await apply(client, document(deletion="Cascade"))
+    found = await ready(client, "False", "RightMissing")
+    assert "list databases.platform.example.com, watch" in conditions(found)["Established"]["message"]
+    assert status_of(found) == "Failed"
     tighter = {**SPEC, "required": ["engine", "other"]}
     await apply(client, document(version(of=schema(tighter))))
     found = await ready(client, "False", "BreakingChanges")
-    said = next(each["message"] for each in found["status"]["conditions"] if each["type"] == "Accepted")
-    assert "{apiGroups: [platform.example.com], resources: [databases], verbs: [list, delete]}" in said
+    said = conditions(found)["Accepted"]["message"]
+    assert "{apiGroups: [platform.example.com], resources: [databases], verbs: [list, watch]}" in said
     await apply(client, document(deletion="Orphan"))
-    await ready(client, "True", "WatchingCompositeResource")
+    await ready(client, "False", "RightMissing")
     await delete(client, f"{PATH}/{NAME}")
     assert "annotations" not in (await get(client, f"{CRDS}/{NAME}"))["metadata"]
 
@@ -178,7 +96,7 @@ async def test_without_the_right_to_list_composites(client: Client) -> None:
     await apply(
         client, document(metadata={"annotations": {"crdkeeper.dev/adopt": "true"}}, deletion="Orphan")
     )
-    await ready(client, "True", "WatchingCompositeResource")
+    await ready(client, "False", "RightMissing")
     await delete(client, f"{PATH}/{NAME}")
     await delete(client, f"{CRDS}/{NAME}")
 
@@ -187,16 +105,7 @@ async def test_cascade(client: Client, rights: None) -> None:
     await apply(client, document(deletion="Cascade"))
     await ready(client, "True", "WatchingCompositeResource")
     for number in range(20):
-        await client.request(
-            "POST",
-            OBJECTS,
-            {
-                "apiVersion": "platform.example.com/v1",
-                "kind": "Database",
-                "metadata": {"name": f"a-{number}"},
-                "spec": {"engine": "MySQL"},
-            },
-        )
+        await client.request("POST", OBJECTS, database(f"a-{number}"))
     await client.request("DELETE", f"{PATH}/{NAME}")
     await gone(client, f"{PATH}/{NAME}")
     await gone(client, f"{CRDS}/{NAME}")
@@ -207,7 +116,7 @@ async def test_what_the_api_server_refuses_is_a_condition(client: Client, rights
     await ready(client, "True", "WatchingCompositeResource")
     await apply(client, document(version("v2")))
     found = await ready(client, "False", "Invalid")
-    said = next(each["message"] for each in found["status"]["conditions"] if each["type"] == "Accepted")
+    said = conditions(found)["Accepted"]["message"]
     assert "v1 was previously a storage version" in said
     await delete(client, f"{PATH}/{NAME}")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -84,20 +85,30 @@ async def disown_crd(client: Client, crd: Mapping[str, Any]) -> None:
     await client.request("PATCH", path, body, content_type=MERGE_PATCH)
 
 
-async def count_composites(client: Client, crd: Mapping[str, Any]) -> int | None:
-    """How many there are; None if we may not list them, or they are not served at the moment."""
+@dataclass(frozen=True, slots=True)
+class FirstComposites:
+    """The first composites of a CRD, and how many there are."""
+
+    number: int
+    names: tuple[str, ...]
+    """Of the first ones, as namespace/name."""
+    resource_version: str
+    """From which to watch."""
+
+
+def is_served(crd: Mapping[str, Any]) -> bool:
+    """Whether the API server has begun to serve the CRD's API."""
     conditions = (crd.get("status") or {}).get("conditions") or ()
-    if not any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
-        return 0
-    try:
-        body = await find(client, f"{_composites(crd)}?limit=1")
-    except ApiError as error:
-        if error.code == 403:
-            return None
-        raise
-    if body is None:
-        return None
-    return len(body["items"]) + int(body["metadata"].get("remainingItemCount") or 0)
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
+async def first_composites(client: Client, collection: str, most: int) -> FirstComposites:
+    """Count the composites, by a consistent read, and name the first of them. Raises ApiError."""
+    body = await client.request("GET", f"{collection}?limit={most}", accept=METADATA_ONLY_LIST)
+    # An empty list of metadata is null.
+    names = tuple(_full_name(each["metadata"]) for each in body["items"] or ())
+    more = int(body["metadata"].get("remainingItemCount") or 0)
+    return FirstComposites(len(names) + more, names, body["metadata"]["resourceVersion"])
 
 
 async def delete_composites(client: Client, crd: Mapping[str, Any]) -> None:
@@ -110,7 +121,8 @@ async def delete_composites(client: Client, crd: Mapping[str, Any]) -> None:
         query = f"?limit={_PAGE}{token}"
         body = await client.request("GET", f"{_composites(crd)}{query}", accept=METADATA_ONLY_LIST)
         # Those that wait for their finalizers may be whole pages.
-        left = [each["metadata"] for each in body["items"] if "deletionTimestamp" not in each["metadata"]]
+        found = [each["metadata"] for each in body["items"] or ()]
+        left = [each for each in found if "deletionTimestamp" not in each]
         if left:
             await _delete_each(client, crd, left)
             return
@@ -143,12 +155,24 @@ async def _delete_each(
         raise failures[0]
 
 
+def composites_path(crd: Mapping[str, Any]) -> str | None:
+    """The collection of all composites; None if no version of the CRD is served."""
+    return _composites(crd) if any(each["served"] for each in crd["spec"]["versions"]) else None
+
+
 def _composites(crd: Mapping[str, Any], metadata: Mapping[str, Any] | None = None, name: str = "") -> str:
     spec = crd["spec"]
-    version = next(each["name"] for each in spec["versions"] if each["served"])
+    served = [each for each in spec["versions"] if each["served"]]
+    # What is stored in the version that is asked for needs no conversion.
+    version = next((each["name"] for each in served if each["storage"]), served[0]["name"])
     namespace = f"/namespaces/{quote(metadata['namespace'], safe='')}" if metadata is not None else ""
     base = f"/apis/{spec['group']}/{version}{namespace}/{spec['names']['plural']}"
     return f"{base}/{quote(name, safe='')}" if name else base
+
+
+def _full_name(metadata: Mapping[str, Any]) -> str:
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
 
 
 async def _delete(client: Client, path: str, uid: str) -> None:

@@ -1,14 +1,15 @@
 """CompositeResourceDefinitions: gathers what is known of one, takes the next step, and writes its status."""
 
+import asyncio
 import logging
-from collections.abc import Coroutine
+import time
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import READY, find_condition
 from crdkeeper.cluster.resources.composites import (
     apply_crd,
-    count_composites,
     delete_composites,
     delete_crd,
     disown_crd,
@@ -19,93 +20,185 @@ from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import apply_status
 from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.controllers.compositeresourcedefinition.compositions import SeenCompositions
+from crdkeeper.controllers.compositeresourcedefinition.counting import count_composites, refusal_of
+from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
+from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
-from crdkeeper.core.composing.plan import FINALIZER, ComposerStep, Gathered, Plan, Refusal, plan
+from crdkeeper.core.composing.plan import FINALIZER, ComposerStep, Gathered, Plan, plan
 from crdkeeper.core.composing.standing import standing
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
+from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
 
 _log = logging.getLogger(__name__)
-_REFUSED = frozenset((400, 403, 422))
+_PERMANENT = frozenset((400, 403, 422))
+"""Refused again, unless the definition, rights or somebody's admission webhook change."""
+_RACES = frozenset((404, 409))
+_GATHERING_SECONDS = 0.25
+"""Many composites that come or go lead to one count."""
 _AGAIN_SECONDS = 2.0
 """Until composites are counted again, while something waits for their end."""
-_RECOUNT_SECONDS = 60.0
+_REFUSED_SECONDS = 15.0
+_RIGHTS_SECONDS = 5.0
+_RECOUNT_SECONDS = 300.0
+"""In case that an event was missed."""
 
 
 class CompositeDefinitions:
-    """Reconciles each definition whenever it or its CRD changes."""
+    """Reconciles each definition whenever it, its CRD, its composites or a Composition change."""
 
-    def __init__(self, client: Client, state: ClusterState, *, identity: str) -> None:
+    def __init__(
+        self, client: Client, state: ClusterState, metrics: CompositeMetrics, *, identity: str
+    ) -> None:
         self._client = client
         self._state = state
+        self._metrics = metrics
         self._identity = identity
         self.queue = WorkQueue(self._reconcile)
+        self._watches = CompositeWatches(client, self._changed)
+        self._compositions = SeenCompositions(client, self._composition_changed)
         state.listen(self._saw)
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._watches.begin(group)
+            group.create_task(self._compositions.follow())
+            group.create_task(self._work())
+
+    async def _work(self) -> None:
+        # Before that, each definition would seem to have none.
+        await self._compositions.loaded.wait()
+        await self.queue.run()
+
+    # What changed, and which definitions it affects
 
     def _saw(self, kind: str, name: str) -> None:
         known = self._state.of(CompositeResourceDefinition)
-        if kind == CompositeResourceDefinition.plural or (kind == "definitions" and name in known):
+        if kind == CompositeResourceDefinition.plural:
             self.queue.add(name)
+        elif kind == "definitions":
+            if name in known:
+                self.queue.add(name)
+            # Another CRD may have freed a name, or be the one that has it.
+            group = name.partition(".")[2]
+            for each in known:
+                if each != name and each.partition(".")[2] == group and self._wants_names(each):
+                    self.queue.add_within(each, _GATHERING_SECONDS)
+
+    def _changed(self, name: str) -> None:
+        self.queue.add_within(name, _GATHERING_SECONDS)
+
+    def _composition_changed(self, group: str, kind: str) -> None:
+        """A Composition for composites of that kind; all of them if it is empty."""
+        for name, each in self._state.of(CompositeResourceDefinition).items():
+            spec = each.spec
+            named = spec.enforced_composition_ref or spec.default_composition_ref
+            if named is not None or not group or (spec.group, spec.names.kind) == (group, kind):
+                self._changed(name)
+
+    def _wants_names(self, name: str) -> bool:
+        seen = self._state.seen.get(name)
+        condition = seen.condition("NamesAccepted") if seen is not None else None
+        return condition is not None and condition.status == "False"
+
+    # Gather, plan, apply
 
     async def _reconcile(self, name: str) -> None:
+        began = time.monotonic()
         found = await get_composite_definition(self._client, name)
         if found is None:
+            self._forget(name)
             return
         gathered = await self._gather(found)
-        decided = plan(gathered)
+        decided, failure = await self._take(gathered, plan(gathered))
+        if decided.step is ComposerStep.LET_GO:
+            self._forget(name)
+            return
+        await self._write_status(gathered, decided)
+        self._metrics.seconds.observe(time.monotonic() - began)
+        if failure is not None:
+            raise failure
+        # A change that was heard meanwhile is due earlier, and must not be put off.
+        self.queue.add_within(name, _pause(gathered, decided))
+
+    def _forget(self, name: str) -> None:
+        self._watches.stop(name)
+        self._metrics.forget(name)
+
+    async def _take(self, gathered: Gathered, decided: Plan) -> tuple[Plan, ApiError | None]:
+        """Carry out the step. If it is refused: what to say instead, and the error if it may succeed soon.
+
+        Raises ApiError if the step was decided on what has changed since.
+        """
         try:
             await self._carry_out(gathered, decided)
         except ApiError as error:
-            if error.code not in _REFUSED:
+            if error.code in _RACES:
                 raise
-            # It would be refused again: only a change of the definition or of rights helps.
-            decided = Plan(
-                ComposerStep.NOTHING,
-                Refusal(error.reason or "Refused", f"{decided.step.value}: {error.message}"),
-            )
-        if decided.step is ComposerStep.LET_GO:
-            return
-        await self._write_status(gathered, decided)
-        waiting = decided.step in (
-            ComposerStep.DELETE_COMPOSITES,
-            ComposerStep.DELETE_DEFINITION,
-            ComposerStep.DISOWN,
-        ) or (decided.refusal is not None)
-        self.queue.add_after(name, _AGAIN_SECONDS if waiting else _RECOUNT_SECONDS)
+            refusal = await refusal_of(self._client, gathered, decided.step, error)
+            return Plan(ComposerStep.NOTHING, refusal), None if error.code in _PERMANENT else error
+        return decided, None
 
     async def _gather(self, found: dict[str, Any]) -> Gathered:
         definition = CompositeResourceDefinition.model_validate(found)
         live = await get_definition_object(self._client, definition.metadata.name)
-        composites = await count_composites(self._client, live) if live is not None else 0
-        return Gathered(definition, with_server_errors(accept(found)), live, composites)
+        counted = await count_composites(self._client, self._watches, definition, live)
+        return Gathered(
+            definition,
+            with_server_errors(accept(found)),
+            live,
+            counted.number,
+            first=counted.first,
+            hidden=counted.hidden,
+            conflicts=self._conflicts(live),
+            compositions=self._compositions.all(),
+        )
+
+    def _conflicts(self, live: Mapping[str, Any] | None) -> tuple[NameConflict, ...]:
+        if live is None or not self._wants_names(live["metadata"]["name"]):
+            return ()
+        return find_conflicts(name_claims(live), [each.claims for each in self._state.seen.values()])
 
     async def _carry_out(self, gathered: Gathered, decided: Plan) -> None:
         definition, live = gathered.definition, gathered.live
+        wrote = ""
         match decided.step:
             case ComposerStep.HOLD_ON:
                 await set_finalizers(self._client, definition, [*definition.metadata.finalizers, FINALIZER])
+                wrote = "finalizer"
             case ComposerStep.APPLY if gathered.judged.definition is not None:
-                await apply_crd(self._client, gathered.judged.definition, live)
+                applied = await apply_crd(self._client, gathered.judged.definition, live)
+                wrote = "crd" if _is_changed(live, applied) else ""
             case ComposerStep.DELETE_COMPOSITES if live is not None:
                 await delete_composites(self._client, live)
+                wrote = "composites"
             case ComposerStep.DELETE_DEFINITION if live is not None:
                 await delete_crd(self._client, live)
+                wrote = "crd"
             case ComposerStep.DISOWN if live is not None:
                 await disown_crd(self._client, live)
+                wrote = "crd"
             case ComposerStep.LET_GO:
                 left = [each for each in definition.metadata.finalizers if each != FINALIZER]
                 await set_finalizers(self._client, definition, left)
+                wrote = "finalizer"
+        if wrote:
+            self._metrics.writes.labels(wrote).inc()
 
     async def _write_status(self, gathered: Gathered, decided: Plan) -> None:
         definition = gathered.definition
         status = standing(gathered, decided, self._client.now())
+        self._metrics.count(definition.metadata.name, status)
         if status == definition.status:
             return
         before, now = (find_condition(each.conditions, READY) for each in (definition.status, status))
         updated: CompositeResourceDefinition = definition.model_copy(update={"status": status})
         if not await apply_status(self._client, updated) or now is None:
             return
+        self._metrics.writes.labels("status").inc()
         if now.status == "False" and (before is None or before.reason != now.reason):
             _log.info("CompositeResourceDefinition %s: %s", definition.metadata.name, now.message)
             await send_event(
@@ -113,6 +206,23 @@ class CompositeDefinitions:
             )
 
 
+def _is_changed(live: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
+    """Whether an apply changed something: the API server does not store a CRD again that it has."""
+    return live is None or live["metadata"]["resourceVersion"] != now["metadata"]["resourceVersion"]
+
+
+def _pause(gathered: Gathered, decided: Plan) -> float:
+    """Seconds until the next look, if no event comes before."""
+    if decided.step in (ComposerStep.DELETE_COMPOSITES, ComposerStep.DELETE_DEFINITION, ComposerStep.DISOWN):
+        return _AGAIN_SECONDS
+    if gathered.hidden is not None:
+        return _RIGHTS_SECONDS
+    if decided.refusal is not None:
+        return _REFUSED_SECONDS
+    return _RECOUNT_SECONDS
+
+
 def begin_composite_definitions(context: Context) -> Coroutine[Any, Any, None]:
     """The task of the controller."""
-    return CompositeDefinitions(context.client, context.state, identity=context.identity).queue.run()
+    metrics = CompositeMetrics(context.metrics.registry)
+    return CompositeDefinitions(context.client, context.state, metrics, identity=context.identity).run()

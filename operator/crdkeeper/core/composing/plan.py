@@ -12,8 +12,10 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.api.meta import GROUP
 from crdkeeper.core.compatibility.change import Impact
 from crdkeeper.core.compatibility.compare import NotComparable, compare
+from crdkeeper.core.composing.offering import SeenComposition
 from crdkeeper.core.composition.acceptance import Acceptance
 from crdkeeper.core.composition.definition import OWNER
+from crdkeeper.core.diagnosis.nameconflicts import NameConflict
 from crdkeeper.core.rehearsal.update import applied
 from crdkeeper.core.text import count
 
@@ -34,6 +36,14 @@ class Gathered:
     """The CRD of its name."""
     composites: int | None
     """How many there are; None if that cannot be said."""
+    first: tuple[str, ...] = ()
+    """The first of them, as namespace/name."""
+    hidden: "Refusal | None" = None
+    """Why they cannot be counted or watched."""
+    conflicts: tuple[NameConflict, ...] = ()
+    """The names of the CRD that belong to others."""
+    compositions: tuple[SeenComposition, ...] | None = ()
+    """All Compositions; None if they cannot be listed."""
 
 
 class ComposerStep(Enum):
@@ -98,11 +108,11 @@ def _deletion(gathered: Gathered) -> Plan:
     if gathered.composites == 0:
         return Plan(ComposerStep.DELETE_DEFINITION)
     if gathered.composites is None and definition.spec.deletion == "Cascade":
-        return Plan(ComposerStep.NOTHING, Refusal("RightMissing", _exist(gathered)))
+        return Plan(ComposerStep.NOTHING, gathered.hidden or Refusal("RightMissing", _exist(gathered)))
     if definition.spec.deletion == "Cascade":
         return Plan(ComposerStep.DELETE_COMPOSITES)
     remedy = "delete them, or set spec.deletion to Cascade or Orphan"
-    message = f"{_exist(gathered)}; spec.deletion is Protect: {remedy}"
+    message = f"{_exist(gathered)}{_names(gathered)}; spec.deletion is Protect: {remedy}"
     return Plan(ComposerStep.NOTHING, Refusal("CompositesExist", message))
 
 
@@ -149,15 +159,30 @@ def _breaking(gathered: Gathered, made: Mapping[str, Any], live: Mapping[str, An
     )
 
 
+def rule(definition: CompositeResourceDefinition) -> str:
+    """The rule about composites that a ClusterRole needs, as YAML."""
+    spec = definition.spec
+    verbs = "list, watch, delete" if spec.deletion == "Cascade" else "list, watch"
+    return f"{{apiGroups: [{spec.group}], resources: [{spec.names.plural}], verbs: [{verbs}]}}"
+
+
 def _exist(gathered: Gathered) -> str:
     if gathered.composites is not None:
         return count(gathered.composites, "composite")
-    spec = gathered.definition.spec
-    rule = f"{{apiGroups: [{spec.group}], resources: [{spec.names.plural}], verbs: [list, delete]}}"
+    if gathered.hidden is not None:
+        return f"composites may exist: {gathered.hidden.message}"
     return (
         "composites may exist, which the composer may not list; "
-        f"add a ClusterRole with the label {LABEL} and the rule {rule}"
+        f"add a ClusterRole with the label {LABEL} and the rule {rule(gathered.definition)}"
     )
+
+
+def _names(gathered: Gathered) -> str:
+    """The first composites, in parentheses."""
+    if not gathered.first:
+        return ""
+    more = (gathered.composites or 0) - len(gathered.first)
+    return f" ({', '.join(gathered.first)}{f' and {more:,} more' if more > 0 else ''})"
 
 
 def _listed(texts: list[str]) -> str:

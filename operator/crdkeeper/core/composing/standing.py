@@ -1,29 +1,22 @@
 """The conditions of a CompositeResourceDefinition, from what is known of it and of its CRD."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import (
     CompositeResourceDefinition,
     CompositeResourceDefinitionStatus,
 )
-from crdkeeper.api.meta import READY, ConditionStatus, set_condition, summarize
-from crdkeeper.core.composing.plan import Gathered, Plan, is_controlled
+from crdkeeper.api.meta import READY, find_condition, set_condition, summarize
+from crdkeeper.core.composing import reasons
+from crdkeeper.core.composing.offering import offered
+from crdkeeper.core.composing.plan import Gathered, Plan, Refusal, is_controlled
+from crdkeeper.core.diagnosis.nameconflicts import describe
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.text import visible
 
-ACCEPTED = "Accepted"
-ESTABLISHED = "Established"
-
-
-@dataclass(frozen=True, slots=True)
-class ConditionState:
-    """Status, reason and message of a condition."""
-
-    status: ConditionStatus
-    reason: str
-    message: str
+_BY_NAME: Final = {(each.condition, each.name): each for each in reasons.REASONS}
 
 
 def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResourceDefinitionStatus:
@@ -34,55 +27,91 @@ def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResou
     if gathered.composites is not None:
         status.composites = gathered.composites
     accepted, established = _accepted(gathered, decided), _established(gathered, decided)
+    ready = accepted if accepted.reason.status != "True" else established
     verdicts = {
-        ACCEPTED: accepted,
-        ESTABLISHED: established,
-        READY: accepted if accepted.status != "True" else established,
+        reasons.ACCEPTED: accepted,
+        reasons.ESTABLISHED: established,
+        reasons.OFFERED: offered(definition, gathered.compositions),
+        READY: ready,
     }
     for type_, each in verdicts.items():
         set_condition(
             status.conditions,
             type_,
-            each.status,
-            each.reason,
+            each.reason.status,
+            each.reason.name,
             visible(each.message),
             generation=definition.metadata.generation,
             now=now,
         )
-    summarize(status.conditions, stalled=accepted.status == "False", now=now)
+    summarize(status.conditions, stalled=_needs_a_person(ready, decided), now=now)
     return status
 
 
-def _accepted(gathered: Gathered, decided: Plan) -> ConditionState:
-    if decided.refusal is not None and not _is_deleted(gathered.definition):
-        return ConditionState("False", decided.refusal.reason, decided.refusal.message)
+def _needs_a_person(ready: Verdict, decided: Plan) -> bool:
+    if ready.reason is reasons.TERMINATING:
+        return decided.refusal is not None
+    return ready.reason.status == "False" and ready.reason.name not in reasons.PASSING
+
+
+def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
+    if _is_deleted(gathered.definition):
+        # Nothing is applied any more.
+        before = find_condition(gathered.definition.status.conditions, reasons.ACCEPTED)
+        known = _BY_NAME.get((reasons.ACCEPTED, before.reason)) if before is not None else None
+        if before is not None and known is not None:
+            return Verdict(known, before.message)
+    elif decided.refusal is not None:
+        return _refused(reasons.ACCEPTED, decided.refusal)
     warnings = [f"{each.path}: {each.message}" for each in gathered.judged.problems if not each.refused]
     if warnings:
         more = f"; and {len(warnings) - 1:,} more" if len(warnings) > 1 else ""
-        return ConditionState("True", "AcceptedWithWarnings", f"{warnings[0]}{more}")
-    return ConditionState("True", "Accepted", "The CRD is made of this definition.")
+        return Verdict(reasons.ACCEPTED_WITH_WARNINGS, f"{warnings[0]}{more}")
+    return Verdict(reasons.ACCEPTED_ALL, reasons.ACCEPTED_ALL.meaning)
 
 
-def _established(gathered: Gathered, decided: Plan) -> ConditionState:
+def _refused(condition: str, refusal: Refusal) -> Verdict:
+    return Verdict(_BY_NAME[condition, refusal.reason], refusal.message)
+
+
+def _established(gathered: Gathered, decided: Plan) -> Verdict:
     definition, live = gathered.definition, gathered.live
     if _is_deleted(definition):
         message = (
             decided.refusal.message if decided.refusal is not None else "The definition is being deleted."
         )
-        return ConditionState("False", "TerminatingCompositeResource", message)
+        return Verdict(reasons.TERMINATING, message)
     if live is None or not is_controlled(live, definition.metadata.uid):
-        return ConditionState("False", "NoDefinition", "There is no CRD of this definition.")
-    for type_ in ("NamesAccepted", "Established"):
-        found = _condition(live, type_)
-        if found is None:
-            return ConditionState(
-                "Unknown", "Establishing", "The API server has not said yet whether it serves the API."
-            )
-        if found.get("status") != "True":
-            return ConditionState(
-                "False", found.get("reason") or "NotEstablished", str(found.get("message") or "")
-            )
-    return ConditionState("True", "WatchingCompositeResource", "The API server serves the API.")
+        return Verdict(reasons.NO_DEFINITION, reasons.NO_DEFINITION.meaning)
+    if "deletionTimestamp" in live["metadata"]:
+        return Verdict(reasons.TERMINATING, "The CRD is being deleted, and all composites with it.")
+    return _served(gathered, live)
+
+
+def _served(gathered: Gathered, live: Mapping[str, Any]) -> Verdict:
+    """What the CRD's own conditions say, and whether the composer can see the composites."""
+    names, established = (_condition(live, each) for each in ("NamesAccepted", "Established"))
+    served = (established or {}).get("status") == "True"
+    if names is not None and names.get("status") == "False":
+        return _name_taken(gathered, names, served=served)
+    if names is None or established is None:
+        return Verdict(reasons.ESTABLISHING, reasons.ESTABLISHING.meaning)
+    if not served:
+        # Installing is the first state of every CRD.
+        waiting = established.get("reason") == "Installing"
+        said = f"{established.get('reason')}: {established.get('message')}"
+        return Verdict(reasons.ESTABLISHING if waiting else reasons.NOT_ESTABLISHED, said)
+    if gathered.hidden is not None:
+        return _refused(reasons.ESTABLISHED, gathered.hidden)
+    return Verdict(reasons.WATCHING, reasons.WATCHING.meaning)
+
+
+def _name_taken(gathered: Gathered, names: Mapping[str, Any], *, served: bool) -> Verdict:
+    reason: Reason = reasons.NAME_CONFLICTS.get(str(names.get("reason")), reasons.NOT_ESTABLISHED)
+    holders = "; ".join(map(describe, gathered.conflicts))
+    said = holders or f"{names.get('reason')}: {names.get('message')}"
+    state = "The API is still served under its former names." if served else "The API is not served."
+    return Verdict(reason, f"{said}. {state} {reason.remedy}")
 
 
 def _condition(live: Mapping[str, Any], type_: str) -> Mapping[str, Any] | None:

@@ -6,7 +6,7 @@ objects with them.
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,9 +14,13 @@ from itertools import count
 from typing import Any, cast
 from urllib.parse import parse_qs
 
+import orjson
+from prometheus_client import CollectorRegistry
+
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.controller import CompositeDefinitions
+from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.composing.plan import FINALIZER
 from crdkeeper.core.diagnosis.facts import seen_definition
@@ -31,6 +35,7 @@ PATH = f"{OURS}/compositeresourcedefinitions/{NAME}"
 CRD = f"{DEFINITIONS}/{NAME}"
 ALL = "/apis/platform.example.com/v1/databases"
 OBJECTS = "/apis/platform.example.com/v1/namespaces/default/databases"
+COMPOSITIONS = f"{OURS}/compositions"
 GOING = "2026-01-02T03:04:05Z"
 DEFAULTS = {"scope": "Namespaced", "deletion": "Protect", "breakingChanges": "Refuse"}
 
@@ -79,12 +84,36 @@ class Server:
         await self.after(method, path)
         return answer
 
+    async def lines(self, path: str, *, begun: Callable[[], None] | None, **_: Any) -> AsyncIterator[bytes]:
+        """Like `Client.lines`: which composites come and go; no Composition ever does."""
+        self.requests.append(("GET", path))
+        path = path.partition("?")[0]
+        await self.before("GET", path)
+        if begun is not None:
+            begun()
+        known = self._names()
+        while True:
+            await asyncio.sleep(0.1)
+            now = self._names()
+            for type_, names in (("ADDED", now - known), ("DELETED", known - now)):
+                for name in names if path == ALL else ():
+                    found = {"metadata": {"name": name, "resourceVersion": "2"}}
+                    yield orjson.dumps({"type": type_, "object": found})
+            known = now
+
+    def _names(self) -> set[str]:
+        return {each["metadata"]["name"] for each in self.composites()}
+
     def _answer(self, method: str, path: str, query: Json, body: Json) -> Json:
         match method:
             case "GET" if path == ALL:
                 return self._listed(int(query["limit"][0]), int(query.get("continue", ["0"])[0]))
+            case "GET" if path == COMPOSITIONS:
+                return {"metadata": {"resourceVersion": "1"}, "items": []}
             case "GET":
                 return self._found(path)
+            case "POST" if path.endswith("/selfsubjectaccessreviews"):
+                return {**body, "status": {"allowed": False}}
             case "POST":
                 return body
             case "DELETE":
@@ -298,8 +327,13 @@ class composer:  # noqa: N801 - used like a function
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "composer":
-        controller = CompositeDefinitions(cast(Client, self._server), self._server.state, identity="me")
-        self._task = asyncio.create_task(controller.queue.run())
+        controller = CompositeDefinitions(
+            cast(Client, self._server),
+            self._server.state,
+            CompositeMetrics(CollectorRegistry()),
+            identity="me",
+        )
+        self._task = asyncio.create_task(controller.run())
         for path in (PATH, CRD):
             if path in self._server.objects:
                 self._server._announce(path)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.api.meta import find_condition
 from crdkeeper.core.composing.plan import FINALIZER, ComposerStep, Gathered, plan
 from crdkeeper.core.composing.standing import standing
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
@@ -134,5 +133,3 @@ def test_conditions(known: Gathered, accepted: str, established: str, ready: str
     assert (found["Accepted"].reason, found["Established"].reason) == (accepted, established)
     assert found["Ready"].status == ready
     assert status.observed_generation == 3
-    stalled = find_condition(status.conditions, "Stalled")
-    assert (stalled is not None) is (found["Accepted"].status == "False")

@@ -1,0 +1,86 @@
+"""Knows all Compositions, reduced to whom they are for.
+
+Not by Kopf, which does not report when its list is complete: after each start of the composer, every
+definition would seem to have no Composition for a moment, and its status would be written twice.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from crdkeeper.api.composition import Composition
+from crdkeeper.api.meta import GROUP, VERSION
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.watches import follow
+from crdkeeper.core.composing.offering import SeenComposition, seen_composition
+
+_log = logging.getLogger(__name__)
+_PATH = f"/apis/{GROUP}/{VERSION}/{Composition.plural}"
+_PAGE = 100
+
+
+class SeenCompositions:
+    """Calls `changed` with the composites' group and kind when a Composition for them changed, came or went.
+
+    With empty ones when all of them have become known after they could not be listed.
+    """
+
+    def __init__(self, client: Client, changed: Callable[[str, str], None]) -> None:
+        self._client = client
+        self._changed = changed
+        self._known: dict[str, SeenComposition] = {}
+        self._complete = False
+        self.loaded = asyncio.Event()
+        """Set once they have been listed, or cannot be listed for now."""
+
+    def all(self) -> tuple[SeenComposition, ...] | None:
+        """All of them; None if they cannot be listed."""
+        return tuple(self._known.values()) if self._complete else None
+
+    async def follow(self) -> None:
+        """Keep them up to date, until cancelled."""
+        await follow(self._client, _PATH, self._load, self._saw, heard=self._heard)
+
+    def _heard(self, trouble: str) -> None:
+        self.loaded.set()
+
+    async def _load(self) -> str:
+        found: dict[str, SeenComposition] = {}
+        token = version = ""
+        while True:
+            body = await self._client.request("GET", f"{_PATH}?limit={_PAGE}{token}")
+            for each in body["items"]:
+                seen = _read(each)
+                if seen is not None:
+                    found[seen.name] = seen
+            version = version or body["metadata"]["resourceVersion"]
+            if not body["metadata"].get("continue"):
+                break
+            token = f"&continue={quote(body['metadata']['continue'], safe='')}"
+        before, self._known = self._known, found
+        first, self._complete = not self._complete, True
+        if first and self.loaded.is_set():
+            self._changed("", "")
+        for each in {*before.values()} ^ {*found.values()}:
+            self._changed(each.group, each.kind)
+        return version
+
+    async def _saw(self, type_: str, found: Mapping[str, Any]) -> None:
+        name = found["metadata"]["name"]
+        before = self._known.pop(name, None)
+        now = _read(found) if type_ != "DELETED" else None
+        if now is not None:
+            self._known[name] = now
+        if before != now:
+            for each in filter(None, (before, now)):
+                self._changed(each.group, each.kind)
+
+
+def _read(found: Mapping[str, Any]) -> SeenComposition | None:
+    try:
+        return seen_composition(found)
+    except (KeyError, TypeError, AttributeError):
+        _log.error("Composition %s cannot be read and is ignored.", found["metadata"]["name"])
+        return None

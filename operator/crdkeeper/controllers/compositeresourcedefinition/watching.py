@@ -1,0 +1,104 @@
+"""Watches the composites of each definition, whatever kinds come and go.
+
+Not by Kopf: it ends when the API server refuses one of its watches, so that a missing right on one kind would
+stop the composer for all of them, and it would keep a record of each composite.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from crdkeeper.cluster.resources.composites import first_composites
+from crdkeeper.cluster.transport.client import METADATA_ONLY, ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.connection import ConfigurationError
+from crdkeeper.cluster.transport.watches import watch
+from crdkeeper.core.migration.pace import backoff
+
+_log = logging.getLogger(__name__)
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+_RIGHTS_SECONDS = 5.0
+"""How often a request is repeated that the account may not send: rights are aggregated without an event."""
+
+
+class CompositeWatches:
+    """One watch for each definition whose API is served. It keeps nothing of the composites."""
+
+    def __init__(self, client: Client, changed: Callable[[str], None]) -> None:
+        """`changed` is called with the name of a definition when composites came or went, or rights did."""
+        self._client = client
+        self._changed = changed
+        self._group: asyncio.TaskGroup | None = None
+        self._running: dict[str, tuple[tuple[str, str], asyncio.Task[None]]] = {}
+        """By definition: the uid of the CRD with the collection, and what watches it."""
+        self._refused: dict[str, str] = {}
+
+    def begin(self, group: asyncio.TaskGroup) -> None:
+        """Let the watches be tasks of this group."""
+        self._group = group
+
+    def keep(self, name: str, uid: str, collection: str, version: str) -> None:
+        """Watch a definition's composites from a resourceVersion on; from a list of its own if it is empty.
+
+        Does nothing if that collection of the CRD with this uid is watched already. A watch of a CRD that
+        was deleted hears nothing of another one of its name, and does not end soon.
+        """
+        known, _ = self._running.get(name, (None, None))
+        if known == (uid, collection) or self._group is None:
+            return
+        self.stop(name)
+        task = self._group.create_task(self._follow(name, collection, version))
+        self._running[name] = (uid, collection), task
+
+    def stop(self, name: str) -> None:
+        """End the watch of a definition, if there is one."""
+        _, task = self._running.pop(name, (None, None))
+        self._refused.pop(name, None)
+        if task is not None:
+            task.cancel()
+
+    def refused(self, name: str) -> str:
+        """Why the account may not watch the composites, in the API server's words; empty if it may."""
+        return self._refused.get(name, "")
+
+    async def _follow(self, name: str, collection: str, version: str) -> None:
+        failures = 0
+
+        def begun() -> None:
+            if self._refused.pop(name, None) is not None:
+                self._changed(name)
+
+        def heard(trouble: str) -> None:
+            nonlocal failures
+            if not trouble:
+                failures = 0
+
+        while True:
+            try:
+                if not version:
+                    version = (await first_composites(self._client, collection, 1)).resource_version
+                    if name not in self._refused:
+                        self._changed(name)
+                async for type_, _ in watch(
+                    self._client, collection, version, accept=METADATA_ONLY, heard=heard, begun=begun
+                ):
+                    if type_ in ("ADDED", "DELETED"):
+                        self._changed(name)
+            except (ApiError, Unreachable, ConfigurationError) as error:
+                version = ""
+                wait = self._pause(name, error, failures)
+                failures += 1
+                await asyncio.sleep(wait)
+
+    def _pause(self, name: str, error: Exception, failures: int) -> float:
+        """Seconds to wait after an error."""
+        code = error.code if isinstance(error, ApiError) else 0
+        if code == 403:
+            if name not in self._refused:
+                _log.warning("The composites of %s cannot be watched: %s", name, error)
+                self._refused[name] = str(error)
+                self._changed(name)
+            return _RIGHTS_SECONDS
+        wait = 0.0 if code == 410 and not failures else backoff(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
+        _log.info("The composites of %s cannot be watched: %s; again in %.1f s", name, error, wait)
+        return wait

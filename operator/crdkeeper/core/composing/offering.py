@@ -1,0 +1,105 @@
+"""Offered: whether a new composite has a Composition that it can use.
+
+The choice is the enforced one, the composite's own, the definition's default, else the only one for the kind.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.core.composing.reasons import (
+    COMPOSITION_MISMATCH,
+    COMPOSITION_MISSING,
+    COMPOSITIONS_UNKNOWN,
+    NO_COMPOSITION,
+    OFFERED_BY_CHOICE,
+    OFFERED_BY_DEFAULT,
+    OFFERED_BY_ENFORCED,
+    OFFERED_BY_ONLY,
+)
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SeenComposition:
+    """A Composition, reduced to what decides who can use it."""
+
+    name: str
+    group: str
+    version: str
+    kind: str
+    """Of the composites that it is for."""
+
+
+def seen_composition(found: Mapping[str, Any]) -> SeenComposition:
+    """Reduce a Composition. Raises KeyError if it is none."""
+    reference = found["spec"]["compositeTypeRef"]
+    group, _, version = reference["apiVersion"].partition("/")
+    return SeenComposition(found["metadata"]["name"], group, version, reference["kind"])
+
+
+def offered(
+    definition: CompositeResourceDefinition, compositions: Collection[SeenComposition] | None
+) -> Verdict:
+    """The condition, by the Compositions of the cluster; None if they cannot be listed."""
+    if compositions is None:
+        return Verdict(COMPOSITIONS_UNKNOWN, f"{COMPOSITIONS_UNKNOWN.meaning} {COMPOSITIONS_UNKNOWN.remedy}")
+    spec = definition.spec
+    for reference, field, reason in (
+        (spec.enforced_composition_ref, "enforcedCompositionRef", OFFERED_BY_ENFORCED),
+        (spec.default_composition_ref, "defaultCompositionRef", OFFERED_BY_DEFAULT),
+    ):
+        if reference is not None:
+            return _named(definition, reference.name, field, reason, compositions)
+    usable = sorted(each.name for each in compositions if not _mismatch(definition, each))
+    if not usable:
+        return Verdict(
+            NO_COMPOSITION,
+            f"No Composition is for {spec.names.kind} of {spec.group} at a served version: create one whose "
+            f"spec.compositeTypeRef is {_wanted(definition)}.",
+        )
+    if len(usable) == 1:
+        return Verdict(OFFERED_BY_ONLY, f"New composites use the Composition {usable[0]}, the only one.")
+    more = f" and {len(usable) - _SHOWN:,} more" if len(usable) > _SHOWN else ""
+    return Verdict(
+        OFFERED_BY_CHOICE,
+        f"Composites choose among the Compositions {', '.join(usable[:_SHOWN])}{more}. "
+        "spec.defaultCompositionRef would name one for those that choose none.",
+    )
+
+
+def _named(
+    definition: CompositeResourceDefinition,
+    name: str,
+    field: str,
+    reason: Reason,
+    compositions: Collection[SeenComposition],
+) -> Verdict:
+    found = next((each for each in compositions if each.name == name), None)
+    if found is None:
+        return Verdict(
+            COMPOSITION_MISSING, f"spec.{field} names the Composition {name}, which does not exist."
+        )
+    mismatch = _mismatch(definition, found)
+    if mismatch:
+        return Verdict(COMPOSITION_MISMATCH, f"spec.{field} names the Composition {name}, which {mismatch}.")
+    return Verdict(reason, f"New composites use the Composition {name}, which spec.{field} names.")
+
+
+def _mismatch(definition: CompositeResourceDefinition, composition: SeenComposition) -> str:
+    """Why composites cannot use it; empty if they can."""
+    spec = definition.spec
+    if (composition.group, composition.kind) != (spec.group, spec.names.kind):
+        return f"is for {composition.kind} of {composition.group}, not {spec.names.kind} of {spec.group}"
+    if composition.version not in {each.name for each in spec.versions if each.served}:
+        return f"is for the version {composition.version}, which is not served"
+    return ""
+
+
+def _wanted(definition: CompositeResourceDefinition) -> str:
+    spec = definition.spec
+    version = next(each.name for each in spec.versions if each.referenceable)
+    return f"{{apiVersion: {spec.group}/{version}, kind: {spec.names.kind}}}"

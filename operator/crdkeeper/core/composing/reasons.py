@@ -1,0 +1,181 @@
+"""All conditions of a CompositeResourceDefinition with their reasons, which docs/composites.md lists."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from crdkeeper.api.meta import ConditionStatus
+from crdkeeper.core.diagnosis.verdict import Reason
+
+ACCEPTED: Final = "Accepted"
+ESTABLISHED: Final = "Established"
+OFFERED: Final = "Offered"
+
+
+def _accepted(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -> Reason:
+    return Reason(ACCEPTED, status, name, meaning, remedy, healthy=status == "True")
+
+
+def _established(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -> Reason:
+    return Reason(ESTABLISHED, status, name, meaning, remedy, healthy=status == "True")
+
+
+def _offered(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -> Reason:
+    # A composite can be created without a Composition, and be composed later.
+    return Reason(OFFERED, status, name, meaning, remedy)
+
+
+ACCEPTED_ALL = _accepted("True", "Accepted", "The CRD is as the definition says.")
+ACCEPTED_WITH_WARNINGS = _accepted(
+    "True", "AcceptedWithWarnings", "The same, but something in the schemas cannot work as it is written."
+)
+INVALID = _accepted(
+    "False",
+    "Invalid",
+    "The definition cannot become a CRD, or the API server refuses the CRD.",
+    "Change the definition as the message says.",
+)
+BREAKING_CHANGES = _accepted(
+    "False",
+    "BreakingChanges",
+    "The change would break existing composites or their clients, so the CRD stays as it is.",
+    "Change the definition as the message says, or set spec.breakingChanges to Allow.",
+)
+NOT_COMPARABLE = _accepted(
+    "False",
+    "NotComparable",
+    "The CRD cannot be compared with what it would become, so it stays as it is.",
+    "Set spec.breakingChanges to Allow.",
+)
+NOT_OURS = _accepted(
+    "False",
+    "NotOurs",
+    "A CRD of this name exists that the definition did not make.",
+    'Delete that CRD, or set the annotation crdkeeper.dev/adopt: "true" on the definition.',
+)
+DEFINITION_TERMINATING = _accepted(
+    "False",
+    "DefinitionTerminating",
+    "A CRD of this name is being deleted. The definition makes its own when it is gone.",
+    "If it takes long, see what the CRD's condition Terminating waits for.",
+)
+RIGHT_MISSING_TO_APPLY = _accepted(
+    "False",
+    "RightMissing",
+    "The composer lacks a right to write the CRD.",
+    "Apply manifests/composer, or grant what the message names.",
+)
+REFUSED = _accepted(
+    "False",
+    "Refused",
+    "The API server, or an admission webhook or policy, refuses the CRD.",
+    "Change what the message names.",
+)
+FAILED = _accepted(
+    "False", "Failed", "The API server failed to write the CRD. The composer tries again.", "Wait a moment."
+)
+
+WATCHING = _established(
+    "True", "WatchingCompositeResource", "The API server serves the API, and the composer watches composites."
+)
+ESTABLISHING = _established(
+    "Unknown", "Establishing", "The API server does not serve the API yet.", "Wait a moment."
+)
+NO_DEFINITION = _established(
+    "False", "NoDefinition", "There is no CRD of this definition.", "See the condition Accepted."
+)
+TERMINATING = _established(
+    "False",
+    "TerminatingCompositeResource",
+    "The definition is being deleted, or its CRD is. The message says what that waits for.",
+    "See the message.",
+)
+RIGHT_MISSING = _established(
+    "False",
+    "RightMissing",
+    "The composer may not list or watch the composites, so it does not know how many there are.",
+    "Grant the rule in the message. The composer goes on within seconds.",
+)
+NOT_LISTED = _established(
+    "False",
+    "NotListed",
+    "The API server cannot list the composites, for example because a conversion webhook fails.",
+    "Mend what the message names. The composer tries again.",
+)
+NOT_ESTABLISHED = _established(
+    "False", "NotEstablished", "The API server does not serve the API, for the reason in the message."
+)
+_TAKEN = "Another CRD of the API group has {}, so the API is not served under it."
+_RELEASE = "Change the name in spec.names if it can be changed, or delete the other CRD."
+NAME_CONFLICTS: Final[Mapping[str, Reason]] = {
+    name: _established("False", name, _TAKEN.format(what), _RELEASE)
+    for name, what in (
+        ("PluralConflict", "the plural"),
+        ("SingularConflict", "the singular"),
+        ("ShortNamesConflict", "one of the short names"),
+        ("KindConflict", "the kind"),
+        ("ListKindConflict", "the list kind"),
+    )
+}
+
+OFFERED_BY_ENFORCED = _offered("True", "Enforced", "All composites use the Composition that is enforced.")
+OFFERED_BY_DEFAULT = _offered("True", "Default", "Composites that choose none use the default Composition.")
+OFFERED_BY_ONLY = _offered("True", "OnlyOne", "There is one Composition for composites.")
+OFFERED_BY_CHOICE = _offered(
+    "True", "SeveralCompositions", "There are several Compositions: each composite has to choose one."
+)
+NO_COMPOSITION = _offered(
+    "False", "NoComposition", "No Composition is for composites of this kind.", "Create one."
+)
+COMPOSITION_MISSING = _offered(
+    "False",
+    "CompositionMissing",
+    "The enforced or default Composition does not exist.",
+    "Create it, or name another one.",
+)
+COMPOSITION_MISMATCH = _offered(
+    "False",
+    "CompositionMismatch",
+    "The enforced or default Composition is for another kind, or for a version that is not served.",
+    "Name another one, or serve the version.",
+)
+COMPOSITIONS_UNKNOWN = _offered(
+    "Unknown",
+    "CompositionsUnknown",
+    "The composer cannot list Compositions.",
+    "Apply manifests/composer, if its account lacks the right; its log says so.",
+)
+
+REASONS: Final[tuple[Reason, ...]] = (
+    ACCEPTED_ALL,
+    ACCEPTED_WITH_WARNINGS,
+    INVALID,
+    BREAKING_CHANGES,
+    NOT_COMPARABLE,
+    NOT_OURS,
+    DEFINITION_TERMINATING,
+    RIGHT_MISSING_TO_APPLY,
+    REFUSED,
+    FAILED,
+    WATCHING,
+    ESTABLISHING,
+    NO_DEFINITION,
+    TERMINATING,
+    RIGHT_MISSING,
+    NOT_LISTED,
+    NOT_ESTABLISHED,
+    *NAME_CONFLICTS.values(),
+    OFFERED_BY_ENFORCED,
+    OFFERED_BY_DEFAULT,
+    OFFERED_BY_ONLY,
+    OFFERED_BY_CHOICE,
+    NO_COMPOSITION,
+    COMPOSITION_MISSING,
+    COMPOSITION_MISMATCH,
+    COMPOSITIONS_UNKNOWN,
+)
+"""Those of Ready are those of Accepted and Established. The first that is not True decides."""
+
+PASSING: Final = frozenset(
+    (DEFINITION_TERMINATING.name, FAILED.name, NO_DEFINITION.name, ESTABLISHING.name, NOT_LISTED.name)
+)
+"""The composer goes on by itself: reconciling, not stalled."""

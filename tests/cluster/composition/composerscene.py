@@ -1,0 +1,105 @@
+"""What tests of the composer share: an admin who applies definitions, and waits for what becomes of them."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from crdkeeper.cluster.transport.client import APPLY_PATCH, ApiError, Client
+from tests.cluster.harness import eventually
+
+Json = Any
+CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+PATH: Final = "/apis/crdkeeper.dev/v1alpha1/compositeresourcedefinitions"
+NAME: Final = "databases.platform.example.com"
+OBJECTS: Final = "/apis/platform.example.com/v1/namespaces/default/databases"
+ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+LABEL: Final = "rbac.crdkeeper.dev/aggregate-to-composer"
+
+
+async def get(client: Client, path: str) -> Json:
+    """The object; None if there is none."""
+    try:
+        return await client.request("GET", path)
+    except ApiError as error:
+        if error.code == 404:
+            return None
+        raise
+
+
+def conditions(found: Json) -> dict[str, Json]:
+    """The conditions of an object by type."""
+    return {each["type"]: each for each in found["status"].get("conditions", ())}
+
+
+async def until(client: Client, holds: Callable[[Json], bool], name: str = NAME) -> Json:
+    """The definition once its status is about its generation and `holds` is true of it."""
+    last: list[Json] = []
+
+    async def look() -> Json:
+        found = await get(client, f"{PATH}/{name}")
+        last[:] = [found]
+        if found is None or found["status"].get("observedGeneration") != found["metadata"]["generation"]:
+            return None
+        return found if holds(found) else None
+
+    return await eventually(look, otherwise=lambda: f"not so: {last}")
+
+
+async def has(client: Client, type_: str, status: str, reason: str, name: str = NAME) -> Json:
+    """The definition once a condition has this status and reason."""
+
+    def holds(found: Json) -> bool:
+        condition = conditions(found).get(type_)
+        return condition is not None and (condition["status"], condition["reason"]) == (status, reason)
+
+    return await until(client, holds, name)
+
+
+async def ready(client: Client, status: str, reason: str, name: str = NAME) -> Json:
+    """The definition once its Ready says so."""
+    return await has(client, "Ready", status, reason, name)
+
+
+async def apply(client: Client, value: Json) -> None:
+    """As a user does: server-side, so that the composer's status is in nobody's way."""
+    path = f"{PATH}/{value['metadata']['name']}?fieldManager=user&force=true"
+    await client.request("PATCH", path, value, content_type=APPLY_PATCH)
+
+
+async def gone(client: Client, path: str) -> None:
+    """Wait until there is no such object."""
+
+    async def look() -> bool:
+        return await get(client, path) is None
+
+    await eventually(look)
+
+
+async def delete(client: Client, path: str) -> None:
+    """Delete an object, and wait until it is gone."""
+    await client.request("DELETE", path)
+    await gone(client, path)
+
+
+def database(name: str, engine: str = "MySQL") -> Json:
+    """A composite."""
+    return {
+        "apiVersion": "platform.example.com/v1",
+        "kind": "Database",
+        "metadata": {"name": name},
+        "spec": {"engine": engine},
+    }
+
+
+async def grant(client: Client, name: str, verbs: list[str], resource: str = "databases") -> None:
+    """Let the composer do this with composites, by a ClusterRole of that name."""
+    role = {
+        "metadata": {"name": name, "labels": {LABEL: "true"}},
+        "rules": [{"apiGroups": ["*"], "resources": [resource], "verbs": verbs}],
+    }
+    await client.request("POST", ROLES, role)
+
+    async def aggregated() -> bool:
+        rules = (await get(client, f"{ROLES}/crdkeeper-composites")).get("rules") or ()
+        return any(set(each["verbs"]) >= set(verbs) and resource in each["resources"] for each in rules)
+
+    await eventually(aggregated)

@@ -1,0 +1,73 @@
+"""Whether new composites of a definition have a Composition."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.core.composing.offering import SeenComposition, offered, seen_composition
+from tests.unit.core.composition.documents import document, version
+
+Json = Any
+GROUP = "platform.example.com"
+SMALL = SeenComposition("small", GROUP, "v1", "Database")
+LARGE = SeenComposition("large", GROUP, "v1", "Database")
+OLD = SeenComposition("old", GROUP, "v0", "Database")
+OTHER = SeenComposition("other", GROUP, "v1", "Cache")
+DEFAULT = {"defaultCompositionRef": {"name": "small"}}
+ENFORCED = {"enforcedCompositionRef": {"name": "small"}}
+
+
+def verdict(spec: Json, compositions: list[SeenComposition] | None) -> tuple[str, str, str]:
+    definition = CompositeResourceDefinition.model_validate(document(**spec))
+    found = offered(definition, compositions)
+    return found.reason.status, found.reason.name, found.message
+
+
+@pytest.mark.parametrize(
+    ("spec", "compositions", "status", "reason"),
+    [
+        ({}, [], "False", "NoComposition"),
+        ({}, [OTHER, OLD], "False", "NoComposition"),
+        ({}, [SMALL, OTHER], "True", "OnlyOne"),
+        ({}, [SMALL, LARGE], "True", "SeveralCompositions"),
+        ({}, None, "Unknown", "CompositionsUnknown"),
+        (DEFAULT, [LARGE], "False", "CompositionMissing"),
+        (DEFAULT, [SMALL, LARGE], "True", "Default"),
+        ({"defaultCompositionRef": {"name": "old"}}, [OLD, SMALL], "False", "CompositionMismatch"),
+        (ENFORCED, [], "False", "CompositionMissing"),
+        (ENFORCED, [SMALL], "True", "Enforced"),
+        ({"enforcedCompositionRef": {"name": "other"}}, [OTHER], "False", "CompositionMismatch"),
+    ],
+)
+def test_the_reason(spec: Json, compositions: list[SeenComposition], status: str, reason: str) -> None:
+    assert verdict(spec, compositions)[:2] == (status, reason)
+
+
+def test_a_version_that_is_not_served_is_named() -> None:
+    *_, message = verdict({"defaultCompositionRef": {"name": "old"}}, [OLD])
+    said = "spec.defaultCompositionRef names the Composition old, which is for the version v0, "
+    assert message == f"{said}which is not served."
+
+
+def test_any_served_version_will_do() -> None:
+    versions = [version("v1"), version("v0", referenceable=False)]
+    definition = CompositeResourceDefinition.model_validate(document(*versions))
+    assert offered(definition, [OLD]).reason.status == "True"
+
+
+def test_many_are_not_all_named() -> None:
+    many = [SeenComposition(f"c-{number}", GROUP, "v1", "Database") for number in range(8)]
+    assert "c-0, c-1, c-2, c-3, c-4 and 3 more." in verdict({}, many)[2]
+
+
+def test_what_to_create_is_said() -> None:
+    assert "{apiVersion: platform.example.com/v1, kind: Database}" in verdict({}, [])[2]
+
+
+def test_a_composition_is_reduced() -> None:
+    found = {
+        "metadata": {"name": "small"},
+        "spec": {"compositeTypeRef": {"apiVersion": f"{GROUP}/v1", "kind": "Database"}},
+    }
+    assert seen_composition(found) == SMALL

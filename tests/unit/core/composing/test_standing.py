@@ -1,0 +1,134 @@
+"""What is said of a definition in each state, and what kstatus (Flux, Argo CD, Helm) makes of it."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.core.composing import reasons
+from crdkeeper.core.composing.plan import Gathered, Plan, Refusal, plan
+from crdkeeper.core.composing.standing import standing
+from crdkeeper.core.diagnosis.nameconflicts import NameConflict
+from tests.kstatus import status_of
+from tests.unit.core.composing.test_plan import GOING, NOW, OURS, TIGHTER, crd, gathered
+from tests.unit.core.composition.documents import document
+
+Json = Any
+NO_RIGHT = Refusal("RightMissing", "the composer lacks rights")
+NOT_LISTED = Refusal("NotListed", "the webhook fails")
+
+
+def with_(known: Gathered, **changes: Any) -> Gathered:
+    values = {each: getattr(known, each) for each in Gathered.__slots__}
+    return Gathered(**(values | changes))
+
+
+def conflicting(reason: str = "ShortNamesConflict", *, established: str = "True") -> Json:
+    live = crd()
+    live["status"]["conditions"] = [
+        {"type": "NamesAccepted", "status": "False", "reason": reason, "message": '"db" is already in use'},
+        {"type": "Established", "status": established, "reason": "NotAccepted"},
+    ]
+    return live
+
+
+def installing(reason: str) -> Json:
+    live = crd()
+    live["status"]["conditions"][1] = {"type": "Established", "status": "False", "reason": reason}
+    return live
+
+
+def terminating() -> Json:
+    live = crd()
+    live["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+    return live
+
+
+DELETED = gathered(document(metadata=GOING), live=crd(), composites=2)
+
+
+@pytest.mark.parametrize(
+    ("known", "reason", "judged"),
+    [
+        (gathered(live=crd()), "WatchingCompositeResource", "Current"),
+        (gathered(), "NoDefinition", "InProgress"),
+        (gathered(live=crd(established=False)), "Establishing", "InProgress"),
+        (gathered(live=installing("Installing")), "Establishing", "InProgress"),
+        (gathered(live=installing("Whatever")), "NotEstablished", "Failed"),
+        (gathered(live=crd(uid="0")), "NotOurs", "Failed"),
+        (gathered(TIGHTER, live=crd(), composites=3), "BreakingChanges", "Failed"),
+        (gathered(live=conflicting()), "ShortNamesConflict", "Failed"),
+        (gathered(live=conflicting(established="False")), "ShortNamesConflict", "Failed"),
+        (gathered(live=conflicting("made up: by somebody")), "NotEstablished", "Failed"),
+        (with_(gathered(live=crd(), composites=None), hidden=NO_RIGHT), "RightMissing", "Failed"),
+        (with_(gathered(live=crd(), composites=3), hidden=NO_RIGHT), "RightMissing", "Failed"),
+        (with_(gathered(live=crd(), composites=None), hidden=NOT_LISTED), "NotListed", "InProgress"),
+        (gathered(live=terminating()), "DefinitionTerminating", "InProgress"),
+        (DELETED, "TerminatingCompositeResource", "Terminating"),
+        (
+            gathered(document(metadata=GOING), live=terminating()),
+            "TerminatingCompositeResource",
+            "Terminating",
+        ),
+    ],
+)
+def test_ready_and_kstatus(known: Gathered, reason: str, judged: str) -> None:
+    found = standing(known, plan(known), NOW)
+    conditions = {each.type: each for each in found.conditions}
+    assert conditions["Ready"].reason == reason
+    assert conditions.keys() >= {"Accepted", "Established", "Offered", "Ready"}
+    metadata = known.definition.metadata.to_object()
+    assert status_of({"metadata": metadata, "status": found.to_object()}) == judged
+    listed = {(each.condition, each.status, each.name) for each in reasons.REASONS}
+    said = {(each.type, each.status, each.reason) for each in found.conditions}
+    assert {each for each in said if each[0] in (reasons.ACCEPTED, reasons.ESTABLISHED)} <= listed
+
+
+def test_the_holder_of_a_name_is_named() -> None:
+    conflict = NameConflict("shortNames", "db", "caches.platform.example.com", "shortNames")
+    known = with_(gathered(live=conflicting()), conflicts=(conflict,))
+    found = {each.type: each for each in standing(known, plan(known), NOW).conditions}
+    assert found["Established"].message.startswith(
+        'shortNames "db" is held by CRD caches.platform.example.com (as its short name). '
+        "The API is still served under its former names. "
+    )
+
+
+def test_without_a_known_holder_the_server_is_quoted() -> None:
+    known = gathered(live=conflicting(established="False"))
+    found = {each.type: each for each in standing(known, plan(known), NOW).conditions}
+    assert found["Established"].message.startswith(
+        'ShortNamesConflict: "db" is already in use. The API is not served. '
+    )
+
+
+def test_protect_names_the_first_composites() -> None:
+    known = with_(DELETED, composites=7, first=tuple(f"team/a-{number}" for number in range(5)))
+    found = {each.type: each for each in standing(known, plan(known), NOW).conditions}
+    assert found["Established"].message == (
+        "7 composites (team/a-0, team/a-1, team/a-2, team/a-3, team/a-4 and 2 more); "
+        "spec.deletion is Protect: delete them, or set spec.deletion to Cascade or Orphan"
+    )
+
+
+def test_a_deletion_that_goes_on_needs_nobody() -> None:
+    known = gathered(document(metadata=GOING, deletion="Cascade"), live=crd(), composites=2)
+    found = {each.type for each in standing(known, plan(known), NOW).conditions}
+    assert "Reconciling" in found
+    assert "Stalled" not in found
+
+
+def test_a_deletion_keeps_what_was_accepted() -> None:
+    before = standing(gathered(live=crd(uid="0")), plan(gathered(live=crd(uid="0"))), NOW)
+    value = {**document(metadata=GOING), "status": before.to_object()}
+    known = gathered(value, live=crd(), composites=2)
+    found = {each.type: each for each in standing(known, plan(known), NOW).conditions}
+    assert found["Accepted"].reason == "NotOurs"
+
+
+def test_what_the_api_server_answered_is_said() -> None:
+    known = gathered(live=crd())
+    decided = Plan(plan(known).step, Refusal("Failed", "cannot apply the CRD: 500"))
+    found = {each.type: each for each in standing(known, decided, NOW).conditions}
+    assert (found["Ready"].status, found["Ready"].reason) == ("False", "Failed")
+    assert "Reconciling" in found
+    assert OURS["generation"] == found["Ready"].observed_generation
