@@ -30,7 +30,7 @@ from crdkeeper.core.compatibility.findings import (
     Exhausted,
 )
 from crdkeeper.core.compatibility.registry import declared
-from crdkeeper.core.compatibility.served import compare_served
+from crdkeeper.core.compatibility.served import compare_all_served, compare_served
 from crdkeeper.core.compatibility.versions import compare_versions
 from crdkeeper.core.text import count
 
@@ -116,6 +116,17 @@ def compare(
     except (Exhausted, RecursionError):
         return _result(findings, complete=False)
     return _result(findings, complete=judged)
+
+
+def compare_served_versions(document: Mapping[str, Any]) -> Comparison:
+    """Determine how the served versions of one CRD differ for who uses both. Raises NotComparable."""
+    findings = Changes(Allowance(MAX_STEPS))
+    definition = _definition(document, is_new=True, converted=False)
+    try:
+        compare_all_served(definition, findings)
+    except (Exhausted, RecursionError):
+        return _result(findings, complete=False)
+    return _result(findings, complete=True)
 
 
 def _serves_none(document: Mapping[str, Any]) -> bool:

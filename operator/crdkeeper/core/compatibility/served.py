@@ -10,7 +10,7 @@ from crdkeeper.apiserver.schema.props import Schema, equal
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility import schemakinds
 from crdkeeper.core.compatibility.change import Change, ChangeKind, Place
-from crdkeeper.core.compatibility.definitions import DecodedVersion, DefinitionPair
+from crdkeeper.core.compatibility.definitions import DecodedDefinition, DecodedVersion, DefinitionPair
 from crdkeeper.core.compatibility.findings import Allowance, Changes
 from crdkeeper.core.compatibility.node import Teller
 from crdkeeper.core.compatibility.schemas import compare_schemas
@@ -55,14 +55,27 @@ def compare_served(pair: DefinitionPair) -> None:
     """All pairs of served versions, those with the storage version first. Raises Exhausted."""
     no_longer_converts = pair.old.converts and not pair.new.converts
     unchanged = frozenset() if no_longer_converts else frozenset(_unchanged(pair))
+    for first, second in _pairs(pair):
+        if first.name in unchanged and second.name in unchanged:
+            continue
+        known = () if no_longer_converts else _known(first, second, pair)
+        _tell_differences(first, second, _NewDifferences(pair, first, second, known))
+
+
+def compare_all_served(definition: DecodedDefinition, findings: Changes) -> None:
+    """All differences between the served versions of one CRD. Raises Exhausted."""
+    pair = DefinitionPair(definition, definition, findings)
+    for first, second in _pairs(pair):
+        _tell_differences(first, second, _NewDifferences(pair, first, second, ()))
+
+
+def _pairs(pair: DefinitionPair) -> Iterator[tuple[DecodedVersion, DecodedVersion]]:
+    """Each pair in the order of the CRD. Raises Exhausted."""
     served = sorted(pair.new.served, key=lambda each: not each.storage)
     for one, other in combinations(served, 2):
         pair.findings.spend()
-        if one.name in unchanged and other.name in unchanged:
-            continue
         first, second = sorted((one, other), key=lambda each: each.index)
-        known = () if no_longer_converts else _known(first, second, pair)
-        _tell_differences(first, second, _NewDifferences(pair, first, second, known))
+        yield first, second
 
 
 def _unchanged(pair: DefinitionPair) -> Iterator[str]:

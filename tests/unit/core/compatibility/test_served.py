@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.compatibility.compare import compare
+from crdkeeper.core.compatibility.compare import compare, compare_served_versions
 from tests.unit.core.compatibility.crds import STRING, Json, crd, obj, told, version
 from tests.unit.core.compatibility.test_definitions import webhook
 
@@ -85,3 +85,14 @@ def test_a_field_that_only_the_first_version_has_is_found_there() -> None:
     (served,) = [each for each in compare(crd(), new).changes if each.kind.id == "served-field"]
     assert served.message == "only v1 has the field"
     assert served.place.path.steps[:3] == ("spec", "versions", 0)
+
+
+@pytest.mark.parametrize(("one", "other", "plain", "converted"), CASES)
+def test_all_differences_of_a_new_definition(
+    one: Json, other: Json, plain: list[tuple[str, str, str]], converted: list[tuple[str, str, str]]
+) -> None:
+    for conversion, expected in (({"strategy": "None"}, plain), (webhook(), converted)):
+        new = crd(version("v1", one), version("v2", other), conversion=conversion)
+        assert told(compare_served_versions(new)) == expected
+    alone = crd(version("v1", one), version("v2", other, served=False))
+    assert not compare_served_versions(alone).changes
