@@ -1,0 +1,73 @@
+"""What an update of a CRD would do to the live objects, by the engine alone, beside other work.
+
+Unlike a rehearsal of the command line, this counts only what is new: an object that the present schema
+refuses is not hurt by the update. It creates nothing, and leaves the event loop free.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crdkeeper.apiserver.objects.effort import SharedAllowance
+from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.core.conversion.objects import Conversion
+from crdkeeper.core.rehearsal.definition import CompiledDefinition, compile_definition
+from crdkeeper.core.rehearsal.effect import Effect, EffectKind
+from crdkeeper.core.rehearsal.judgement import Judge
+from crdkeeper.core.rehearsal.report import RehearsalReport, doubts
+from crdkeeper.operations.rehearsal.source import pages
+
+Json = Any
+
+
+async def predict(
+    client: Client,
+    live: Mapping[str, Any],
+    document: Mapping[str, Any],
+    before: Conversion | None,
+    after: Conversion | None,
+    allowance: SharedAllowance | None = None,
+) -> RehearsalReport:
+    """The effects of `document`, which replaces the CRD `live`; the rules convert the one and the other.
+
+    The `allowance` limits the work on all objects; what exceeds it is not predicted. Raises ApiError,
+    Unreachable and UnreadableDefinition.
+    """
+    old, new = await asyncio.to_thread(_compiled, live, document, before, after)
+    stored_in = (live.get("status") or {}).get("storedVersions") or [old.storage]
+    report = RehearsalReport(old.name, doubts=doubts(old, new, stored_in))
+    version = old.endpoint
+    if version is None:
+        return report
+    allowance = allowance or SharedAllowance()
+    then, today = Judge(old, new, allowance), Judge(old, old, allowance)
+    async for items in pages(client, Endpoint(old.group, version, old.plural)):
+        found = await asyncio.to_thread(_effects, items, then, today)
+        for obj, effects in zip(items, found, strict=True):
+            metadata = obj["metadata"]
+            report.tally.add(metadata.get("namespace") or "", metadata["name"], effects)
+    return report
+
+
+def _compiled(
+    live: Mapping[str, Any],
+    document: Mapping[str, Any],
+    before: Conversion | None,
+    after: Conversion | None,
+) -> tuple[CompiledDefinition, CompiledDefinition]:
+    old = compile_definition(live, before)
+    return old, compile_definition(document, after, old)
+
+
+def _effects(items: Sequence[Json], then: Judge, today: Judge) -> list[list[Effect]]:
+    return [_new(each, then, today) for each in items]
+
+
+def _new(obj: Json, then: Judge, today: Judge) -> list[Effect]:
+    """The effects on an object that the present CRD does not have."""
+    found = then.predict(obj).effects
+    if not any(each.kind.is_harm or each.kind is EffectKind.INDETERMINATE for each in found):
+        return found
+    known = {(*each.key, each.version) for each in today.predict(obj).effects}
+    return [each for each in found if (*each.key, each.version) not in known]
