@@ -94,8 +94,8 @@ def register(
         event["object"].pop("spec", None)
 
     for each in controllers:
-        if each.watch is not None:
-            _watch(registry, each.kind.plural, each.watch, state)
+        for kind, watch in each.watches().items():
+            _watch(registry, kind.plural, watch, state)
 
 
 def _watch(registry: kopf.OperatorRegistry, plural: str, watch: Watch, state: ClusterState) -> None:

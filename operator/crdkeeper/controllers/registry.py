@@ -1,7 +1,7 @@
 """All controllers: one entry for each kind, from which its watch and its task follow."""
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
@@ -48,6 +48,12 @@ class Controller:
     """
     watch: Watch | None = None
     """None if the controller watches the kind itself."""
+    also: Mapping[type[Kind], Watch] = field(default_factory=dict)
+    """Kinds of other controllers that it follows, too. A cluster may lack them."""
+
+    def watches(self) -> Mapping[type[Kind], Watch]:
+        """The kinds for Kopf to watch."""
+        return {**({self.kind: self.watch} if self.watch is not None else {}), **self.also}
 
 
 def _generation(found: Mapping[str, Any]) -> int:
@@ -70,18 +76,14 @@ def _saw_composite_definition(
     state.saw(CompositeResourceDefinition, name, seen)
 
 
+_MIGRATIONS = Watch(StorageMigration.model_validate, ClusterState.saw_migration)
+_CONVERSIONS = Watch(_generation, ClusterState.saw_conversion)
+
 CONTROLLERS: tuple[Controller, ...] = (
-    Controller(
-        StorageMigration,
-        "migrations",
-        begin_migrations,
-        Watch(StorageMigration.model_validate, ClusterState.saw_migration),
-    ),
+    Controller(StorageMigration, "migrations", begin_migrations, _MIGRATIONS),
     Controller(DefinitionPolicy, "policies", begin_policies, Watch.whole(DefinitionPolicy)),
     Controller(DefinitionReport, "reports", begin_reports),
-    Controller(
-        VersionConversion, "conversions", run_conversions, Watch(_generation, ClusterState.saw_conversion)
-    ),
+    Controller(VersionConversion, "conversions", run_conversions, _CONVERSIONS),
 )
 
 COMPOSER_CONTROLLERS: tuple[Controller, ...] = (
@@ -90,6 +92,7 @@ COMPOSER_CONTROLLERS: tuple[Controller, ...] = (
         "definitions",
         begin_composite_definitions,
         Watch(_without_schemas, _saw_composite_definition),
+        {StorageMigration: _MIGRATIONS, VersionConversion: _CONVERSIONS},
     ),
 )
 """Those of the composer, which runs as a process of its own with rights of its own."""

@@ -111,13 +111,13 @@ async def test_cascade(client: Client, rights: None) -> None:
     await gone(client, f"{CRDS}/{NAME}")
 
 
-async def test_what_the_api_server_refuses_is_a_condition(client: Client, rights: None) -> None:
+async def test_what_the_api_server_would_refuse_is_a_condition(client: Client, rights: None) -> None:
     await apply(client, document())
     await ready(client, "True", "WatchingCompositeResource")
     await apply(client, document(version("v2")))
-    found = await ready(client, "False", "Invalid")
+    found = await ready(client, "False", "VersionStored")
     said = conditions(found)["Accepted"]["message"]
-    assert "v1 was previously a storage version" in said
+    assert "status.storedVersions still has v1" in said
     await delete(client, f"{PATH}/{NAME}")
 
 

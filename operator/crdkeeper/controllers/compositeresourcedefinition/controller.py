@@ -22,14 +22,16 @@ from crdkeeper.cluster.resources.kinds import apply_status
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.compositions import SeenCompositions
 from crdkeeper.controllers.compositeresourcedefinition.counting import count_composites, refusal_of
+from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
+from crdkeeper.controllers.compositeresourcedefinition.storing import with_migration
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.composing.plan import FINALIZER, ComposerStep, Gathered, Plan, plan
 from crdkeeper.core.composing.standing import standing
-from crdkeeper.core.composition.acceptance import accept, with_server_errors
+from crdkeeper.core.composing.updaterefusal import staged
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
 
 _log = logging.getLogger(__name__)
@@ -57,6 +59,7 @@ class CompositeDefinitions:
         self._metrics = metrics
         self._identity = identity
         self.queue = WorkQueue(self._reconcile)
+        self._judging = Judging(client, self._changed)
         self._watches = CompositeWatches(client, self._changed)
         self._compositions = SeenCompositions(client, self._composition_changed)
         state.listen(self._saw)
@@ -79,6 +82,10 @@ class CompositeDefinitions:
         known = self._state.of(CompositeResourceDefinition)
         if kind == CompositeResourceDefinition.plural:
             self.queue.add(name)
+        elif kind in ("conversions", "migrated"):
+            # Both name the CRD.
+            if name in known:
+                self._changed(name)
         elif kind == "definitions":
             if name in known:
                 self.queue.add(name)
@@ -117,6 +124,8 @@ class CompositeDefinitions:
         if decided.step is ComposerStep.LET_GO:
             self._forget(name)
             return
+        if decided.step is ComposerStep.APPLY:
+            gathered = await with_migration(self._client, gathered)
         await self._write_status(gathered, decided)
         self._metrics.seconds.observe(time.monotonic() - began)
         if failure is not None:
@@ -125,6 +134,7 @@ class CompositeDefinitions:
         self.queue.add_within(name, _pause(gathered, decided))
 
     def _forget(self, name: str) -> None:
+        self._judging.forget(name)
         self._watches.stop(name)
         self._metrics.forget(name)
 
@@ -146,15 +156,17 @@ class CompositeDefinitions:
         definition = CompositeResourceDefinition.model_validate(found)
         live = await get_definition_object(self._client, definition.metadata.name)
         counted = await count_composites(self._client, self._watches, definition, live)
+        accepted, facts = await self._judging.of(found, definition, live, counted.number)
         return Gathered(
             definition,
-            with_server_errors(accept(found)),
+            accepted,
             live,
             counted.number,
             first=counted.first,
             hidden=counted.hidden,
             conflicts=self._conflicts(live),
             compositions=self._compositions.all(),
+            facts=facts,
         )
 
     def _conflicts(self, live: Mapping[str, Any] | None) -> tuple[NameConflict, ...]:
@@ -170,7 +182,8 @@ class CompositeDefinitions:
                 await set_finalizers(self._client, definition, [*definition.metadata.finalizers, FINALIZER])
                 wrote = "finalizer"
             case ComposerStep.APPLY if gathered.judged.definition is not None:
-                applied = await apply_crd(self._client, gathered.judged.definition, live)
+                made = staged(gathered.judged.definition, live, decided.held)
+                applied = await apply_crd(self._client, made, live)
                 wrote = "crd" if _is_changed(live, applied) else ""
             case ComposerStep.DELETE_COMPOSITES if live is not None:
                 await delete_composites(self._client, live)
@@ -217,7 +230,7 @@ def _pause(gathered: Gathered, decided: Plan) -> float:
         return _AGAIN_SECONDS
     if gathered.hidden is not None:
         return _RIGHTS_SECONDS
-    if decided.refusal is not None:
+    if decided.refusal is not None or decided.held:
         return _REFUSED_SECONDS
     return _RECOUNT_SECONDS
 

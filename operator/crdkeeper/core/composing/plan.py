@@ -4,26 +4,26 @@ Pure: the controller gathers `Gathered`, carries out the `Plan`, and looks again
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import GROUP
-from crdkeeper.core.compatibility.change import Impact
-from crdkeeper.core.compatibility.compare import NotComparable, compare
 from crdkeeper.core.composing.offering import SeenComposition
+from crdkeeper.core.composing.update import UpdateFacts
+from crdkeeper.core.composing.updaterefusal import held_versions, refused, still_stored
+from crdkeeper.core.composing.wording import listed
 from crdkeeper.core.composition.acceptance import Acceptance
 from crdkeeper.core.composition.definition import OWNER
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict
-from crdkeeper.core.rehearsal.update import applied
+from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.text import count
 
 FINALIZER: Final = f"{GROUP}/composites"
 ADOPT: Final = f"{GROUP}/adopt"
 """The annotation of a definition that takes over a CRD which exists."""
 LABEL: Final = f'rbac.{GROUP}/aggregate-to-composer: "true"'
-_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Gathered:
     """The names of the CRD that belong to others."""
     compositions: tuple[SeenComposition, ...] | None = ()
     """All Compositions; None if they cannot be listed."""
+    facts: UpdateFacts = field(default_factory=UpdateFacts)
+    """What applying the CRD would do, and what has to be done around it."""
 
 
 class ComposerStep(Enum):
@@ -72,6 +74,8 @@ class Plan:
 
     step: ComposerStep
     refusal: Refusal | None = None
+    held: tuple[str, ...] = ()
+    """Versions that are applied, but not served yet."""
 
 
 def plan(gathered: Gathered) -> Plan:
@@ -85,7 +89,13 @@ def plan(gathered: Gathered) -> Plan:
     if FINALIZER not in metadata.finalizers:
         # Before there is a CRD that it has to look after.
         return Plan(ComposerStep.HOLD_ON)
-    return Plan(ComposerStep.APPLY)
+    return Plan(ComposerStep.APPLY, held=held_versions(gathered.definition, gathered.live, gathered.facts))
+
+
+def takes(definition: CompositeResourceDefinition, live: Mapping[str, Any]) -> bool:
+    """Whether the definition may replace a CRD."""
+    adopts = definition.metadata.annotations.get(ADOPT) == "true"
+    return adopts or is_controlled(live, definition.metadata.uid)
 
 
 def is_controlled(live: Mapping[str, Any], uid: str | None) -> bool:
@@ -118,45 +128,30 @@ def _deletion(gathered: Gathered) -> Plan:
 
 def _refusal(gathered: Gathered) -> Refusal | None:
     definition, judged, live = gathered.definition, gathered.judged, gathered.live
-    refused = [each for each in judged.problems if each.refused]
-    if refused or judged.definition is None:
-        said = [f"{each.path}: {each.message} [{each.rule.id}]" for each in refused]
-        return Refusal("Invalid", _listed(said))
-    if live is None:
-        return None
-    if "deletionTimestamp" in live["metadata"]:
+    if live is not None and "deletionTimestamp" not in live["metadata"] and takes(definition, live):
+        stored = still_stored(definition, live)
+        if stored is not None:
+            return _from(stored)
+    problems = [each for each in judged.problems if each.refused]
+    if problems or judged.definition is None:
+        said = [f"{each.path}: {each.message} [{each.rule.id}]" for each in problems]
+        return Refusal("Invalid", listed(said))
+    if live is not None and "deletionTimestamp" in live["metadata"]:
         return Refusal(
             "DefinitionTerminating", "a CRD of this name is being deleted; waiting until it is gone"
         )
-    adopts = definition.metadata.annotations.get(ADOPT) == "true"
-    if not is_controlled(live, definition.metadata.uid) and not adopts:
+    if live is not None and not takes(definition, live):
         return Refusal(
             "NotOurs",
             f"a CRD of this name exists, and does not belong to this definition; "
             f'the annotation {ADOPT}: "true" on the definition takes it over',
         )
-    return _breaking(gathered, judged.definition, live)
+    decided = refused(definition, live, gathered.composites, _exist(gathered), gathered.facts)
+    return _from(decided) if decided is not None else None
 
 
-def _breaking(gathered: Gathered, made: Mapping[str, Any], live: Mapping[str, Any]) -> Refusal | None:
-    """What the change of the CRD would break. Without composites, nothing but what the server refuses."""
-    if gathered.definition.spec.breaking_changes == "Allow" or gathered.composites == 0:
-        return None
-    try:
-        comparison = compare(live, applied(live, made))
-    except NotComparable as error:
-        return Refusal("NotComparable", str(error))
-    if not comparison.complete:
-        return Refusal("NotComparable", "the CRD is too large to compare with what it would become")
-    breaking = [each for each in comparison.changes if each.severity is Impact.BREAKING]
-    if not breaking:
-        return None
-    said = [
-        f"{each.place.version} {each.place.field}: {each.message}. {each.kind.remedy}" for each in breaking
-    ]
-    return Refusal(
-        "BreakingChanges", f"{_exist(gathered)}: {_listed(said)} Or set spec.breakingChanges to Allow."
-    )
+def _from(verdict: Verdict) -> Refusal:
+    return Refusal(verdict.reason.name, verdict.message)
 
 
 def rule(definition: CompositeResourceDefinition) -> str:
@@ -183,8 +178,3 @@ def _names(gathered: Gathered) -> str:
         return ""
     more = (gathered.composites or 0) - len(gathered.first)
     return f" ({', '.join(gathered.first)}{f' and {more:,} more' if more > 0 else ''})"
-
-
-def _listed(texts: list[str]) -> str:
-    more = f"; and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
-    return "; ".join(texts[:_SHOWN]) + more

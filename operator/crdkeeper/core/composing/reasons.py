@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from crdkeeper.api.meta import ConditionStatus
+from crdkeeper.core.composing import updatereasons
 from crdkeeper.core.diagnosis.verdict import Reason
 
-ACCEPTED: Final = "Accepted"
+ACCEPTED: Final = updatereasons.ACCEPTED
 ESTABLISHED: Final = "Established"
 OFFERED: Final = "Offered"
 
@@ -33,18 +34,6 @@ INVALID = _accepted(
     "Invalid",
     "The definition cannot become a CRD, or the API server refuses the CRD.",
     "Change the definition as the message says.",
-)
-BREAKING_CHANGES = _accepted(
-    "False",
-    "BreakingChanges",
-    "The change would break existing composites or their clients, so the CRD stays as it is.",
-    "Change the definition as the message says, or set spec.breakingChanges to Allow.",
-)
-NOT_COMPARABLE = _accepted(
-    "False",
-    "NotComparable",
-    "The CRD cannot be compared with what it would become, so it stays as it is.",
-    "Set spec.breakingChanges to Allow.",
 )
 NOT_OURS = _accepted(
     "False",
@@ -149,8 +138,6 @@ REASONS: Final[tuple[Reason, ...]] = (
     ACCEPTED_ALL,
     ACCEPTED_WITH_WARNINGS,
     INVALID,
-    BREAKING_CHANGES,
-    NOT_COMPARABLE,
     NOT_OURS,
     DEFINITION_TERMINATING,
     RIGHT_MISSING_TO_APPLY,
@@ -172,6 +159,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     COMPOSITION_MISSING,
     COMPOSITION_MISMATCH,
     COMPOSITIONS_UNKNOWN,
+    *updatereasons.UPDATE_REASONS,
 )
 """Those of Ready are those of Accepted and Established. The first that is not True decides."""
 

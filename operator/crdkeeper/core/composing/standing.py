@@ -12,6 +12,9 @@ from crdkeeper.api.meta import READY, find_condition, set_condition, summarize
 from crdkeeper.core.composing import reasons
 from crdkeeper.core.composing.offering import offered
 from crdkeeper.core.composing.plan import Gathered, Plan, Refusal, is_controlled
+from crdkeeper.core.composing.storage import storage_current
+from crdkeeper.core.composing.updatereasons import STORAGE_CURRENT
+from crdkeeper.core.composing.updaterefusal import pending
 from crdkeeper.core.diagnosis.nameconflicts import describe
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.text import visible
@@ -32,6 +35,7 @@ def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResou
         reasons.ACCEPTED: accepted,
         reasons.ESTABLISHED: established,
         reasons.OFFERED: offered(definition, gathered.compositions),
+        STORAGE_CURRENT: storage_current(gathered.live, gathered.facts.migrations),
         READY: ready,
     }
     for type_, each in verdicts.items():
@@ -63,6 +67,8 @@ def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
             return Verdict(known, before.message)
     elif decided.refusal is not None:
         return _refused(reasons.ACCEPTED, decided.refusal)
+    elif decided.held and gathered.facts.conversion is not None:
+        return pending(decided.held, gathered.facts.conversion)
     warnings = [f"{each.path}: {each.message}" for each in gathered.judged.problems if not each.refused]
     if warnings:
         more = f"; and {len(warnings) - 1:,} more" if len(warnings) > 1 else ""

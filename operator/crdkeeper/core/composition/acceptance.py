@@ -14,7 +14,7 @@ from crdkeeper.apiserver.objects.effort import StepAllowance
 from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path, root
-from crdkeeper.apiserver.schema.violation import Unchecked
+from crdkeeper.apiserver.schema.violation import Report, Unchecked
 from crdkeeper.core.composition import problem as problems
 from crdkeeper.core.composition.definition import made_definition
 from crdkeeper.core.composition.problem import CompositeProblem
@@ -68,8 +68,8 @@ def accept(value: Mapping[str, Any]) -> Acceptance:
     return Acceptance(definition, tuple(found))
 
 
-def with_server_errors(judged: Acceptance) -> Acceptance:
-    """The result with the errors that the API server would report when the CRD is created, and what is open.
+def with_server_errors(judged: Acceptance, report: Report | None = None) -> Acceptance:
+    """The result with the errors that the API server would report, and what is open: by default of creation.
 
     The paths of its errors lead to the fields of the definition, whose versions and schemas are at the same
     place as in a CRD.
@@ -78,7 +78,7 @@ def with_server_errors(judged: Acceptance) -> Acceptance:
         return judged
     # `traps` reports what is not allowed at the root, with the alternative.
     said = {each.rule for each in judged.problems}
-    report = check_creation(judged.definition)
+    report = report or check_creation(judged.definition)
     errors = [
         CompositeProblem(each.rule, each.path, each.message)
         for each in report.violations

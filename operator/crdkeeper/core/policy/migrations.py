@@ -7,7 +7,7 @@ from typing import Any
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import API_VERSION, POLICY_LABEL, ConditionStatus, find_condition
-from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.storagemigration import MigrationTemplate, StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.text import count
 
@@ -43,25 +43,33 @@ def wanted_migration(
     name = migration_name(definition, plan=rules.mode == "Plan")
     if any(each.metadata.name == name or is_at_work(each, definition, rules.mode) for each in existing):
         return None
+    metadata = {
+        "name": name,
+        "labels": {POLICY_LABEL: _label(policy.metadata.name)},
+        "ownerReferences": [
+            {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "name": definition.name,
+                "uid": definition.uid,
+            }
+        ],
+    }
+    return new_migration(metadata, definition, rules.template, mode=rules.mode)
+
+
+def new_migration(
+    metadata: Mapping[str, Any], definition: DefinitionFacts, template: MigrationTemplate, *, mode: str
+) -> dict[str, Any]:
+    """A StorageMigration of the CRD's objects."""
     return {
         "apiVersion": API_VERSION,
         "kind": StorageMigration.model_fields["kind"].default,
-        "metadata": {
-            "name": name,
-            "labels": {POLICY_LABEL: _label(policy.metadata.name)},
-            "ownerReferences": [
-                {
-                    "apiVersion": "apiextensions.k8s.io/v1",
-                    "kind": "CustomResourceDefinition",
-                    "name": definition.name,
-                    "uid": definition.uid,
-                }
-            ],
-        },
+        "metadata": metadata,
         "spec": {
-            **rules.template.to_object(),
+            **template.to_object(),
             "resource": {"group": definition.group, "resource": definition.plural},
-            "mode": "Plan" if rules.mode == "Plan" else "Execute",
+            "mode": "Plan" if mode == "Plan" else "Execute",
         },
     }
 

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.core.composing.plan import FINALIZER, ComposerStep, Gathered, plan
+from crdkeeper.core.composing.plan import FINALIZER, ComposerStep, Gathered, plan, takes
 from crdkeeper.core.composing.standing import standing
-from crdkeeper.core.composition.acceptance import accept, with_server_errors
+from crdkeeper.core.composing.update import UpdateFacts, judge
+from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.definition import OWNER
+from crdkeeper.core.rehearsal.report import RehearsalReport
 from tests.unit.core.composition.documents import SPEC, document, schema, version
 
 Json = Any
@@ -19,10 +21,19 @@ OURS = {"uid": "1-2", "generation": 3, "finalizers": [FINALIZER]}
 GOING = {**OURS, "deletionTimestamp": "2026-01-02T03:04:05Z"}
 
 
-def gathered(value: Json = None, *, live: Json = None, composites: int | None = 0) -> Gathered:
+def gathered(
+    value: Json = None,
+    *,
+    live: Json = None,
+    composites: int | None = 0,
+    rehearsal: RehearsalReport | None = None,
+) -> Gathered:
     value = document(metadata=OURS) if value is None else value
-    judged = with_server_errors(accept(value))
-    return Gathered(CompositeResourceDefinition.model_validate(value), judged, live, composites)
+    definition = CompositeResourceDefinition.model_validate(value)
+    judged, update = judge(
+        accept(value), live if live is not None and takes(definition, live) else None, None
+    )
+    return Gathered(definition, judged, live, composites, facts=UpdateFacts(update, rehearsal))
 
 
 def crd(value: Json = None, *, uid: str = "1-2", established: bool = True) -> Json:
@@ -64,7 +75,12 @@ TIGHTER = document(
             "",
         ),
         (gathered(TIGHTER, live=crd(), composites=0), ComposerStep.APPLY, ""),
-        (gathered(TIGHTER, live=crd(), composites=3), ComposerStep.NOTHING, "BreakingChanges"),
+        (gathered(TIGHTER, live=crd(), composites=3), ComposerStep.NOTHING, "Rehearsing"),
+        (
+            gathered(TIGHTER, live=crd(), composites=3, rehearsal=RehearsalReport("a")),
+            ComposerStep.NOTHING,
+            "BreakingChanges",
+        ),
         (gathered(TIGHTER, live=crd(), composites=None), ComposerStep.NOTHING, "BreakingChanges"),
         (
             gathered(document(version(of=schema({"type": "array"})), metadata=OURS)),
@@ -107,9 +123,9 @@ def test_breaking_changes_can_be_allowed() -> None:
 
 
 def test_a_breaking_change_is_named() -> None:
-    refusal = plan(gathered(TIGHTER, live=crd(), composites=3)).refusal
+    refusal = plan(gathered(TIGHTER, live=crd(), composites=3, rehearsal=RehearsalReport("a"))).refusal
     assert refusal is not None
-    assert "3 composites: v1 spec.replicas: " in refusal.message
+    assert "None of 3 composites is affected. v1 spec.replicas: " in refusal.message
 
 
 @pytest.mark.parametrize(

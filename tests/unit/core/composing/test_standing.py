@@ -8,12 +8,14 @@ from crdkeeper.core.composing import reasons
 from crdkeeper.core.composing.plan import Gathered, Plan, Refusal, plan
 from crdkeeper.core.composing.standing import standing
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict
+from crdkeeper.core.rehearsal.report import RehearsalReport
 from tests.kstatus import status_of
 from tests.unit.core.composing.test_plan import GOING, NOW, OURS, TIGHTER, crd, gathered
 from tests.unit.core.composition.documents import document
 
 Json = Any
 NO_RIGHT = Refusal("RightMissing", "the composer lacks rights")
+SAFE = RehearsalReport("databases")
 NOT_LISTED = Refusal("NotListed", "the webhook fails")
 
 
@@ -55,7 +57,8 @@ DELETED = gathered(document(metadata=GOING), live=crd(), composites=2)
         (gathered(live=installing("Installing")), "Establishing", "InProgress"),
         (gathered(live=installing("Whatever")), "NotEstablished", "Failed"),
         (gathered(live=crd(uid="0")), "NotOurs", "Failed"),
-        (gathered(TIGHTER, live=crd(), composites=3), "BreakingChanges", "Failed"),
+        (gathered(TIGHTER, live=crd(), composites=3), "Rehearsing", "InProgress"),
+        (gathered(TIGHTER, live=crd(), composites=3, rehearsal=SAFE), "BreakingChanges", "Failed"),
         (gathered(live=conflicting()), "ShortNamesConflict", "Failed"),
         (gathered(live=conflicting(established="False")), "ShortNamesConflict", "Failed"),
         (gathered(live=conflicting("made up: by somebody")), "NotEstablished", "Failed"),

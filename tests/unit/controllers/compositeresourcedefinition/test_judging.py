@@ -1,0 +1,110 @@
+"""Judgements are made once for each change, and rehearsals run beside other work."""
+
+import asyncio
+import copy
+from typing import Any, cast
+
+import pytest
+
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.controllers.compositeresourcedefinition import judging
+from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
+from crdkeeper.core.composing.update import UpdateFacts
+from crdkeeper.core.composition.acceptance import accept
+from crdkeeper.core.rehearsal.effect import EffectKind
+from tests.unit.controllers.fakeapi import FakeApi
+from tests.unit.core.composing.test_plan import OURS, TIGHTER, crd
+from tests.unit.core.composition.documents import document
+
+Json = Any
+NAME = "databases.platform.example.com"
+OBJECTS = "/apis/platform.example.com/v1/databases"
+
+
+class Scene:
+    """A Judging with a fake API server that has one composite."""
+
+    def __init__(self) -> None:
+        self.api = FakeApi()
+        self.api.objects[f"{OBJECTS}/a"] = {
+            "apiVersion": "platform.example.com/v1",
+            "kind": "Database",
+            "metadata": {"name": "a", "namespace": "default", "uid": "1"},
+            "spec": {"engine": "MySQL", "replicas": 1},
+        }
+        self.rehearsed: asyncio.Queue[str] = asyncio.Queue()
+        self.judging = Judging(cast(Client, self.api), self.rehearsed.put_nowait)
+
+    async def judge(self, value: Json, live: Json, composites: int = 1) -> UpdateFacts:
+        definition = CompositeResourceDefinition.model_validate(value)
+        _, facts = await self.judging.of(value, definition, live, composites)
+        return facts
+
+    async def until_rehearsed(self) -> None:
+        async with asyncio.timeout(20):
+            assert await self.rehearsed.get() == NAME
+
+
+async def test_a_rehearsal_runs_beside_and_calls_back() -> None:
+    scene = Scene()
+    assert (await scene.judge(TIGHTER, crd())).rehearsal is None
+    await scene.until_rehearsed()
+    found = (await scene.judge(TIGHTER, crd())).rehearsal
+    assert found is not None
+    assert found.tally.affected[EffectKind.REFUSED] == 1
+    assert scene.rehearsed.empty()
+
+
+async def test_each_change_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, judged = Scene(), []
+
+    def counted(value: Json) -> Any:
+        judged.append(value["metadata"]["generation"])
+        return accept(value)
+
+    monkeypatch.setattr(judging, "accept", counted)
+    value = document(metadata=OURS)
+    for _ in range(3):
+        await scene.judge(value, crd())
+    changed = copy.deepcopy(value)
+    changed["metadata"]["generation"] = 4
+    await scene.judge(changed, crd())
+    assert judged == [3, 4]
+    assert scene.rehearsed.empty()
+
+
+async def test_a_new_change_ends_the_rehearsal_of_the_old_one() -> None:
+    scene = Scene()
+    await scene.judge(TIGHTER, crd())
+    changed = copy.deepcopy(TIGHTER)
+    changed["metadata"]["generation"] = 4
+    assert (await scene.judge(changed, crd())).rehearsal is None
+    await scene.until_rehearsed()
+    assert (await scene.judge(changed, crd())).rehearsal is not None
+    assert scene.rehearsed.empty()
+
+
+async def test_a_failed_rehearsal_is_reported_and_repeated() -> None:
+    scene = Scene()
+    scene.api.failures.append(("GET", OBJECTS, ApiError(500, {"message": "no"})))
+    await scene.judge(TIGHTER, crd())
+    await scene.until_rehearsed()
+    with pytest.raises(ApiError):
+        await scene.judge(TIGHTER, crd())
+    assert (await scene.judge(TIGHTER, crd())).rehearsal is None
+    await scene.until_rehearsed()
+    assert (await scene.judge(TIGHTER, crd())).rehearsal is not None
+
+
+async def test_a_result_that_refuses_stays_while_it_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "_VALID_SECONDS", 0.0)
+    monkeypatch.setattr(judging, "_REST", 0.0)
+    scene = Scene()
+    await scene.judge(TIGHTER, crd())
+    await scene.until_rehearsed()
+    for _ in range(2):
+        found = (await scene.judge(TIGHTER, crd())).rehearsal
+        assert found is not None
+        assert found.tally.affected[EffectKind.REFUSED] == 1
+        await scene.until_rehearsed()
