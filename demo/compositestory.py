@@ -1,5 +1,7 @@
 """The story: an API of one's own from a file of fifteen lines, kept safe in its changes and its deletion."""
 
+import json
+
 from demo.installing import install
 from demo.stage import Stage
 from demo.terminal import CommandFailed, eventually
@@ -11,12 +13,12 @@ _DEFINITION = f"cxrd/{_NAME}"
 
 def play(stage: Stage) -> None:
     """Plays all chapters. Raises CommandFailed if something differs from the story."""
-    for chapter in (_install, _define, _use, _break, _delete):
+    for chapter in (_install, _define, _use, _break, _add_a_version, _delete):
         chapter(stage)
 
 
 def _install(stage: Stage) -> None:
-    install(stage)
+    install(stage, webhook=True)
     terminal = stage.terminal
     terminal.heading("Install the composer beside it: it has an account and permissions of its own")
     terminal.run("kubectl apply --server-side -k manifests/composer")
@@ -24,8 +26,8 @@ def _install(stage: Stage) -> None:
     composer = stage.start_composer()
     eventually(composer.leading, "the composer leads")
     terminal.comment("It may write CRDs, but not see their objects, until a role of yours says so:")
-    terminal.run(f"cat {_FILES}/role.yaml")
-    terminal.run(f"kubectl apply --server-side -f {_FILES}/role.yaml")
+    terminal.run(f"head -7 {_FILES}/roles.yaml")
+    terminal.run(f"kubectl apply --server-side -f {_FILES}/roles.yaml")
 
 
 def _define(stage: Stage) -> None:
@@ -57,6 +59,20 @@ def _break(stage: Stage) -> None:
     terminal.run("kubectl get db")
     terminal.run(f"kubectl apply --server-side -f {_FILES}/database.yaml")
     terminal.run(f"kubectl wait --for=condition=Ready {_DEFINITION}")
+
+
+def _add_a_version(stage: Stage) -> None:
+    terminal = stage.terminal
+    terminal.heading("A second version of another shape, with rules instead of a conversion webhook")
+    terminal.run(f"cat {_FILES}/conversion.yaml")
+    terminal.run(f"diff {_FILES}/database.yaml {_FILES}/two-versions.yaml || true")
+    terminal.run(f"kubectl apply --server-side -f {_FILES}/conversion.yaml -f {_FILES}/two-versions.yaml")
+    terminal.run(f"kubectl wait --for=condition=Ready vconv/{_NAME} --timeout=60s")
+    terminal.run(f"kubectl wait --for=condition=Ready {_DEFINITION} --timeout=60s")
+    found = terminal.run("kubectl get databases.v2.platform.example.com orders -o jsonpath='{.spec}'")
+    if json.loads(found) != {"storage": "500Gi"}:
+        raise CommandFailed("the new version does not show the object that the old one stored")
+    terminal.run("kubectl get databases.v1.platform.example.com orders -o jsonpath='{.spec}'")
 
 
 def _delete(stage: Stage) -> None:
