@@ -7,7 +7,7 @@ needs for its own.
 import asyncio
 import os
 import ssl
-from collections.abc import Mapping, MutableSet
+from collections.abc import Mapping, MutableSet, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from yarl import URL
 
 from crdkeeper.cluster.transport.connector import InStepConnector
 from crdkeeper.cluster.transport.http1 import Http1Pool
+from crdkeeper.cluster.transport.shallow import make_shallow
 from crdkeeper.cluster.transport.tls import verifying
 
 CONNECT_SECONDS = 10.0
@@ -110,12 +111,11 @@ class Connection:
         self,
         maximum: int = 0,
         headers: Mapping[str, str] | None = None,
-        senders: MutableSet[asyncio.Task[Any]] | None = None,
+        middlewares: Sequence[aiohttp.ClientMiddlewareType] = (),
     ) -> aiohttp.ClientSession:
         """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: no limit).
 
-        Its requests have these headers, and raise ClientConnectionError on redirects. Each task that sends
-        one is added to `senders`.
+        Its requests have these headers, pass these middlewares, and raise ClientConnectionError on redirects.
         """
         connector = InStepConnector(limit=maximum, ssl=self._tls(), ttl_dns_cache=60, keepalive_timeout=60)
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
@@ -126,7 +126,7 @@ class Connection:
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=self._configuration.proxy,
             headers=headers,
-            middlewares=(_refuse_redirects, *([] if senders is None else [_noting(senders)])),
+            middlewares=(_refuse_redirects, *middlewares),
         )
 
     def http1_pool(self) -> Http1Pool | None:
@@ -165,11 +165,11 @@ class Connection:
         """
         await self.load()
         loaded, header = self._configuration, await self.authorization()
+        headers = {"Authorization": header} if header else None
+        noting = [] if senders is None else [_noting(senders)]
         return _Login(
             server=self.host,
-            aiohttp_session=self.session(
-                headers={"Authorization": header} if header else None, senders=senders
-            ),
+            aiohttp_session=self.session(headers=headers, middlewares=(*noting, make_shallow)),
             credentials=(header, loaded.cert_file, loaded.key_file),
         )
 

@@ -8,12 +8,14 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import orjson
 
 from crdkeeper.cluster.resources.definitions import read_definition
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.workqueue import WorkQueue
+from crdkeeper.core.conversion.nesting import loads
 from crdkeeper.core.diagnosis.assessment import Assessment, assess, unassessed
 from crdkeeper.core.diagnosis.facts import SeenDefinition, seen_definition
 
@@ -58,9 +60,18 @@ class Assessor:
         self._on_assessed(name)
 
 
+def _decoded(content: bytes) -> dict[str, Any]:
+    try:
+        crd: dict[str, Any] = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        # Nested too deep: an example or a default may be.
+        crd = loads(content)
+    return crd
+
+
 def _assess_content(content: bytes) -> tuple[str, Assessment]:
     """Return the CRD's revision and its assessment."""
-    crd = orjson.loads(content)
+    crd = _decoded(content)
     revision = seen_definition(crd).revision
     try:
         return revision, assess(crd)
