@@ -1,0 +1,108 @@
+"""Deletions that others interfere with: garbage collection, finalizers, CRDs and definitions made anew."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.cluster.composition.composing import OWNER, Author, Definition, author_of
+from tests.cluster.harness import Operator, eventually
+from tests.controlplane.cluster import Cluster
+
+
+@pytest.fixture
+async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
+    async with author_of(plane, group) as author:
+        yield author
+
+
+@pytest.mark.parametrize("propagation", ["Foreground", "Background", "Orphan"])
+async def test_garbage_collection_takes_nothing_from_protect(
+    author: Author, group: str, propagation: str
+) -> None:
+    held = Definition(group, "held")
+    await author.apply(held)
+    await author.ready(held)
+    await author.make_composites(held, ["a"])
+    crd = await author.get(held.crd)
+    # One that shares the garbage collector's queue, so that its turn has come too.
+    await author.client.request(
+        "POST",
+        "/api/v1/namespaces/default/configmaps",
+        {
+            "metadata": {
+                "name": f"dependent-{propagation.lower()}",
+                "ownerReferences": [
+                    {
+                        "apiVersion": "crdkeeper.dev/v1alpha1",
+                        "kind": "CompositeResourceDefinition",
+                        "name": held.name,
+                        "uid": (await author.get(held.path))["metadata"]["uid"],
+                    }
+                ],
+            }
+        },
+    )
+    dependent = f"/api/v1/namespaces/default/configmaps/dependent-{propagation.lower()}"
+
+    await author.delete(held.path, propagationPolicy=propagation)
+    await author.says(held, "Established", "1 composite")
+    match propagation:
+        case "Foreground":
+            await author.gone(dependent)
+        case "Orphan":
+
+            async def orphaned() -> bool:
+                return not (await author.get(dependent))["metadata"].get("ownerReferences")
+
+            await eventually(orphaned)
+    now = await author.get(held.crd)
+    assert now["metadata"]["uid"] == crd["metadata"]["uid"]
+    assert "deletionTimestamp" not in now["metadata"]
+    assert await author.names(held) == ["a"]
+
+    await author.delete(f"{held.objects}/a")
+    await author.gone(held.path)
+    await author.gone(held.crd)
+    await author.delete(dependent)
+
+
+async def test_a_definition_made_anew_after_its_finalizers_were_removed_by_force(
+    author: Author, group: str, composer: Operator
+) -> None:
+    thing = Definition(group, "thing")
+    first = await author.apply(thing)
+    await author.ready(thing)
+    await author.make_composites(thing, ["a"])
+    crd = await author.get(thing.crd)
+    await author.delete(thing.path)
+    await author.says(thing, "Established", "1 composite")
+    await author.client.request(
+        "PATCH", thing.path, {"metadata": {"finalizers": None}}, content_type="application/merge-patch+json"
+    )
+    await author.gone(thing.path)
+
+    second = await author.apply(thing)
+    assert second["metadata"]["uid"] != first["metadata"]["uid"]
+    await author.ready(thing, "False", "NotOurs")
+    assert (await author.get(thing.crd))["metadata"]["uid"] == crd["metadata"]["uid"]
+    assert await author.names(thing) == ["a"]
+    await author.apply(thing, metadata={"annotations": {"crdkeeper.dev/adopt": "true"}})
+    await author.ready(thing)
+    now = (await author.get(thing.crd))["metadata"]
+    assert (now["uid"], now["annotations"][OWNER]) == (crd["metadata"]["uid"], second["metadata"]["uid"])
+
+
+async def test_a_crd_deleted_behind_its_back_is_made_again(author: Author, group: str) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    before = await author.get(thing.crd)
+
+    await author.delete(thing.crd)
+
+    async def made_again() -> bool:
+        now = await author.get(thing.crd)
+        return now is not None and now["metadata"]["uid"] != before["metadata"]["uid"]
+
+    await eventually(made_again)
+    await author.ready(thing)

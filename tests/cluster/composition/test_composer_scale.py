@@ -1,0 +1,248 @@
+"""Many definitions, hostile ones, and many composites: the composer keeps its Lease, and nobody waits."""
+
+import os
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import pytest
+
+from crdkeeper.cluster.transport.client import APPLY_PATCH
+from tests.cluster.composition.composing import (
+    ACCOUNT,
+    Author,
+    Definition,
+    Json,
+    author_of,
+    condition,
+    spec_with,
+)
+from tests.cluster.harness import Operator, each_of, eventually
+from tests.controlplane.cluster import Cluster
+from tests.unit.core.composition.documents import SPEC, schema, version
+
+DEFINITIONS = int(os.environ.get("CRDKEEPER_DEFINITIONS", "30"))
+COMPOSITES = int(os.environ.get("CRDKEEPER_COMPOSITES", "600"))
+LONGEST_PAUSE = 5.0
+"""Seconds of the event loop; the Lease must be renewed within ten."""
+
+
+@dataclass
+class Pauses:
+    """How long a process took to answer its liveness probe."""
+
+    longest: float = 0.0
+    probes: int = 0
+
+
+@contextmanager
+def pauses(operator: Operator) -> Iterator[Pauses]:
+    """Measures until the end of the block."""
+    found, ended = Pauses(), threading.Event()
+
+    def probe() -> None:
+        while not ended.is_set():
+            began = time.monotonic()
+            operator.probe("/healthz")
+            found.longest = max(found.longest, time.monotonic() - began)
+            found.probes += 1
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=probe, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        ended.set()
+        thread.join()
+
+
+def memory(operator: Operator) -> float:
+    """Resident MiB of the process."""
+    status = Path(f"/proc/{operator.pid}/status").read_text().splitlines()
+    line = next(each for each in status if each.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+@pytest.fixture
+async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
+    async with author_of(plane, group) as author:
+        yield author
+    assert composer.log_since().count("Lost leadership") == 0
+
+
+async def test_many_definitions_at_once(author: Author, composer: Operator, group: str) -> None:
+    all_ = [Definition(group, f"thing{each}") for each in range(DEFINITIONS)]
+    broken = Definition(group, "broken")
+    invalid = {**broken.document(), "spec": {**broken.document()["spec"]}}
+    invalid["spec"]["versions"] = [version(of=schema({"type": "array"}))]
+    began = time.monotonic()
+    with pauses(composer) as found:
+        await author.put(broken.path, invalid)
+        await each_of(all_, author.apply)
+        for each in all_:
+            await author.ready(each, seconds=120)
+        print(f"{len(all_)} definitions ready after {time.monotonic() - began:.1f} s")
+        await author.ready(broken, "False", "Invalid")
+
+        began = time.monotonic()
+        await each_of(all_, lambda each: author.apply(each, "more", deletion="Cascade"))
+        for each in all_:
+            await author.ready(each, seconds=120)
+
+            async def applied(each: Definition = each) -> bool:
+                return await author.fields(each) == ["more"]
+
+            await eventually(applied, seconds=60)
+        print(f"changed after {time.monotonic() - began:.1f} s")
+
+        began = time.monotonic()
+        await each_of([*all_, broken], lambda each: author.delete(each.path))
+        for each in [*all_, broken]:
+            await author.gone(each.path, seconds=120)
+            await author.gone(each.crd, seconds=60)
+        print(f"deleted after {time.monotonic() - began:.1f} s")
+    print(f"longest pause {found.longest:.2f} s of {found.probes} probes; {memory(composer):.0f} MiB")
+    assert found.longest < LONGEST_PAUSE
+
+
+def with_schema(definition: Definition, *spec_schemas: Json) -> Json:
+    """The definition with a version for each of these schemas of spec."""
+    value = definition.document()
+    value["spec"]["versions"] = [
+        version(f"v{number}", schema(each), referenceable=number == 1)
+        for number, each in enumerate(spec_schemas, 1)
+    ]
+    return value
+
+
+def large(fields: int, prefix: str = "field") -> Json:
+    return spec_with(*(f"{prefix}{each}" for each in range(fields)))
+
+
+def nested(definition: Definition, levels: int) -> bytes:
+    """The definition with a schema of so many levels, more than most can read or write."""
+    marked = {**SPEC, "properties": {**SPEC["properties"], "deep": {"type": "MARK"}}}
+    inner = b'{"type":"object","properties":{"a":' * levels + b'{"type":"string"}' + b"}}" * levels
+    return orjson.dumps(with_schema(definition, marked)).replace(b'{"type":"MARK"}', inner)
+
+
+HOSTILE: dict[str, Callable[[Definition], Json | bytes]] = {
+    "2,000 fields": lambda each: with_schema(each, large(2_000)),
+    "64 versions": lambda each: with_schema(each, *(large(350, f"v{number}x") for number in range(64))),
+    "deep": lambda each: nested(each, 50),
+    "deeper": lambda each: nested(each, 2_000),
+    "patterns": lambda each: with_schema(
+        each,
+        {
+            **SPEC,
+            "properties": {
+                **SPEC["properties"],
+                **{
+                    f"p{number}": {"type": "string", "pattern": "^(((a*)*)*)*$", "default": "a" * 200 + "!"}
+                    for number in range(500)
+                },
+            },
+        },
+    ),
+    "rules": lambda each: with_schema(
+        each,
+        {
+            **SPEC,
+            "x-kubernetes-validations": [
+                {"rule": " && ".join([f"self.engine != '{number}'"] * 40), "message": "no"}
+                for number in range(300)
+            ],
+        },
+    ),
+    "escapes": lambda each: with_schema(
+        each,
+        {
+            **SPEC,
+            "properties": {**SPEC["properties"], "\x1b]0;owned\x07\u202e": {"type": "\x1b[31mno"}},
+        },
+    ),
+}
+
+
+async def test_hostile_definitions_delay_nobody(author: Author, composer: Operator, group: str) -> None:
+    hostile = {name: Definition(group, f"hostile{number}") for number, name in enumerate(HOSTILE)}
+    log = composer.log_size()
+    with pauses(composer) as found:
+        for name, each in hostile.items():
+            value = HOSTILE[name](each)
+            content = value if isinstance(value, bytes) else orjson.dumps(value)
+            answer = await author.client.send(
+                "PATCH", f"{each.path}?fieldManager=user", content=content, content_type=APPLY_PATCH
+            )
+            assert answer.code < 400, (name, answer.content[:500])
+        began = time.monotonic()
+        well = Definition(group, "well")
+        await author.apply(well)
+        await author.ready(well)
+        print(f"a good one was ready after {time.monotonic() - began:.1f} s")
+        for name, each in hostile.items():
+            began = time.monotonic()
+
+            async def said(each: Definition = each) -> Json:
+                now = await author.get(each.path)
+                said = condition(now, "Ready")
+                return said if said[0] in ("True", "False") else None
+
+            print(f"{name}: {await eventually(said, seconds=120)}"[:300], f"{time.monotonic() - began:.1f} s")
+    print(f"longest pause {found.longest:.2f} s of {found.probes} probes; {memory(composer):.0f} MiB")
+    assert found.longest < LONGEST_PAUSE
+    assert condition(await author.get(hostile["2,000 fields"].path), "Ready")[0] == "True"
+    assert len(await author.fields(hostile["2,000 fields"])) == 2_000
+    for each in hostile.values():
+        now = await author.get(each.path)
+        for each_said in now["status"]["conditions"]:
+            assert not set(each_said["message"]) & {"\x1b", "\x07", "\u202e"}
+    written = composer.log_since(log)
+    assert not set(written) & {"\x1b", "\x07", "\u202e"}
+    assert "Traceback" not in written
+
+
+@pytest.mark.timeout(300 + COMPOSITES // 10)
+async def test_many_composites(
+    author: Author, composer: Operator, plane: Cluster, start_operator: Callable[..., Operator], group: str
+) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    names = [f"a{each:05}" for each in range(COMPOSITES)]
+    began = time.monotonic()
+    await author.make_composites(thing, names)
+    print(f"{COMPOSITES} composites made in {time.monotonic() - began:.1f} s")
+    composer.stop()
+    operator = start_operator(plane, identity="composer", account=ACCOUNT, command=("compose", "run"))
+    before = memory(operator)
+    await author.delete(thing.path)
+    await author.says(thing, "Established", f"{COMPOSITES:,} composites")
+    assert len(await author.names(thing)) == COMPOSITES
+
+    began = time.monotonic()
+    kills = 0
+    await author.apply(thing, deletion="Cascade")
+    while kills < 3:
+        left = len(await author.names(thing))
+        if not left:
+            break
+        if left <= COMPOSITES * (3 - kills) // 4:
+            operator.kill()
+            kills += 1
+            operator.start()
+    most = memory(operator)
+    await author.gone(thing.path, seconds=120)
+    await author.gone(thing.crd, seconds=60)
+    print(
+        f"Cascade of {COMPOSITES} took {time.monotonic() - began:.1f} s with {kills} kills; "
+        f"{before:.0f} MiB before, {most:.0f} MiB after"
+    )
+    assert kills == 3
+    operator.stop()
+    composer.start()
