@@ -92,11 +92,26 @@ async def test_a_definition_made_anew_after_its_finalizers_were_removed_by_force
     assert (now["uid"], now["annotations"][OWNER]) == (crd["metadata"]["uid"], second["metadata"]["uid"])
 
 
-async def test_a_crd_deleted_behind_its_back_is_made_again(author: Author, group: str) -> None:
+async def test_a_crd_edited_or_deleted_behind_its_back(author: Author, group: str) -> None:
     thing = Definition(group, "thing")
     await author.apply(thing)
     await author.ready(thing)
     before = await author.get(thing.crd)
+
+    version = before["spec"]["versions"][0]
+    await author.client.request(
+        "PATCH",
+        thing.crd,
+        {"spec": {"versions": [{**version, "served": False}]}},
+        content_type="application/merge-patch+json",
+    )
+
+    async def served() -> bool:
+        now = await author.get(thing.crd)
+        return bool(now["spec"] == before["spec"])
+
+    await eventually(served)
+    await author.ready(thing)
 
     await author.delete(thing.crd)
 
