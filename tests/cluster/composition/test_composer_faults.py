@@ -64,9 +64,7 @@ async def test_requests_that_fail_at_random(author: Author, proxy: FaultProxy, g
                 continue
             retry = 1 if code == 429 else 0
             # No watches: when one is refused the process starts afresh, which is another test's subject.
-            # No conflict for a status: it is applied by force, to any version.
-            spared = "watch=|/status" if code == 409 else "watch="
-            pattern = rf"^(?!.*({spared})).*({work})"
+            pattern = rf"^(?!.*watch=).*({work})"
             proxy.faults.append(
                 Fault(method, pattern, code, retry, after, chance=lambda: dice.random() < 0.07)
             )
@@ -91,7 +89,7 @@ async def test_requests_that_fail_at_random(author: Author, proxy: FaultProxy, g
         await author.gone(each.crd)
     met = {(each.method, each.code, each.after): each.met for each in proxy.faults}
     print(f"faults: {met}")
-    assert any(met.values())
+    assert sum(met.values()) >= 10
 
 
 async def test_a_write_of_a_composer_that_lost_its_lease_is_too_late(

@@ -101,11 +101,14 @@ async def delete_migration(client: Client, migration: StorageMigration) -> None:
 
 
 async def apply_status(client: Client, owner: Kind) -> bool:
-    """Apply the whole status. Returns False if exactly this object is gone."""
+    """Apply the whole status. Returns False if there is no object of that name.
+
+    Raises ApiError. 409 means another object of that name, or a write that lost against others: look again.
+    """
     try:
         await put_status(client, owner)
     except ApiError as error:
-        if error.code in (404, 409):
+        if error.code == 404:
             return False
         raise
     return True

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.cluster.transport.client import ApiError
 from crdkeeper.core.composing.plan import ADOPT
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.definition import OWNER
@@ -59,6 +60,24 @@ def test_a_new_definition_gets_its_crd() -> None:
         assert "ownerReferences" not in server.objects[CRD]["metadata"]
 
     play(people)
+
+
+def test_a_status_that_met_a_conflict_is_written_soon() -> None:
+    async def people(server: Server) -> None:
+        conflicts = iter([ApiError(409, {"message": "the object has been modified"})])
+
+        async def contended(method: str, path: str) -> None:
+            if path == f"{PATH}/status" and (error := next(conflicts, None)):
+                raise error
+
+        await rest()
+        server.before = contended
+        # Only the status follows: no event of the CRD leads to another look.
+        generation = server.make(document(deletion="Cascade"))["metadata"]["generation"]
+        await rest()
+        assert server.objects[PATH]["status"]["observedGeneration"] == generation
+
+    play(people, begin=established)
 
 
 def test_the_finalizer_comes_before_the_crd() -> None:
