@@ -36,7 +36,8 @@ def content(body: bytes) -> Any:
 
 def test_kopfs_parser_fails_on_deep_values() -> None:
     with pytest.raises(RecursionError):
-        json.loads(DEEP)
+        # Python 3.13 fails only beyond some 10,000 levels.
+        json.loads(b"[" * 200_000 + b"]" * 200_000)
 
 
 def test_what_is_too_deep_is_left_out() -> None:
