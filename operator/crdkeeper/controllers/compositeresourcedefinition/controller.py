@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.api.meta import READY, find_condition
+from crdkeeper.api.meta import READY, ObjectMeta, find_condition
 from crdkeeper.cluster.resources.composites import (
     apply_crd,
     delete_composites,
@@ -58,6 +58,7 @@ class CompositeDefinitions:
         self._state = state
         self._metrics = metrics
         self._identity = identity
+        self._seen: dict[str, ObjectMeta] = {}
         self.queue = WorkQueue(self._reconcile)
         self._judging = Judging(client, self._changed)
         self._watches = CompositeWatches(client, self._changed)
@@ -81,7 +82,7 @@ class CompositeDefinitions:
     def _saw(self, kind: str, name: str) -> None:
         known = self._state.of(CompositeResourceDefinition)
         if kind == CompositeResourceDefinition.plural:
-            self.queue.add(name)
+            self._definition_changed(name, known.get(name))
         elif kind in ("conversions", "migrated"):
             # Both name the CRD.
             if name in known:
@@ -94,6 +95,16 @@ class CompositeDefinitions:
             for each in known:
                 if each != name and each.partition(".")[2] == group and self._wants_names(each):
                     self.queue.add_within(each, _GATHERING_SECONDS)
+
+    def _definition_changed(self, name: str, definition: CompositeResourceDefinition | None) -> None:
+        before = self._seen.pop(name, None)
+        if definition is not None:
+            self._seen[name] = definition.metadata.model_copy(update={"resource_version": None})
+        if before is None or self._seen.get(name) != before:
+            self.queue.add(name)
+        else:
+            # Only the status, perhaps by this process: a message that varies must not end the backoff.
+            self.queue.add_within(name, _AGAIN_SECONDS)
 
     def _changed(self, name: str) -> None:
         self.queue.add_within(name, _GATHERING_SECONDS)

@@ -3,7 +3,7 @@
 Pure: the controller gathers `Gathered`, carries out the `Plan`, and looks again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
@@ -83,19 +83,28 @@ def plan(gathered: Gathered) -> Plan:
     metadata = gathered.definition.metadata
     if metadata.deletion_timestamp is not None:
         return _deletion(gathered)
-    refusal = _refusal(gathered)
+    refusal, held = _refusal(gathered), FINALIZER in metadata.finalizers
     if refusal is not None:
-        return Plan(ComposerStep.NOTHING, refusal)
-    if FINALIZER not in metadata.finalizers:
-        # Before there is a CRD that it has to look after.
+        # A definition that lost its finalizer would leave its CRD behind, whatever spec.deletion says.
+        lost = not held and gathered.live is not None and is_controlled(gathered.live, metadata.uid)
+        return Plan(ComposerStep.HOLD_ON if lost else ComposerStep.NOTHING, refusal)
+    if not held:
+        # Before the CRD exists, whose deletion the finalizer waits for.
         return Plan(ComposerStep.HOLD_ON)
     return Plan(ComposerStep.APPLY, held=held_versions(gathered.definition, gathered.live, gathered.facts))
 
 
 def takes(definition: CompositeResourceDefinition, live: Mapping[str, Any]) -> bool:
-    """Whether the definition may replace a CRD."""
-    adopts = definition.metadata.annotations.get(ADOPT) == "true"
+    """Whether the definition may replace a CRD.
+
+    A CRD with an owner is not adopted: garbage collection deletes it, and all of its objects, with the owner.
+    """
+    adopts = definition.metadata.annotations.get(ADOPT) == "true" and not _owners(live)
     return adopts or is_controlled(live, definition.metadata.uid)
+
+
+def _owners(live: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return (live.get("metadata") or {}).get("ownerReferences") or ()
 
 
 def is_controlled(live: Mapping[str, Any], uid: str | None) -> bool:
@@ -141,6 +150,13 @@ def _refusal(gathered: Gathered) -> Refusal | None:
             "DefinitionTerminating", "a CRD of this name is being deleted; waiting until it is gone"
         )
     if live is not None and not takes(definition, live):
+        if owners := _owners(live):
+            return Refusal(
+                "NotOurs",
+                f"a CRD of this name exists, which {owners[0]['kind']} {owners[0]['name']} owns. When that "
+                "is deleted, the API server deletes the CRD and all of its objects: to adopt the CRD, first "
+                "stop the program that maintains it, then remove metadata.ownerReferences from the CRD",
+            )
         return Refusal(
             "NotOurs",
             f"a CRD of this name exists, and does not belong to this definition; "

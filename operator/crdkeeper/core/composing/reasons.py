@@ -39,7 +39,9 @@ NOT_OURS = _accepted(
     "False",
     "NotOurs",
     "A CRD of this name exists that the definition did not make.",
-    'Delete that CRD, or set the annotation crdkeeper.dev/adopt: "true" on the definition.',
+    'Set the annotation crdkeeper.dev/adopt: "true" on the definition. If the CRD has an owner, first '
+    "stop the program that maintains it and remove metadata.ownerReferences from the CRD. Or delete "
+    "the CRD, which deletes all of its objects.",
 )
 DEFINITION_TERMINATING = _accepted(
     "False",

@@ -80,6 +80,26 @@ def test_a_status_that_met_a_conflict_is_written_soon() -> None:
     play(people, begin=established)
 
 
+def test_a_message_that_varies_does_not_end_the_backoff() -> None:
+    """Each attempt writes another status, which is an event of the definition."""
+
+    async def people(server: Server) -> None:
+        attempts = 0
+
+        async def broken(method: str, path: str) -> None:
+            nonlocal attempts
+            if (method, path) == ("PATCH", CRD) and attempts < 100:
+                attempts += 1
+                raise ApiError(503, {"message": f"attempt {attempts}", "reason": "ServiceUnavailable"})
+
+        server.before = broken
+        server.make()
+        await rest()
+        assert 2 < attempts < 25
+
+    play(people)
+
+
 def test_the_finalizer_comes_before_the_crd() -> None:
     async def people(server: Server) -> None:
         server.make()

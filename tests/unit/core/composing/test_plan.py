@@ -49,6 +49,17 @@ def crd(value: Json = None, *, uid: str = "1-2", established: bool = True) -> Js
     return found
 
 
+ADOPTING = document(metadata={**OURS, "annotations": {"crdkeeper.dev/adopt": "true"}})
+
+
+def owned(live: Json) -> Json:
+    """The CRD as another program made it, to be deleted with an object of its own."""
+    live["metadata"]["ownerReferences"] = [
+        {"apiVersion": "example.com/v1", "kind": "Owner", "name": "theirs", "uid": "7", "controller": True}
+    ]
+    return live
+
+
 def outcome(known: Gathered) -> tuple[ComposerStep, str]:
     made = plan(known)
     return made.step, made.refusal.reason if made.refusal is not None else ""
@@ -67,6 +78,8 @@ TIGHTER = document(
         (gathered(), ComposerStep.APPLY, ""),
         (gathered(live=crd()), ComposerStep.APPLY, ""),
         (gathered(live=crd(uid="0")), ComposerStep.NOTHING, "NotOurs"),
+        (gathered(ADOPTING, live=owned(crd(uid="0"))), ComposerStep.NOTHING, "NotOurs"),
+        (gathered(ADOPTING, live=owned(crd())), ComposerStep.APPLY, ""),
         (
             gathered(
                 document(metadata={**OURS, "annotations": {"crdkeeper.dev/adopt": "true"}}), live=crd(uid="0")
@@ -149,3 +162,20 @@ def test_conditions(known: Gathered, accepted: str, established: str, ready: str
     assert (found["Accepted"].reason, found["Established"].reason) == (accepted, established)
     assert found["Ready"].status == ready
     assert status.observed_generation == 3
+
+
+def test_the_owner_of_a_crd_is_named() -> None:
+    refusal = plan(gathered(ADOPTING, live=owned(crd(uid="0")))).refusal
+    assert refusal is not None
+    assert "Owner theirs" in refusal.message
+    assert "metadata.ownerReferences" in refusal.message
+
+
+def test_a_lost_finalizer_comes_back_even_if_the_change_is_refused() -> None:
+    """Or a later deletion would ignore spec.deletion."""
+    bare = {**TIGHTER, "metadata": {**TIGHTER["metadata"], "finalizers": []}}
+    known = gathered(bare, live=crd(), composites=2)
+    made = plan(known)
+    assert made.step is ComposerStep.HOLD_ON
+    assert made.refusal == plan(gathered(TIGHTER, live=crd(), composites=2)).refusal is not None
+    assert plan(gathered(bare, live=crd(uid="0"), composites=2)).step is ComposerStep.NOTHING
