@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.transport.client import ApiError
 from crdkeeper.core.composing.plan import ADOPT
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.definition import OWNER
@@ -58,44 +57,6 @@ def test_a_new_definition_gets_its_crd() -> None:
         assert server.held()
         assert server.objects[CRD]["metadata"]["annotations"] == {OWNER: made["metadata"]["uid"]}
         assert "ownerReferences" not in server.objects[CRD]["metadata"]
-
-    play(people)
-
-
-def test_a_status_that_met_a_conflict_is_written_soon() -> None:
-    async def people(server: Server) -> None:
-        conflicts = iter([ApiError(409, {"message": "the object has been modified"})])
-
-        async def contended(method: str, path: str) -> None:
-            if path == f"{PATH}/status" and (error := next(conflicts, None)):
-                raise error
-
-        await rest()
-        server.before = contended
-        # Only the status follows: no event of the CRD leads to another look.
-        generation = server.make(document(deletion="Cascade"))["metadata"]["generation"]
-        await rest()
-        assert server.objects[PATH]["status"]["observedGeneration"] == generation
-
-    play(people, begin=established)
-
-
-def test_a_message_that_varies_does_not_end_the_backoff() -> None:
-    """Each attempt writes another status, which is an event of the definition."""
-
-    async def people(server: Server) -> None:
-        attempts = 0
-
-        async def broken(method: str, path: str) -> None:
-            nonlocal attempts
-            if (method, path) == ("PATCH", CRD) and attempts < 100:
-                attempts += 1
-                raise ApiError(503, {"message": f"attempt {attempts}", "reason": "ServiceUnavailable"})
-
-        server.before = broken
-        server.make()
-        await rest()
-        assert 2 < attempts < 25
 
     play(people)
 
