@@ -13,6 +13,7 @@ from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.core.composing.update import UpdateFacts
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.rehearsal.effect import EffectKind
+from crdkeeper.operations.rehearsal.prediction import predict
 from tests.unit.controllers.fakeapi import FakeApi
 from tests.unit.core.composing.test_plan import OURS, TIGHTER, crd
 from tests.unit.core.composition.documents import document
@@ -74,13 +75,26 @@ async def test_each_change_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert scene.rehearsed.empty()
 
 
-async def test_a_new_change_ends_the_rehearsal_of_the_old_one() -> None:
-    scene = Scene()
+async def test_a_new_change_ends_the_rehearsal_of_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, begun, ended = Scene(), asyncio.Event(), asyncio.Event()
+
+    async def the_first_never_ends(*of: Any) -> Any:
+        if begun.is_set():
+            return await predict(*of)
+        begun.set()
+        try:
+            return await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(judging, "predict", the_first_never_ends)
     await scene.judge(TIGHTER, crd())
+    await begun.wait()
     changed = copy.deepcopy(TIGHTER)
     changed["metadata"]["generation"] = 4
     assert (await scene.judge(changed, crd())).rehearsal is None
     await scene.until_rehearsed()
+    assert ended.is_set()
     assert (await scene.judge(changed, crd())).rehearsal is not None
     assert scene.rehearsed.empty()
 
