@@ -17,8 +17,11 @@ from tests.controlplane.plane import ControlPlane
 from tests.faults.replicas import PATIENT
 from tests.faults.scene import assert_all_stored_at, assert_each_written_once, write_counts
 
-OBJECTS = 4 * PAGE + 100
-"""The operator lists two pages ahead while it processes a third, so the last one comes much later."""
+OBJECTS = 6 * PAGE + 100
+"""The operator lists two pages ahead while it processes a third, so the last one comes much later.
+
+At 200 objects a second: the first page is behind it after 2.5 s, and the last one is listed after 10 s.
+"""
 
 
 async def test_no_object_is_passed_over(
