@@ -17,6 +17,7 @@ from crdkeeper.cluster.transport.client import (
     Unreachable,
     find,
 )
+from crdkeeper.cluster.transport.pages import pages
 from crdkeeper.core.composition.definition import OWNER
 
 FIELD_MANAGER = "crdkeeper-composer"
@@ -116,19 +117,13 @@ async def delete_composites(client: Client, crd: Mapping[str, Any]) -> None:
 
     Those that cannot be deleted do not hold up the others. Raises the first ApiError or Unreachable.
     """
-    token = ""
-    while True:
-        query = f"?limit={_PAGE}{token}"
-        body = await client.request("GET", f"{_composites(crd)}{query}", accept=METADATA_ONLY_LIST)
+    async for body in pages(client, f"{_composites(crd)}?limit={_PAGE}", accept=METADATA_ONLY_LIST):
         # Those that wait for their finalizers may be whole pages.
         found = [each["metadata"] for each in body["items"] or ()]
         left = [each for each in found if "deletionTimestamp" not in each]
         if left:
             await _delete_each(client, crd, left)
             return
-        if not body["metadata"].get("continue"):
-            return
-        token = f"&continue={quote(body['metadata']['continue'], safe='')}"
 
 
 async def _delete_each(

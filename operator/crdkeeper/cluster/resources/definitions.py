@@ -7,6 +7,7 @@ from urllib.parse import quote
 from crdkeeper.api.meta import FIELD_MANAGER
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.cluster.transport.client import MERGE_PATCH, METADATA_ONLY, ApiError, Client, find
+from crdkeeper.cluster.transport.pages import pages
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -44,14 +45,9 @@ async def list_definition_objects(client: Client, selector: str = "") -> list[di
 
 async def _definitions(client: Client, selector: str, page: int) -> AsyncIterator[dict[str, Any]]:
     query = f"?limit={page}" + (f"&labelSelector={quote(selector, safe='')}" if selector else "")
-    token = ""
-    while True:
-        body = await client.request("GET", f"{_PATH}{query}{token}")
+    async for body in pages(client, f"{_PATH}{query}"):
         for each in body["items"]:
             yield each
-        if not body["metadata"].get("continue"):
-            return
-        token = f"&continue={quote(body['metadata']['continue'], safe='')}"
 
 
 async def get_revision(client: Client, name: str) -> tuple[str, int] | None:

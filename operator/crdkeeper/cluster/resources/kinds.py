@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import quote
 
 from pydantic import ValidationError
 
@@ -11,6 +10,7 @@ from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import API_VERSION, FIELD_MANAGER, GROUP, VERSION, Kind
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client, find
+from crdkeeper.cluster.transport.pages import pages
 
 
 def _path(plural: str, name: str = "") -> str:
@@ -48,15 +48,12 @@ def parse_report(found: Mapping[str, Any]) -> DefinitionReport:
 
 async def list_reports(client: Client, take: Callable[[DefinitionReport], None], page: int = 100) -> str:
     """Read all DefinitionReports, a page at a time. Returns the resourceVersion from which to watch."""
-    token = version = ""
-    while True:
-        body = await client.request("GET", f"{REPORTS}?limit={page}{token}")
+    version = ""
+    async for body in pages(client, f"{REPORTS}?limit={page}"):
         for each in body["items"]:
             take(parse_report(each))
         version = version or body["metadata"]["resourceVersion"]
-        if not body["metadata"].get("continue"):
-            return version
-        token = f"&continue={quote(body['metadata']['continue'], safe='')}"
+    return version
 
 
 async def apply_report(client: Client, metadata: Mapping[str, Any]) -> DefinitionReport:

@@ -5,9 +5,9 @@ kube-storage-version-migrator.
 """
 
 from typing import Any
-from urllib.parse import quote
 
 from crdkeeper.cluster.transport.client import ApiError, Client, find
+from crdkeeper.cluster.transport.pages import pages
 
 
 async def list_storage_version_migrations(
@@ -22,21 +22,10 @@ async def list_storage_version_migrations(
         if known is None:
             return []
         path = f"/apis/{known['preferredVersion']['groupVersion']}/storageversionmigrations?limit={page}"
-        return await _pages(client, path)
+        return [each async for body in pages(client, path) for each in body["items"]]
     except ApiError as error:
         if error.code == 403:
             return None
         if error.code == 404:
             return []
         raise
-
-
-async def _pages(client: Client, path: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    token = ""
-    while True:
-        body = await client.request("GET", path + token)
-        found += body["items"]
-        if not body["metadata"].get("continue"):
-            return found
-        token = f"&continue={quote(body['metadata']['continue'], safe='')}"

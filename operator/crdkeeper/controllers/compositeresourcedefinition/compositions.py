@@ -8,11 +8,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import quote
 
 from crdkeeper.api.composition import Composition
 from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.pages import pages
 from crdkeeper.cluster.transport.watches import follow
 from crdkeeper.core.composing.offering import SeenComposition, seen_composition
 
@@ -48,17 +48,13 @@ class SeenCompositions:
 
     async def _load(self) -> str:
         found: dict[str, SeenComposition] = {}
-        token = version = ""
-        while True:
-            body = await self._client.request("GET", f"{_PATH}?limit={_PAGE}{token}")
+        version = ""
+        async for body in pages(self._client, f"{_PATH}?limit={_PAGE}"):
             for each in body["items"]:
                 seen = _read(each)
                 if seen is not None:
                     found[seen.name] = seen
             version = version or body["metadata"]["resourceVersion"]
-            if not body["metadata"].get("continue"):
-                break
-            token = f"&continue={quote(body['metadata']['continue'], safe='')}"
         before, self._known = self._known, found
         first, self._complete = not self._complete, True
         if first and self.loaded.is_set():

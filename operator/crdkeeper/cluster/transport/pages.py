@@ -1,0 +1,24 @@
+"""Lists, a page at a time, as one API server answer each."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import quote
+
+from crdkeeper.cluster.transport.client import Client
+
+
+async def pages(
+    client: Client, path: str, *, accept: str = "application/json"
+) -> AsyncIterator[dict[str, Any]]:
+    """The List objects of a consistent read; `path` has at least the parameter limit.
+
+    Raises ApiError and Unreachable; ApiError 410 if the list takes longer than the server keeps its state.
+    Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks
+    """
+    token = ""
+    while True:
+        body = await client.request("GET", f"{path}{token}", accept=accept)
+        yield body
+        if not body["metadata"].get("continue"):
+            return
+        token = f"&continue={quote(body['metadata']['continue'], safe='')}"
