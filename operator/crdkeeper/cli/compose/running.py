@@ -5,30 +5,13 @@ from pathlib import Path
 
 import click
 
-from crdkeeper.cli.input.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
+from crdkeeper.cli.input.options import connection_options, listen_address, replica_options, run_async
 
 
 @click.command(short_help="Run the composer.")
 @connection_options
-@click.option(
-    "--namespace",
-    "-n",
-    envvar="POD_NAMESPACE",
-    default=DEFAULT_NAMESPACE,
-    show_default=True,
-    help="The namespace of the Lease.",
-)
-@click.option(
-    "--identity",
-    envvar="POD_NAME",
-    help="Identity of the Lease holder. [default: hostname and a random suffix]",
-)
-@click.option(
-    "--listen", default=":8080", show_default=True, help="Address of /healthz, /readyz and /metrics."
-)
-def run(
-    kubeconfig: Path | None, context: str | None, namespace: str, identity: str | None, listen: str
-) -> None:
+@replica_options
+def run(kubeconfig: Path | None, context: str | None, namespace: str, identity: str, listen: str) -> None:
     """Run the composer until it is stopped: it makes the CRDs of CompositeResourceDefinitions.
 
     Of several replicas, only the holder of the Lease works. A replica that loses the Lease exits with code 1,
@@ -36,8 +19,6 @@ def run(
     """
     # Imported only here: the other commands need neither Kopf nor the controllers.
     import logging
-    import socket
-    from uuid import uuid4
 
     import kopf
 
@@ -55,7 +36,7 @@ def run(
     options = OperatorOptions(
         Connection(kubeconfig, context),
         namespace=namespace,
-        identity=identity or f"{socket.gethostname()}-{uuid4().hex[:8]}",
+        identity=identity,
         host=host,
         port=port,
         webhook=WebhookAddress(namespace, "crdkeeper-webhook", url=""),

@@ -29,6 +29,39 @@ def connection_options(command: _F) -> _F:
     )(command)
 
 
+def replica_options(command: _F) -> _F:
+    """--namespace, --identity and --listen of a process whose replicas share a Lease."""
+    for option in (
+        click.option(
+            "--listen", default=":8080", show_default=True, help="Address of /healthz, /readyz and /metrics."
+        ),
+        click.option(
+            "--identity",
+            envvar="POD_NAME",
+            callback=lambda _context, _option, value: value or _identity(),
+            help="Identity of the Lease holder. [default: hostname and a random suffix]",
+        ),
+        click.option(
+            "--namespace",
+            "-n",
+            envvar="POD_NAMESPACE",
+            default=DEFAULT_NAMESPACE,
+            show_default=True,
+            help="The namespace of the Lease.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _identity() -> str:
+    # Imported only here: few commands are replicas.
+    import socket
+    from uuid import uuid4
+
+    return f"{socket.gethostname()}-{uuid4().hex[:8]}"
+
+
 def listen_address(text: str) -> tuple[str, int]:
     """Host and port of --listen; an empty host means all addresses. Raises BadParameter."""
     host, _, port = text.rpartition(":")

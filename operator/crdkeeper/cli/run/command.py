@@ -2,15 +2,13 @@
 
 import logging
 import re
-import socket
 import sys
 from pathlib import Path
-from uuid import uuid4
 
 import click
 import kopf
 
-from crdkeeper.cli.input.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
+from crdkeeper.cli.input.options import connection_options, listen_address, replica_options, run_async
 from crdkeeper.cli.output.logs import one_line_logs
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.target import WebhookAddress
@@ -22,22 +20,7 @@ _FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
 
 @click.command()
 @connection_options
-@click.option(
-    "--namespace",
-    "-n",
-    envvar="POD_NAMESPACE",
-    default=DEFAULT_NAMESPACE,
-    show_default=True,
-    help="The namespace of the Lease.",
-)
-@click.option(
-    "--identity",
-    envvar="POD_NAME",
-    help="Identity of the Lease holder. [default: hostname and a random suffix]",
-)
-@click.option(
-    "--listen", default=":8080", show_default=True, help="Address of /healthz, /readyz and /metrics."
-)
+@replica_options
 @click.option(
     "--max-migrations",
     type=click.IntRange(1, 64),
@@ -83,7 +66,7 @@ def run(
     kubeconfig: Path | None,
     context: str | None,
     namespace: str,
-    identity: str | None,
+    identity: str,
     listen: str,
     max_migrations: int,
     lease_duration: float,
@@ -114,7 +97,7 @@ def run(
     options = OperatorOptions(
         Connection(kubeconfig, context),
         namespace=namespace,
-        identity=identity or f"{socket.gethostname()}-{uuid4().hex[:8]}",
+        identity=identity,
         host=host,
         port=port,
         at_once=max_migrations,
