@@ -10,9 +10,17 @@ from crdkeeper.cluster.resources.composites import composites_path, first_compos
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.core.composing import reasons
-from crdkeeper.core.composing.plan import LABEL, ComposerStep, Gathered, Refusal, is_controlled, rule
+from crdkeeper.core.composing.plan import (
+    LABEL,
+    ComposerStep,
+    Gathered,
+    Refusal,
+    is_controlled,
+    needed_verbs,
+    rule,
+)
+from crdkeeper.core.composing.wording import SHOWN
 
-_SHOWN: Final = 5
 _CRDS: Final = "apiextensions.k8s.io", "customresourcedefinitions"
 _VERBS: Final[Mapping[ComposerStep, tuple[str, ...]]] = {
     ComposerStep.APPLY: ("create", "patch"),
@@ -56,7 +64,7 @@ async def count_composites(
     if not ours:
         watches.stop(name)
     try:
-        found = await first_composites(client, path, _SHOWN)
+        found = await first_composites(client, path, SHOWN)
     except ApiError as error:
         if ours:
             watches.keep(name, uid, path, "")
@@ -101,8 +109,8 @@ async def refusal_of(client: Client, gathered: Gathered, step: ComposerStep, err
 
 async def _right_missing(client: Client, definition: CompositeResourceDefinition, said: str) -> Refusal:
     spec = definition.spec
-    verbs = ("list", "watch", "delete") if spec.deletion == "Cascade" else ("list", "watch")
-    missing = await missing_rights(client, [Right(verb, spec.group, spec.names.plural) for verb in verbs])
+    wanted = [Right(verb, spec.group, spec.names.plural) for verb in needed_verbs(definition)]
+    missing = await missing_rights(client, wanted)
     return Refusal(
         reasons.RIGHT_MISSING.name,
         f"the composer lacks rights on the composites ({', '.join(missing) or said}). Create a ClusterRole "

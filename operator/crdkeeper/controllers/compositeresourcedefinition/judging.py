@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.cluster.resources.composites import is_served
 from crdkeeper.cluster.resources.versionconversions import read_conversion
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.storing import known_migrations
@@ -159,11 +160,9 @@ def _revision(found: Mapping[str, Any] | None) -> Key:
 
 
 def _stored(live: Mapping[str, Any] | None) -> Key:
-    status = (live or {}).get("status") or {}
-    established = any(
-        each["type"] == "Established" and each["status"] == "True" for each in status.get("conditions") or ()
-    )
-    return tuple(status.get("storedVersions") or ()), established
+    if live is None:
+        return (), False
+    return tuple((live.get("status") or {}).get("storedVersions") or ()), is_served(live)
 
 
 def _serves(conversion: Mapping[str, Any] | None) -> bool:

@@ -18,9 +18,8 @@ from crdkeeper.core.composing.reasons import (
     OFFERED_BY_ENFORCED,
     OFFERED_BY_ONLY,
 )
+from crdkeeper.core.composing.wording import SHOWN
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +62,10 @@ def offered(
         )
     if len(usable) == 1:
         return Verdict(OFFERED_BY_ONLY, f"New composites use the Composition {usable[0]}, the only one.")
-    more = f" and {len(usable) - _SHOWN:,} more" if len(usable) > _SHOWN else ""
+    more = f" and {len(usable) - SHOWN:,} more" if len(usable) > SHOWN else ""
     return Verdict(
         OFFERED_BY_CHOICE,
-        f"Composites choose among the Compositions {', '.join(usable[:_SHOWN])}{more}. "
+        f"Composites choose among the Compositions {', '.join(usable[:SHOWN])}{more}. "
         "spec.defaultCompositionRef would name one for those that choose none.",
     )
 

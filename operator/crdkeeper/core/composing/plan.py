@@ -170,10 +170,14 @@ def _from(verdict: Verdict) -> Refusal:
     return Refusal(verdict.reason.name, verdict.message)
 
 
+def needed_verbs(definition: CompositeResourceDefinition) -> tuple[str, ...]:
+    """What the composer does with the composites of a definition."""
+    return ("list", "watch", "delete") if definition.spec.deletion == "Cascade" else ("list", "watch")
+
+
 def rule(definition: CompositeResourceDefinition) -> str:
     """The rule about composites that a ClusterRole needs, as YAML."""
-    spec = definition.spec
-    verbs = "list, watch, delete" if spec.deletion == "Cascade" else "list, watch"
+    spec, verbs = definition.spec, ", ".join(needed_verbs(definition))
     return f"{{apiGroups: [{spec.group}], resources: [{spec.names.plural}], verbs: [{verbs}]}}"
 
 
