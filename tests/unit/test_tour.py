@@ -72,7 +72,7 @@ QUESTIONS = [
         "controller.py",
         "",
     ),
-    ("When may a composite's definition be deleted?", "core/composing", "plan.py", ""),
+    ("When may a composite's definition be deleted?", "core/composer", "plan.py", ""),
     ("Which rights does the operator have?", "manifests/rbac", "operator.yaml", ""),
     ("How do tests read what is stored in etcd?", "tests/controlplane", "etcd.py", "Etcd"),
     ("Where is a migration killed in tests?", "tests/faults", "test_kill.py", ""),

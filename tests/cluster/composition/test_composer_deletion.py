@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.cluster.composition.composing import OWNER, Author, Definition, author_of
+from tests.cluster.composition.authoring import OWNER, Author, Definition, author_of
 from tests.cluster.harness import Operator, eventually
 from tests.controlplane.cluster import Cluster
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from tests.cluster.composition.composing import (
+from tests.cluster.composition.authoring import (
     ACCOUNT,
     FINALIZER,
     Author,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import orjson
 import pytest
 
-from tests.cluster.composition.composing import (
+from tests.cluster.composition.authoring import (
     ACCOUNT,
     FINALIZER,
     OWNER,

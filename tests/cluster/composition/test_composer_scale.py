@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from crdkeeper.cluster.transport.client import APPLY_PATCH
-from tests.cluster.composition.composing import (
+from tests.cluster.composition.authoring import (
     ACCOUNT,
     Author,
     Definition,

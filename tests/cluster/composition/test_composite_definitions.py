@@ -144,6 +144,6 @@ async def test_schemas_are_stored_as_they_are(client: Client) -> None:
 async def test_what_is_imported_of_crossplane_works(client: Client, name: str) -> None:
     value = imported(EXAMPLES[name]).definition
     assert await said(client, value) == []
-    made = accept(value).definition
+    made = accept(value).crd
     answer = await client.send("POST", f"{CRDS}?dryRun=All", content=orjson.dumps(made))
     assert answer.code == 201, answer.content

@@ -87,8 +87,8 @@ class Pair:
     async def create(self) -> None:
         own = definition(self.groups[0], self.stored_in)
         judged = with_server_errors(accept(composite_definition(self.groups[1], self.stored_in)))
-        assert judged.definition is not None and not judged.refused, judged.problems
-        for crd in (own, judged.definition):
+        assert judged.crd is not None and not judged.refused, judged.problems
+        for crd in (own, judged.crd):
             answer = await self.client.send("POST", CRDS, content=orjson.dumps(crd))
             assert answer.code == 201, answer.content.decode()[:3000]
         for group in self.groups:
@@ -178,8 +178,8 @@ async def _usable(client: Client, found: Sequence[Json], tally: Tally) -> list[J
             assert {each.rule for each in judged.problems if each.refused} <= TRAPS, judged.problems
             tally.trapped += 1
             continue
-        assert judged.definition is not None
-        accepted = await _accepted(client, judged.definition)
+        assert judged.crd is not None
+        accepted = await _accepted(client, judged.crd)
         assert accepted is not with_server_errors(judged).refused, schema
         if accepted and await _accepted(client, definition("trial.example.com", {"v1": schema})):
             usable.append(schema)

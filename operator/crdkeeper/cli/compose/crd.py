@@ -82,8 +82,8 @@ def _make(filenames: tuple[str, ...]) -> _Result:
             result.unchecked += [(each, left) for left in judged.unchecked]
             if judged.refused:
                 result.refused = True
-            elif judged.definition is not None:
-                result.manifests.append(judged.definition)
+            elif judged.crd is not None:
+                result.manifests.append(judged.crd)
     if not (found or result.failed):
         message = "contains no CompositeResourceDefinition"
         result.failed.append(Failed(", ".join(filenames), Position(), message))

@@ -279,8 +279,8 @@ def _composite(
         yield ForeignComposite(file, document.find(steps), what, value, document=document, steps=steps)
         return
     judged = accept(value)
-    if judged.definition is not None:
-        yield LocatedDefinition(file, document, steps, judged.definition, comments, composite=judged)
+    if judged.crd is not None:
+        yield LocatedDefinition(file, document, steps, judged.crd, comments, composite=judged)
         return
     for each in judged.problems:
         at = document.find((*steps, *each.path.steps))

@@ -72,7 +72,7 @@ async def delete_crd(client: Client, crd: Mapping[str, Any]) -> None:
     await client.request("DELETE", f"{_CRDS}/{metadata['name']}", {"preconditions": preconditions})
 
 
-async def disown_crd(client: Client, crd: Mapping[str, Any]) -> None:
+async def release_crd(client: Client, crd: Mapping[str, Any]) -> None:
     """Let the CRD belong to no definition. Raises ApiError; 409 if the CRD changed."""
     metadata = crd["metadata"]
     body = {

@@ -14,7 +14,7 @@ from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.pages import pages
 from crdkeeper.cluster.transport.watches import follow
-from crdkeeper.core.composing.offering import SeenComposition, seen_composition
+from crdkeeper.core.composer.offering import SeenComposition, seen_composition
 
 _log = logging.getLogger(__name__)
 _PATH = f"/apis/{GROUP}/{VERSION}/{Composition.plural}"

@@ -12,8 +12,8 @@ from crdkeeper.cluster.resources.composites import (
     apply_crd,
     delete_composites,
     delete_crd,
-    disown_crd,
     get_composite_definition,
+    release_crd,
     set_finalizers,
 )
 from crdkeeper.cluster.resources.definitions import get_definition_object
@@ -29,9 +29,9 @@ from crdkeeper.controllers.compositeresourcedefinition.watching import Composite
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
-from crdkeeper.core.composing.plan import FINALIZER, ComposerStep, Gathered, Plan, plan
-from crdkeeper.core.composing.standing import standing
-from crdkeeper.core.composing.updaterefusal import staged
+from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, plan
+from crdkeeper.core.composer.standing import standing
+from crdkeeper.core.composer.updaterefusal import staged
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
 
 _log = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ class CompositeDefinitions:
             return
         gathered = await self._gather(found)
         decided, failure = await self._take(gathered, plan(gathered))
-        if decided.step is ComposerStep.LET_GO:
+        if decided.step is ComposerStep.REMOVE_FINALIZER:
             self._forget(name)
             return
         if decided.step is ComposerStep.APPLY:
@@ -189,23 +189,23 @@ class CompositeDefinitions:
         definition, live = gathered.definition, gathered.live
         wrote = ""
         match decided.step:
-            case ComposerStep.HOLD_ON:
+            case ComposerStep.ADD_FINALIZER:
                 await set_finalizers(self._client, definition, [*definition.metadata.finalizers, FINALIZER])
                 wrote = "finalizer"
-            case ComposerStep.APPLY if gathered.judged.definition is not None:
-                made = staged(gathered.judged.definition, live, decided.held)
+            case ComposerStep.APPLY if gathered.judged.crd is not None:
+                made = staged(gathered.judged.crd, live, decided.held)
                 applied = await apply_crd(self._client, made, live)
                 wrote = "crd" if _is_changed(live, applied) else ""
             case ComposerStep.DELETE_COMPOSITES if live is not None:
                 await delete_composites(self._client, live)
                 wrote = "composites"
-            case ComposerStep.DELETE_DEFINITION if live is not None:
+            case ComposerStep.DELETE_CRD if live is not None:
                 await delete_crd(self._client, live)
                 wrote = "crd"
-            case ComposerStep.DISOWN if live is not None:
-                await disown_crd(self._client, live)
+            case ComposerStep.RELEASE_CRD if live is not None:
+                await release_crd(self._client, live)
                 wrote = "crd"
-            case ComposerStep.LET_GO:
+            case ComposerStep.REMOVE_FINALIZER:
                 left = [each for each in definition.metadata.finalizers if each != FINALIZER]
                 await set_finalizers(self._client, definition, left)
                 wrote = "finalizer"
@@ -237,7 +237,7 @@ def _is_changed(live: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
 
 def _pause(gathered: Gathered, decided: Plan) -> float:
     """Seconds until the next look, if no event comes before."""
-    if decided.step in (ComposerStep.DELETE_COMPOSITES, ComposerStep.DELETE_DEFINITION, ComposerStep.DISOWN):
+    if decided.step in (ComposerStep.DELETE_COMPOSITES, ComposerStep.DELETE_CRD, ComposerStep.RELEASE_CRD):
         return _AGAIN_SECONDS
     if gathered.hidden is not None:
         return _RIGHTS_SECONDS

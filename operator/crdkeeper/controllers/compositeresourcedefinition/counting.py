@@ -9,8 +9,8 @@ from crdkeeper.cluster.resources.access import Right, missing_rights
 from crdkeeper.cluster.resources.composites import composites_path, first_composites, is_served
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
-from crdkeeper.core.composing import reasons
-from crdkeeper.core.composing.plan import (
+from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.plan import (
     LABEL,
     ComposerStep,
     Gathered,
@@ -19,13 +19,13 @@ from crdkeeper.core.composing.plan import (
     needed_verbs,
     rule,
 )
-from crdkeeper.core.composing.wording import SHOWN
+from crdkeeper.core.composer.wording import SHOWN
 
 _CRDS: Final = "apiextensions.k8s.io", "customresourcedefinitions"
 _VERBS: Final[Mapping[ComposerStep, tuple[str, ...]]] = {
     ComposerStep.APPLY: ("create", "patch"),
-    ComposerStep.DELETE_DEFINITION: ("delete",),
-    ComposerStep.DISOWN: ("patch",),
+    ComposerStep.DELETE_CRD: ("delete",),
+    ComposerStep.RELEASE_CRD: ("patch",),
 }
 """What each step needs on CRDs."""
 

@@ -10,9 +10,9 @@ from crdkeeper.cluster.resources.composites import is_served
 from crdkeeper.cluster.resources.versionconversions import read_conversion
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.storing import known_migrations
-from crdkeeper.core.composing.plan import takes
-from crdkeeper.core.composing.update import Update, UpdateFacts, judge
-from crdkeeper.core.composing.updaterefusal import needs_rehearsal
+from crdkeeper.core.composer.plan import takes
+from crdkeeper.core.composer.update import Update, UpdateFacts, judge
+from crdkeeper.core.composer.updaterefusal import needs_rehearsal
 from crdkeeper.core.composition.acceptance import Acceptance, accept
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.report import RehearsalReport
@@ -70,7 +70,7 @@ class Judging:
             accepted, update = await asyncio.to_thread(_judge, found, ours, conversion)
             known = self._known[name] = key, accepted, update
         _, accepted, update = known
-        made = accepted.definition
+        made = accepted.crd
         going = definition.metadata.deletion_timestamp is not None
         if ours is None or made is None or going or not needs_rehearsal(definition, composites, update):
             self._end(name)

@@ -8,8 +8,8 @@ from typing import Any
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.resources.kinds import create_migration, list_migrations
 from crdkeeper.cluster.transport.client import ApiError, Client
-from crdkeeper.core.composing.plan import Gathered
-from crdkeeper.core.composing.storage import outdated_versions, wanted_migration
+from crdkeeper.core.composer.plan import Gathered
+from crdkeeper.core.composer.storage import outdated_versions, wanted_migration
 
 _log = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ MOST_RULES: Final = 1_000_000
 class Acceptance:
     """The result for a CompositeResourceDefinition."""
 
-    definition: dict[str, Any] | None
+    crd: dict[str, Any] | None
     """The CRD; None if the object cannot be read as a CompositeResourceDefinition. With a problem that is
     `refused`, the CRD cannot be applied, but shows where the API server would report errors.
     """
@@ -60,12 +60,12 @@ def accept(value: Mapping[str, Any]) -> Acceptance:
         found += [CompositeProblem(problems.INVALID, each.path, each.reason) for each in admitted.unchecked]
         return Acceptance(None, tuple(found))
     model = CompositeResourceDefinition.model_validate(admitted.object)
-    definition = made_definition(model)
+    crd = made_definition(model)
     parsing = StepAllowance(MOST_RULES)
     for i, version in enumerate(model.spec.versions):
         at = root("spec").child("versions").index(i).child("schema").child("openAPIV3Schema")
         found += traps(version.schema_.open_api_schema, at, parsing)
-    return Acceptance(definition, tuple(found))
+    return Acceptance(crd, tuple(found))
 
 
 def with_server_errors(judged: Acceptance, report: Report | None = None) -> Acceptance:
@@ -74,11 +74,11 @@ def with_server_errors(judged: Acceptance, report: Report | None = None) -> Acce
     The paths of its errors lead to the fields of the definition, whose versions and schemas are at the same
     place as in a CRD.
     """
-    if judged.definition is None:
+    if judged.crd is None:
         return judged
     # `traps` reports what is not allowed at the root, with the alternative.
     said = {each.rule for each in judged.problems}
-    report = report or check_creation(judged.definition)
+    report = report or check_creation(judged.crd)
     errors = [
         CompositeProblem(each.rule, each.path, each.message)
         for each in report.violations

@@ -22,7 +22,7 @@ from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.controller import CompositeDefinitions
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
 from crdkeeper.controllers.state import ClusterState
-from crdkeeper.core.composing.plan import FINALIZER
+from crdkeeper.core.composer.plan import FINALIZER
 from crdkeeper.core.diagnosis.facts import seen_definition
 from tests import virtualtime
 from tests.unit.builders import NOW

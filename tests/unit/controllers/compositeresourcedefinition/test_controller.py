@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.composing.plan import ADOPT
+from crdkeeper.core.composer.plan import ADOPT
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.definition import OWNER
 from tests.unit.controllers.compositeresourcedefinition.scene import CRD, NAME, OBJECTS, PATH, Server, play
@@ -23,14 +23,14 @@ POLICIES = ["Protect", "Cascade", "Orphan"]
 def established(server: Server) -> None:
     """The definition, applied before, with its CRD."""
     server.make(finalizers=["crdkeeper.dev/composites"])
-    made = accept(server.objects[PATH]).definition
+    made = accept(server.objects[PATH]).crd
     assert made is not None
     server.make_crd(made)
 
 
 def foreign(server: Server) -> None:
     """A CRD of the name that somebody else made."""
-    made = accept(document()).definition
+    made = accept(document()).crd
     assert made is not None
     server.make_crd(made)
 
@@ -171,7 +171,7 @@ def test_a_crd_that_another_makes_in_between_is_not_taken() -> None:
     async def people(server: Server) -> None:
         async def another(method: str, path: str) -> None:
             if (method, path) == ("PATCH", CRD) and CRD not in server.objects:
-                other = accept(TWO).definition
+                other = accept(TWO).crd
                 assert other is not None
                 server.make_crd(other)
 
@@ -235,7 +235,7 @@ def test_a_crd_that_is_made_anew_before_it_is_deleted_stays() -> None:
 def with_policy(policy: str, composites: int, **metadata: Any) -> Any:
     def begin(server: Server) -> None:
         server.make(document(deletion=policy), finalizers=["crdkeeper.dev/composites"])
-        made = accept(server.objects[PATH]).definition
+        made = accept(server.objects[PATH]).crd
         assert made is not None
         server.make_crd(made)
         server.make_composites(composites, **metadata)

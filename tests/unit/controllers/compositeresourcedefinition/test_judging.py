@@ -10,12 +10,12 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition import judging
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
-from crdkeeper.core.composing.update import UpdateFacts
+from crdkeeper.core.composer.update import UpdateFacts
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.operations.rehearsal.prediction import predict
 from tests.unit.controllers.fakeapi import FakeApi
-from tests.unit.core.composing.test_plan import OURS, TIGHTER, crd
+from tests.unit.core.composer.test_plan import OURS, TIGHTER, crd
 from tests.unit.core.composition.documents import document
 
 Json = Any

@@ -42,7 +42,7 @@ def test_its_own_schema() -> None:
     value = document(scope="Everywhere")
     del value["spec"]["names"]["kind"]
     judged = accept(value)
-    assert judged.definition is None and judged.refused
+    assert judged.crd is None and judged.refused
     assert {str(each.path): each.message for each in judged.problems if str(each.path) != "<nil>"} == {
         "spec.scope": 'Unsupported value: "Everywhere": supported values: "Namespaced", "Cluster"',
         "spec.names.kind": "Required value",
@@ -71,7 +71,7 @@ def test_reserved_fields_are_replaced() -> None:
         ("composite-reserved", "properties[status].properties[conditions]", False),
         ("composite-reserved", "properties[status].properties[observedGeneration]", False),
     ]
-    crd = accept(document(version(of=whole))).definition
+    crd = accept(document(version(of=whole))).crd
     assert crd is not None
     properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
     assert properties["spec"]["properties"]["crdkeeper"]["type"] == "object"

@@ -23,7 +23,7 @@ def notes(document: Json) -> list[tuple[str, str, bool]]:
 def test_examples_are_accepted(name: str) -> None:
     judged = with_server_errors(accept(imported(EXAMPLES[name]).definition))
     assert judged.problems == ()
-    assert judged.definition is not None
+    assert judged.crd is not None
 
 
 def test_what_both_have_stays() -> None:

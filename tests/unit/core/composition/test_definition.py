@@ -17,9 +17,9 @@ def made(value: Json) -> Json:
     """The CRD, which the API server takes."""
     judged = accept(value)
     assert not judged.refused, judged.problems
-    assert judged.definition is not None
-    assert check_creation(judged.definition).violations == []
-    return judged.definition
+    assert judged.crd is not None
+    assert check_creation(judged.crd).violations == []
+    return judged.crd
 
 
 def root(crd: Json, index: int = 0) -> Json:

@@ -9,12 +9,12 @@ from crdkeeper.api.compositeresourcedefinition import (
     CompositeResourceDefinitionStatus,
 )
 from crdkeeper.api.meta import READY, find_condition, set_condition, summarize
-from crdkeeper.core.composing import reasons
-from crdkeeper.core.composing.offering import offered
-from crdkeeper.core.composing.plan import Gathered, Plan, Refusal, is_controlled
-from crdkeeper.core.composing.storage import storage_current
-from crdkeeper.core.composing.updatereasons import STORAGE_CURRENT
-from crdkeeper.core.composing.updaterefusal import pending
+from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.offering import offered
+from crdkeeper.core.composer.plan import Gathered, Plan, Refusal, is_controlled
+from crdkeeper.core.composer.storage import storage_current
+from crdkeeper.core.composer.updatereasons import STORAGE_CURRENT
+from crdkeeper.core.composer.updaterefusal import pending
 from crdkeeper.core.diagnosis.nameconflicts import describe
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.text import visible

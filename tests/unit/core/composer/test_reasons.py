@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crdkeeper.core.composing.reasons import PASSING, REASONS
+from crdkeeper.core.composer.reasons import PASSING, REASONS
 from crdkeeper.core.diagnosis.verdict import Reason
 
 PAGE = Path(__file__).parents[4] / "docs" / "composites.md"

@@ -11,10 +11,10 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.core.compatibility.change import Impact
-from crdkeeper.core.composing.plan import ComposerStep, Gathered, Plan, plan
-from crdkeeper.core.composing.standing import standing
-from crdkeeper.core.composing.update import Update, UpdateFacts, judge, judge_update
-from crdkeeper.core.composing.updaterefusal import needs_rehearsal, staged
+from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan, plan
+from crdkeeper.core.composer.standing import standing
+from crdkeeper.core.composer.update import Update, UpdateFacts, judge, judge_update
+from crdkeeper.core.composer.updaterefusal import needs_rehearsal, staged
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.rehearsal.definition import compile_definition
@@ -22,7 +22,7 @@ from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from crdkeeper.core.rehearsal.update import applied
-from tests.unit.core.composing.test_plan import NOW, OURS, crd
+from tests.unit.core.composer.test_plan import NOW, OURS, crd
 from tests.unit.core.composition.documents import SPEC, document, schema, version
 
 Json = Any
@@ -97,9 +97,9 @@ def known(
     judged, update = judge(accept(value), live, rules)
     count = len(objects) if composites is None else composites
     rehearsal = None
-    if live is not None and judged.definition is not None and needs_rehearsal(definition, count, update):
+    if live is not None and judged.crd is not None and needs_rehearsal(definition, count, update):
         old = compile_definition(live, update.rules.before)
-        new = compile_definition(applied(live, judged.definition), update.rules.after, old)
+        new = compile_definition(applied(live, judged.crd), update.rules.after, old)
         rehearsal = RehearsalReport(NAME)
         for each in objects:
             effects = Judge(old, new).predict(each).effects
@@ -179,7 +179,7 @@ def test_an_unchanged_definition_is_not_rehearsed() -> None:
 def test_what_is_too_large_to_compare_can_stay_as_it_is() -> None:
     rules = [{"rule": f"self.engine != '{'x' * 1_300_000}'"}]
     live = crd()
-    made = accept(versions(version(of=schema({**SPEC, "x-kubernetes-validations": rules})))).definition
+    made = accept(versions(version(of=schema({**SPEC, "x-kubernetes-validations": rules})))).crd
     assert made is not None
     assert "too large" in judge_update(made, live, None).problem
     assert judge_update(made, applied(live, made), None) == Update()
@@ -262,7 +262,7 @@ def test_versions_that_differ_need_a_conversion_which_is_proposed(live: Json) ->
     assert "v1 and v2: spec.replicas: only v1 has the field" in message
     proposal = yaml.safe_load(message.partition("such as ")[2].partition(" Or set ")[0])
     assert proposal["metadata"] == {"name": NAME}
-    made = accept(two()).definition
+    made = accept(two()).crd
     assert made is not None
     compiled = compile_conversion(VersionConversionSpec.model_validate(proposal["spec"]), schemas_of(made))
     assert isinstance(compiled, Conversion)
@@ -313,8 +313,8 @@ def test_a_new_version_is_not_served_before_the_rules_convert_it() -> None:
     assert "it has no status yet" in accepted.message
     assert "Reconciling" in {each.type for each in status.conditions}
 
-    assert found.judged.definition is not None
-    first = staged(found.judged.definition, live, made.held)
+    assert found.judged.crd is not None
+    first = staged(found.judged.crd, live, made.held)
     assert [(each["name"], each["served"], each["storage"]) for each in first["spec"]["versions"]] == [
         ("v1", True, True),
         ("v2", False, False),
@@ -332,21 +332,21 @@ def test_a_new_definition_with_two_versions_serves_the_referenceable_one_first()
     found = known(two(), rules=conversion())
     made = decided(found)
     assert made.held == ("v1",)
-    assert found.judged.definition is not None
-    first = staged(found.judged.definition, None, made.held)
+    assert found.judged.crd is not None
+    first = staged(found.judged.crd, None, made.held)
     assert [(each["name"], each["served"], each["storage"]) for each in first["spec"]["versions"]] == [
         ("v1", False, False),
         ("v2", True, True),
     ]
-    assert found.judged.definition["spec"]["versions"][0]["served"]
+    assert found.judged.crd["spec"]["versions"][0]["served"]
 
 
 def test_a_version_that_is_replaced_stays_served_until_the_new_one_is() -> None:
     live = live_with(version("v1", deprecated=True))
     value = versions(version("v1", referenceable=False, served=False), version("v2", SIZED))
     found = known(value, live, composites=0)
-    assert found.judged.definition is not None
-    first = staged(found.judged.definition, live, ("v2",))
+    assert found.judged.crd is not None
+    first = staged(found.judged.crd, live, ("v2",))
     assert [(each["served"], each["storage"]) for each in first["spec"]["versions"]] == [
         (True, True),
         (False, False),

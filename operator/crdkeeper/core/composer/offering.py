@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.core.composing.reasons import (
+from crdkeeper.core.composer.reasons import (
     COMPOSITION_MISMATCH,
     COMPOSITION_MISSING,
     COMPOSITIONS_UNKNOWN,
@@ -18,7 +18,7 @@ from crdkeeper.core.composing.reasons import (
     OFFERED_BY_ENFORCED,
     OFFERED_BY_ONLY,
 )
-from crdkeeper.core.composing.wording import SHOWN
+from crdkeeper.core.composer.wording import SHOWN
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 

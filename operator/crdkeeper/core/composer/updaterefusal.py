@@ -12,9 +12,9 @@ from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.core.compatibility.change import Change
-from crdkeeper.core.composing import updatereasons as reasons
-from crdkeeper.core.composing.update import Update, UpdateFacts, converts
-from crdkeeper.core.composing.wording import SHOWN, listed
+from crdkeeper.core.composer import updatereasons as reasons
+from crdkeeper.core.composer.update import Update, UpdateFacts, converts
+from crdkeeper.core.composer.wording import SHOWN, listed
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.tally import EffectCount

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.core.composing.offering import SeenComposition, offered, seen_composition
+from crdkeeper.core.composer.offering import SeenComposition, offered, seen_composition
 from tests.unit.core.composition.documents import document, version
 
 Json = Any

@@ -6,8 +6,8 @@ import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.core.composing.storage import storage_current, wanted_migration
-from tests.unit.core.composing.test_plan import OURS, crd
+from crdkeeper.core.composer.storage import storage_current, wanted_migration
+from tests.unit.core.composer.test_plan import OURS, crd
 from tests.unit.core.composition.documents import document, version
 
 Json = Any

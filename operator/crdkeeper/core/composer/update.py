@@ -99,7 +99,7 @@ def judge(
 
     `live` is the CRD that it replaces; None if there is none, or only one that it must not replace.
     """
-    made = judged.definition
+    made = judged.crd
     if made is None:
         return judged, Update()
     report = check_creation(made) if live is None else check_update(applied(live, made), live)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.core.composing.plan import FINALIZER, ComposerStep, Gathered, plan, takes
-from crdkeeper.core.composing.standing import standing
-from crdkeeper.core.composing.update import UpdateFacts, judge
+from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, plan, takes
+from crdkeeper.core.composer.standing import standing
+from crdkeeper.core.composer.update import UpdateFacts, judge
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.definition import OWNER
 from crdkeeper.core.rehearsal.report import RehearsalReport
@@ -38,7 +38,7 @@ def gathered(
 
 def crd(value: Json = None, *, uid: str = "1-2", established: bool = True) -> Json:
     """The CRD as it is read from the cluster."""
-    found = copy.deepcopy(accept(document(metadata=OURS) if value is None else value).definition)
+    found = copy.deepcopy(accept(document(metadata=OURS) if value is None else value).crd)
     assert found is not None
     found["metadata"] |= {"uid": "9", "generation": 1, "resourceVersion": "5"}
     found["metadata"]["annotations"][OWNER] = uid
@@ -74,7 +74,7 @@ TIGHTER = document(
 @pytest.mark.parametrize(
     ("known", "step", "reason"),
     [
-        (gathered(document(metadata={"uid": "1-2"})), ComposerStep.HOLD_ON, ""),
+        (gathered(document(metadata={"uid": "1-2"})), ComposerStep.ADD_FINALIZER, ""),
         (gathered(), ComposerStep.APPLY, ""),
         (gathered(live=crd()), ComposerStep.APPLY, ""),
         (gathered(live=crd(uid="0")), ComposerStep.NOTHING, "NotOurs"),
@@ -110,9 +110,13 @@ TIGHTER = document(
             ComposerStep.NOTHING,
             "CompositesExist",
         ),
-        (gathered(document(metadata=GOING), live=crd()), ComposerStep.DELETE_DEFINITION, ""),
-        (gathered(document(metadata=GOING)), ComposerStep.LET_GO, ""),
-        (gathered(document(metadata=GOING), live=crd(uid="0"), composites=2), ComposerStep.LET_GO, ""),
+        (gathered(document(metadata=GOING), live=crd()), ComposerStep.DELETE_CRD, ""),
+        (gathered(document(metadata=GOING)), ComposerStep.REMOVE_FINALIZER, ""),
+        (
+            gathered(document(metadata=GOING), live=crd(uid="0"), composites=2),
+            ComposerStep.REMOVE_FINALIZER,
+            "",
+        ),
         (
             gathered(document(metadata=GOING, deletion="Cascade"), live=crd(), composites=2),
             ComposerStep.DELETE_COMPOSITES,
@@ -120,7 +124,7 @@ TIGHTER = document(
         ),
         (
             gathered(document(metadata=GOING, deletion="Orphan"), live=crd(), composites=2),
-            ComposerStep.DISOWN,
+            ComposerStep.RELEASE_CRD,
             "",
         ),
     ],
@@ -176,6 +180,6 @@ def test_a_lost_finalizer_comes_back_even_if_the_change_is_refused() -> None:
     bare = {**TIGHTER, "metadata": {**TIGHTER["metadata"], "finalizers": []}}
     known = gathered(bare, live=crd(), composites=2)
     made = plan(known)
-    assert made.step is ComposerStep.HOLD_ON
+    assert made.step is ComposerStep.ADD_FINALIZER
     assert made.refusal == plan(gathered(TIGHTER, live=crd(), composites=2)).refusal is not None
     assert plan(gathered(bare, live=crd(uid="0"), composites=2)).step is ComposerStep.NOTHING

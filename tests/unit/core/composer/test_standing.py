@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.composing import reasons
-from crdkeeper.core.composing.plan import Gathered, Plan, Refusal, plan
-from crdkeeper.core.composing.standing import standing
+from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.plan import Gathered, Plan, Refusal, plan
+from crdkeeper.core.composer.standing import standing
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from tests.kstatus import status_of
-from tests.unit.core.composing.test_plan import GOING, NOW, OURS, TIGHTER, crd, gathered
+from tests.unit.core.composer.test_plan import GOING, NOW, OURS, TIGHTER, crd, gathered
 from tests.unit.core.composition.documents import document
 
 Json = Any

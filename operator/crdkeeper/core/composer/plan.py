@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import GROUP
-from crdkeeper.core.composing.offering import SeenComposition
-from crdkeeper.core.composing.update import UpdateFacts
-from crdkeeper.core.composing.updaterefusal import held_versions, refused, still_stored
-from crdkeeper.core.composing.wording import listed
+from crdkeeper.core.composer.offering import SeenComposition
+from crdkeeper.core.composer.update import UpdateFacts
+from crdkeeper.core.composer.updaterefusal import held_versions, refused, still_stored
+from crdkeeper.core.composer.wording import listed
 from crdkeeper.core.composition.acceptance import Acceptance
 from crdkeeper.core.composition.definition import OWNER
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict
@@ -51,13 +51,13 @@ class Gathered:
 class ComposerStep(Enum):
     """What to do next."""
 
-    HOLD_ON = "add the finalizer"
+    ADD_FINALIZER = "add the finalizer"
     APPLY = "apply the CRD"
     NOTHING = "leave the CRD as it is"
     DELETE_COMPOSITES = "delete the composites"
-    DELETE_DEFINITION = "delete the CRD"
-    DISOWN = "leave the CRD to nobody"
-    LET_GO = "remove the finalizer"
+    DELETE_CRD = "delete the CRD"
+    RELEASE_CRD = "release the CRD"
+    REMOVE_FINALIZER = "remove the finalizer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ def plan(gathered: Gathered) -> Plan:
     if refusal is not None:
         # A definition that lost its finalizer would leave its CRD behind, whatever spec.deletion says.
         lost = not held and gathered.live is not None and is_controlled(gathered.live, metadata.uid)
-        return Plan(ComposerStep.HOLD_ON if lost else ComposerStep.NOTHING, refusal)
+        return Plan(ComposerStep.ADD_FINALIZER if lost else ComposerStep.NOTHING, refusal)
     if not held:
         # Before the CRD exists, whose deletion the finalizer waits for.
-        return Plan(ComposerStep.HOLD_ON)
+        return Plan(ComposerStep.ADD_FINALIZER)
     return Plan(ComposerStep.APPLY, held=held_versions(gathered.definition, gathered.live, gathered.facts))
 
 
@@ -119,13 +119,13 @@ def _deletion(gathered: Gathered) -> Plan:
         return Plan(ComposerStep.NOTHING)
     if live is None or not is_controlled(live, definition.metadata.uid):
         # Gone, disowned, or that of a definition made again in between.
-        return Plan(ComposerStep.LET_GO)
+        return Plan(ComposerStep.REMOVE_FINALIZER)
     if definition.spec.deletion == "Orphan":
-        return Plan(ComposerStep.DISOWN)
+        return Plan(ComposerStep.RELEASE_CRD)
     if "deletionTimestamp" in live["metadata"]:
         return Plan(ComposerStep.NOTHING, Refusal("TerminatingCompositeResource", "the CRD is being deleted"))
     if gathered.composites == 0:
-        return Plan(ComposerStep.DELETE_DEFINITION)
+        return Plan(ComposerStep.DELETE_CRD)
     if gathered.composites is None and definition.spec.deletion == "Cascade":
         return Plan(ComposerStep.NOTHING, gathered.hidden or Refusal("RightMissing", _exist(gathered)))
     if definition.spec.deletion == "Cascade":
@@ -142,7 +142,7 @@ def _refusal(gathered: Gathered) -> Refusal | None:
         if stored is not None:
             return _from(stored)
     problems = [each for each in judged.problems if each.refused]
-    if problems or judged.definition is None:
+    if problems or judged.crd is None:
         said = [f"{each.path}: {each.message} [{each.rule.id}]" for each in problems]
         return Refusal("Invalid", listed(said))
     if live is not None and "deletionTimestamp" in live["metadata"]:

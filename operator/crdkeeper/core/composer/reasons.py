@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from crdkeeper.api.meta import ConditionStatus
-from crdkeeper.core.composing import updatereasons
+from crdkeeper.core.composer import updatereasons
 from crdkeeper.core.diagnosis.verdict import Reason
 
 ACCEPTED: Final = updatereasons.ACCEPTED
