@@ -25,8 +25,8 @@ from tests.cluster.harness import Operator, each_of, eventually
 from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import SPEC, schema, version
 
-DEFINITIONS = int(os.environ.get("CRDKEEPER_DEFINITIONS", "30"))
-COMPOSITES = int(os.environ.get("CRDKEEPER_COMPOSITES", "600"))
+DEFINITIONS = int(os.environ.get("CRDKEEPER_COMPOSITE_DEFINITIONS", "30"))
+COMPOSITES = int(os.environ.get("CRDKEEPER_DELETED_COMPOSITES", "600"))
 LONGEST_PAUSE = 5.0
 """Seconds of the event loop; the Lease must be renewed within ten."""
 
@@ -205,6 +205,45 @@ async def test_hostile_definitions_delay_nobody(author: Author, composer: Operat
     written = composer.log_since(log)
     assert not set(written) & {"\x1b", "\x07", "\u202e"}
     assert "Traceback" not in written
+
+
+async def test_two_thousand_fields(author: Author, composer: Operator, group: str) -> None:
+    thing = Definition(group, "thing")
+    value = with_schema(thing, large(2_000))
+    value["spec"]["deletion"] = "Cascade"
+    with pauses(composer) as found:
+        began = time.monotonic()
+        await author.put(thing.path, value)
+        await author.ready(thing, seconds=120)
+        assert len(await author.fields(thing)) == 2_000
+        print(f"created after {time.monotonic() - began:.1f} s")
+        await author.make_composites(thing, ["a", "b"])
+
+        began = time.monotonic()
+        root = value["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        properties = root["properties"]["spec"]["properties"]
+        properties["more"] = {"type": "string"}
+        await author.put(thing.path, value)
+        await author.ready(thing, seconds=120)
+        assert len(await author.fields(thing)) == 2_001
+        print(f"changed after {time.monotonic() - began:.1f} s")
+
+        # A change that hurts is found among so many, and refused.
+        began = time.monotonic()
+        properties["field1999"] = {"type": "string", "minLength": 2}
+        await author.put(thing.path, value)
+        await author.ready(thing, "False", "BreakingChanges", seconds=120)
+        await author.says(thing, "Accepted", "spec.field1999")
+        assert len(await author.fields(thing)) == 2_001
+        print(f"refused after {time.monotonic() - began:.1f} s")
+
+        began = time.monotonic()
+        await author.delete(thing.path)
+        await author.gone(thing.path, seconds=60)
+        await author.gone(thing.crd, seconds=60)
+        print(f"deleted after {time.monotonic() - began:.1f} s")
+    print(f"longest pause {found.longest:.2f} s of {found.probes} probes; {memory(composer):.0f} MiB")
+    assert found.longest < LONGEST_PAUSE
 
 
 @pytest.mark.timeout(300 + COMPOSITES // 10)
