@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from crdkeeper.apiserver.schema.rules import all_rules
+from crdkeeper.apiserver.schema.rules import Rule, all_rules
 from crdkeeper.cli.output.printing import print_page
 from crdkeeper.core.composition import problem
 from crdkeeper.core.lint.convention import Convention
@@ -198,7 +198,7 @@ def page() -> str:
     table = "\n| severity | findings |\n|---|---|\n" + "".join(rows)
     own = [_section(each.id, f"{_title(each)}{each.why}", each.remedy) for each in conventions]
     composites = [_section(each.id, each.why, each.remedy) for each in problem.ALL]
-    servers = [_section(each.id, each.why, each.remedy) for each in all_rules()]
+    servers = [_section(each.id, f"{_exception(each)}{each.why}", each.remedy) for each in all_rules()]
     head = _BEGINNING.replace("{groups}", groups) + table + "".join(own)
     return head + _COMPOSITES + "".join(composites) + _SERVER + "".join(servers)
 
@@ -221,6 +221,10 @@ def _title(convention: Convention) -> str:
     stable = "; info in a beta or stable version" if milder else ""
     otherwise = f"; {convention.otherwise}" if convention.otherwise else ""
     return f"*{convention.severity.value}{stable}{otherwise}* "
+
+
+def _exception(rule: Rule) -> str:
+    return f"*{rule.otherwise}* " if rule.otherwise else ""
 
 
 def _section(id: str, why: str, remedy: str) -> str:

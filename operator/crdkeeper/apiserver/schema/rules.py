@@ -3,7 +3,7 @@
 In one place, so that the documentation can be generated from it and an id never changes by accident.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _ALL: dict[str, "Rule"] = {}
 
@@ -15,10 +15,12 @@ class Rule:
     id: str
     why: str
     remedy: str
+    otherwise: str = field(default="", kw_only=True)
+    """Where a violation has another severity than usual, such as `info in status`: for the documentation."""
 
 
-def _rule(id: str, why: str, remedy: str) -> Rule:
-    rule = Rule(id, why, remedy)
+def _rule(id: str, why: str, remedy: str, *, otherwise: str = "") -> Rule:
+    rule = Rule(id, why, remedy, otherwise=otherwise)
     assert id not in _ALL, id
     _ALL[id] = rule
     return rule
@@ -43,11 +45,14 @@ UNKNOWN_FIELD = _rule(
     "unknown-field",
     "The API server drops a field that it does not know; kubectl refuses to send it.",
     "Correct the spelling or the indentation, or remove the field.",
+    otherwise="warning; info for a key of a schema that begins with x- and is not of Kubernetes, because it "
+    "is meant for another tool",
 )
 DUPLICATE_KEY = _rule(
     "duplicate-key",
     "Of a key that stands twice in one mapping, the last wins in silence or the file is refused.",
     "Remove one of the two.",
+    otherwise="warning",
 )
 METADATA = _rule(
     "metadata",

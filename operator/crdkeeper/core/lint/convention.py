@@ -22,8 +22,6 @@ class Convention(Rule):
     severity: Severity
     renames: bool = False
     """Whether the fix is to rename a field, which would break the users of all but an alpha version."""
-    otherwise: str = ""
-    """Which severity a violation has elsewhere, such as `info in status`: for the documentation."""
 
     def severity_in(self, *, stable: bool) -> Severity:
         """The severity of a violation in a version that may still change, or may not."""
@@ -39,11 +37,11 @@ def warning(
     group: str, id: str, why: str, remedy: str, *, renames: bool = False, otherwise: str = ""
 ) -> Convention:
     """A convention whose violation causes problems."""
-    return Convention(id, why, remedy, group, Severity.WARNING, renames, otherwise)
+    return Convention(id, why, remedy, group, Severity.WARNING, renames, otherwise=otherwise)
 
 
 def info(
     group: str, id: str, why: str, remedy: str, *, renames: bool = False, otherwise: str = ""
 ) -> Convention:
     """A convention that is a matter of style, or of what the author knows better."""
-    return Convention(id, why, remedy, group, Severity.INFO, renames, otherwise)
+    return Convention(id, why, remedy, group, Severity.INFO, renames, otherwise=otherwise)

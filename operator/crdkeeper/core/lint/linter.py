@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from crdkeeper.apiserver.definitions.create import check_creation, check_decoded, decode
-from crdkeeper.apiserver.schema.violation import Report
+from crdkeeper.apiserver.schema import rules
+from crdkeeper.apiserver.schema.violation import Report, Warned
 from crdkeeper.core.lint.annotation import apply_annotation
 from crdkeeper.core.lint.cells import try_columns
 from crdkeeper.core.lint.check import check_conventions
+from crdkeeper.core.lint.extensions import is_extension
 from crdkeeper.core.lint.found import AtPath, Findings, Found
 from crdkeeper.core.lint.severity import Severity
 
@@ -76,9 +78,16 @@ def _of_the_server(report: Report) -> Iterator[Found]:
         at = AtPath(violation.path)
         yield Found(violation.rule, at, (), violation.message, Severity.ERROR, final=True, behind=True)
     for warning in report.warnings:
-        yield Found(warning.rule, AtPath(warning.path), (), warning.message, Severity.WARNING)
+        yield _of_warning(warning)
     for left in report.unchecked:
         yield Found(left.rule, AtPath(left.path), (), left.reason, Severity.UNCHECKED, final=True)
+
+
+def _of_warning(warning: Warned) -> Found:
+    if warning.rule is rules.UNKNOWN_FIELD and is_extension(warning.path.steps):
+        message = f"{warning.message}: an extension, which the API server drops"
+        return Found(warning.rule, AtPath(warning.path), (), message, Severity.INFO)
+    return Found(warning.rule, AtPath(warning.path), (), warning.message, Severity.WARNING)
 
 
 def _as_authored(crd: Mapping[str, Any]) -> Mapping[str, Any]:
