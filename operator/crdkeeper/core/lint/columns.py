@@ -92,8 +92,11 @@ def _check_target(column: _Column, target: Target, found: Findings) -> None:
     schema = target.schema or {}
     type_, format_ = schema.get("type"), schema.get("format")
     if target.many:
-        message = f"{column.path} selects several values"
-        column.report(found, COLUMN_LIST, message, "jsonPath")
+        # Whatever the type is, the path has to change.
+        unseen = f" of type {type_}, which a column of type {column.type} does not show"
+        more = "" if shows(column.type, schema) else unseen
+        column.report(found, COLUMN_LIST, f"{column.path} selects several values{more}", "jsonPath")
+        return
     if column.type not in _SHOWN:
         if format_ in ("date-time", "datetime") and type_ == "string":
             message = f"{column.path} is a time"
