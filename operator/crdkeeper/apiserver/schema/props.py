@@ -151,6 +151,12 @@ def subschemas(schema: Schema) -> list[Schema]:
     return found
 
 
+def unsupported_keywords(schema: Schema) -> list[str]:
+    """The keywords of a node that make the API server refuse it because they leave its fields open."""
+    found = [key for key in ("id", "patternProperties", "definitions") if schema.get(key)]
+    return [*found, *(key for key in ("additionalItems", "dependencies", "$ref") if key in schema)]
+
+
 _EMPTY_IS_NONE = frozenset(
     (
         "enum",

@@ -11,7 +11,7 @@ from typing import Any
 from crdkeeper.apiserver.cel.values.times import MAX_SECONDS, SECOND
 from crdkeeper.apiserver.objects.age import INVALID, age_text
 from crdkeeper.apiserver.schema.fieldpath import Step
-from crdkeeper.apiserver.schema.props import INT_OR_STRING, PRESERVE, Schema
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, PRESERVE, TYPES, Schema
 from crdkeeper.core.lint.checkeddefinition import CheckedVersion
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.conventions.columns import (
@@ -60,7 +60,7 @@ def check_columns(version: CheckedVersion, found: Findings) -> None:
 def shows(type_: str, schema: Schema) -> bool:
     """Whether a column of that type shows any value that the schema allows."""
     found = schema.get("type")
-    if not found or schema.get(INT_OR_STRING) or schema.get(PRESERVE):
+    if found not in TYPES or schema.get(INT_OR_STRING) or schema.get(PRESERVE):
         return True
     return type_ not in _SHOWN or found in _SHOWN[type_]
 

@@ -8,7 +8,14 @@ from enum import Enum
 
 from crdkeeper.apiserver.jsonpath.nodes import Block, Field, Filter, Node, PlainText, Slice
 from crdkeeper.apiserver.jsonpath.parser import PathError, parse_column
-from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
+from crdkeeper.apiserver.schema.props import (
+    EMBEDDED,
+    INT_OR_STRING,
+    PRESERVE,
+    TYPES,
+    Schema,
+    unsupported_keywords,
+)
 
 
 class Lead(Enum):
@@ -16,7 +23,7 @@ class Lead(Enum):
 
     NOWHERE = "nowhere"
     SOMEWHERE = "somewhere"
-    """It leads outside the schema, or is not supported here."""
+    """It leads outside the schema or through what the API server refuses, or is not supported here."""
     FIELD = "field"
     BROKEN = "broken"
     """It is not a JSONPath."""
@@ -106,7 +113,7 @@ def _field(name: str, here: Schema) -> Schema | Target:
         return below
     if here.get(EMBEDDED) and name in _ROOT:
         return _ROOT[name]
-    if here.get(PRESERVE) or (here.get(EMBEDDED) and not properties):
+    if here.get(PRESERVE) or (here.get(EMBEDDED) and not properties) or _is_undecided(here):
         return _SOMEWHERE
     values = here.get("additionalProperties")
     if isinstance(values, dict):
@@ -118,7 +125,8 @@ def _items(here: Schema, tested: str | None) -> Schema | Target:
     type_ = here.get("type")
     if type_ != "array":
         # Go fails at anything that is not a list, even at a map.
-        return _NOWHERE if type_ or here.get(INT_OR_STRING) else _SOMEWHERE
+        known = type_ or here.get(INT_OR_STRING)
+        return _NOWHERE if known and not _is_undecided(here) else _SOMEWHERE
     items = here.get("items")
     if not isinstance(items, dict):
         return _SOMEWHERE
@@ -127,3 +135,9 @@ def _items(here: Schema, tested: str | None) -> Schema | Target:
         if isinstance(found, Target) and found.lead is Lead.NOWHERE:
             return found
     return items
+
+
+def _is_undecided(here: Schema) -> bool:
+    """Whether the API server refuses a schema for what may be the reason that a field is missing there."""
+    typed = here.get("type") in TYPES or here.get(INT_OR_STRING)
+    return bool(unsupported_keywords(here)) or not (typed or here.get("properties"))

@@ -2,7 +2,7 @@
 
 import re
 
-from crdkeeper.apiserver.schema.props import INT_OR_STRING, VALIDATIONS
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, TYPES, VALIDATIONS
 from crdkeeper.core.lint.conventions.limits import MIN_LENGTH, UNBOUNDED
 from crdkeeper.core.lint.conventions.style import BOOLEAN, DURATION_UNIT, ENUM_CASE, FLOAT, REFERENCE_SHAPE
 from crdkeeper.core.lint.conventions.values import (
@@ -89,7 +89,8 @@ def check_keywords(place: SchemaPlace, found: Findings) -> None:
     schema = place.schema
     type_ = schema.get("type") or ""
     format_ = schema.get("format")
-    if format_ and format_.replace("-", "") not in _FORMATS.get(type_, _NONE):
+    known = not type_ or type_ in TYPES
+    if format_ and known and format_.replace("-", "") not in _FORMATS.get(type_, _NONE):
         message = f"format {format_} is not known for {type_ or 'a field without a type'}"
         # Code generators write the number's type in the program as its format, together with its bounds.
         bounded = type_ == "integer" and "minimum" in schema

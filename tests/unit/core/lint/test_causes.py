@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.core.lint.linter import lint
+from crdkeeper.core.lint.severity import Severity
 from tests.unit.core.lint.definitions import TEXT, check, definition, schema, version
 
 Json = dict[str, Any]
@@ -42,3 +44,45 @@ def test_a_column_of_several_values_has_one_finding(path: str, type_: str, messa
     assert [(each.rule.id, each.message) for each in found if each.severity.value == "warning"] == [
         ("column-list", f"column X: {message}")
     ]
+
+
+def named(schema: Json) -> Json:
+    return {"description": "It.", **schema}
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "expected"),
+    [
+        (".spec.it.name", {"$ref": "#/definitions/reference"}, []),
+        (
+            ".spec.it.name",
+            {"$ref": "#/definitions/reference", "type": "object", "properties": {"a": TEXT}},
+            [],
+        ),
+        (".spec.it[0].name", {"type": "array", "items": {"$ref": "#/definitions/reference"}}, []),
+        ('.spec.it[?(@.a=="b")].name', {"type": "array", "items": {"$ref": "#/definitions/reference"}}, []),
+        (".spec.it.name", {"type": "Any"}, []),
+        (".spec.it[0].name", {"type": "Any"}, []),
+        (".spec.it[0].name", {"type": "object", "$ref": "#/definitions/reference"}, []),
+        (".spec.it.name", {}, []),
+        (".spec.it.name", {"type": "object", "patternProperties": {"^n": TEXT}}, []),
+        (".spec.it.name", {"properties": {"a": TEXT}}, ["column-target"]),
+        (".spec.it.name", {"type": "object", "minLength": 1, "properties": {"a": TEXT}}, ["column-target"]),
+        (".spec.it.name", {"type": "object", "pattern": "("}, ["column-target"]),
+        (".spec.it.name", {"type": "string"}, ["column-target"]),
+        (".spec.other", {"$ref": "#/definitions/reference"}, ["column-target"]),
+    ],
+)
+def test_a_path_through_what_the_server_refuses_may_be_right(
+    path: str, field: Json, expected: list[str]
+) -> None:
+    found = lint(definition(with_column(path, it=named(field))))
+    assert [each.rule.id for each in found if each.rule.id.startswith("column-t")] == expected
+    assert expected or any(each.final for each in found)
+
+
+@pytest.mark.parametrize("type_", ["Any", "null"])
+def test_a_type_that_the_server_refuses_is_the_only_finding_about_it(type_: str) -> None:
+    field = named({"type": type_, "format": "date-time"})
+    found = lint(definition(with_column(".spec.it", "integer", it=field)))
+    assert {each.rule.id for each in found if each.severity is not Severity.INFO} == {"type"}

@@ -22,6 +22,7 @@ from crdkeeper.apiserver.schema.props import (
     TYPES,
     VALIDATIONS,
     Schema,
+    unsupported_keywords,
 )
 from crdkeeper.apiserver.schema.violation import Report, Violation
 
@@ -180,12 +181,8 @@ def _check_keywords(schema: Schema, path: Path, context: CheckContext, report: R
     if schema.get("uniqueItems"):
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         report.forbidden(rules.UNIQUE_ITEMS, path.child("uniqueItems"), detail)
-    for key in ("id", "patternProperties", "definitions"):
-        if schema.get(key):
-            report.forbidden(rules.UNSUPPORTED_KEYWORD, path.child(key), f"{key} is not supported")
-    for key in ("additionalItems", "dependencies", "$ref"):
-        if key in schema:
-            report.forbidden(rules.UNSUPPORTED_KEYWORD, path.child(key), f"{key} is not supported")
+    for key in unsupported_keywords(schema):
+        report.forbidden(rules.UNSUPPORTED_KEYWORD, path.child(key), f"{key} is not supported")
     if isinstance(schema.get("items"), list) and schema["items"]:
         detail = "items must be a schema object and not an array"
         report.forbidden(rules.ITEMS, path.child("items"), detail)
