@@ -32,11 +32,12 @@ widgets.yaml:31:19: warning[duration-text]: v1:.spec.timeout: takes any text for
 | warning | it is likely to cause trouble |
 | info | a matter of style, or something the author can judge better; shown with `--all` |
 
-Warnings and infos of the same kind in a CRD are grouped, and of the errors of one rule in a CRD the first
-500 are printed; `-o json` lists each one. The same finding in several versions is one finding that names them
-(`versions` in JSON), and so is one in a type that stands at many fields (`fields`). What can no longer
-be changed is only info: names of kinds and resources, names of fields in a beta or stable version, and
-everything in a deprecated version.
+Warnings and infos of the same kind in a CRD are grouped, and so are the places of a keyword that the API
+server does not support. Of the other errors of one rule in a CRD the first 500 are printed; `-o json` lists
+each one. What follows from another finding, such as a column below a `$ref`, is not reported beside it.
+The same finding in several versions is one finding that names them (`versions` in JSON), and so is one in a
+type that stands at many fields (`fields`). What can no longer be changed is only info: names of kinds and
+resources, names of fields in a beta or stable version, and everything in a deprecated version.
 
 Conventions name a field like `v1:.spec.ports[*].name`: the version, and the path in an object; the version
 alone is the root of its schema. The API server's errors use the server's own paths: what all versions share

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.cli.input.files import Failed, Skipped
 from crdkeeper.cli.input.yamldocument import Position
@@ -127,7 +128,7 @@ class LintResult:
         return self.of(Severity.ERROR)
 
     def groups(self) -> list[Group]:
-        """The findings in order; those of conventions are grouped by CRD, id and severity."""
+        """The findings in order, grouped as `group` does."""
         return group(self.findings)
 
 
@@ -139,11 +140,19 @@ def most_severe(groups: Sequence[Group], most: int) -> Sequence[Group]:
     return [groups[at] for at in sorted(kept)]
 
 
+_OF_ONE_CAUSE: Final = frozenset((rules.UNSUPPORTED_KEYWORD.id,))
+"""Errors that stand wherever one tool wrote the same keyword."""
+
+
 def group(findings: Iterable[LintFinding]) -> list[Group]:
-    """Group findings of one kind; each error needs its own fix, so errors are not grouped."""
+    """Group findings of one kind; errors are not grouped, except equal ones that have one cause."""
     kinds: dict[Any, list[LintFinding]] = {}
     for number, each in enumerate(findings):
         alone = each.severity in (Severity.ERROR, Severity.UNCHECKED)
-        key = number if alone else (each.file, each.definition, each.rule.id, each.severity)
-        kinds.setdefault(key, []).append(each)
+        kind: Any = (each.file, each.definition, each.rule.id, each.severity)
+        if alone and each.rule.id in _OF_ONE_CAUSE:
+            kind = (*kind, each.message, each.behind)
+        elif alone:
+            kind = number
+        kinds.setdefault(kind, []).append(each)
     return [Group(each[0], tuple(each[1:])) for each in kinds.values()]
