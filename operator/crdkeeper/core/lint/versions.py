@@ -47,10 +47,18 @@ def _check_stored(versions: Sequence[Version], i: int, found: Findings) -> None:
 
 
 def _check_deprecated(versions: Sequence[Version], i: int, found: Findings) -> None:
-    own, best = priority(versions[i].get("name") or ""), _best(versions)
-    if own is None or best is None or (priority(best) or own) <= own:
-        message = f"{versions[i].get('name')} is deprecated in favour of nothing that is named"
-        _report(found, DEPRECATION_TEXT, versions, i, "deprecated", message)
+    own, best = versions[i].get("name") or "", _best(versions)
+    if best is not None and preferred((own, best), str) == best:
+        return
+    others = [each.get("name") or "" for j, each in enumerate(versions) if each.get("served") and j != i]
+    if best is not None:
+        reason = f"{best} ranks below it"
+    elif others:
+        reason = f"{preferred(others, str)} is deprecated, too"
+    else:
+        reason = "no other version is served"
+    message = f"{own} is deprecated, and the automatic warning does not say what to use instead: {reason}"
+    _report(found, DEPRECATION_TEXT, versions, i, "deprecated", message)
 
 
 def _best(versions: Sequence[Version]) -> str | None:

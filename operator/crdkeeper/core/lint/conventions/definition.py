@@ -55,8 +55,8 @@ STORAGE_DEPRECATED = warning(
 DEPRECATION_TEXT = warning(
     _GROUP,
     "deprecation-text",
-    "No newer version is served without being deprecated, so the automatic warning does not say what to "
-    "use instead.",
+    "The API server's automatic warning names only a version that is served, not deprecated, and ranks "
+    "higher: stable before beta before alpha, then by number.",
     "Set deprecationWarning to a sentence that says what to use instead, and by when.",
 )
 CONVERSION_LOSS = warning(
