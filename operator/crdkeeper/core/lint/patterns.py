@@ -6,7 +6,7 @@ else. Other checks decide whether an expression is valid.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import re2
@@ -48,9 +48,24 @@ def unmeant(pattern: str) -> str | None:
     return next(_only_searched(pattern, half), None)
 
 
+def refused_if_anchored(pattern: str, values: Iterable[str]) -> str | None:
+    """The first value that the pattern accepts, but not if it is anchored as a whole."""
+    # What is not Unicode cannot be searched.
+    known = [each for each in values if not any("\ud800" <= char <= "\udfff" for char in each)]
+    searched, anchored = _search(pattern) if known else (None, None)
+    if searched is None or anchored is None:
+        return None
+    return next((each for each in known if searched.search(each) and not anchored.search(each)), None)
+
+
+def _search(pattern: str) -> tuple[Any, Any]:
+    """The pattern, and the pattern anchored as a whole; None for one that cannot be compiled."""
+    return _compiled(pattern), _compiled(f"^(?:{pattern})$")
+
+
 def _only_searched(pattern: str, alternatives: list[str]) -> Iterator[str]:
     """Strings that the pattern accepts, but not if it is anchored as a whole."""
-    searched, anchored = _compiled(pattern), _compiled(f"^(?:{pattern})$")
+    searched, anchored = _search(pattern)
     if searched is None or anchored is None:
         return
     for each in alternatives:

@@ -18,7 +18,8 @@ from crdkeeper.core.lint.conventions.values import (
     TIME_TEXT,
 )
 from crdkeeper.core.lint.found import Findings
-from crdkeeper.core.lint.patterns import is_unanchored, unmeant
+from crdkeeper.core.lint.namedvalues import named_values
+from crdkeeper.core.lint.patterns import is_unanchored, refused_if_anchored, unmeant
 from crdkeeper.core.lint.place import SchemaPlace
 from crdkeeper.core.lint.secrets import is_secret
 from crdkeeper.core.lint.severity import Severity
@@ -179,11 +180,21 @@ def check_string(place: SchemaPlace, found: Findings) -> None:
 
 def _check_pattern(place: SchemaPlace, pattern: str, found: Findings) -> None:
     if is_unanchored(pattern):
-        place.report(found, PATTERN_ANCHORS, f"{pattern} matches anywhere", "pattern")
+        message = f"{pattern} matches anywhere{_caution(place, pattern)}"
+        place.report(found, PATTERN_ANCHORS, message, "pattern")
         return
     text = unmeant(pattern)
     if text is not None:
-        place.report(found, PATTERN_ALTERNATION, f"{pattern} accepts {text!r}", "pattern")
+        message = f"{pattern} accepts {text!r}{_caution(place, pattern)}"
+        place.report(found, PATTERN_ALTERNATION, message, "pattern")
+
+
+def _caution(place: SchemaPlace, pattern: str) -> str:
+    """What the pattern would refuse of what its author names, if someone only anchored it."""
+    named = list(named_values(place.schema))
+    value = refused_if_anchored(pattern, [each.text for each in named])
+    known = next((each for each in named if each.text == value), None)
+    return f"; ^(…)$ would refuse {known}" if known is not None else ""
 
 
 def check_integer(place: SchemaPlace, found: Findings) -> None:

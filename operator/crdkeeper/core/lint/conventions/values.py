@@ -36,13 +36,13 @@ PATTERN_ANCHORS = warning(
     _GROUP,
     "pattern-anchors",
     "A pattern matches anywhere in the string: without ^ and $, anything can precede or follow the match.",
-    "Write ^(…)$.",
+    "Write ^(…)$. If that would refuse values that the field is to accept, extend the pattern.",
 )
 PATTERN_ALTERNATION = warning(
     _GROUP,
     "pattern-alternation",
     "In ^a|b$, each anchor applies to only one alternative, so anything can follow a or precede b.",
-    "Write ^(a|b)$.",
+    "Write ^(a|b)$. If that would refuse values that the field is to accept, extend the pattern.",
 )
 DURATION_TEXT = warning(
     _GROUP,
