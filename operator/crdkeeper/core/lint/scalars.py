@@ -2,7 +2,8 @@
 
 import re
 
-from crdkeeper.apiserver.schema.props import INT_OR_STRING, TYPES, VALIDATIONS
+from crdkeeper.apiserver.golang.durations import parse
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, TYPES, VALIDATIONS, Schema
 from crdkeeper.core.lint.conventions.limits import MIN_LENGTH, UNBOUNDED
 from crdkeeper.core.lint.conventions.style import BOOLEAN, DURATION_UNIT, ENUM_CASE, FLOAT, REFERENCE_SHAPE
 from crdkeeper.core.lint.conventions.values import (
@@ -164,9 +165,7 @@ def check_string(place: SchemaPlace, found: Findings) -> None:
     if place.required and not schema.get("minLength") and "default" not in schema:
         place.report(found, MIN_LENGTH, "is required, and may be empty")
     if name in _TIME_NAMES or name.endswith(_TIMES):
-        # If neither an example nor the description shows the format, the parser may not be Go's.
-        shown = f"{schema.get('description') or ''} {schema.get('default') or ''}"
-        severity = None if _GO_DURATION.search(shown) else Severity.INFO
+        severity = None if _promises_duration(schema) else Severity.INFO
         place.report(found, DURATION_TEXT, "takes any text for a duration", severity=severity)
     elif name in _INSTANT_NAMES or name.endswith(_INSTANTS):
         place.report(found, TIME_TEXT, "takes any text for a time")
@@ -176,6 +175,16 @@ def check_string(place: SchemaPlace, found: Findings) -> None:
         place.report(found, SECRET_TEXT, "holds a secret in plain text")
     elif name.endswith("Ref"):
         place.report(found, REFERENCE_SHAPE, "is a reference, but a text")
+
+
+def _promises_duration(schema: Schema) -> bool:
+    """Whether the description shows how Go writes a duration, by more than the default.
+
+    Otherwise the parser may not be Go's, or the default shows the format and only few set the field.
+    """
+    default = parse(str(schema.get("default")))
+    shown = (parse(each[0]) for each in _GO_DURATION.finditer(schema.get("description") or ""))
+    return any(each is None or each != default for each in shown)
 
 
 def _check_pattern(place: SchemaPlace, pattern: str, found: Findings) -> None:

@@ -11,10 +11,10 @@ from tests.unit.cli.lint.test_lint import BAD, GOOD, lint
 FIELDS = """\
               timeout:
                 type: string
-                default: 5m
+                description: Such as 5m.
               drainTimeout:
                 type: string
-                default: 1h30m
+                description: Such as 1h30m.
               adminPassword:
                 type: string
 """
@@ -57,15 +57,15 @@ def test_findings_of_one_kind_are_put_together() -> None:
         f"-:{line_of(CRD, 'adminPassword:')}:15: warning[secret-text]: v1:.spec.adminPassword: holds a "
         "secret in plain text",
     ]
-    assert "1 CRD: 0 errors, 3 warnings, 9 info hidden (--all shows them).\n" in result.stderr
+    assert "1 CRD: 0 errors, 3 warnings, 7 info hidden (--all shows them).\n" in result.stderr
 
 
 def test_json_has_each_by_itself() -> None:
     found = document("-", stdin=CRD)
     assert [each["id"] for each in found["findings"]] == WARNINGS
     assert found["findings"][1]["field"] == "v1:.spec.drainTimeout"
-    assert (found["hidden"], found["ignored"]) == (9, [])
-    assert len(document("--all", "-", stdin=CRD)["findings"]) == 12
+    assert (found["hidden"], found["ignored"]) == (7, [])
+    assert len(document("--all", "-", stdin=CRD)["findings"]) == 10
 
 
 def test_sarif_has_related_places_levels_and_help() -> None:
@@ -246,7 +246,7 @@ def test_a_comment_for_several_and_for_hidden_ones() -> None:
     text = with_comments(("adminPassword", "# crdkeeper:ignore=secret-text, description , unbounded Public."))
     found = document("-", stdin=text)
     assert [each["id"] for each in found["findings"]] == ["duration-text", "duration-text"]
-    assert found["hidden"] == 7
+    assert found["hidden"] == 5
     assert "3 warnings" not in lint("-", stdin=text).stderr
 
 
@@ -299,9 +299,9 @@ def test_an_error_of_the_server_cannot_be_ignored() -> None:
 
 
 def test_a_comment_inside_of_a_text_is_text() -> None:
-    said = "# crdkeeper:ignore=duration-text Old."
+    said = "# crdkeeper:ignore=duration-text Old, such as 5m."
     for value in (f"|\n                  {said}", f"'x {said}'"):
-        text = CRD.replace(" timeout:\n", f" timeout:\n                description: {value}\n")
+        text = CRD.replace(" description: Such as 5m.\n", f" description: {value}\n")
         assert [each["id"] for each in document("-", stdin=text)["findings"]] == WARNINGS
 
 

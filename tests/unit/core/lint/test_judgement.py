@@ -106,9 +106,24 @@ def test_a_duration_is_go_s_where_something_says_so(text: str, expected: Severit
     assert found({"timeout": said(text)}, "duration-text") == [expected]
 
 
-@pytest.mark.parametrize(("default", "expected"), [("1h0m0s", Severity.WARNING), ("never", Severity.INFO)])
-def test_a_duration_is_go_s_if_its_default_is(default: str, expected: Severity) -> None:
-    assert found({"timeout": {**TEXT, "default": default}}, "duration-text") == [expected]
+@pytest.mark.parametrize(
+    ("default", "text", "expected"),
+    [
+        ("1h0m0s", "", Severity.INFO),
+        ("10s", "Given up after this time. Defaults to 10s.", Severity.INFO),
+        ("10s", "Given up after this time, such as 1h30m. Defaults to 10s.", Severity.WARNING),
+        ("10s", "Given up after this time. Defaults to ten seconds.", Severity.INFO),
+        ("1h0m0s", "Given up after this time. Defaults to 60m.", Severity.INFO),
+        ("10s", "A Go duration.", Severity.WARNING),
+        ("10s", "Must be in the format 300ms or 2h45m.", Severity.WARNING),
+        ("never", "", Severity.INFO),
+        ("never", "Given up after 10s.", Severity.WARNING),
+    ],
+)
+def test_a_default_shows_users_a_duration_and_promises_no_format(
+    default: str, text: str, expected: Severity
+) -> None:
+    assert found({"timeout": {**said(text), "default": default}}, "duration-text") == [expected]
 
 
 def test_a_status_that_is_no_subresource_cannot_observe_its_generation() -> None:

@@ -48,10 +48,11 @@ DURATION_TEXT = warning(
     _GROUP,
     "duration-text",
     "Any string is accepted, so an invalid duration fails only where a program parses it, after the object "
-    "has been stored.",
+    "has been stored. A Go program that declares it as metav1.Duration then cannot read lists with it.",
     "Add a pattern, such as `^[+-]?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$` "
-    "for what Go's time.ParseDuration accepts, or use an integer with the unit in its name.",
-    otherwise="info where neither the description nor the default shows that it is one of Go",
+    "for what Go's time.ParseDuration accepts (in Go code, the marker +kubebuilder:validation:Pattern), or "
+    "use an integer with the unit in its name.",
+    otherwise="info where the description does not show that it is one of Go, or shows only the default",
 )
 TIME_TEXT = info(
     _GROUP,
