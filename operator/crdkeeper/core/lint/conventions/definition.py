@@ -64,7 +64,8 @@ CONVERSION_LOSS = warning(
     "conversion-loss",
     "With conversion strategy None, only apiVersion changes. A field that the other version lacks is "
     "pruned without an error.",
-    "Add the field to both versions, or convert with a webhook.",
+    "Add the field to both versions, or convert with a webhook. If kustomize adds the webhook, as to "
+    "config/crd/bases, check what kustomize builds.",
     otherwise="info where a deprecated version lacks the field or alone has it, where the version that lacks "
     "it is not the preferred one, where only a stored version that is not served has it, and where the "
     "versions differ in both directions and the file does not mention conversion, because another tool "
