@@ -14,6 +14,8 @@ from crdkeeper.core.lint.place import SchemaPlace, root_place
 from crdkeeper.core.lint.severity import Severity
 
 _INJECTED = ("cert-manager.io/inject-ca-from", "cert-manager.io/inject-apiserver-ca", "inject-cabundle")
+_GENERATED = "controller-gen.kubebuilder.io/version"
+_NUMERIC = frozenset(("integer", "number"))
 _ROOT_ONLY = frozenset(("apiVersion", "kind", "metadata"))
 
 
@@ -23,7 +25,8 @@ def check_conversion(definition: CheckedDefinition, found: Findings) -> None:
     # The CRD is in a cluster: nothing will add a webhook to it.
     live = definition.manifest is None
     if conversion.get("strategy", "None") == "None":
-        _check_none(definition.versions, found, final=live or bool(conversion))
+        generated = _GENERATED in (definition.metadata.get("annotations") or {})
+        _check_none(definition.versions, found, final=live or bool(conversion), generated=generated)
         return
     client = (conversion.get("webhook") or {}).get("clientConfig") or {}
     annotations = definition.metadata.get("annotations") or {}
@@ -35,7 +38,9 @@ def check_conversion(definition: CheckedDefinition, found: Findings) -> None:
         found.add(CONVERSION_CA, ".".join(steps), steps, message, severity=severity)
 
 
-def _check_none(versions: Sequence[Mapping[str, Any]], found: Findings, *, final: bool) -> None:
+def _check_none(
+    versions: Sequence[Mapping[str, Any]], found: Findings, *, final: bool, generated: bool
+) -> None:
     stored = next((i for i, each in enumerate(versions) if each.get("storage")), None)
     if stored is None:
         return
@@ -50,8 +55,10 @@ def _check_none(versions: Sequence[Mapping[str, Any]], found: Findings, *, final
         differences = _differences(base, other)
         names = versions[stored].get("name") or "", version.get("name") or ""
         # Versions that differ in both directions need a webhook. Generators of CRDs write none: another tool
-        # adds it. Versions that differ in one direction look like an oversight.
-        awaited = not final and len({each.kind for each in differences}) > 1
+        # adds it. Versions that differ in one direction look like an oversight, and so does another type
+        # unless a generator has certainly written the file.
+        both_ways = len({each.kind for each in differences}) > 1
+        awaited = not final and (both_ways or (generated and any(map(_is_foreign, differences))))
         for each in differences:
             message = _MESSAGES[each.kind].format(stored=names[0], served=names[1], types=each.types)
             known = _is_known(each.kind, versions[stored], version, default=names[1] == default)
@@ -90,6 +97,11 @@ class _Difference:
     place: SchemaPlace
     kind: _Kind
     types: tuple[str, str] = ("", "")
+
+
+def _is_foreign(difference: _Difference) -> bool:
+    """Whether no value of the field is valid in both versions."""
+    return difference.kind is _Kind.RETYPED and not _NUMERIC.issuperset(difference.types)
 
 
 def _root(versions: Sequence[Mapping[str, Any]], i: int) -> SchemaPlace | None:

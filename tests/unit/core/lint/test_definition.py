@@ -330,6 +330,7 @@ def test_what_is_lost_is_named_at_its_place() -> None:
         ({}, None, ["warning"]),
         ({"newer": TEXT}, None, ["info", "info"]),
         ({"newer": TEXT}, {"strategy": "None"}, ["warning", "info"]),
+        ({"extra": NUMBER}, None, ["warning"]),
     ],
 )
 def test_versions_that_differ_both_ways_await_a_webhook(

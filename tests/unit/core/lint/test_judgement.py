@@ -174,6 +174,31 @@ def test_where_all_is_deprecated_nothing_better_can_be_stored() -> None:
     assert check(definition(version(deprecated=True, deprecationWarning="Go."))) == []
 
 
+GENERATED = {"controller-gen.kubebuilder.io/version": "v0.18.0"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "annotations", "conversion", "expected"),
+    [
+        ("string", "integer", GENERATED, {}, Severity.INFO),
+        ("number", "string", GENERATED, {}, Severity.INFO),
+        ("string", "integer", GENERATED, {"strategy": "None"}, Severity.WARNING),
+        ("string", "integer", {}, {}, Severity.WARNING),
+        ("integer", "number", GENERATED, {}, Severity.WARNING),
+        ("number", "integer", GENERATED, {}, Severity.WARNING),
+    ],
+)
+def test_only_a_generated_file_with_types_that_share_no_value_awaits_a_webhook(
+    old: str, new: str, annotations: dict[str, str], conversion: dict[str, str], expected: Severity
+) -> None:
+    before = version(schema({"x": {"type": old, "description": "It."}}), "v1beta1", storage=False)
+    after = version(schema({"x": {"type": new, "description": "It."}}), "v1")
+    crd = definition(before, after, metadata={"name": "widgets.example.com", "annotations": annotations})
+    crd["spec"].update({"conversion": conversion} if conversion else {})
+    lost = [each for each in check(crd) if each.rule.id == "conversion-loss"]
+    assert [each.severity for each in lost] == [expected]
+
+
 IMMUTABLE = {"x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "No."}]}
 
 

@@ -67,9 +67,9 @@ CONVERSION_LOSS = warning(
     "Add the field to both versions, or convert with a webhook. If kustomize adds the webhook, as to "
     "config/crd/bases, check what kustomize builds.",
     otherwise="info where a deprecated version lacks the field or alone has it, where the version that lacks "
-    "it is not the preferred one, where only a stored version that is not served has it, and where the "
-    "versions differ in both directions and the file does not mention conversion, because another tool "
-    "probably adds the webhook",
+    "it is not the preferred one, where only a stored version that is not served has it, and where the file "
+    "does not mention conversion, but another tool probably adds the webhook: because the versions differ in "
+    "both directions, or controller-gen wrote the file and a field has types without a common value",
 )
 CONVERSION_CA = info(
     _GROUP,
