@@ -7,7 +7,7 @@ from typing import Any
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition, CheckedVersion
 from crdkeeper.core.lint.columns import check_columns
 from crdkeeper.core.lint.conversion import check_conversion
-from crdkeeper.core.lint.expressions import check_rules
+from crdkeeper.core.lint.expressions import check_comparison, check_rules
 from crdkeeper.core.lint.found import Findings, Found
 from crdkeeper.core.lint.lists import check_array
 from crdkeeper.core.lint.names import check_names
@@ -67,6 +67,7 @@ OF_NODE: tuple[Callable[[SchemaPlace, Findings], None], ...] = (
     check_publishing,
     _check_type,
     check_rules,
+    check_comparison,
 )
 """Checks of each node of a schema."""
 

@@ -1,15 +1,19 @@
 """Conventions for x-kubernetes-validations; other checks decide whether the expressions compile."""
 
 import re
+from itertools import accumulate
+from typing import Final
 
-from crdkeeper.apiserver.schema.props import VALIDATIONS
-from crdkeeper.core.lint.conventions.values import IMMUTABLE_BYPASS, RULE_MESSAGE
+from crdkeeper.apiserver.schema.props import PRESERVE, VALIDATIONS, Schema
+from crdkeeper.core.lint.conventions.values import IMMUTABLE_BYPASS, IMMUTABLE_OPEN, RULE_MESSAGE
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.place import SchemaPlace
 from crdkeeper.core.lint.severity import Severity
 
 _IMMUTABLE = frozenset(("self==oldSelf", "oldSelf==self"))
 _BLANK = re.compile(r"\s+")
+_MOST_AROUND: Final = 64
+"""Objects around an object whose rules are considered."""
 
 
 def check_rules(place: SchemaPlace, found: Findings) -> None:
@@ -33,3 +37,40 @@ def _can_be_removed(place: SchemaPlace) -> bool:
     presence = re.compile(rf"has\((?:self|oldSelf)\.{re.escape(place.name)}\)")
     rules = parent.schema.get(VALIDATIONS) or ()
     return not any(presence.search(_BLANK.sub("", each.get("rule") or "")) for each in rules)
+
+
+def check_comparison(place: SchemaPlace, found: Findings) -> None:
+    """Report an object of which rules compare only the declared fields with the old object.
+
+    Follows unstructuredMap.Equal of k8s.io/apiserver (pkg/cel/common/valuesunstructured.go): it passes over a
+    field without a schema that the other object lacks.
+    """
+    if _is_open(place.schema):
+        around = _comparing(place)
+        if around is not None:
+            key = PRESERVE if place.schema.get(PRESERVE) else "additionalProperties"
+            rule = "" if around is place else f" by a rule of {around.path}"
+            message = f"is immutable{rule}, but undeclared fields in it may be replaced"
+            severity = Severity.INFO if place.area == "status" else None
+            place.report(found, IMMUTABLE_OPEN, message, key, severity=severity)
+
+
+def _is_open(schema: Schema) -> bool:
+    """Whether an object may have fields without a schema. CEL compares a value without a type as a whole."""
+    additional = schema.get("additionalProperties")
+    if schema.get("type") != "object" or isinstance(additional, dict):
+        return False
+    return bool(schema.get(PRESERVE) or additional)
+
+
+def _comparing(place: SchemaPlace) -> SchemaPlace | None:
+    """The object whose rules compare the place with the old one: itself, or one around it."""
+    texts: list[str] = []
+    around: SchemaPlace | None = place
+    while around is not None and len(texts) < _MOST_AROUND:
+        paths = accumulate(reversed(texts), initial="") if around.compared else ()
+        if any(each in around.compared for each in paths):
+            return around
+        texts.append(around.text)
+        around = around.parent
+    return None

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from crdkeeper.apiserver.schema.fieldpath import Step, joined
-from crdkeeper.apiserver.schema.props import EMBEDDED, Schema
+from crdkeeper.apiserver.schema.props import EMBEDDED, VALIDATIONS, Schema
 from crdkeeper.core.lint.borrowed import is_borrowed
+from crdkeeper.core.lint.comparisons import compared
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.found import Findings, Found, Steps
 from crdkeeper.core.lint.references import References
@@ -23,7 +24,7 @@ class SchemaPlace:
 
     __slots__ = (
         *("area", "name", "parent", "required", "schema", "stable", "tail", "text", "version"),
-        "_references",
+        *("_compared", "_references"),
     )
 
     def __init__(
@@ -50,7 +51,16 @@ class SchemaPlace:
         self.stable: bool = parent.stable if parent is not None else False
         """Whether its version is beta or stable, so that its fields keep their names."""
         self.version: str = parent.version if parent is not None else ""
+        self._compared: frozenset[str] | None = None
         self._references: References | None = None
+
+    @property
+    def compared(self) -> frozenset[str]:
+        """The paths below it that its rules compare with the old object; empty for itself."""
+        if self._compared is None:
+            rules = self.schema.get(VALIDATIONS) or ()
+            self._compared = compared(str(each.get("rule")) for each in rules)
+        return self._compared
 
     @property
     def references(self) -> References:

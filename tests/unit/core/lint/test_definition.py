@@ -238,7 +238,7 @@ WHOLE: list[tuple[str, Json, Json]] = [
 
 SAID_ELSEWHERE = {
     *("names-conflict", "server-condition", "ignore-invalid", "ignore-unused", "immutable-bypass"),
-    *("column-empty", "column-invalid", "forbidden-keyword"),
+    *("immutable-open", "column-empty", "column-invalid", "forbidden-keyword"),
 }
 
 

@@ -87,3 +87,13 @@ IMMUTABLE_BYPASS = warning(
     "Require the field, or add a rule to the object around it: has(self.x) == has(oldSelf.x).",
     otherwise="info in status, which only its controller writes",
 )
+IMMUTABLE_OPEN = warning(
+    _GROUP,
+    "immutable-open",
+    "In an object that may have undeclared fields, CEL takes the new and the old object for equal if an "
+    "undeclared field has replaced another field. So `self == oldSelf` does not make it immutable.",
+    "Declare the fields. Or compare the object around it, and leave out the type of this field: CEL compares "
+    "a value without a type as a whole. Or refuse the change with a ValidatingAdmissionPolicy, in which "
+    "`object.spec == oldObject.spec` compares all fields.",
+    otherwise="info in status, which only its controller writes",
+)
