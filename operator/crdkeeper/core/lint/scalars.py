@@ -137,6 +137,9 @@ _GO_DURATION = re.compile(
     r"|ParseDuration|time\.Duration|\bduration string|\bGo(?:lang)? duration",
     re.IGNORECASE,
 )
+_OF_DEFAULT = re.compile(r"\bdefault(?:s|ed)?\b[^.;\n]*$", re.IGNORECASE)
+_LONGEST_DEFAULT = 60
+"""Characters before a value that call it the default."""
 _INSTANTS = ("Time", "Timestamp")
 _INSTANT_NAMES = frozenset(("timestamp",))
 _AMOUNTS = ("Memory", "Storage", "CPU", "Cpu")
@@ -182,9 +185,14 @@ def _promises_duration(schema: Schema) -> bool:
 
     Otherwise the parser may not be Go's, or the default shows the format and only few set the field.
     """
+    text = schema.get("description") or ""
     default = parse(str(schema.get("default")))
-    shown = (parse(each[0]) for each in _GO_DURATION.finditer(schema.get("description") or ""))
-    return any(each is None or each != default for each in shown)
+    for each in _GO_DURATION.finditer(text):
+        shown = parse(each[0])
+        before = text[max(0, each.start() - _LONGEST_DEFAULT) : each.start()]
+        if shown is None or (shown != default and not _OF_DEFAULT.search(before)):
+            return True
+    return False
 
 
 def _check_pattern(place: SchemaPlace, pattern: str, found: Findings) -> None:

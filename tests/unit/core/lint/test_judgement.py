@@ -88,13 +88,17 @@ def test_a_secret_is_one_and_not_the_way_to_one(spec: Json, expected: int) -> No
     assert len(found(spec, "secret-text")) == expected
 
 
-WAIT = said("Given up after this time. Defaults to 5m.")
+WAIT = said("Given up after this time, such as 5m.")
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Given up after this time. Defaults to 5m.", Severity.WARNING),
+        ("Given up after this time, such as 5m.", Severity.WARNING),
+        ("Given up after this time. Defaults to 5m.", Severity.INFO),
+        ("Given up after this time (default: 5m or 1h).", Severity.INFO),
+        ("The default is used if it is empty. Such as 5m.", Severity.WARNING),
+        ("Must be a duration string. Defaults to 5m.", Severity.WARNING),
         ("A Go duration.", Severity.WARNING),
         ("Is parsed by time.ParseDuration.", Severity.WARNING),
         ("Must be a duration string.", Severity.WARNING),
