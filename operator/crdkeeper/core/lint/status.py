@@ -1,7 +1,5 @@
 """The status subresource and the content of status."""
 
-from typing import Any
-
 from crdkeeper.apiserver.schema.fieldpath import Step
 from crdkeeper.apiserver.schema.props import LIST_MAP_KEYS, LIST_TYPE, PRESERVE
 from crdkeeper.core.lint.checkeddefinition import CheckedDefinition, CheckedVersion
@@ -29,13 +27,7 @@ def check_status_in_manifest(definition: CheckedDefinition, found: Findings) -> 
     """Report a status in a manifest."""
     status = definition.manifest.get("status") if definition.manifest is not None else None
     if status:
-        # Old generators of CRDs write an empty one.
-        severity = None if not isinstance(status, dict) or _says(status) else Severity.INFO
-        found.add(STATUS_IN_MANIFEST, "status", ("status",), "the manifest has a status", severity=severity)
-
-
-def _says(value: Any) -> bool:
-    return any(map(_says, value.values())) if isinstance(value, dict) else bool(value)
+        found.add(STATUS_IN_MANIFEST, "status", ("status",), "the manifest has a status")
 
 
 def check_status(version: CheckedVersion, found: Findings) -> None:
@@ -55,7 +47,7 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
         severity = None if defeated else Severity.INFO
         status.report(found, STATUS_SUBRESOURCE, "is no subresource", severity=severity)
     if status.required:
-        _check_required(root, status, found, has_subresource=has_subresource)
+        _check_required(status, found, has_subresource=has_subresource)
     if has_subresource and status.schema.get("required"):
         message = f"requires {', '.join(map(str, status.schema['required']))}"
         status.report(found, STATUS_FIELDS, message, "required")
@@ -70,18 +62,14 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
     _check_observed(status, item, found)
 
 
-def _check_required(
-    root: SchemaPlace, status: SchemaPlace, found: Findings, *, has_subresource: bool
-) -> None:
+def _check_required(status: SchemaPlace, found: Findings, *, has_subresource: bool) -> None:
     if has_subresource:
         message = "is required at the root, but dropped from each object that is created"
         status.report(found, STATUS_REQUIRED, message)
         return
-    # Users write neither objects without a spec nor a status with required fields.
-    of_controller = root.child("spec") is None or bool(status.schema.get("required"))
-    severity = Severity.INFO if of_controller else Severity.WARNING
+    # Then it shows when the first object is created, and most such objects are created by a controller.
     message = "is required at the root, so no object can be created without it"
-    status.report(found, STATUS_REQUIRED, message, severity=severity)
+    status.report(found, STATUS_REQUIRED, message, severity=Severity.INFO)
 
 
 def _is_of_metav1(item: SchemaPlace) -> bool:

@@ -52,7 +52,7 @@ STORAGE_DEPRECATED = warning(
     "New objects are stored at a version that is about to be removed.",
     "Mark the version that replaces it with storage: true, then migrate the objects (crdkeeper migrate).",
 )
-DEPRECATION_TEXT = warning(
+DEPRECATION_TEXT = info(
     _GROUP,
     "deprecation-text",
     "The API server's automatic warning names only a version that is served, not deprecated, and ranks "
@@ -79,13 +79,12 @@ CONVERSION_CA = info(
     "Set caBundle, or let cert-manager set it (annotation cert-manager.io/inject-ca-from).",
     otherwise="warning for a CRD in a cluster",
 )
-STATUS_IN_MANIFEST = warning(
+STATUS_IN_MANIFEST = info(
     _GROUP,
     "status-in-manifest",
-    "The API server owns status. In a manifest, it is ignored at best, and GitOps tools report a "
-    "permanent difference.",
+    "The API server owns status and ignores it in a manifest. Tools that compare the file with the "
+    "cluster themselves report a permanent difference.",
     "Remove status from the file.",
-    otherwise="info for an empty status, which old generators write",
 )
 APPLY_SIZE = warning(
     _GROUP,

@@ -29,8 +29,7 @@ STATUS_REQUIRED = error(
     "With the subresource, the API server drops status on creation and then requires it, so no object can be "
     "created. Without it, whoever creates an object must write the status.",
     "Remove `status` from `required` at the root.",
-    otherwise="warning without the subresource, or info if moreover the root has no spec or status itself "
-    "requires fields, because then a controller creates the objects",
+    otherwise="info without the subresource, because whoever has created an object knows it",
 )
 CONDITIONS_LIST = info(
     _GROUP,
