@@ -26,7 +26,7 @@ def check_array(place: SchemaPlace, found: Findings) -> None:
     items = schema.get("items")
     if schema.get(LIST_TYPE) is None and not (place.name == "conditions" and place.area == "status"):
         if isinstance(items, dict) and place.area != "status" and _are_named(items, schema):
-            message = "has entries with unique names, without x-kubernetes-list-type"
+            message = "accepts two entries with the same name, although names are to be unique"
             place.report(found, LIST_OF_NAMED, message)
         else:
             place.report(found, LIST_TYPE_MISSING, "has no x-kubernetes-list-type")
@@ -39,7 +39,7 @@ def check_array(place: SchemaPlace, found: Findings) -> None:
 
 
 def _are_named(items: Schema, list_: Schema) -> bool:
-    """Whether a required `name` identifies the items, according to descriptions or rules.
+    """Whether a required `name` identifies the items, according to descriptions, and no rule checks that.
 
     A name alone proves nothing: it may be that of something else, to which several items refer.
     """
@@ -50,10 +50,10 @@ def _are_named(items: Schema, list_: Schema) -> bool:
     if not _PARTS.isdisjoint(properties) or is_borrowed(properties):
         return False
     rules = (str(each.get("rule")) for each in list_.get(VALIDATIONS) or ())
+    if any("exists_one(" in each and ".name" in each for each in rules):
+        return False
     texts = (name.get("description"), list_.get("description"))
-    if any(_UNIQUE.search(each or "") for each in texts):
-        return True
-    return any("exists_one(" in each and ".name" in each for each in rules)
+    return any(_UNIQUE.search(each or "") for each in texts)
 
 
 def _may_be_empty(items: Schema) -> bool:

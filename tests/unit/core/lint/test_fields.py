@@ -99,7 +99,7 @@ FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("list-of-named", "x", listed(UNIQUE), listed(UNIQUE, **{"x-kubernetes-list-type": "atomic"})),
     ("list-of-named", "x", listed(UNIQUE), listed(NAMED)),
     ("list-of-named", "x", listed(NAMED, description="Their names are unique."), listed(NAMED)),
-    ("list-of-named", "x", listed(NAMED, **UNIQUE_BY_RULE), listed(NAMED, **rule("self.size() > 0"))),
+    ("list-of-named", "x", listed(UNIQUE, **rule("self.size() > 0")), listed(UNIQUE, **UNIQUE_BY_RULE)),
     ("list-of-named", "x", listed(UNIQUE), listed({**UNIQUE, "required": []})),
     ("list-of-named", "x", listed(UNIQUE), listed(with_field(UNIQUE, "kind"))),
     (

@@ -17,10 +17,11 @@ SET_OF_OBJECTS = warning(
 LIST_OF_NAMED = warning(
     _GROUP,
     "list-of-named",
-    "The entries are to have unique names, but without a list type the list is atomic: server-side apply of "
-    "one entry replaces all others, and two entries can have the same name.",
-    "Set x-kubernetes-list-type: map with x-kubernetes-list-map-keys, or atomic if only one client "
-    "writes the list.",
+    "Two entries can have the same name, although the description says that names are unique. Without a list "
+    "type, moreover, the list is atomic: server-side apply of one entry replaces all others.",
+    "Set x-kubernetes-list-type: map with x-kubernetes-list-map-keys: [name]. If the order matters, or only "
+    "one client writes the list, set atomic and maxItems, and add the rule "
+    "`self.all(x, self.exists_one(y, x.name == y.name))`.",
 )
 LIST_TYPE_MISSING = info(
     _GROUP,
