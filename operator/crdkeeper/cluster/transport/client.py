@@ -28,6 +28,7 @@ from crdkeeper.cluster.transport.connection import (
     refuse_redirect,
 )
 from crdkeeper.cluster.transport.connector import InStepConnector
+from crdkeeper.cluster.transport.fence import Fence, Fenced
 from crdkeeper.cluster.transport.http1 import Disconnected, Http1Pool
 from crdkeeper.cluster.transport.requestids import AUDIT_ID, RequestIds
 from crdkeeper.core.conversion.nesting import loads
@@ -102,18 +103,10 @@ class Client:
         self._headers: dict[str, str] = {}
         self._headers_until = 0.0
         self._ids = RequestIds()
-        self._fence = ""
-        """Why nothing may be written any more."""
+        self.fence = Fence()
+        """Passed by all requests but GET; closed, they raise Unreachable."""
         self._clock_offset = timedelta(0)
         """The API server's clock minus ours, by the Date header of its answers (rounded down to seconds)."""
-
-    def fence(self, why: str) -> None:
-        """Refuse all requests but GET from now on, because another process may write: raise Unreachable."""
-        self._fence = why
-
-    def _fenced(self, method: str, path: str) -> None:
-        if self._fence and method != "GET":
-            raise Unreachable(f"{method} {path} is not sent: {self._fence}")
 
     def now(self) -> datetime:
         """The API server's time, as far as we know it."""
@@ -121,8 +114,8 @@ class Client:
 
     async def __aenter__(self) -> Self:
         await self.connection.load()
-        self._session = self.connection.session()
-        self._pool = self.connection.http1_pool()
+        self._session = self.connection.session(fence=self.fence)
+        self._pool = self.connection.http1_pool(self.fence)
         return self
 
     async def __aexit__(
@@ -146,11 +139,12 @@ class Client:
         id, headers = await self._opening(accept)
         if content is not None:
             headers["Content-Type"] = content_type
-        self._fenced(method, path)
         try:
             async with self._open.request(method, self._url(path), data=content, headers=headers) as response:
                 self._accept(response, id)
                 body = await _read(response)
+        except Fenced as error:
+            raise Unreachable(f"{method} {path} is not sent: {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unreachable(f"{method} {path}: {error or type(error).__name__}") from error
         after = _seconds(response.headers.get("Retry-After", ""))
@@ -235,10 +229,11 @@ class Client:
             all_headers = {**self._headers, "Accept": accept, "Content-Type": content_type}
             headers = "".join(f"{name}: {value}\r\n" for name, value in all_headers.items())
             self._lean_headers[content_type, accept] = headers
-        self._fenced(method, path)
         try:
             answer = await self._pool.send(method, path, headers, content)
             refuse_redirect(answer.code, "")
+        except Fenced as error:
+            raise Unreachable(f"{method} {path} is not sent: {error}") from error
         except (Disconnected, aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unreachable(f"{method} {path}: {error or type(error).__name__}") from error
         return Answer(answer.code, answer.body, _seconds(answer.retry_after))

@@ -20,6 +20,7 @@ from kubernetes.aio.client import Configuration
 from yarl import URL
 
 from crdkeeper.cluster.transport.connector import InStepConnector
+from crdkeeper.cluster.transport.fence import Fence
 from crdkeeper.cluster.transport.http1 import Http1Pool
 from crdkeeper.cluster.transport.shallow import make_shallow
 from crdkeeper.cluster.transport.tls import verifying
@@ -112,12 +113,16 @@ class Connection:
         maximum: int = 0,
         headers: Mapping[str, str] | None = None,
         middlewares: Sequence[aiohttp.ClientMiddlewareType] = (),
+        fence: Fence | None = None,
     ) -> aiohttp.ClientSession:
         """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: no limit).
 
-        Its requests have these headers, pass these middlewares, and raise ClientConnectionError on redirects.
+        Its requests have these headers, pass these middlewares and this fence, and raise
+        ClientConnectionError on redirects.
         """
-        connector = InStepConnector(limit=maximum, ssl=self._tls(), ttl_dns_cache=60, keepalive_timeout=60)
+        connector = InStepConnector(
+            fence, limit=maximum, ssl=self._tls(), ttl_dns_cache=60, keepalive_timeout=60
+        )
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
         return aiohttp.ClientSession(
             connector=connector,
@@ -129,8 +134,8 @@ class Connection:
             middlewares=(_refuse_redirects, *middlewares),
         )
 
-    def http1_pool(self) -> Http1Pool | None:
-        """The lean client for the same server; None behind a proxy."""
+    def http1_pool(self, fence: Fence | None = None) -> Http1Pool | None:
+        """The lean client for the same server, whose requests pass the fence; None behind a proxy."""
         url, loaded = URL(self.host), self._configuration
         if loaded.proxy or url.host is None or url.port is None or url.path.strip("/"):
             return None
@@ -142,6 +147,7 @@ class Connection:
             url.host if encrypted else None,
             connect_seconds=CONNECT_SECONDS,
             request_seconds=REQUEST_SECONDS,
+            fence=fence,
         )
 
     def _tls(self) -> ssl.SSLContext:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, cast
 
 import httptools
 
+from crdkeeper.cluster.transport.fence import Fence, Fenced
 from crdkeeper.cluster.transport.requestids import AUDIT_ID, RequestIds
 
 HEAD_BYTES: Final = 64 << 10
@@ -170,6 +171,7 @@ class Http1Pool:
         *,
         connect_seconds: float,
         request_seconds: float,
+        fence: Fence | None = None,
     ) -> None:
         self._host = host
         self._port = port
@@ -177,6 +179,7 @@ class Http1Pool:
         self._server_hostname = server_hostname
         self._connect_seconds = connect_seconds
         self._request_seconds = request_seconds
+        self._fence = fence or Fence()
         self._idle: list[_Connection] = []
         self._authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._ids = RequestIds()
@@ -186,8 +189,8 @@ class Http1Pool:
 
         `headers` are lines that each end in CRLF, created once for many requests.
 
-        Raises Disconnected, OSError or TimeoutError. A connection that the server had closed while it was
-        idle is replaced once: the request was never read.
+        Raises Disconnected, OSError or TimeoutError, and Fenced if the request may not be sent any more. A
+        connection that the server had closed while it was idle is replaced once: the request was never read.
         """
         id = self._ids.next()
         request = (
@@ -195,17 +198,23 @@ class Http1Pool:
             f"{AUDIT_ID}: {id}\r\nContent-Length: {len(content)}\r\n\r\n"
         ).encode("latin-1") + content
         try:
-            answer = await self._exchange(request, await self._connection())
+            answer = await self._exchange(method, request, await self._connection())
         except Disconnected as error:
             if not error.unused:
                 raise
-            answer = await self._exchange(request, await self._connect())
+            answer = await self._exchange(method, request, await self._connect())
         if not self._ids.answered(id, answer.code, answer.audit_id):
             self.close()
             raise Disconnected("the server sent the response to another request")
         return answer
 
-    async def _exchange(self, request: bytes, connection: _Connection) -> RawAnswer:
+    async def _exchange(self, method: str, request: bytes, connection: _Connection) -> RawAnswer:
+        try:
+            # Only now: to connect may have taken long.
+            self._fence.check(method)
+        except Fenced:
+            self._idle.append(connection)
+            raise
         timer = asyncio.get_running_loop().call_later(self._request_seconds, connection.expire)
         try:
             answer = await connection.send(request)

@@ -20,7 +20,10 @@ class LeaseLost(Exception):
 
 
 class Lease:
-    """One candidate. A holder gives up `renew_deadline` seconds after its last renewal."""
+    """One candidate. A holder gives up `renew_deadline` seconds after its last renewal.
+
+    From then on its client sends no writes, also if this process was frozen and nothing has run in between.
+    """
 
     def __init__(
         self,
@@ -59,7 +62,7 @@ class Lease:
         try:
             await self._renew()
         except LeaseLost as lost:
-            self._client.fence(str(lost))
+            self._client.fence.close(str(lost))
             raise
 
     async def _renew(self) -> None:
@@ -68,8 +71,12 @@ class Lease:
             await asyncio.sleep(min(self._retry, max(0.0, deadline - time.monotonic())))
             left = deadline - time.monotonic()
             if left <= 0:
-                raise LeaseLost(f"{self.identity} could not renew the Lease for {self._renew_deadline:.0f} s")
+                raise LeaseLost(self._too_late)
             await self._try(min(left, self._renew_deadline / 2))
+
+    @property
+    def _too_late(self) -> str:
+        return f"{self.identity} could not renew the Lease for {self._renew_deadline:.0f} s"
 
     async def release(self) -> None:
         """Release the Lease, so that the next holder need not wait for it to expire."""
@@ -93,6 +100,7 @@ class Lease:
             return False
         if taken:
             self._renewed_at = began  # others count from when it was written, which was not earlier
+            self._client.fence.close_at(began + self._renew_deadline, self._too_late)
         return taken
 
     async def _take(self) -> bool:
