@@ -35,7 +35,7 @@ def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResou
         reasons.ACCEPTED: accepted,
         reasons.ESTABLISHED: established,
         reasons.OFFERED: offered(definition, gathered.compositions),
-        STORAGE_CURRENT: storage_current(gathered.live, gathered.facts.migrations),
+        STORAGE_CURRENT: _storage_current(gathered),
         READY: ready,
     }
     for type_, each in verdicts.items():
@@ -60,11 +60,10 @@ def _needs_a_person(ready: Verdict, decided: Plan) -> bool:
 
 def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
     if _is_deleted(gathered.definition):
-        # Nothing is applied any more.
-        before = find_condition(gathered.definition.status.conditions, reasons.ACCEPTED)
-        known = _BY_NAME.get((reasons.ACCEPTED, before.reason)) if before is not None else None
-        if before is not None and known is not None:
-            return Verdict(known, before.message)
+        # Nothing is judged or applied any more.
+        before = _before(gathered.definition, reasons.ACCEPTED)
+        if before is not None:
+            return before
     elif decided.refusal is not None:
         return _refused(reasons.ACCEPTED, decided.refusal)
     elif decided.held and gathered.facts.conversion is not None:
@@ -74,6 +73,19 @@ def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
         more = f"; and {len(warnings) - 1:,} more" if len(warnings) > 1 else ""
         return Verdict(reasons.ACCEPTED_WITH_WARNINGS, f"{warnings[0]}{more}")
     return Verdict(reasons.ACCEPTED_ALL, reasons.ACCEPTED_ALL.meaning)
+
+
+def _storage_current(gathered: Gathered) -> Verdict:
+    # Nor migrated.
+    before = _before(gathered.definition, STORAGE_CURRENT) if _is_deleted(gathered.definition) else None
+    return before or storage_current(gathered.live, gathered.facts.migrations)
+
+
+def _before(definition: CompositeResourceDefinition, type_: str) -> Verdict | None:
+    """What a condition says today; None if it says nothing that this version knows."""
+    found = find_condition(definition.status.conditions, type_)
+    known = _BY_NAME.get((type_, found.reason)) if found is not None else None
+    return Verdict(known, found.message) if found is not None and known is not None else None
 
 
 def _refused(condition: str, refusal: Refusal) -> Verdict:

@@ -5,6 +5,7 @@ All that takes time is done here, once for each change, so that a thread can do 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -80,12 +81,35 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedRehearsal:
+    """An attempt to try an update on the composites that came to no result."""
+
+    problem: str
+    at: datetime
+    next: datetime
+    """Before this, there is no other attempt."""
+    passing: bool
+    """Whether another attempt may succeed although nobody changes anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What an update would do to each composite."""
+
+    report: RehearsalReport | None = None
+    """None if that is not known yet, or not needed."""
+    at: datetime | None = None
+    """When it was tried, if that may be some time ago."""
+    failure: FailedRehearsal | None = None
+    """The last attempt, if it failed."""
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateFacts:
     """What is known of an update when it is decided."""
 
     update: Update = field(default_factory=Update)
-    rehearsal: RehearsalReport | None = None
-    """What it would do to each composite; None if that is not known yet, or not needed."""
+    rehearsal: Rehearsed = field(default_factory=Rehearsed)
     conversion: Mapping[str, Any] | None = None
     """The VersionConversion of the CRD."""
     migrations: Sequence[StorageMigration] | None = ()

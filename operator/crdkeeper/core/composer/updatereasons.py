@@ -43,7 +43,10 @@ COMPOSITES_UNKNOWN: Final = _accepted(
     "Grant the rule in the message. The composer continues within seconds.",
 )
 REHEARSING: Final = _accepted(
-    "Unknown", "Rehearsing", "The change is tried on the composites that exist.", "Wait a moment."
+    "Unknown",
+    "Rehearsing",
+    "The change is tried on the composites that exist.",
+    "Wait a moment. If an attempt failed, fix what the message names.",
 )
 VERSION_STORED: Final = _accepted(
     "False",

@@ -13,7 +13,7 @@ from typing import Any
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.core.compatibility.change import Change
 from crdkeeper.core.composer import updatereasons as reasons
-from crdkeeper.core.composer.update import Update, UpdateFacts, converts
+from crdkeeper.core.composer.update import Rehearsed, Update, UpdateFacts, converts
 from crdkeeper.core.composer.wording import SHOWN, listed
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.rehearsal.effect import EffectKind
@@ -179,9 +179,14 @@ def _hurts(
             return Verdict(reasons.BREAKING_CHANGES, f"{exist}: {_changes(update.breaking)} {_ALLOW}")
         risky = f"The change may hurt composites: {_changes(update.changes)}"
         return Verdict(reasons.COMPOSITES_UNKNOWN, f"{risky} {exist[0].upper()}{exist[1:]}. {_ALLOW}")
-    if rehearsal is None:
-        return Verdict(reasons.REHEARSING, f"The change is tried on {exist}.")
-    found = [each for each in rehearsal.tally.findings() if not each.at_new_version]
+    report, failure = rehearsal.report, rehearsal.failure
+    if report is None:
+        passing = failure is None or failure.passing
+        message = f"The change is tried on {exist}.{_tried(rehearsal)}"
+        if failure is not None:
+            message = f"{message} {_ALLOW}"
+        return Verdict(reasons.REHEARSING if passing else reasons.NOT_PREDICTED, message)
+    found = [each for each in report.tally.findings() if not each.at_new_version]
     harm = [each for each in found if each.kind.is_harm]
     if harm or update.breaking:
         parts = [f"Of {exist}, {listed(list(_findings(harm)))}." if harm else f"None of {exist} is affected."]
@@ -189,12 +194,27 @@ def _hurts(
             parts.append(_changes(update.breaking))
         if any(each.kind is EffectKind.APPLY_FAILS for each in harm):
             parts.append(APPLY_REMEDY.replace("PLURAL.GROUP", definition.metadata.name))
-        return Verdict(reasons.BREAKING_CHANGES, " ".join([*parts, _ALLOW]))
+        return Verdict(reasons.BREAKING_CHANGES, f"{' '.join([*parts, _ALLOW])}{_tried(rehearsal)}")
     unclear = [each for each in found if each.kind is EffectKind.INDETERMINATE]
     if unclear:
-        message = f"Of {exist}, {listed(list(_findings(unclear)))}. {_ALLOW}"
+        message = f"Of {exist}, {listed(list(_findings(unclear)))}. {_ALLOW}{_tried(rehearsal)}"
         return Verdict(reasons.NOT_PREDICTED, message)
     return None
+
+
+def _tried(rehearsal: Rehearsed) -> str:
+    """When the result was found, and why the last attempt came to none; with a blank before."""
+    said = ""
+    if rehearsal.at is not None:
+        # To the minute: each attempt on many composites would change the status otherwise.
+        said = f" This was tried at {rehearsal.at:%H:%M} UTC, and is tried again within minutes."
+    failure = rehearsal.failure
+    if failure is not None:
+        said += (
+            f" The attempt at {failure.at:%H:%M:%S} UTC failed: {failure.problem}. "
+            f"The next one begins after {failure.next:%H:%M:%S} UTC."
+        )
+    return said
 
 
 def _findings(found: Sequence[EffectCount]) -> Iterator[str]:

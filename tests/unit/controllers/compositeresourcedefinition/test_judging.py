@@ -10,7 +10,7 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition import judging
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
-from crdkeeper.core.composer.update import UpdateFacts
+from crdkeeper.core.composer.update import Rehearsed, UpdateFacts
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.operations.rehearsal.prediction import predict
@@ -21,6 +21,7 @@ from tests.unit.core.composition.documents import document
 Json = Any
 NAME = "databases.platform.example.com"
 OBJECTS = "/apis/platform.example.com/v1/databases"
+CONVERSION = f"/apis/crdkeeper.dev/v1alpha1/versionconversions/{NAME}"
 
 
 class Scene:
@@ -37,7 +38,7 @@ class Scene:
         self.rehearsed: asyncio.Queue[str] = asyncio.Queue()
         self.judging = Judging(cast(Client, self.api), self.rehearsed.put_nowait)
 
-    async def judge(self, value: Json, live: Json, composites: int = 1) -> UpdateFacts:
+    async def judge(self, value: Json, live: Json, composites: int | None = 1) -> UpdateFacts:
         definition = CompositeResourceDefinition.model_validate(value)
         _, facts = await self.judging.of(value, definition, live, composites)
         return facts
@@ -49,9 +50,9 @@ class Scene:
 
 async def test_a_rehearsal_runs_beside_and_calls_back() -> None:
     scene = Scene()
-    assert (await scene.judge(TIGHTER, crd())).rehearsal is None
+    assert (await scene.judge(TIGHTER, crd())).rehearsal == Rehearsed()
     await scene.until_rehearsed()
-    found = (await scene.judge(TIGHTER, crd())).rehearsal
+    found = (await scene.judge(TIGHTER, crd())).rehearsal.report
     assert found is not None
     assert found.tally.affected[EffectKind.REFUSED] == 1
     assert scene.rehearsed.empty()
@@ -92,33 +93,26 @@ async def test_a_new_change_ends_the_rehearsal_of_the_old_one(monkeypatch: pytes
     await begun.wait()
     changed = copy.deepcopy(TIGHTER)
     changed["metadata"]["generation"] = 4
-    assert (await scene.judge(changed, crd())).rehearsal is None
+    assert (await scene.judge(changed, crd())).rehearsal.report is None
     await scene.until_rehearsed()
     assert ended.is_set()
-    assert (await scene.judge(changed, crd())).rehearsal is not None
+    assert (await scene.judge(changed, crd())).rehearsal.report is not None
     assert scene.rehearsed.empty()
 
 
-async def test_a_failed_rehearsal_is_reported_and_repeated() -> None:
+async def test_a_deletion_needs_no_judgement_and_reads_nothing_for_one() -> None:
     scene = Scene()
-    scene.api.failures.append(("GET", OBJECTS, ApiError(500, {"message": "no"})))
-    await scene.judge(TIGHTER, crd())
-    await scene.until_rehearsed()
-    with pytest.raises(ApiError):
-        await scene.judge(TIGHTER, crd())
-    assert (await scene.judge(TIGHTER, crd())).rehearsal is None
-    await scene.until_rehearsed()
-    assert (await scene.judge(TIGHTER, crd())).rehearsal is not None
+    scene.api.failures.append(("GET", CONVERSION, ApiError(500, {"message": "no"})))
+    going = copy.deepcopy(TIGHTER)
+    going["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+    assert await scene.judge(going, crd()) == UpdateFacts()
 
 
-async def test_a_result_that_refuses_stays_while_it_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "_VALID_SECONDS", 0.0)
-    monkeypatch.setattr(judging, "_REST", 0.0)
+async def test_what_the_last_attempt_cost_counts_although_the_composites_cannot_be_counted() -> None:
     scene = Scene()
     await scene.judge(TIGHTER, crd())
     await scene.until_rehearsed()
-    for _ in range(2):
-        found = (await scene.judge(TIGHTER, crd())).rehearsal
-        assert found is not None
-        assert found.tally.affected[EffectKind.REFUSED] == 1
-        await scene.until_rehearsed()
+    assert (await scene.judge(TIGHTER, crd(), composites=None)).rehearsal == Rehearsed()
+    assert (await scene.judge(TIGHTER, crd())).rehearsal.report is not None
+    assert (await scene.judge(TIGHTER, crd(), composites=0)).rehearsal == Rehearsed()
+    assert (await scene.judge(TIGHTER, crd())).rehearsal == Rehearsed()

@@ -9,7 +9,7 @@ import pytest
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, plan, takes
 from crdkeeper.core.composer.standing import standing
-from crdkeeper.core.composer.update import UpdateFacts, judge
+from crdkeeper.core.composer.update import Rehearsed, UpdateFacts, judge
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.definition import OWNER
 from crdkeeper.core.rehearsal.report import RehearsalReport
@@ -33,7 +33,7 @@ def gathered(
     judged, update = judge(
         accept(value), live if live is not None and takes(definition, live) else None, None
     )
-    return Gathered(definition, judged, live, composites, facts=UpdateFacts(update, rehearsal))
+    return Gathered(definition, judged, live, composites, facts=UpdateFacts(update, Rehearsed(rehearsal)))
 
 
 def crd(value: Json = None, *, uid: str = "1-2", established: bool = True) -> Json:

@@ -13,7 +13,14 @@ from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.core.compatibility.change import Impact
 from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan, plan
 from crdkeeper.core.composer.standing import standing
-from crdkeeper.core.composer.update import Update, UpdateFacts, judge, judge_update
+from crdkeeper.core.composer.update import (
+    FailedRehearsal,
+    Rehearsed,
+    Update,
+    UpdateFacts,
+    judge,
+    judge_update,
+)
 from crdkeeper.core.composer.updaterefusal import needs_rehearsal, staged
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
@@ -104,7 +111,7 @@ def known(
         for each in objects:
             effects = Judge(old, new).predict(each).effects
             rehearsal.tally.add("default", each["metadata"]["name"], effects)
-    return Gathered(definition, judged, live, count, facts=UpdateFacts(update, rehearsal, rules))
+    return Gathered(definition, judged, live, count, facts=UpdateFacts(update, Rehearsed(rehearsal), rules))
 
 
 def composite(name: str, at: str = "v1", **fields: Json) -> Json:
@@ -166,7 +173,7 @@ def test_without_composites_nobody_is_hurt() -> None:
 def test_what_is_safe_is_not_rehearsed() -> None:
     wider = versions(version(of=spec(note={"type": "string"})))
     found = known(wider, crd(), composites=5)
-    assert found.facts.rehearsal is None
+    assert found.facts.rehearsal.report is None
     decided(found)
 
 
@@ -191,7 +198,7 @@ def test_what_cannot_be_predicted_is_refused() -> None:
     effect = Effect(EffectKind.INDETERMINATE, "spec", "v1", "the rule may take too long", "too long", "spec")
     unclear.tally.add("default", "a", [effect])
     changes = [replace(each, chosen=Impact.RISKY) for each in found.facts.update.changes]
-    facts = UpdateFacts(replace(found.facts.update, changes=changes), unclear)
+    facts = UpdateFacts(replace(found.facts.update, changes=changes), Rehearsed(unclear))
     reason, message = refusal(replace(found, facts=facts, composites=1))
     assert reason == "NotPredicted"
     assert "1 (default/a): spec: not predicted, or not wholly: the rule may take too long" in message

@@ -1,0 +1,156 @@
+"""How often an update is tried on the composites, and how long a result counts, in virtual time."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+
+import pytest
+
+from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.controllers.compositeresourcedefinition.rehearsing import Rehearsals
+from crdkeeper.core.composer.update import Rehearsed
+from crdkeeper.core.rehearsal.effect import Effect, EffectKind
+from crdkeeper.core.rehearsal.report import RehearsalReport
+from tests import virtualtime
+from tests.unit.controllers.compositeresourcedefinition.scene import ALL, Server, play
+from tests.unit.controllers.compositeresourcedefinition.test_controller import BREAKING, established
+from tests.unit.controllers.fakeapi import FakeApi
+
+NAME = "databases.platform.example.com"
+NO = ApiError(500, {"message": "etcdserver: leader changed"})
+
+
+def harmful() -> RehearsalReport:
+    report = RehearsalReport(NAME)
+    report.tally.add("default", "a", [Effect(EffectKind.REFUSED, "spec", "v1", "no", "no", "spec")])
+    return report
+
+
+class Scene:
+    """Attempts that take some seconds, and who waits for them: asks each second, and when one has ended."""
+
+    def __init__(self, seconds: float, outcome: Callable[[], RehearsalReport]) -> None:
+        self.begun: list[float] = []
+        self.seconds = seconds
+        self.outcome = outcome
+        self.rehearsals = Rehearsals(cast(Client, FakeApi()), self.ask)
+        self.found = Rehearsed()
+
+    async def attempt(self) -> RehearsalReport:
+        self.begun.append(virtualtime.now())
+        await asyncio.sleep(self.seconds)
+        return self.outcome()
+
+    def ask(self, name: str) -> None:
+        self.found = self.rehearsals.of(name, 1, self.attempt)
+
+    async def go_on(self, seconds: float) -> None:
+        end = virtualtime.now() + seconds
+        while virtualtime.now() < end:
+            self.ask(NAME)
+            await asyncio.sleep(1.0)
+
+    def pauses(self) -> list[float]:
+        """The time between the end of each attempt and the next."""
+        return [
+            after - before - self.seconds for before, after in zip(self.begun, self.begun[1:], strict=False)
+        ]
+
+
+def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    virtualtime.run(story())
+
+
+def fails() -> RehearsalReport:
+    raise NO
+
+
+@pytest.mark.parametrize("seconds", [0.5, 60.0, 400.0])
+def test_the_pause_after_a_failure_grows(seconds: float) -> None:
+    async def story() -> None:
+        scene = Scene(seconds, fails)
+        await scene.go_on(3_600.0)
+        pauses = scene.pauses()
+        assert pauses == sorted(pauses)
+        assert all(max(5.0, seconds) <= each <= max(302.0, seconds + 2.0) for each in pauses)
+        assert pauses[-1] >= 300.0
+        assert scene.found.failure is not None
+        assert scene.found.failure.problem == "etcdserver: leader changed"
+        assert (scene.found.failure.next - scene.found.failure.at).total_seconds() >= max(5.0, seconds)
+        scene.outcome = harmful
+        await scene.go_on(1_600.0)
+        assert scene.found.failure is None
+        assert scene.found.report is not None
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "least", "most"),
+    [(0.1, 10.0, 12.0), (2.0, 40.0, 42.0), (60.0, 120.0, 122.0), (400.0, 400.0, 402.0)],
+)
+def test_a_refusal_is_tried_again_soon_however_long_that_takes(
+    seconds: float, least: float, most: float
+) -> None:
+    async def story() -> None:
+        scene = Scene(seconds, harmful)
+        await scene.go_on(4_000.0)
+        pauses = scene.pauses()
+        assert all(least <= each <= most for each in pauses)
+        assert len(pauses) > 3
+        assert scene.found.report is not None, "it counts until there is another"
+        assert (scene.found.at is not None) == (least > 30.0)
+
+    run(story)
+
+
+def test_the_wait_for_a_place_is_not_part_of_what_an_attempt_costs() -> None:
+    async def story() -> None:
+        scene = Scene(1.0, harmful)
+        for each in range(20):
+            scene.ask(f"{each}.example.com")
+        await asyncio.sleep(10.0)
+        assert scene.begun[19] == 9.0
+        while virtualtime.now() < 40.0:
+            scene.ask("19.example.com")
+            await asyncio.sleep(1.0)
+        assert scene.begun[20:] == [30.0]
+
+    run(story)
+
+
+def test_an_error_in_the_program_is_no_loop_either() -> None:
+    def broken() -> Any:
+        raise RecursionError("too deep")
+
+    async def story() -> None:
+        scene = Scene(0.0, broken)
+        await scene.go_on(600.0)
+        assert len(scene.begun) < 10
+        assert scene.found.failure is not None
+        assert not scene.found.failure.passing
+        assert scene.found.failure.problem == "RecursionError: too deep"
+
+    run(story)
+
+
+def test_composites_are_not_read_all_the_time_when_a_late_page_fails() -> None:
+    async def people(server: Server) -> None:
+        async def late(method: str, path: str) -> None:
+            if path == ALL and "continue=" in server.requests[-1][1]:
+                raise NO
+
+        server.before = late
+        server.make(BREAKING)
+        await asyncio.sleep(60.0)
+        begun = [path for _, path in server.requests if path == f"{ALL}?limit=50"]
+        assert 2 <= len(begun) <= 6
+        status, reason, message = server.condition("Accepted")
+        assert (status, reason) == ("Unknown", "Rehearsing")
+        assert "etcdserver: leader changed" in message
+
+    def begin(server: Server) -> None:
+        established(server)
+        server.make_composites(60)
+
+    play(people, begin=begin)
