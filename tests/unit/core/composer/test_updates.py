@@ -14,7 +14,6 @@ from crdkeeper.core.compatibility.change import Impact
 from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan, plan
 from crdkeeper.core.composer.standing import standing
 from crdkeeper.core.composer.update import (
-    FailedRehearsal,
     Rehearsed,
     Update,
     UpdateFacts,
