@@ -1,5 +1,6 @@
 """Two composers, and requests that fail: everything ends as the definitions say."""
 
+import itertools
 import os
 import random
 import threading
@@ -10,6 +11,7 @@ import pytest
 from tests.cluster.composition.authoring import (
     ACCOUNT,
     FINALIZER,
+    OWNER,
     Author,
     Definition,
     author_of,
@@ -20,6 +22,9 @@ from tests.controlplane.cluster import Cluster
 from tests.faults.replicas import until_ended, until_leading
 
 DEFINITIONS = 4
+COMPOSITES = 300
+DELETED = 40
+"""Before the composer is frozen."""
 COMPOSE = ("compose", "run")
 
 
@@ -132,4 +137,53 @@ async def test_a_write_of_a_composer_that_lost_its_lease_is_too_late(
     assert "Lost leadership" in proxied.log_since()
     assert len(proxy.writes(since)) == 1, "it wrote after it had lost the Lease"
     assert await author.get(thing.crd) == before
+    successor.stop()
+
+
+async def test_a_composer_that_wakes_up_too_late_deletes_no_composite(
+    author: Author,
+    proxy: FaultProxy,
+    proxied: Operator,
+    plane: Cluster,
+    start_operator: Callable[..., Operator],
+    group: str,
+) -> None:
+    """It is frozen in the middle of a Cascade; then the user wants to keep the rest."""
+    thing = Definition(group, "thing")
+    await author.apply(thing, deletion="Cascade")
+    await author.ready(thing)
+    names = [f"a{each:03}" for each in range(COMPOSITES)]
+    await author.make_composites(thing, names)
+    held, numbers = threading.Event(), itertools.count()
+    proxy.faults.append(
+        Fault("DELETE", rf"/{thing.plural}/", held=held, chance=lambda: next(numbers) >= DELETED)
+    )
+    await author.delete(thing.path)
+
+    async def under_way() -> bool:
+        return proxy.faults[0].met == 8
+
+    await eventually(under_way)
+    proxied.pause()
+    left = await author.names(thing)
+    assert left == names[DELETED:]
+    await author.apply(thing, deletion="Orphan")
+    successor = start_operator(plane, identity="successor", account=ACCOUNT, command=COMPOSE, wait=False)
+    await author.gone(thing.path, seconds=60)
+    assert OWNER not in ((await author.get(thing.crd))["metadata"].get("annotations") or {})
+    # Users are at work again.
+    for name in left[:8]:
+        await author.put(f"{thing.objects}/{name}", thing.composite(name, labels={"kept": "true"}))
+
+    since = len(proxy.requests)
+    held.set()
+
+    async def arrived() -> bool:
+        return len(proxy.writes(since)) == 8
+
+    await eventually(arrived)
+    proxied.resume()
+    assert await until_ended(proxied) == 1
+    assert [(each.method, each.code) for each in proxy.writes(since)] == [("DELETE", 409)] * 8
+    assert await author.names(thing) == left
     successor.stop()

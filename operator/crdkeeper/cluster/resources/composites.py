@@ -1,6 +1,5 @@
 """CompositeResourceDefinitions with their CRDs and composites, as the composer reads and writes them."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,20 +11,13 @@ from crdkeeper.cluster.transport.client import (
     APPLY_PATCH,
     MERGE_PATCH,
     METADATA_ONLY_LIST,
-    ApiError,
     Client,
-    Unreachable,
     find,
 )
-from crdkeeper.cluster.transport.pages import pages
 from crdkeeper.core.composition.definition import OWNER
 
 FIELD_MANAGER = "crdkeeper-composer"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_PAGE = 500
-_AT_ONCE = 8
-_MOST_FAILURES = 16
-"""After these a page is given up: each may have taken as long as an admission webhook may."""
 
 
 def _path(name: str) -> str:
@@ -112,67 +104,25 @@ async def first_composites(client: Client, collection: str, most: int) -> FirstC
     return FirstComposites(len(names) + more, names, body["metadata"]["resourceVersion"])
 
 
-async def delete_composites(client: Client, crd: Mapping[str, Any]) -> None:
-    """Delete a page of the composites that nobody has deleted yet, each as it was listed.
-
-    Those that cannot be deleted do not hold up the others. Raises the first ApiError or Unreachable.
-    """
-    async for body in pages(client, f"{_composites(crd)}?limit={_PAGE}", accept=METADATA_ONLY_LIST):
-        # Those that wait for their finalizers may be whole pages.
-        found = [each["metadata"] for each in body["items"] or ()]
-        left = [each for each in found if "deletionTimestamp" not in each]
-        if left:
-            await _delete_each(client, crd, left)
-            return
-
-
-async def _delete_each(
-    client: Client, crd: Mapping[str, Any], composites: Sequence[Mapping[str, Any]]
-) -> None:
-    namespaced = crd["spec"]["scope"] == "Namespaced"
-    waiting = iter(composites)
-    failures: list[ApiError | Unreachable] = []
-
-    async def work() -> None:
-        for each in waiting:
-            if len(failures) >= _MOST_FAILURES:
-                return
-            path = _composites(crd, each if namespaced else None, each["name"])
-            try:
-                await _delete(client, path, each["uid"])
-            except (ApiError, Unreachable) as error:
-                failures.append(error)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(_AT_ONCE):
-            group.create_task(work())
-    if failures:
-        raise failures[0]
-
-
 def composites_path(crd: Mapping[str, Any]) -> str | None:
     """The collection of all composites; None if no version of the CRD is served."""
-    return _composites(crd) if any(each["served"] for each in crd["spec"]["versions"]) else None
+    return _collection(crd) if any(each["served"] for each in crd["spec"]["versions"]) else None
 
 
-def _composites(crd: Mapping[str, Any], metadata: Mapping[str, Any] | None = None, name: str = "") -> str:
+def composite_path(crd: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
+    """One composite, of a CRD that has a served version."""
+    return f"{_collection(crd, metadata.get('namespace', ''))}/{quote(metadata['name'], safe='')}"
+
+
+def _collection(crd: Mapping[str, Any], namespace: str = "") -> str:
     spec = crd["spec"]
     served = [each for each in spec["versions"] if each["served"]]
     # What is stored in the version that is asked for needs no conversion.
     version = next((each["name"] for each in served if each["storage"]), served[0]["name"])
-    namespace = f"/namespaces/{quote(metadata['namespace'], safe='')}" if metadata is not None else ""
-    base = f"/apis/{spec['group']}/{version}{namespace}/{spec['names']['plural']}"
-    return f"{base}/{quote(name, safe='')}" if name else base
+    within = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+    return f"/apis/{spec['group']}/{version}{within}/{spec['names']['plural']}"
 
 
 def _full_name(metadata: Mapping[str, Any]) -> str:
     namespace = metadata.get("namespace")
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
-
-
-async def _delete(client: Client, path: str, uid: str) -> None:
-    try:
-        await client.request("DELETE", path, {"preconditions": {"uid": uid}})
-    except ApiError as error:
-        if error.code not in (404, 409):
-            raise

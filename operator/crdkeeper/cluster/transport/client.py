@@ -260,11 +260,12 @@ class Client:
         *,
         content_type: str = "application/json",
         accept: str = "application/json",
+        once: bool = False,
     ) -> dict[str, Any]:
         """Send and return the JSON body.
 
         Retries 429 and 5xx a few times (for reads also a missing answer), and 401 once with reloaded
-        credentials. Raises ApiError or Unreachable.
+        credentials. With `once`, a failure of the server is not retried. Raises ApiError or Unreachable.
         """
         content = None if body is None else orjson.dumps(body)
         for attempt in range(_READ_ATTEMPTS):
@@ -276,7 +277,7 @@ class Client:
                 if answer.code < 400 and answer.object is None:
                     raise Unreachable(f"{method} {path}: the answer ({answer.code}) is not a JSON object")
             except Unreachable:
-                if last or method != "GET":
+                if last or once or method != "GET":
                     raise
                 await asyncio.sleep(0.2 * 2**attempt)
                 continue
@@ -286,7 +287,7 @@ class Client:
             if answer.code == 401 and attempt == 0:
                 await self.connection.load()
                 self._headers_until = 0.0
-            elif last or not (answer.code == 429 or answer.code >= 500):
+            elif last or not (answer.code == 429 or (answer.code >= 500 and not once)):
                 raise ApiError(answer.code, answer.json())
             else:
                 await asyncio.sleep(answer.retry_after or 0.2 * 2**attempt)

@@ -10,7 +10,6 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.api.meta import READY, ObjectMeta, find_condition
 from crdkeeper.cluster.resources.composites import (
     apply_crd,
-    delete_composites,
     delete_crd,
     get_composite_definition,
     release_crd,
@@ -22,6 +21,7 @@ from crdkeeper.cluster.resources.kinds import apply_status
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.compositions import SeenCompositions
 from crdkeeper.controllers.compositeresourcedefinition.counting import count_composites, refusal_of
+from crdkeeper.controllers.compositeresourcedefinition.deleting import CompositeDeletions
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
 from crdkeeper.controllers.compositeresourcedefinition.storing import with_migration
@@ -61,6 +61,7 @@ class CompositeDefinitions:
         self._seen: dict[str, ObjectMeta] = {}
         self.queue = WorkQueue(self._reconcile)
         self._judging = Judging(client, self._changed)
+        self._deletions = CompositeDeletions(client)
         self._watches = CompositeWatches(client, self._changed)
         self._compositions = SeenCompositions(client, self._composition_changed)
         state.listen(self._saw)
@@ -131,7 +132,10 @@ class CompositeDefinitions:
             self._forget(name)
             return
         gathered = await self._gather(found)
-        decided, failure = await self._take(gathered, plan(gathered))
+        planned = plan(gathered)
+        if planned.step is not ComposerStep.DELETE_COMPOSITES:
+            self._deletions.forget(name)
+        decided, failure = await self._take(gathered, planned)
         if decided.step is ComposerStep.REMOVE_FINALIZER:
             self._forget(name)
             return
@@ -142,9 +146,10 @@ class CompositeDefinitions:
         if failure is not None:
             raise failure
         # A change that was heard meanwhile is due earlier, and must not be put off.
-        self.queue.add_within(name, _pause(gathered, decided))
+        self.queue.add_within(name, self._deletions.pause(name) or _pause(gathered, decided))
 
     def _forget(self, name: str) -> None:
+        self._deletions.forget(name)
         self._judging.forget(name)
         self._watches.stop(name)
         self._metrics.forget(name)
@@ -160,7 +165,8 @@ class CompositeDefinitions:
             if error.code in _RACES:
                 raise
             refusal = await refusal_of(self._client, gathered, decided.step, error)
-            return Plan(ComposerStep.NOTHING, refusal), None if error.code in _PERMANENT else error
+            paced = error.code in _PERMANENT or decided.step is ComposerStep.DELETE_COMPOSITES
+            return Plan(ComposerStep.NOTHING, refusal), None if paced else error
         return decided, None
 
     async def _gather(self, found: dict[str, Any]) -> Gathered:
@@ -197,8 +203,7 @@ class CompositeDefinitions:
                 applied = await apply_crd(self._client, made, live)
                 wrote = "crd" if _is_changed(live, applied) else ""
             case ComposerStep.DELETE_COMPOSITES if live is not None:
-                await delete_composites(self._client, live)
-                wrote = "composites"
+                wrote = "composites" if await self._deletions.delete(definition, live) else ""
             case ComposerStep.DELETE_CRD if live is not None:
                 await delete_crd(self._client, live)
                 wrote = "crd"

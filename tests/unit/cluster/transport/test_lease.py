@@ -128,6 +128,7 @@ class VirtualClient(Client):
         *,
         content_type: str = "application/json",
         accept: str = "application/json",
+        once: bool = False,
     ) -> dict[str, Any]:
         await asyncio.sleep(self.seconds)
         if self.hangs:

@@ -75,6 +75,7 @@ class Server:
         *,
         content_type: str = "application/json",
         accept: str = "application/json",
+        once: bool = False,
     ) -> Json:
         """Like `Client.request`."""
         self.requests.append((method, path))

@@ -1,0 +1,157 @@
+"""Deletes all composites of a CRD: for some seconds at a time, and each in its turn.
+
+A single deletion takes as long as the admission webhooks that are asked about it, and can be refused forever.
+So a pass ends by the clock, and the next one begins where it ended.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote
+
+from crdkeeper.cluster.resources.composites import composite_path, composites_path
+from crdkeeper.cluster.transport.client import (
+    METADATA_ONLY,
+    METADATA_ONLY_LIST,
+    ApiError,
+    Client,
+    Unreachable,
+    find,
+)
+from crdkeeper.core.diagnosis.census import object_name
+
+PASS_SECONDS: Final = 5.0
+"""No request begins later."""
+UNASKED: Final = 48
+"""The most composites that are deleted after somebody has decided to stop."""
+_PAGE: Final = 480
+_AT_ONCE: Final = 8
+
+Trouble = ApiError | Unreachable
+
+
+@dataclass(slots=True)
+class ListPlace:
+    """Where a pass through all composites has ended."""
+
+    token: str = ""
+    """Continues the list with the page at which it ended; empty at the beginning."""
+    tried: set[str] = field(default_factory=set)
+    """The uids of those on that page which were tried already."""
+
+
+@dataclass(slots=True)
+class PassResult:
+    """What came of a pass."""
+
+    deleted: int = 0
+    """Composites that are deleted now, or wait for their finalizers."""
+    failure: Trouble | None = None
+    """The first one; those that fail do not hold up the others."""
+    complete: bool = False
+    """Whether the pass has come to the end of the list."""
+
+
+async def delete_composites(
+    client: Client, crd: Mapping[str, Any], place: ListPlace, wanted: Callable[[], Awaitable[bool]]
+) -> PassResult:
+    """Delete the composites that nobody has deleted yet, each as it was listed, from a place on.
+
+    Asks `wanted` before each batch, and stops if it says no. Moves `place` to where the next pass begins.
+    Raises ApiError and Unreachable, but not for single composites.
+    """
+    until = asyncio.get_running_loop().time() + PASS_SECONDS
+    result = PassResult()
+    while True:
+        body = await _page(client, crd, place)
+        found = [each["metadata"] for each in body["items"] or ()]
+        # Those that wait for their finalizers may be whole pages.
+        alive = [each for each in found if "deletionTimestamp" not in each]
+        left = [each for each in alive if each["uid"] not in place.tried]
+        for first in range(0, len(left), UNASKED):
+            if not await wanted():
+                return result
+            await _delete_each(client, crd, left[first : first + UNASKED], until, place, result)
+            if _over(until):
+                return result
+        place.token = body["metadata"].get("continue") or ""
+        place.tried.clear()
+        result.complete = not place.token
+        if result.complete or _over(until):
+            return result
+
+
+def _over(until: float) -> bool:
+    return asyncio.get_running_loop().time() >= until
+
+
+async def _page(client: Client, crd: Mapping[str, Any], place: ListPlace) -> dict[str, Any]:
+    path = f"{composites_path(crd)}?limit={_PAGE}"
+    for _ in range(2):
+        token = f"&continue={quote(place.token, safe='')}" if place.token else ""
+        try:
+            return await client.request("GET", path + token, accept=METADATA_ONLY_LIST)
+        except ApiError as error:
+            if error.code != 410 or not place.token:
+                raise
+            # Expired: the answer has another one, for the same place in what exists now.
+            place.token = str((error.body.get("metadata") or {}).get("continue") or "")
+    return await client.request("GET", path, accept=METADATA_ONLY_LIST)
+
+
+async def _delete_each(
+    client: Client,
+    crd: Mapping[str, Any],
+    composites: Sequence[Mapping[str, Any]],
+    until: float,
+    place: ListPlace,
+    result: PassResult,
+) -> None:
+    waiting = iter(composites)
+
+    async def work() -> None:
+        for each in waiting:
+            place.tried.add(each["uid"])
+            try:
+                result.deleted += await _delete(client, crd, each)
+            except ApiError as error:
+                result.failure = result.failure or ApiError(error.code, _about(each, error))
+            except Unreachable as error:
+                result.failure = result.failure or error
+            if _over(until):
+                return
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_AT_ONCE):
+            group.create_task(work())
+
+
+def _about(composite: Mapping[str, Any], error: ApiError) -> Mapping[str, Any]:
+    """The answer, which need not name the object: that of a failing webhook does not."""
+    return {"reason": error.reason, "message": f"{object_name(composite)}: {error.message}"}
+
+
+async def _delete(client: Client, crd: Mapping[str, Any], listed: Mapping[str, Any]) -> bool:
+    """Whether it is deleted now, or waits for its finalizers, by this request."""
+    path = composite_path(crd, listed)
+    try:
+        await _request(client, path, listed)
+    except ApiError as error:
+        if error.code == 404:
+            return False
+        if error.code != 409:
+            raise
+        # Somebody has written it since: once more, as it is now.
+        now = ((await find(client, path, accept=METADATA_ONLY)) or {}).get("metadata") or {}
+        if now.get("uid") != listed["uid"] or "deletionTimestamp" in now:
+            return False
+        await _request(client, path, now)
+    return True
+
+
+async def _request(client: Client, path: str, metadata: Mapping[str, Any]) -> None:
+    # As it was seen: a request that is delayed until somebody has decided otherwise must not delete what was
+    # written or made since.
+    preconditions = {key: metadata[key] for key in ("uid", "resourceVersion")}
+    await client.request("DELETE", path, {"preconditions": preconditions}, once=True)

@@ -1,0 +1,136 @@
+"""Cascade: when the composites of which definition are deleted.
+
+Deletions may take long, and be refused. So they get only some of the workers, a few seconds in turn; and
+what nobody can delete is tried less and less often.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.cluster.resources.compositedeletion import ListPlace, Trouble, delete_composites
+from crdkeeper.cluster.resources.composites import get_composite_definition
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.core.migration.pace import backoff
+
+_AT_ONCE: Final = 2
+"""Fewer than the queue has workers, so that other definitions never wait for slow deletions."""
+_SOON_SECONDS: Final = 0.25
+_TURN_SECONDS: Final = 2.0
+"""Until the next attempt, if others are at work, or if an event comes while nothing can be deleted."""
+_FIRST_SECONDS: Final = 15.0
+_LONGEST_SECONDS: Final = 300.0
+"""Between attempts, while nothing can be deleted and no event comes."""
+
+
+@dataclass(slots=True)
+class _Deletion:
+    """That of one CRD's composites."""
+
+    crd_uid: str
+    place: ListPlace = field(default_factory=ListPlace)
+    deleted: int = 0
+    """Since the beginning of the list."""
+    failed: Trouble | None = None
+    """Since the beginning of the list."""
+    failure: Trouble | None = None
+    """What to report: of this way through the list, or else of the one before."""
+    fruitless: int = 0
+    """How often in a row nothing could be deleted in all of the list."""
+    earliest: float = 0.0
+    """In the loop's time: an event does not lead to an attempt before."""
+    pause: float = _SOON_SECONDS
+    """Seconds until the next attempt, if no event comes before."""
+
+
+class CompositeDeletions:
+    """The deletions of all definitions."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: dict[str, _Deletion] = {}
+        self._running = 0
+        self._waiting: dict[str, float] = {}
+        """In the order in which they take turns: until when each counts, if it does not ask again."""
+
+    async def delete(self, definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> int:
+        """Delete composites for some seconds if it is their turn, and return how many.
+
+        Raises the first ApiError or Unreachable of what could not be deleted, also if it is not their turn.
+        """
+        name, uid = definition.metadata.name, crd["metadata"]["uid"]
+        known = self._known.get(name)
+        if known is None or known.crd_uid != uid:
+            known = self._known[name] = _Deletion(uid)
+        now = asyncio.get_running_loop().time()
+        deleted = 0
+        if now < known.earliest:
+            known.pause = known.earliest - now
+        elif not self._has_turn(name, now):
+            known.pause = _TURN_SECONDS
+        else:
+            self._running += 1
+            try:
+                deleted = await self._pass(definition, crd, known)
+            finally:
+                self._running -= 1
+        if known.failure is not None:
+            # The same one each time: without the frames of the last time.
+            raise known.failure.with_traceback(None)
+        return deleted
+
+    def pause(self, name: str) -> float | None:
+        """Seconds until the next attempt; None if nothing is being deleted."""
+        known = self._known.get(name)
+        return known.pause if known is not None else None
+
+    def forget(self, name: str) -> None:
+        """Composites of this definition are not to be deleted, or not any more."""
+        self._known.pop(name, None)
+        self._waiting.pop(name, None)
+
+    def _has_turn(self, name: str, now: float) -> bool:
+        self._waiting[name] = now + 2 * _TURN_SECONDS
+        ahead = 0
+        for each, until in self._waiting.items():
+            if each == name:
+                break
+            ahead += until > now
+        if self._running + ahead >= _AT_ONCE:
+            return False
+        del self._waiting[name]
+        return True
+
+    async def _pass(
+        self, definition: CompositeResourceDefinition, crd: Mapping[str, Any], known: _Deletion
+    ) -> int:
+        async def wanted() -> bool:
+            return await self._is_cascade(definition)
+
+        result = await delete_composites(self._client, crd, known.place, wanted)
+        known.deleted += result.deleted
+        known.failed = known.failed or result.failure
+        known.failure = known.failed or known.failure
+        known.pause, known.earliest = _SOON_SECONDS, 0.0
+        if not result.complete:
+            return result.deleted
+        known.failure = known.failed
+        if known.deleted:
+            known.fruitless = 0
+            known.pause = _TURN_SECONDS
+        else:
+            known.pause = backoff(known.fruitless, _FIRST_SECONDS, _LONGEST_SECONDS)
+            known.fruitless += 1
+            known.earliest = asyncio.get_running_loop().time() + _TURN_SECONDS
+        known.deleted, known.failed = 0, None
+        return result.deleted
+
+    async def _is_cascade(self, definition: CompositeResourceDefinition) -> bool:
+        """Whether the definition still asks for that."""
+        found = await get_composite_definition(self._client, definition.metadata.name)
+        if found is None:
+            return False
+        now = CompositeResourceDefinition.model_validate(found)
+        return now.metadata.uid == definition.metadata.uid and now.spec.deletion == "Cascade"
