@@ -23,7 +23,7 @@ server accepts although it causes trouble: violated conventions of the Kubernete
 widgets.yaml:14:7: error[scope]: spec.scope: Required value
     why: Objects live in namespaces or in the cluster.
     hint: Set spec.scope to Namespaced or Cluster.
-widgets.yaml:31:19: warning[duration-text]: v1:.spec.timeout: takes any text for a duration
+widgets.yaml:31:19: warning[secret-text]: v1:.spec.password: holds a secret in plain text
 ```
 
 | severity | meaning |

@@ -26,7 +26,7 @@ def check_array(place: SchemaPlace, found: Findings) -> None:
     items = schema.get("items")
     if schema.get(LIST_TYPE) is None and not (place.name == "conditions" and place.area == "status"):
         if isinstance(items, dict) and place.area != "status" and _are_named(items, schema):
-            message = "accepts two entries with the same name, although names are to be unique"
+            message = "names are to be unique, but the schema accepts two entries with the same name"
             place.report(found, LIST_OF_NAMED, message)
         else:
             place.report(found, LIST_TYPE_MISSING, "has no x-kubernetes-list-type")

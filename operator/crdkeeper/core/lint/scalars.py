@@ -140,6 +140,7 @@ _GO_DURATION = re.compile(
 _OF_DEFAULT = re.compile(r"\bdefault(?:s|ed)?\b[^.;\n]*$", re.IGNORECASE)
 _LONGEST_DEFAULT = 60
 """Characters before a value that call it the default."""
+_DANGER = "; with metav1.Duration, one that is invalid keeps Go clients from listing any object"
 _INSTANTS = ("Time", "Timestamp")
 _INSTANT_NAMES = frozenset(("timestamp",))
 _AMOUNTS = ("Memory", "Storage", "CPU", "Cpu")
@@ -168,8 +169,9 @@ def check_string(place: SchemaPlace, found: Findings) -> None:
     if place.required and not schema.get("minLength") and "default" not in schema:
         place.report(found, MIN_LENGTH, "is required, and may be empty")
     if name in _TIME_NAMES or name.endswith(_TIMES):
-        severity = None if _promises_duration(schema) else Severity.INFO
-        place.report(found, DURATION_TEXT, "takes any text for a duration", severity=severity)
+        promised = _promises_duration(schema)
+        message = f"takes any text for a duration{_DANGER if promised else ''}"
+        place.report(found, DURATION_TEXT, message, severity=None if promised else Severity.INFO)
     elif name in _INSTANT_NAMES or name.endswith(_INSTANTS):
         place.report(found, TIME_TEXT, "takes any text for a time")
     elif name in _AMOUNT_NAMES or name.endswith(_AMOUNTS):

@@ -73,7 +73,7 @@ SCALE_SELECTOR = warning(
     "scale-selector",
     "A HorizontalPodAutoscaler does not work with a target whose scale has no selector.",
     "Publish the pods' selector as a string in status, and point labelSelectorPath to it.",
-    otherwise="info where spec has neither a template nor a selector, because it scales no pods",
+    otherwise="info where spec has neither the template of a pod nor a selector, because it scales no pods",
 )
 STATUS_FIELDS = info(
     _GROUP,

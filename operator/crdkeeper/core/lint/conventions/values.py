@@ -48,7 +48,8 @@ DURATION_TEXT = warning(
     _GROUP,
     "duration-text",
     "Any string is accepted, so an invalid duration fails only where a program parses it, after the object "
-    "has been stored. A Go program that declares it as metav1.Duration then cannot read lists with it.",
+    "has been stored. A Go program that declares the field as metav1.Duration cannot decode a list with that "
+    "object, and so gets none of the others either.",
     "Add a pattern, such as `^[+-]?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$` "
     "for what Go's time.ParseDuration accepts (in Go code, the marker +kubebuilder:validation:Pattern), or "
     "use an integer with the unit in its name.",
