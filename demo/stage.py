@@ -94,7 +94,7 @@ def stage(*, own: bool = False) -> Iterator[Stage]:
 def _own(directory: Path) -> Iterator[Stage]:
     kubectl = binaries.find().kubectl
     with ControlPlane(directory) as plane:
-        yield Stage(plane, _terminal(plane, kubectl.parent), connect(plane.kubeconfig))
+        yield Stage(plane, terminal(plane, kubectl.parent), connect(plane.kubeconfig))
 
 
 @contextmanager
@@ -102,12 +102,13 @@ def _borrowed(kubeconfig: Path, directory: Path) -> Iterator[Stage]:
     cluster = ExternalCluster(kubeconfig, directory)
     _refuse_to_disturb(cluster)
     try:
-        yield Stage(cluster, _terminal(cluster), connect(cluster.kubeconfig))
+        yield Stage(cluster, terminal(cluster), connect(cluster.kubeconfig))
     finally:
         _tidy(cluster)
 
 
-def _terminal(cluster: Cluster, *programs: Path) -> Terminal:
+def terminal(cluster: Cluster, *programs: Path) -> Terminal:
+    """A terminal whose kubectl uses the cluster, with further folders of programs in its PATH."""
     # The command `crdkeeper` is next to the interpreter for which its package is installed.
     path = [*map(str, programs), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     return Terminal(

@@ -6,6 +6,7 @@ from crdkeeper.scripting import StorageMigration, report_of
 from demo.databases import GROUP, NAMESPACES, PLURAL
 from demo.installing import install
 from demo.stage import CRD, Stage
+from demo.stored import show_stored
 from demo.terminal import CommandFailed
 
 OBJECTS = 2000
@@ -56,7 +57,7 @@ def _use_the_api(stage: Stage) -> None:
     terminal.run(f"for each in {' '.join(NAMESPACES)}; do kubectl create namespace $each; done")
     terminal.run(f"python -m demo.databases {OBJECTS}")
     terminal.run(f"kubectl get {PLURAL} -A | head -4")
-    _count_in_etcd(stage, expected=_OLD)
+    show_stored(stage, {_OLD: OBJECTS})
 
 
 def _change_the_storage_version(stage: Stage) -> None:
@@ -89,7 +90,7 @@ def _look_at_the_proof(stage: Stage) -> None:
     terminal = stage.terminal
     terminal.heading("The proof")
     terminal.run(_GET_PROOF)
-    _count_in_etcd(stage, expected=_NEW)
+    show_stored(stage, {_NEW: OBJECTS})
     if json.loads(terminal.run(_GET_STORED_VERSIONS)) != ["v2"]:
         raise CommandFailed("status.storedVersions was not trimmed")
     terminal.run("crdkeeper status")
@@ -102,19 +103,3 @@ def _remove_the_old_version(stage: Stage) -> None:
     terminal.run(f"kubectl get {PLURAL} -A | head -4")
     if int(terminal.run(f"kubectl get {PLURAL} -A --no-headers | wc -l")) != OBJECTS:
         raise CommandFailed("objects were lost")
-
-
-def _count_in_etcd(stage: Stage, *, expected: str) -> None:
-    """Shows what only etcd can prove: the API server converts what it reads."""
-    if stage.plane is None:
-        stage.terminal.comment(
-            "Left out, as the demo cannot look into the etcd of a cluster that it did not start:"
-        )
-        stage.terminal.comment("how many objects are stored at which apiVersion.")
-        return
-    stage.terminal.comment(f"What etcd stores under /registry/{GROUP}/{PLURAL}/, by apiVersion:")
-    found = stage.plane.etcd.stored_versions(GROUP, PLURAL)
-    for version, count in sorted(found.items()):
-        stage.terminal.show(f"{version}  {count:,}")
-    if found != {expected: OBJECTS}:
-        raise CommandFailed(f"etcd should hold all {OBJECTS:,} objects at {expected}")
