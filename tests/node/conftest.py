@@ -83,6 +83,14 @@ def deployment(nodes: NodeCluster) -> Deployment:
 
 
 @pytest.fixture
+def composer(deployment: Deployment) -> Iterator[Deployment]:
+    """The composer beside it, from its manifests, with all pods ready; uninstalled at the end."""
+    deployment.apply_composer()
+    yield deployment
+    deployment.delete_composer()
+
+
+@pytest.fixture
 def scripts(deployment: Deployment) -> Iterator[HTTPClient]:
     """The cluster for the client for scripts."""
     api = connect(deployment.plane.kubeconfig)

@@ -16,7 +16,9 @@ from tests.node.cluster import NodeCluster
 
 OPERATOR: Final = "crdkeeper-operator"
 WEBHOOK: Final = "crdkeeper-webhook"
+COMPOSER: Final = "crdkeeper-composer"
 DEPLOYMENTS: Final = (OPERATOR, WEBHOOK)
+"""Of manifests/; the composer has its own."""
 REPLICAS: Final = 2
 READY_SECONDS: Final = 120
 
@@ -68,9 +70,27 @@ class Deployment:
 
     def wait_ready(self) -> None:
         """Returns when each Deployment has all its replicas, from its newest template, ready."""
-        for each in DEPLOYMENTS:
+        self._wait_ready(*DEPLOYMENTS)
+
+    def apply_composer(self) -> None:
+        """Installs the composer beside it, and returns when its pods are ready."""
+        self.plane.kubectl("apply", "--server-side", f"--kustomize={MANIFESTS / 'composer'}")
+        self._wait_ready(COMPOSER)
+
+    def delete_composites(self) -> None:
+        """Deletes all composites and definitions, while the composer may still see the composites."""
+        for kind in ("composite", "cxrd"):  # the first one is the category of all composites
+            self.plane.kubectl("delete", kind, "--all", "--all-namespaces", "--timeout=60s", check=False)
+
+    def delete_composer(self) -> None:
+        """Uninstalls the composer, which is refused while there are definitions."""
+        manifests = f"--kustomize={MANIFESTS / 'composer'}"
+        self.plane.kubectl("delete", manifests, "--ignore-not-found", "--timeout=60s")
+
+    def _wait_ready(self, *deployments: str) -> None:
+        for each in deployments:
             self.kubectl("rollout", "status", f"deployment/{each}", f"--timeout={READY_SECONDS}s")
-        until(lambda: all(len(self.ready(each)) == REPLICAS for each in DEPLOYMENTS), READY_SECONDS)
+        until(lambda: all(len(self.ready(each)) == REPLICAS for each in deployments), READY_SECONDS)
 
     def delete(self, *flags: str) -> str:
         """Uninstalls it with the documented command; returns kubectl's output."""

@@ -7,9 +7,8 @@ from typing import Any, Final
 import pytest
 
 from tests.cluster.harness.installation import MANIFESTS
-from tests.node.deployment import READY_SECONDS, REPLICAS, Deployment, until
+from tests.node.deployment import COMPOSER, REPLICAS, Deployment, until
 
-COMPOSER: Final = "crdkeeper-composer"
 NAME: Final = "databases.platform.example.com"
 DEFINITION: Final[dict[str, Any]] = {
     "apiVersion": "crdkeeper.dev/v1alpha1",
@@ -47,27 +46,21 @@ DATABASE: Final = {
 
 
 @pytest.fixture
-def composer(deployment: Deployment) -> Iterator[Deployment]:
-    """Installed from its manifests beside the operator, and uninstalled at the end."""
-    kubectl = deployment.plane.kubectl
-    kubectl("apply", "--server-side", f"--kustomize={MANIFESTS / 'composer'}")
+def permitted(composer: Deployment) -> Iterator[Deployment]:
+    """The composer, which may look after composites of the group."""
     role = f"--filename={MANIFESTS / 'samples' / 'composer-role.yaml'}"
-    kubectl("apply", "--server-side", role)
-    deployment.kubectl("rollout", "status", f"deployment/{COMPOSER}", f"--timeout={READY_SECONDS}s")
-    until(lambda: len(deployment.ready(COMPOSER)) == REPLICAS, READY_SECONDS)
-    yield deployment
-    kubectl("delete", "databases", "--all", "--ignore-not-found", "--timeout=30s", check=False)
-    kubectl("delete", "cxrd", "--all", "--timeout=60s", check=False)
-    kubectl("delete", f"--kustomize={MANIFESTS / 'composer'}", "--ignore-not-found", "--timeout=60s")
-    kubectl("delete", role)
+    composer.plane.kubectl("apply", "--server-side", role)
+    yield composer
+    composer.delete_composites()
+    composer.plane.kubectl("delete", role)
 
 
 def apply(deployment: Deployment, value: dict[str, Any]) -> None:
     deployment.plane.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(value))
 
 
-def test_a_definition_becomes_an_api(composer: Deployment) -> None:
-    kubectl = composer.plane.kubectl
+def test_a_definition_becomes_an_api(permitted: Deployment) -> None:
+    composer, kubectl = permitted, permitted.plane.kubectl
     pods = composer.pods(COMPOSER)
     assert [(each.ready, each.restarts) for each in pods] == [(True, 0)] * REPLICAS
     assert {each.node for each in pods} == {"node-0", "node-1"}
