@@ -10,6 +10,7 @@ import yaml
 
 from crdkeeper.api.kinds import COMPOSITE_KINDS, KINDS
 from crdkeeper.api.meta import GROUP, Kind
+from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.webhook.metrics import WebhookMetrics as WebhookMetrics
 
@@ -143,8 +144,27 @@ def test_an_alert_says_what_to_do(alert: dict[str, Any]) -> None:
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert["alert"])
 def test_an_alert_looks_at_metrics_that_exist(alert: dict[str, Any]) -> None:
     registries = OperatorMetrics().registry, WebhookMetrics().registry
+    CompositeMetrics(registries[0])
     exposed = {family.name for each in registries for family in each.collect()}
     assert set(re.findall(r"crdkeeper_\w+", alert["expr"])) <= exposed
+
+
+@pytest.mark.parametrize("part", ["operator", "composer"])
+def test_prometheus_scrapes_operator_and_composer(part: str) -> None:
+    monitor, service = (
+        load(MANIFESTS / "monitoring/servicemonitor.yaml"),
+        load(MANIFESTS / part / "service.yaml"),
+    )
+    (expression,) = monitor["spec"]["selector"]["matchExpressions"]
+    assert service["metadata"]["labels"][expression["key"]] in expression["values"]
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["port"] in {each["name"] for each in service["spec"]["ports"]}
+
+
+@pytest.mark.parametrize("part", ["operator", "composer"])
+def test_pods_log_json(part: str) -> None:
+    (container,) = load(MANIFESTS / part / "deployment.yaml")["spec"]["template"]["spec"]["containers"]
+    assert "--log-format=json" in container["args"]
 
 
 @pytest.mark.parametrize("part", ["operator", "webhook", "composer"])

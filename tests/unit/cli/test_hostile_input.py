@@ -328,8 +328,10 @@ def test_tables() -> None:
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])
-def test_logs_of_the_operator(tmp_path: Path, cluster: str, log_format: str) -> None:
-    command = [sys.executable, "-m", "crdkeeper", "run", "--listen=127.0.0.1:0", f"--log-format={log_format}"]
+@pytest.mark.parametrize("words", [("run",), ("compose", "run")], ids=" ".join)
+def test_logs_of_operator_and_composer(cluster: str, words: tuple[str, ...], log_format: str) -> None:
+    options = ("--listen=127.0.0.1:0", f"--log-format={log_format}")
+    command = [sys.executable, "-m", "crdkeeper", *words, *options]
     environment = {**os.environ, "KUBECONFIG": cluster}
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -11,27 +11,29 @@ from crdkeeper.cli.input.options import connection_options, listen_address, repl
 @click.command(short_help="Run the composer.")
 @connection_options
 @replica_options
-def run(kubeconfig: Path | None, context: str | None, namespace: str, identity: str, listen: str) -> None:
+def run(
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str,
+    identity: str,
+    listen: str,
+    log_format: str,
+    verbose: bool,
+) -> None:
     """Run the composer until it is stopped: it makes the CRDs of CompositeResourceDefinitions.
 
     Of several replicas, only the holder of the Lease works. A replica that loses the Lease exits with code 1,
     so that it restarts as a standby.
     """
     # Imported only here: the other commands need neither Kopf nor the controllers.
-    import logging
-
-    import kopf
-
     from crdkeeper.api.kinds import COMPOSITE_KINDS
-    from crdkeeper.cli.output.logs import one_line_logs
+    from crdkeeper.cli.output.logs import replica_logs
     from crdkeeper.cluster.transport.connection import Connection
     from crdkeeper.controllers.registry import COMPOSER_CONTROLLERS
     from crdkeeper.core.conversion.target import WebhookAddress
     from crdkeeper.process import OperatorOptions, run_operator
 
-    kopf.configure(verbose=False, log_format=kopf.LogFormat.FULL)
-    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
-    one_line_logs()
+    replica_logs(log_format, verbose=verbose)
     host, port = listen_address(listen)
     options = OperatorOptions(
         Connection(kubeconfig, context),

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from crdkeeper.cli.output.logs import LOG_FORMATS
 from crdkeeper.cli.output.printing import Trouble
 
 _LAST_PORT: Final = 65535
@@ -30,8 +31,10 @@ def connection_options(command: _F) -> _F:
 
 
 def replica_options(command: _F) -> _F:
-    """--namespace, --identity and --listen of a process whose replicas share a Lease."""
+    """What operator and composer share: --namespace, --identity, --listen, --log-format and --verbose."""
     for option in (
+        click.option("--verbose", "-v", is_flag=True, help="Also log what Kopf does."),
+        click.option("--log-format", type=click.Choice(LOG_FORMATS), default="text", show_default=True),
         click.option(
             "--listen", default=":8080", show_default=True, help="Address of /healthz, /readyz and /metrics."
         ),

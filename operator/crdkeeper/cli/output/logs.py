@@ -2,9 +2,12 @@
 
 import copy
 import logging
+from typing import Final
 
 from crdkeeper.core.text import visible
 
+LOG_FORMATS: Final = ("text", "json")
+"""Of --log-format."""
 _INDENT = "    "
 
 
@@ -41,3 +44,16 @@ def one_line_logs() -> None:
     for handler in (*logging.getLogger().handlers, logging.lastResort):
         if handler is not None and not isinstance(handler.formatter, OneLine):
             handler.setFormatter(OneLine(handler.formatter or logging.Formatter()))
+
+
+def replica_logs(log_format: str, *, verbose: bool) -> None:
+    """Set up the logs of a process that runs Kopf: one of LOG_FORMATS; `verbose`: also what Kopf does."""
+    # Imported only here: not every process runs Kopf.
+    import kopf
+
+    formats = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
+    kopf.configure(verbose=verbose, log_format=formats[log_format])
+    if not verbose:
+        # Kopf logs a line for each event of each object.
+        logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    one_line_logs()

@@ -1,21 +1,18 @@
 """`crdkeeper run`: the operator."""
 
-import logging
 import re
 import sys
 from pathlib import Path
 
 import click
-import kopf
 
 from crdkeeper.cli.input.options import connection_options, listen_address, replica_options, run_async
-from crdkeeper.cli.output.logs import one_line_logs
+from crdkeeper.cli.output.logs import replica_logs
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.process import OperatorOptions, run_operator
 
 WEBHOOK_URL = re.compile(r"https://([^/:?#@\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
-_FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
 
 
 @click.command()
@@ -60,33 +57,27 @@ _FORMATS = {"text": kopf.LogFormat.FULL, "json": kopf.LogFormat.JSON}
     metavar="https://HOST:PORT",
     help="URL at which API servers reach the conversion webhook, instead of the Service.",
 )
-@click.option("--log-format", type=click.Choice(sorted(_FORMATS)), default="text", show_default=True)
-@click.option("--verbose", "-v", is_flag=True, help="Also log what Kopf does.")
 def run(
     kubeconfig: Path | None,
     context: str | None,
     namespace: str,
     identity: str,
     listen: str,
+    log_format: str,
+    verbose: bool,
     max_migrations: int,
     lease_duration: float,
     renew_deadline: float,
     retry_period: float,
     webhook_service: str,
     webhook_url: str | None,
-    log_format: str,
-    verbose: bool,
 ) -> None:
     """Run the operator until it is stopped.
 
     Of several replicas, only the holder of the Lease works. A replica that loses the Lease exits with code 1,
     so that it restarts as a standby.
     """
-    kopf.configure(verbose=verbose, log_format=_FORMATS[log_format])
-    if not verbose:
-        # Kopf logs a line for each event of each object.
-        logging.getLogger("kopf.objects").setLevel(logging.WARNING)
-    one_line_logs()
+    replica_logs(log_format, verbose=verbose)
     host, port = listen_address(listen)
     if not lease_duration > renew_deadline > retry_period:
         raise click.UsageError(
