@@ -2,18 +2,14 @@
 
 from typing import Any
 
-import orjson
 import pytest
 
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.composition.acceptance import accept
-from crdkeeper.core.composition.crossplane import imported
 from tests.cluster.composition import refusals
-from tests.unit.core.composition.crossplanes import EXAMPLES
 from tests.unit.core.composition.documents import document, version
 
 Json = Any
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PATH = "/apis/crdkeeper.dev/v1alpha1/compositeresourcedefinitions"
 NAME = "databases.platform.example.com"
 
@@ -138,12 +134,3 @@ async def test_schemas_are_stored_as_they_are(client: Client) -> None:
     found = await client.request("GET", f"{PATH}/{NAME}")
     assert found["status"] == {"observedGeneration": -1}
     await client.request("DELETE", f"{PATH}/{NAME}")
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-async def test_what_is_imported_of_crossplane_works(client: Client, name: str) -> None:
-    value = imported(EXAMPLES[name]).definition
-    assert await said(client, value) == []
-    made = accept(value).crd
-    answer = await client.send("POST", f"{CRDS}?dryRun=All", content=orjson.dumps(made))
-    assert answer.code == 201, answer.content

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from crdkeeper.apiserver.schema.fieldpath import root
 from crdkeeper.apiserver.schema.violation import Unchecked
 from crdkeeper.cli.compose.output import (
     MOST_PROBLEMS,
@@ -19,6 +20,8 @@ from crdkeeper.cli.compose.output import (
 from crdkeeper.cli.input.files import Failed, ForeignComposite, check_standard_input, read
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.output.printing import line
+from crdkeeper.core.composer.update import judge_update
+from crdkeeper.core.composer.wording import listed
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
 from crdkeeper.core.composition.crossplane import ImportNote, NotOfCrossplane, imported
 from crdkeeper.core.composition.problem import CompositeProblem
@@ -93,7 +96,26 @@ def _import_all(paths: tuple[str, ...]) -> _Result:
             judged = with_server_errors(accept(found.definition))
             result.problems += [(each, problem) for problem in judged.problems]
             result.unchecked += [(each, left) for left in judged.unchecked]
+            if judged.crd is not None and not judged.refused:
+                result.notes += [(each, note) for note in _between_versions(judged.crd)]
     if not (result.manifests or result.failed):
         message = "contains no CompositeResourceDefinition of Crossplane"
         result.failed.append(Failed(", ".join(paths), Position(), message))
     return result
+
+
+def _between_versions(crd: dict[str, Any]) -> list[ImportNote]:
+    """What the composer would refuse when it creates the CRD, unless something converts."""
+    update = judge_update(crd, None, None)
+    if not update.unconverted:
+        return []
+    fields = listed(
+        [f"{each.place.version}: {each.place.field}: {each.message}" for each in update.unconverted]
+    )
+    return [
+        ImportNote(
+            root("spec").child("versions"),
+            f"the composer refuses versions between which fields are lost: {fields}",
+            f"Create a VersionConversion such as {update.proposal} Or set spec.breakingChanges to Allow.",
+        )
+    ]

@@ -7,7 +7,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from crdkeeper.cli import main
-from tests.unit.core.composition.crossplanes import EXAMPLES
+from tests.unit.core.composition.crossplanes import A_FIELD_MORE, EXAMPLES
 
 CLEAR = yaml.safe_dump(EXAMPLES["the smallest"])
 OPEN = """\
@@ -54,6 +54,19 @@ def test_decisions_have_their_lines(tmp_path: Path) -> None:
     assert second.startswith(f"{file}:8:3: changed: spec.defaultCompositeDeletePolicy")
     assert summary == "1 definition imported, 1 decision left to you, 0 errors."
     assert yaml.safe_load(result.stdout)["spec"]["scope"] == "Cluster"
+
+
+def test_versions_that_need_a_conversion() -> None:
+    result = run("import", "-", stdin=yaml.safe_dump(A_FIELD_MORE))
+    assert result.exit_code == 1
+    first, remedy, summary = result.stderr.splitlines()
+    assert first.startswith("<stdin>:") or first.startswith("-:")
+    assert "decide: spec.versions: the composer refuses versions between which fields are lost: v1" in first
+    assert "spec.size: only v1 has the field" in first
+    assert remedy.startswith("    Create a VersionConversion such as {")
+    assert summary == "1 definition imported, 1 decision left to you, 0 errors."
+    proposed = yaml.safe_load(remedy.partition("such as ")[2].partition(" Or set ")[0])
+    assert proposed["spec"]["spokes"][0]["rules"] == [{"hub": "spec.size", "aside": True}]
 
 
 def test_what_would_be_refused_is_told(tmp_path: Path) -> None:

@@ -121,4 +121,38 @@ EXAMPLES: dict[str, Json] = {
             )
         ]
     ),
+    "nested fields that are required": crossplane(
+        versions=[
+            at(
+                "v1",
+                spec={
+                    "properties": {
+                        "region": {"type": "string"},
+                        "owner": {
+                            "type": "object",
+                            "properties": {"team": {"type": "string"}, "desk": {"type": "string"}},
+                            "required": ["team"],
+                        },
+                    },
+                    "required": ["region", "owner"],
+                },
+                status={
+                    "properties": {"address": {"type": "string"}, "replicas": {"type": "integer"}},
+                },
+            )
+        ]
+    ),
+    "LegacyCluster of v2": crossplane(scope="LegacyCluster", connectionSecretKeys=["password"]),
 }
+
+A_FIELD_MORE: Json = crossplane(
+    versions=[
+        at("v1"),
+        at(
+            "v1alpha1",
+            referenceable=False,
+            spec={"properties": {"region": {"type": "string"}}, "required": ["region"]},
+        ),
+    ]
+)
+"""Crossplane accepts it without a conversion; composites written at the old version lose the field."""
