@@ -187,3 +187,55 @@ async def test_a_composer_that_wakes_up_too_late_deletes_no_composite(
     assert [(each.method, each.code) for each in proxy.writes(since)] == [("DELETE", 409)] * 8
     assert await author.names(thing) == left
     successor.stop()
+
+
+async def test_delayed_writes_of_a_crd_are_too_late(
+    author: Author,
+    proxy: FaultProxy,
+    proxied: Operator,
+    plane: Cluster,
+    start_operator: Callable[..., Operator],
+    group: str,
+) -> None:
+    """A deletion and a release are under way when a composer is frozen; then the users decide otherwise."""
+    empty, orphan = Definition(group, "empty"), Definition(group, "orphan")
+    await author.apply(empty)
+    await author.apply(orphan, deletion="Orphan")
+    for each in (empty, orphan):
+        await author.ready(each)
+    await author.make_composites(orphan, ["a"])
+    held = threading.Event()
+    for method, each in (("DELETE", empty), ("PATCH", orphan)):
+        proxy.faults.append(Fault(method, rf"^{each.crd}(\?|$)", times=1, held=held))
+        await author.delete(each.path)
+
+    async def under_way() -> bool:
+        return all(each.met == 1 for each in proxy.faults)
+
+    await eventually(under_way)
+    proxied.pause()
+    await author.make_composites(empty, ["a"])
+    await author.apply(orphan)
+    successor = start_operator(plane, identity="successor", account=ACCOUNT, command=COMPOSE, wait=False)
+    for each in (empty, orphan):
+        await author.says(each, "Established", "1 composite", "Protect", seconds=60)
+
+    since = len(proxy.requests)
+    held.set()
+
+    async def arrived() -> bool:
+        return len(proxy.writes(since)) == 2
+
+    await eventually(arrived)
+    assert [each.code for each in proxy.writes(since)] == [409, 409]
+    proxied.resume()
+    assert await until_ended(proxied) == 1
+    for each in (empty, orphan):
+        crd = (await author.get(each.crd))["metadata"]
+        assert "deletionTimestamp" not in crd
+        assert OWNER in crd["annotations"]
+        assert await author.names(each) == ["a"]
+        await author.delete(f"{each.objects}/a")
+        await author.gone(each.path)
+        await author.gone(each.crd)
+    successor.stop()

@@ -17,6 +17,8 @@ from crdkeeper.cluster.transport.client import (
 from crdkeeper.core.composition.definition import OWNER
 
 FIELD_MANAGER = "crdkeeper-composer"
+CLAIMED = f"{GROUP}/claimed-at"
+"""The annotation of a CRD whose definition is being deleted: the resourceVersion when a composer saw that."""
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -66,13 +68,24 @@ async def delete_crd(client: Client, crd: Mapping[str, Any]) -> None:
 
 async def release_crd(client: Client, crd: Mapping[str, Any]) -> None:
     """Let the CRD belong to no definition. Raises ApiError; 409 if the CRD changed."""
+    await _annotate_crd(client, crd, {OWNER: None, CLAIMED: None})
+
+
+async def claim_crd(client: Client, crd: Mapping[str, Any]) -> None:
+    """Change the CRD's resourceVersion, so that no request has an effect which was decided before.
+
+    Raises ApiError; 409 if the CRD changed.
+    """
+    # Another value each time: what changes nothing is not stored.
+    await _annotate_crd(client, crd, {CLAIMED: crd["metadata"]["resourceVersion"]})
+
+
+async def _annotate_crd(
+    client: Client, crd: Mapping[str, Any], annotations: Mapping[str, str | None]
+) -> None:
     metadata = crd["metadata"]
     body = {
-        "metadata": {
-            "uid": metadata["uid"],
-            "resourceVersion": metadata["resourceVersion"],
-            "annotations": {OWNER: None},
-        }
+        "metadata": {**{key: metadata[key] for key in ("uid", "resourceVersion")}, "annotations": annotations}
     }
     path = f"{_CRDS}/{metadata['name']}?fieldManager={FIELD_MANAGER}"
     await client.request("PATCH", path, body, content_type=MERGE_PATCH)

@@ -19,6 +19,7 @@ from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import apply_status
 from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.controllers.compositeresourcedefinition.claiming import Claims
 from crdkeeper.controllers.compositeresourcedefinition.compositions import SeenCompositions
 from crdkeeper.controllers.compositeresourcedefinition.counting import count_composites, refusal_of
 from crdkeeper.controllers.compositeresourcedefinition.deleting import CompositeDeletions
@@ -29,7 +30,7 @@ from crdkeeper.controllers.compositeresourcedefinition.watching import Composite
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
-from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, plan
+from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, keeps_crd, plan
 from crdkeeper.core.composer.standing import standing
 from crdkeeper.core.composer.updaterefusal import staged
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
@@ -61,6 +62,7 @@ class CompositeDefinitions:
         self._seen: dict[str, ObjectMeta] = {}
         self.queue = WorkQueue(self._reconcile)
         self._judging = Judging(client, self._changed)
+        self._claims = Claims(client)
         self._deletions = CompositeDeletions(client)
         self._watches = CompositeWatches(client, self._changed)
         self._compositions = SeenCompositions(client, self._composition_changed)
@@ -149,6 +151,7 @@ class CompositeDefinitions:
         self.queue.add_within(name, self._deletions.pause(name) or _pause(gathered, decided))
 
     def _forget(self, name: str) -> None:
+        self._claims.forget(name)
         self._deletions.forget(name)
         self._judging.forget(name)
         self._watches.stop(name)
@@ -193,6 +196,10 @@ class CompositeDefinitions:
 
     async def _carry_out(self, gathered: Gathered, decided: Plan) -> None:
         definition, live = gathered.definition, gathered.live
+        if live is not None and keeps_crd(gathered, decided):
+            await self._claims.claim(live)
+        else:
+            self._claims.forget(definition.metadata.name)
         wrote = ""
         match decided.step:
             case ComposerStep.ADD_FINALIZER:

@@ -135,6 +135,18 @@ def _deletion(gathered: Gathered) -> Plan:
     return Plan(ComposerStep.NOTHING, Refusal("CompositesExist", message))
 
 
+def keeps_crd(gathered: Gathered, decided: Plan) -> bool:
+    """Whether the definition is being deleted, and its CRD stays for now."""
+    metadata, live = gathered.definition.metadata, gathered.live
+    return (
+        metadata.deletion_timestamp is not None
+        and decided.step in (ComposerStep.NOTHING, ComposerStep.DELETE_COMPOSITES)
+        and live is not None
+        and "deletionTimestamp" not in live["metadata"]
+        and is_controlled(live, metadata.uid)
+    )
+
+
 def _refusal(gathered: Gathered) -> Refusal | None:
     definition, judged, live = gathered.definition, gathered.judged, gathered.live
     if live is not None and "deletionTimestamp" not in live["metadata"] and takes(definition, live):

@@ -20,7 +20,7 @@ async def _nothing(_: str, __: str) -> None:
 
 
 @pytest.mark.parametrize("answered", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("policy", ["create", "change", "Protect", "Cascade", "Orphan"])
+@pytest.mark.parametrize("policy", ["create", "change", "Protect", "protected", "Cascade", "Orphan"])
 def test_killed_at_each_request(policy: str, answered: bool) -> None:
     kills = 0
     while kill_at_request(policy, kills + 1, answered):
@@ -67,6 +67,8 @@ def kill_at_request(policy: str, number: int, answered: bool) -> bool:
         server = Server(ClusterState())
         if policy == "change":
             established(server)
+        elif policy == "protected":
+            with_policy("Protect", 2)(server)
         elif policy != "create":
             with_policy(policy, 2 if policy != "Protect" else 0)(server)
         await people(server)
@@ -80,6 +82,11 @@ def check_end(server: Server, policy: str) -> None:
     if policy in ("create", "change"):
         assert server.ready() == OURS
         assert server.held()
+        return
+    if policy == "protected":
+        assert "2 composites" in server.condition("Established")[2]
+        assert "deletionTimestamp" not in server.objects[CRD]["metadata"]
+        assert len(server.composites()) == 2
         return
     assert PATH not in server.objects
     assert (CRD in server.objects) == (policy == "Orphan")

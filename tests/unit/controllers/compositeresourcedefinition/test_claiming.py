@@ -1,0 +1,136 @@
+"""Requests for a CRD that arrive when somebody has decided otherwise, in virtual time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from crdkeeper.cluster.transport.client import ApiError, Unreachable
+from crdkeeper.controllers.state import ClusterState
+from crdkeeper.core.composition.definition import OWNER
+from tests import virtualtime
+from tests.unit.controllers.compositeresourcedefinition.scene import (
+    CRD,
+    OBJECTS,
+    PATH,
+    Server,
+    composer,
+    play,
+)
+from tests.unit.controllers.compositeresourcedefinition.test_controller import rest, with_policy
+from tests.unit.core.composition.documents import document
+
+Json = Any
+Fault = Callable[[str, str], Awaitable[None]]
+
+
+async def nothing(_: str, __: str) -> None:
+    """No fault."""
+
+
+def decided(server: Server) -> Json:
+    """What a request for the CRD names that is decided now."""
+    return {key: server.objects[CRD]["metadata"][key] for key in ("uid", "resourceVersion")}
+
+
+def until_write_of_crd(server: Server, then: Fault) -> list[Json]:
+    """Do something else instead of the first write of the CRD; what it named."""
+    seen: list[Json] = []
+
+    async def fault(method: str, path: str) -> None:
+        if path == CRD and method in ("PATCH", "DELETE") and not seen:
+            seen.append(decided(server))
+            await then(method, path)
+
+    server.before = fault
+    return seen
+
+
+async def frozen(_: str, __: str) -> None:
+    """Its process sends nothing any more."""
+    await asyncio.Event().wait()
+
+
+async def unanswered(method: str, path: str) -> None:
+    """The request is still on its way when the client gives it up."""
+    raise Unreachable(f"{method} {path}: timed out")
+
+
+@pytest.mark.parametrize("policy", ["Protect", "Orphan"])
+def test_of_a_composer_that_was_frozen(policy: str) -> None:
+    async def main() -> None:
+        server = Server(ClusterState())
+        with_policy(policy, 0)(server)
+        seen = until_write_of_crd(server, frozen)
+        async with composer(server):
+            server.delete()
+            await rest()
+        server.before = nothing
+        server.make_composites(1)
+        server.make(document(deletion="Protect"))
+        async with composer(server):
+            await rest()
+            assert "1 composite" in server.condition("Established")[2]
+            too_late(server, policy, seen)
+            server.delete(next(each for each in server.objects if each.startswith(OBJECTS)))
+            await rest()
+        assert PATH not in server.objects
+        assert CRD not in server.objects
+        assert server.lost == []
+
+    virtualtime.run(main())
+
+
+@pytest.mark.parametrize("policy", ["Protect", "Orphan"])
+def test_that_got_no_answer(policy: str) -> None:
+    async def people(server: Server) -> None:
+        seen = until_write_of_crd(server, unanswered)
+        server.delete()
+        await asyncio.sleep(0.1)
+        assert seen
+        server.make_composites(1)
+        server.make(document(deletion="Protect"))
+        await rest()
+        too_late(server, policy, seen)
+
+    play(people, begin=with_policy(policy, 0))
+
+
+def test_a_cascade_is_not_ended_by_a_delayed_release() -> None:
+    async def people(server: Server) -> None:
+        seen = until_write_of_crd(server, unanswered)
+        server.delete()
+        await asyncio.sleep(0.1)
+        assert seen
+        server.make(document(deletion="Cascade"))
+        await rest()
+        too_late(server, "Orphan", seen)
+
+    play(people, begin=with_policy("Orphan", 2, finalizers=["example.com/held"]))
+
+
+def test_a_crd_is_claimed_once() -> None:
+    async def people(server: Server) -> None:
+        server.delete()
+        await rest()
+        before = server.objects[CRD]["metadata"]["resourceVersion"]
+        server.make_composites(3)
+        await asyncio.sleep(600.0)
+        assert server.objects[CRD]["metadata"]["resourceVersion"] == before
+        server.make(document(deletion="Orphan"))
+        await rest()
+        assert server.objects[CRD]["metadata"]["annotations"] == {}
+
+    play(people, begin=with_policy("Protect", 1))
+
+
+def too_late(server: Server, policy: str, seen: list[Json]) -> None:
+    """The request that was decided by this policy arrives, and has no effect."""
+    (named,) = seen
+    arrive = {
+        "Orphan": lambda: server._annotate_crd({**named, "annotations": {OWNER: None}}),
+        "Protect": lambda: server._delete(CRD, named),
+    }
+    with pytest.raises(ApiError, match="resourceVersion has changed"):
+        arrive[policy]()
