@@ -48,7 +48,7 @@ class PassResult:
     deleted: int = 0
     """Composites that are deleted now, or wait for their finalizers."""
     failure: Trouble | None = None
-    """The first one; those that fail do not hold up the others."""
+    """That of the first in the list; those that fail do not hold up the others."""
     complete: bool = False
     """Whether the pass has come to the end of the list."""
 
@@ -108,23 +108,26 @@ async def _delete_each(
     place: ListPlace,
     result: PassResult,
 ) -> None:
-    waiting = iter(composites)
+    waiting = enumerate(composites)
+    failures: dict[int, Trouble] = {}
 
     async def work() -> None:
-        for each in waiting:
+        for number, each in waiting:
             place.tried.add(each["uid"])
             try:
                 result.deleted += await _delete(client, crd, each)
             except ApiError as error:
-                result.failure = result.failure or ApiError(error.code, _about(each, error))
+                failures[number] = ApiError(error.code, _about(each, error))
             except Unreachable as error:
-                result.failure = result.failure or error
+                failures[number] = error
             if _over(until):
                 return
 
     async with asyncio.TaskGroup() as group:
         for _ in range(_AT_ONCE):
             group.create_task(work())
+    if failures and result.failure is None:
+        result.failure = failures[min(failures)]
 
 
 def _about(composite: Mapping[str, Any], error: ApiError) -> Mapping[str, Any]:
