@@ -14,7 +14,9 @@ from crdkeeper.cluster.transport.client import (
     Client,
     find,
 )
+from crdkeeper.core.composer.holding import Waiting, waiting_among
 from crdkeeper.core.composition.definition import OWNER
+from crdkeeper.core.diagnosis.census import object_name
 
 FIELD_MANAGER = "crdkeeper-composer"
 CLAIMED = f"{GROUP}/claimed-at"
@@ -98,6 +100,8 @@ class FirstComposites:
     number: int
     names: tuple[str, ...]
     """Of the first ones, as namespace/name."""
+    waiting: Waiting
+    """Which of the first ones wait for finalizers."""
     resource_version: str
     """From which to watch."""
 
@@ -112,9 +116,20 @@ async def first_composites(client: Client, collection: str, most: int) -> FirstC
     """Count the composites, by a consistent read, and name the first of them. Raises ApiError."""
     body = await client.request("GET", f"{collection}?limit={most}", accept=METADATA_ONLY_LIST)
     # An empty list of metadata is null.
-    names = tuple(_full_name(each["metadata"]) for each in body["items"] or ())
+    found = [each["metadata"] for each in body["items"] or ()]
     more = int(body["metadata"].get("remainingItemCount") or 0)
-    return FirstComposites(len(names) + more, names, body["metadata"]["resourceVersion"])
+    return FirstComposites(
+        len(found) + more,
+        tuple(map(object_name, found)),
+        waiting_among(found),
+        body["metadata"]["resourceVersion"],
+    )
+
+
+async def has_composites(client: Client, crd: Mapping[str, Any]) -> bool:
+    """Whether there is a composite of a CRD whose API is served, by a consistent read. Raises ApiError."""
+    path = composites_path(crd)
+    return is_served(crd) and path is not None and (await first_composites(client, path, 1)).number > 0
 
 
 def composites_path(crd: Mapping[str, Any]) -> str | None:
@@ -136,6 +151,3 @@ def _collection(crd: Mapping[str, Any], namespace: str = "") -> str:
     return f"/apis/{spec['group']}/{version}{within}/{spec['names']['plural']}"
 
 
-def _full_name(metadata: Mapping[str, Any]) -> str:
-    namespace = metadata.get("namespace")
-    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])

@@ -3,35 +3,45 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.api.compositeresourcedefinition import (
+    CompositeResourceDefinition,
+    CompositeResourceDefinitionStatus,
+)
 from crdkeeper.api.meta import READY, ObjectMeta, find_condition
 from crdkeeper.cluster.resources.composites import (
     apply_crd,
     delete_crd,
     get_composite_definition,
+    has_composites,
     release_crd,
     set_finalizers,
 )
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import apply_status
-from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.compositeresourcedefinition.claiming import Claims
 from crdkeeper.controllers.compositeresourcedefinition.compositions import SeenCompositions
-from crdkeeper.controllers.compositeresourcedefinition.counting import count_composites, refusal_of
+from crdkeeper.controllers.compositeresourcedefinition.counting import count_composites
 from crdkeeper.controllers.compositeresourcedefinition.deleting import CompositeDeletions
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
+from crdkeeper.controllers.compositeresourcedefinition.refusing import (
+    Trouble,
+    refusal_of,
+    refusal_of_reading,
+)
 from crdkeeper.controllers.compositeresourcedefinition.storing import with_migration
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, keeps_crd, plan
-from crdkeeper.core.composer.standing import standing
+from crdkeeper.core.composer.standing import standing, standing_unread
 from crdkeeper.core.composer.updaterefusal import staged
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
 
@@ -39,6 +49,8 @@ _log = logging.getLogger(__name__)
 _PERMANENT = frozenset((400, 403, 422))
 """Refused again, unless the definition, rights or somebody's admission webhook change."""
 _RACES = frozenset((404, 409))
+"""What the step was decided on has changed since: look again, and say so only if that never ends."""
+_MOST_RACES = 5
 _GATHERING_SECONDS = 0.25
 """Many composites that come or go lead to one count."""
 _AGAIN_SECONDS = 2.0
@@ -60,6 +72,8 @@ class CompositeDefinitions:
         self._metrics = metrics
         self._identity = identity
         self._seen: dict[str, ObjectMeta] = {}
+        self._races: Counter[str] = Counter()
+        """By definition: how often in a row a step was decided on what had changed since."""
         self.queue = WorkQueue(self._reconcile)
         self._judging = Judging(client, self._changed)
         self._claims = Claims(client)
@@ -133,7 +147,12 @@ class CompositeDefinitions:
         if found is None:
             self._forget(name)
             return
-        gathered = await self._gather(found)
+        definition = CompositeResourceDefinition.model_validate(found)
+        try:
+            gathered = await self._gather(found, definition)
+        except (ApiError, Unreachable) as error:
+            await self._cannot_read(definition, error)
+            return
         planned = plan(gathered)
         if planned.step is not ComposerStep.DELETE_COMPOSITES:
             self._deletions.forget(name)
@@ -142,8 +161,11 @@ class CompositeDefinitions:
             self._forget(name)
             return
         if decided.step is ComposerStep.APPLY:
-            gathered = await with_migration(self._client, gathered)
-        await self._write_status(gathered, decided)
+            try:
+                gathered = await with_migration(self._client, gathered)
+            except (ApiError, Unreachable) as error:
+                failure = error
+        await self._write_status(gathered.definition, standing(gathered, decided, self._client.now()))
         self._metrics.seconds.observe(time.monotonic() - began)
         if failure is not None:
             raise failure
@@ -156,24 +178,39 @@ class CompositeDefinitions:
         self._judging.forget(name)
         self._watches.stop(name)
         self._metrics.forget(name)
+        del self._races[name]
 
-    async def _take(self, gathered: Gathered, decided: Plan) -> tuple[Plan, ApiError | None]:
+    async def _cannot_read(self, definition: CompositeResourceDefinition, error: Trouble) -> None:
+        """Say so. Raises the error if the request may succeed soon."""
+        refusal = await refusal_of_reading(self._client, error)
+        now = self._client.now()
+        await self._write_status(
+            definition, standing_unread(definition, refusal, self._compositions.all(), now)
+        )
+        if isinstance(error, Unreachable) or error.code not in _PERMANENT:
+            raise error
+        self.queue.add_within(definition.metadata.name, _RIGHTS_SECONDS)
+
+    async def _take(self, gathered: Gathered, decided: Plan) -> tuple[Plan, Trouble | None]:
         """Carry out the step. If it is refused: what to say instead, and the error if it may succeed soon.
 
         Raises ApiError if the step was decided on what has changed since.
         """
+        name = gathered.definition.metadata.name
         try:
             await self._carry_out(gathered, decided)
-        except ApiError as error:
-            if error.code in _RACES:
+        except (ApiError, Unreachable) as error:
+            code = error.code if isinstance(error, ApiError) else 0
+            self._races[name] = self._races[name] + 1 if code in _RACES else 0
+            if 0 < self._races[name] < _MOST_RACES:
                 raise
             refusal = await refusal_of(self._client, gathered, decided.step, error)
-            paced = error.code in _PERMANENT or decided.step is ComposerStep.DELETE_COMPOSITES
+            paced = code in _PERMANENT or decided.step is ComposerStep.DELETE_COMPOSITES
             return Plan(ComposerStep.NOTHING, refusal), None if paced else error
+        del self._races[name]
         return decided, None
 
-    async def _gather(self, found: dict[str, Any]) -> Gathered:
-        definition = CompositeResourceDefinition.model_validate(found)
+    async def _gather(self, found: dict[str, Any], definition: CompositeResourceDefinition) -> Gathered:
         live = await get_definition_object(self._client, definition.metadata.name)
         counted = await count_composites(self._client, self._watches, definition, live)
         accepted, facts = await self._judging.of(found, definition, live, counted.number)
@@ -184,6 +221,7 @@ class CompositeDefinitions:
             counted.number,
             first=counted.first,
             hidden=counted.hidden,
+            waiting=counted.waiting,
             conflicts=self._conflicts(live),
             compositions=self._compositions.all(),
             facts=facts,
@@ -212,8 +250,10 @@ class CompositeDefinitions:
             case ComposerStep.DELETE_COMPOSITES if live is not None:
                 wrote = "composites" if await self._deletions.delete(definition, live) else ""
             case ComposerStep.DELETE_CRD if live is not None:
-                await delete_crd(self._client, live)
-                wrote = "crd"
+                # Judging takes time, in which a composite can be created.
+                if not await has_composites(self._client, live):
+                    await delete_crd(self._client, live)
+                    wrote = "crd"
             case ComposerStep.RELEASE_CRD if live is not None:
                 await release_crd(self._client, live)
                 wrote = "crd"
@@ -224,9 +264,9 @@ class CompositeDefinitions:
         if wrote:
             self._metrics.writes.labels(wrote).inc()
 
-    async def _write_status(self, gathered: Gathered, decided: Plan) -> None:
-        definition = gathered.definition
-        status = standing(gathered, decided, self._client.now())
+    async def _write_status(
+        self, definition: CompositeResourceDefinition, status: CompositeResourceDefinitionStatus
+    ) -> None:
         self._metrics.count(definition.metadata.name, status)
         if status == definition.status:
             return
@@ -253,6 +293,10 @@ def _pause(gathered: Gathered, decided: Plan) -> float:
         return _AGAIN_SECONDS
     if gathered.hidden is not None:
         return _RIGHTS_SECONDS
+    deleted = gathered.live is not None and "deletionTimestamp" in gathered.live["metadata"]
+    if deleted and gathered.waiting.number < (gathered.composites or 0):
+        # Until the API server has begun to delete them, nobody can say what holds them.
+        return _AGAIN_SECONDS
     if decided.refusal is not None or decided.held:
         return _REFUSED_SECONDS
     return _RECOUNT_SECONDS

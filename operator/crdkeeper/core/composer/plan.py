@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import GROUP
+from crdkeeper.core.composer.holding import Waiting, holds_crd, waits
 from crdkeeper.core.composer.offering import SeenComposition
 from crdkeeper.core.composer.update import UpdateFacts
 from crdkeeper.core.composer.updaterefusal import held_versions, refused, still_stored
@@ -23,6 +24,7 @@ from crdkeeper.core.text import count
 FINALIZER: Final = f"{GROUP}/composites"
 ADOPT: Final = f"{GROUP}/adopt"
 """The annotation of a definition that takes over a CRD which exists."""
+_GOING: Final = "TerminatingCompositeResource"
 LABEL: Final = f'rbac.{GROUP}/aggregate-to-composer: "true"'
 
 
@@ -40,6 +42,8 @@ class Gathered:
     """The first of them, as namespace/name."""
     hidden: "Refusal | None" = None
     """Why they cannot be counted or watched."""
+    waiting: Waiting = field(default_factory=Waiting)
+    """Those that are being deleted and wait for their finalizers."""
     conflicts: tuple[NameConflict, ...] = ()
     """The names of the CRD that belong to others."""
     compositions: tuple[SeenComposition, ...] | None = ()
@@ -56,7 +60,7 @@ class ComposerStep(Enum):
     NOTHING = "leave the CRD as it is"
     DELETE_COMPOSITES = "delete the composites"
     DELETE_CRD = "delete the CRD"
-    RELEASE_CRD = "release the CRD"
+    RELEASE_CRD = "leave the CRD to nobody"
     REMOVE_FINALIZER = "remove the finalizer"
 
 
@@ -123,15 +127,22 @@ def _deletion(gathered: Gathered) -> Plan:
     if definition.spec.deletion == "Orphan":
         return Plan(ComposerStep.RELEASE_CRD)
     if "deletionTimestamp" in live["metadata"]:
-        return Plan(ComposerStep.NOTHING, Refusal("TerminatingCompositeResource", "the CRD is being deleted"))
+        message = f"The CRD is being deleted. {left(gathered)}".strip()
+        return Plan(ComposerStep.NOTHING, Refusal(_GOING, message))
     if gathered.composites == 0:
         return Plan(ComposerStep.DELETE_CRD)
     if gathered.composites is None and definition.spec.deletion == "Cascade":
         return Plan(ComposerStep.NOTHING, gathered.hidden or Refusal("RightMissing", _exist(gathered)))
     if definition.spec.deletion == "Cascade":
+        if gathered.waiting.number == gathered.composites:
+            message = f"The composites are being deleted. {left(gathered)}"
+            return Plan(ComposerStep.NOTHING, Refusal(_GOING, message))
         return Plan(ComposerStep.DELETE_COMPOSITES)
     remedy = "delete them, or set spec.deletion to Cascade or Orphan"
     message = f"{_exist(gathered)}{_names(gathered)}; spec.deletion is Protect: {remedy}"
+    held_up = waits(gathered.waiting, gathered.composites)
+    if held_up:
+        message = f"{message}. {held_up}"
     return Plan(ComposerStep.NOTHING, Refusal("CompositesExist", message))
 
 
@@ -158,9 +169,8 @@ def _refusal(gathered: Gathered) -> Refusal | None:
         said = [f"{each.path}: {each.message} [{each.rule.id}]" for each in problems]
         return Refusal("Invalid", listed(said))
     if live is not None and "deletionTimestamp" in live["metadata"]:
-        return Refusal(
-            "DefinitionTerminating", "a CRD of this name is being deleted; waiting until it is gone"
-        )
+        message = f"A CRD of this name is being deleted; waiting until it is gone. {left(gathered)}"
+        return Refusal("DefinitionTerminating", message.strip())
     if live is not None and not takes(definition, live):
         if owners := _owners(live):
             return Refusal(
@@ -176,6 +186,18 @@ def _refusal(gathered: Gathered) -> Refusal | None:
         )
     decided = refused(definition, live, gathered.composites, _exist(gathered), gathered.facts)
     return _from(decided) if decided is not None else None
+
+
+def left(gathered: Gathered) -> str:
+    """How many composites are left in a deletion, and who holds them and the CRD; empty if none are."""
+    live, composites = gathered.live, gathered.composites
+    said = []
+    if composites:
+        said.append(f"{count(composites, 'composite')} left.")
+    elif composites is None and gathered.hidden is not None:
+        said.append(f"Composites may be left: {gathered.hidden.message}.")
+    said += [waits(gathered.waiting, composites), holds_crd(live) if live is not None else ""]
+    return " ".join(filter(None, said))
 
 
 def _from(verdict: Verdict) -> Refusal:

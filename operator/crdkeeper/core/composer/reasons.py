@@ -52,7 +52,7 @@ DEFINITION_TERMINATING = _accepted(
 RIGHT_MISSING_TO_APPLY = _accepted(
     "False",
     "RightMissing",
-    "The composer lacks a right to write the CRD.",
+    "The composer lacks a right to read or write the CRD, or to write the definition.",
     "Apply manifests/composer, or grant what the message names.",
 )
 REFUSED = _accepted(
@@ -62,8 +62,13 @@ REFUSED = _accepted(
     "Change what the message names.",
 )
 FAILED = _accepted(
-    "False", "Failed", "The API server failed to write the CRD. The composer tries again.", "Wait a moment."
+    "False",
+    "Failed",
+    "The API server failed to write the CRD or the definition. The composer tries again.",
+    "Wait a moment. If it lasts, mend what the message names.",
 )
+_UNREAD = "The API server failed to return what the definition depends on. The composer tries again."
+NOT_READ = _accepted("Unknown", "NotRead", _UNREAD, "If it lasts, mend what the message names.")
 
 WATCHING = _established(
     "True", "WatchingCompositeResource", "The API server serves the API, and the composer watches composites."
@@ -71,6 +76,7 @@ WATCHING = _established(
 ESTABLISHING = _established(
     "Unknown", "Establishing", "The API server does not serve the API yet.", "Wait a moment."
 )
+ESTABLISHED_NOT_READ = _established("Unknown", "NotRead", _UNREAD, "See the condition Accepted.")
 NO_DEFINITION = _established(
     "False", "NoDefinition", "There is no CRD of this definition.", "See the condition Accepted."
 )
@@ -145,8 +151,10 @@ REASONS: Final[tuple[Reason, ...]] = (
     RIGHT_MISSING_TO_APPLY,
     REFUSED,
     FAILED,
+    NOT_READ,
     WATCHING,
     ESTABLISHING,
+    ESTABLISHED_NOT_READ,
     NO_DEFINITION,
     TERMINATING,
     RIGHT_MISSING,
@@ -166,6 +174,14 @@ REASONS: Final[tuple[Reason, ...]] = (
 """Those of Ready are those of Accepted and Established. The first that is not True decides."""
 
 PASSING: Final = frozenset(
-    (DEFINITION_TERMINATING.name, FAILED.name, NO_DEFINITION.name, ESTABLISHING.name, NOT_LISTED.name)
+    (
+        DEFINITION_TERMINATING.name,
+        FAILED.name,
+        NOT_READ.name,
+        NO_DEFINITION.name,
+        ESTABLISHING.name,
+        NOT_LISTED.name,
+        TERMINATING.name,
+    )
 )
 """The composer goes on by itself: reconciling, not stalled."""

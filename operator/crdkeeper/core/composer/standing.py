@@ -1,6 +1,6 @@
 """The conditions of a CompositeResourceDefinition, from what is known of it and of its CRD."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -10,8 +10,8 @@ from crdkeeper.api.compositeresourcedefinition import (
 )
 from crdkeeper.api.meta import READY, find_condition, set_condition, summarize
 from crdkeeper.core.composer import reasons
-from crdkeeper.core.composer.offering import offered
-from crdkeeper.core.composer.plan import Gathered, Plan, Refusal, is_controlled
+from crdkeeper.core.composer.offering import SeenComposition, offered
+from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan, Refusal, is_controlled, left
 from crdkeeper.core.composer.storage import storage_current
 from crdkeeper.core.composer.updatereasons import STORAGE_CURRENT
 from crdkeeper.core.composer.updaterefusal import pending
@@ -25,8 +25,7 @@ _BY_NAME: Final = {(each.condition, each.name): each for each in reasons.REASONS
 def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResourceDefinitionStatus:
     """The status as it has to be."""
     definition = gathered.definition
-    status = definition.status.model_copy(deep=True)
-    status.observed_generation = definition.metadata.generation
+    status = _begun(definition)
     if gathered.composites is not None:
         status.composites = gathered.composites
     accepted, established = _accepted(gathered, decided), _established(gathered, decided)
@@ -38,6 +37,52 @@ def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResou
         STORAGE_CURRENT: _storage_current(gathered),
         READY: ready,
     }
+    _set(status, verdicts, now, stalled=_needs_a_person(ready, decided.refusal))
+    return status
+
+
+def standing_unread(
+    definition: CompositeResourceDefinition,
+    refusal: Refusal,
+    compositions: Collection[SeenComposition] | None,
+    now: datetime,
+) -> CompositeResourceDefinitionStatus:
+    """The status while the API server does not return the CRD, or what else the next step depends on.
+
+    What was known before stays, except for what can no longer be said.
+    """
+    status = _begun(definition)
+    accepted = _refused(reasons.ACCEPTED, refusal)
+    verdicts = {
+        reasons.ACCEPTED: accepted,
+        reasons.ESTABLISHED: Verdict(reasons.ESTABLISHED_NOT_READ, refusal.message),
+        reasons.OFFERED: offered(definition, compositions),
+        READY: accepted,
+    }
+    if _is_deleted(definition):
+        verdicts[reasons.ESTABLISHED] = verdicts[READY] = Verdict(reasons.TERMINATING, refusal.message)
+        kept = reasons.ACCEPTED
+    else:
+        kept = reasons.ESTABLISHED
+    if find_condition(status.conditions, kept) is not None:
+        del verdicts[kept]
+    _set(status, verdicts, now, stalled=_needs_a_person(verdicts[READY], refusal))
+    return status
+
+
+def _begun(definition: CompositeResourceDefinition) -> CompositeResourceDefinitionStatus:
+    status = definition.status.model_copy(deep=True)
+    status.observed_generation = definition.metadata.generation
+    return status
+
+
+def _set(
+    status: CompositeResourceDefinitionStatus,
+    verdicts: Mapping[str, Verdict],
+    now: datetime,
+    *,
+    stalled: bool,
+) -> None:
     for type_, each in verdicts.items():
         set_condition(
             status.conditions,
@@ -45,16 +90,16 @@ def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResou
             each.reason.status,
             each.reason.name,
             visible(each.message),
-            generation=definition.metadata.generation,
+            generation=status.observed_generation,
             now=now,
         )
-    summarize(status.conditions, stalled=_needs_a_person(ready, decided), now=now)
-    return status
+    summarize(status.conditions, stalled=stalled, now=now)
 
 
-def _needs_a_person(ready: Verdict, decided: Plan) -> bool:
+def _needs_a_person(ready: Verdict, refusal: Refusal | None) -> bool:
     if ready.reason is reasons.TERMINATING:
-        return decided.refusal is not None
+        # What waits for finalizers, or for the API server, may need nobody.
+        return refusal is not None and refusal.reason not in reasons.PASSING
     return ready.reason.status == "False" and ready.reason.name not in reasons.PASSING
 
 
@@ -62,7 +107,7 @@ def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
     if _is_deleted(gathered.definition):
         # Nothing is judged or applied any more.
         before = _before(gathered.definition, reasons.ACCEPTED)
-        if before is not None:
+        if before is not None and before.reason is not reasons.NOT_READ:
             return before
     elif decided.refusal is not None:
         return _refused(reasons.ACCEPTED, decided.refusal)
@@ -95,15 +140,21 @@ def _refused(condition: str, refusal: Refusal) -> Verdict:
 def _established(gathered: Gathered, decided: Plan) -> Verdict:
     definition, live = gathered.definition, gathered.live
     if _is_deleted(definition):
-        message = (
-            decided.refusal.message if decided.refusal is not None else "The definition is being deleted."
-        )
-        return Verdict(reasons.TERMINATING, message)
+        return Verdict(reasons.TERMINATING, _deleted(gathered, decided))
     if live is None or not is_controlled(live, definition.metadata.uid):
         return Verdict(reasons.NO_DEFINITION, reasons.NO_DEFINITION.meaning)
     if "deletionTimestamp" in live["metadata"]:
-        return Verdict(reasons.TERMINATING, "The CRD is being deleted, and all composites with it.")
+        message = f"The CRD is being deleted, and all composites with it. {left(gathered)}"
+        return Verdict(reasons.TERMINATING, message.strip())
     return _served(gathered, live)
+
+
+def _deleted(gathered: Gathered, decided: Plan) -> str:
+    if decided.refusal is not None:
+        return decided.refusal.message
+    if decided.step is ComposerStep.DELETE_COMPOSITES:
+        return f"The composites are being deleted. {left(gathered)}".strip()
+    return "The definition is being deleted."
 
 
 def _served(gathered: Gathered, live: Mapping[str, Any]) -> Verdict:

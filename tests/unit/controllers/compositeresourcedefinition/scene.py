@@ -55,6 +55,8 @@ class Server:
     objects: dict[str, Json] = field(default_factory=dict)
     requests: list[tuple[str, str]] = field(default_factory=list)
     """All, as method and path with query."""
+    missing: set[str] = field(default_factory=set)
+    """The verbs to which the composer has no right, as an access review says."""
     lost: list[str] = field(default_factory=list)
     """Composites that were deleted together with their CRD."""
     before: Fault = _none
@@ -114,7 +116,8 @@ class Server:
             case "GET":
                 return self._found(path)
             case "POST" if path.endswith("/selfsubjectaccessreviews"):
-                return {**body, "status": {"allowed": False}}
+                verb = body["spec"]["resourceAttributes"]["verb"]
+                return {**body, "status": {"allowed": verb not in self.missing}}
             case "POST":
                 return body
             case "DELETE":
@@ -204,7 +207,7 @@ class Server:
     def _collect(self, path: str) -> None:
         """Remove the object if it is being deleted and nothing holds it."""
         metadata = self.objects[path]["metadata"]
-        if metadata.get("finalizers") or "deletionTimestamp" not in metadata:
+        if "deletionTimestamp" not in metadata:
             return
         if path == CRD and (left := [each for each in self.objects if each.startswith(OBJECTS)]):
             for each in left:
@@ -213,6 +216,8 @@ class Server:
                 self._collect(each)
             if any(each in self.objects for each in left):
                 return
+        if metadata.get("finalizers"):
+            return
         del self.objects[path]
         self._announce(path)
         if path.startswith(OBJECTS) and "deletionTimestamp" in self.objects.get(CRD, {}).get("metadata", {}):

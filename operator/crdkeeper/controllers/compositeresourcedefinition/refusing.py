@@ -1,0 +1,84 @@
+"""What the conditions of a definition say when a request of the composer is refused, or fails."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.api.meta import GROUP
+from crdkeeper.cluster.resources.access import Right, missing_rights
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.plan import LABEL, ComposerStep, Gathered, Refusal, needed_verbs, rule
+
+Trouble = ApiError | Unreachable
+
+_CRDS: Final = "apiextensions.k8s.io", "customresourcedefinitions"
+_DEFINITIONS: Final = GROUP, CompositeResourceDefinition.plural
+_READ: Final = (Right("get", *_CRDS),)
+_NEEDED: Final[Mapping[ComposerStep, Sequence[Right]]] = {
+    ComposerStep.ADD_FINALIZER: (Right("patch", *_DEFINITIONS),),
+    ComposerStep.APPLY: (Right("create", *_CRDS), Right("patch", *_CRDS)),
+    ComposerStep.DELETE_CRD: (Right("delete", *_CRDS),),
+    ComposerStep.RELEASE_CRD: (Right("patch", *_CRDS),),
+    ComposerStep.REMOVE_FINALIZER: (Right("patch", *_DEFINITIONS),),
+}
+"""What each step needs, besides rights on composites."""
+_FAILURES: Final = frozenset((404, 409, 410, 429))
+"""Besides those of the server: nobody objects, but something is in the way."""
+
+
+async def refusal_of_reading(client: Client, error: Trouble) -> Refusal:
+    """What to say when the API server does not return what the next step depends on."""
+    said = f"cannot read what the definition depends on: {_described(error)}"
+    return await _own_right_missing(client, error, _READ, said) or Refusal(reasons.NOT_READ.name, said)
+
+
+async def refusal_of(client: Client, gathered: Gathered, step: ComposerStep, error: Trouble) -> Refusal:
+    """What to say when a step does not succeed."""
+    said = f"cannot {step.value}: {_described(error)}"
+    missing = await _own_right_missing(client, error, _NEEDED.get(step, ()), said)
+    if missing is not None:
+        return missing
+    if isinstance(error, Unreachable) or error.code >= 500 or error.code in _FAILURES:
+        return Refusal(reasons.FAILED.name, said)
+    if error.code == 403 and step is ComposerStep.DELETE_COMPOSITES:
+        # Or else an admission webhook or policy denies it.
+        spec = gathered.definition.spec
+        if await missing_rights(client, [Right("delete", spec.group, spec.names.plural)]):
+            return await right_missing(client, gathered.definition, said)
+    invalid = error.code == 422
+    return Refusal(reasons.INVALID.name if invalid else reasons.REFUSED.name, said)
+
+
+async def right_missing(client: Client, definition: CompositeResourceDefinition, said: str) -> Refusal:
+    """What to say when the composer may not do what it has to do with composites."""
+    spec = definition.spec
+    wanted = [Right(verb, spec.group, spec.names.plural) for verb in needed_verbs(definition)]
+    missing = await missing_rights(client, wanted)
+    return Refusal(
+        reasons.RIGHT_MISSING.name,
+        f"the composer lacks rights on the composites ({', '.join(missing) or said}). Create a ClusterRole "
+        f"that has the label {LABEL} and this rule: {rule(definition)}",
+    )
+
+
+async def _own_right_missing(
+    client: Client, error: Trouble, needed: Sequence[Right], said: str
+) -> Refusal | None:
+    """If the composer lacks a right that its manifests give it: what to say."""
+    if not needed or isinstance(error, Unreachable) or error.code != 403:
+        return None
+    missing = await missing_rights(client, needed)
+    if not missing:
+        return None
+    verbs = ", ".join(each.split()[0] for each in missing)
+    group, resource = needed[0].group, needed[0].resource
+    rule_needed = f"{{apiGroups: [{group}], resources: [{resource}], verbs: [{verbs}]}}"
+    return Refusal(
+        reasons.RIGHT_MISSING_TO_APPLY.name,
+        f"{said}. Apply manifests/composer, whose ClusterRole has the missing rule: {rule_needed}",
+    )
+
+
+def _described(error: Trouble) -> str:
+    return error.message if isinstance(error, ApiError) else str(error)

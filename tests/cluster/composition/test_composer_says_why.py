@@ -1,0 +1,286 @@
+"""What stops a definition is said in its conditions: failing requests, webhooks, rights, finalizers."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import orjson
+import pytest
+
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
+from tests.cluster.composition.authoring import (
+    ACCOUNT,
+    ROLES,
+    Author,
+    Definition,
+    Json,
+    author_of,
+    condition,
+)
+from tests.cluster.harness import NAMESPACE, Operator, eventually
+from tests.cluster.harness.admission import BINDINGS, POLICIES, WEBHOOKS, closed_port, silent_port
+from tests.cluster.harness.faultproxy import Fault, FaultProxy
+from tests.controlplane.cluster import Cluster
+
+COMPOSE = ("compose", "run")
+
+
+@pytest.fixture(scope="module")
+def proxy(plane: Cluster) -> Iterator[FaultProxy]:
+    with FaultProxy(plane) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def proxied(plane: Cluster, composer: Operator, proxy: FaultProxy) -> Iterator[Operator]:
+    """The composer behind the proxy, in place of the other one."""
+    composer.stop()
+    kubeconfig = proxy.kubeconfig(plane.service_account_kubeconfig(NAMESPACE, ACCOUNT))
+    operator = Operator(
+        plane, identity="proxied", account=ACCOUNT, command=COMPOSE, flags={"kubeconfig": str(kubeconfig)}
+    )
+    operator.start()
+    yield operator
+    operator.close()
+    composer.start()
+
+
+@pytest.fixture
+async def author(proxied: Operator, proxy: FaultProxy, plane: Cluster, group: str) -> AsyncIterator[Author]:
+    if not proxied.running:
+        proxied.start()
+    async with author_of(plane, group) as author:
+        yield author
+        proxy.faults.clear()
+
+
+@pytest.mark.parametrize(
+    ("method", "of", "reason"),
+    [("GET", "crd", "NotRead"), ("PATCH", "crd", "Failed"), ("PATCH", "path", "Failed")],
+    ids=["read", "apply", "finalizer"],
+)
+async def test_what_lasts_is_said_and_gets_over(
+    author: Author, proxy: FaultProxy, group: str, method: str, of: str, reason: str
+) -> None:
+    thing = Definition(group, "thing")
+    other = Definition(group, "other")
+    path = {"crd": thing.crd, "path": thing.path}[of]
+    proxy.faults.append(Fault(method, rf"^{path}(\?|$)", 503))
+    await author.apply(thing)
+    # One that is in trouble never delays the others.
+    await author.apply(other)
+    await author.ready(other)
+    await author.says(thing, "Ready", "a fault of the test")
+    assert condition(await author.get(thing.path), "Ready")[1] == reason
+    proxy.faults.clear()
+    await author.ready(thing, seconds=60)
+
+
+@pytest.mark.parametrize("policy", ["Cascade", "Protect"])
+async def test_who_holds_up_a_deletion_is_named(author: Author, group: str, policy: str) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing, deletion=policy)
+    await author.ready(thing)
+    names = ["a", "b", "c"]
+    await author.make_composites(thing, names, finalizers=["example.com/bill"])
+    # With Protect, somebody deletes the CRD: nothing can save the composites, but their finalizers hold them.
+    await author.delete(thing.crd if policy == "Protect" else thing.path)
+    said = "3 composites wait for their finalizers: default/a (example.com/bill), default/b"
+    await author.says(thing, "Established", said)
+    found = await author.get(thing.path)
+    assert condition(found, "Established")[:2] == ("False", "TerminatingCompositeResource")
+    for each in names:
+        await author.client.request(
+            "PATCH",
+            f"{thing.objects}/{each}",
+            {"metadata": {"finalizers": None}},
+            content_type=MERGE_PATCH,
+        )
+    if policy == "Protect":
+        await author.ready(thing)
+    else:
+        await author.gone(thing.path)
+        await author.gone(thing.crd)
+
+
+@asynccontextmanager
+async def guard(author: Author, group: str, how: str, operation: str) -> AsyncIterator[str]:
+    """Something refuses an operation on the CRDs of a group and on its composites `a`; yields what it says.
+
+    A policy that denies it, or a webhook at a port where nobody answers.
+    """
+    name = f"guard.{group}"
+    rules = [
+        {"apiGroups": [each], "apiVersions": ["*"], "operations": [operation], "resources": ["*"]}
+        for each in ("apiextensions.k8s.io", group)
+    ]
+    parts: list[tuple[str, str, Json]]
+    ours = {"name": "ours", "expression": f"request.name.contains('{group}') || request.name == 'a'"}
+    if how == "denying":
+        policy = {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": rules},
+            "matchConditions": [ours],
+            "validations": [{"expression": "false", "message": "it is guarded", "reason": "Forbidden"}],
+        }
+        binding = {"policyName": name, "validationActions": ["Deny"]}
+        parts = [
+            (POLICIES, "ValidatingAdmissionPolicy", {"spec": policy}),
+            (BINDINGS, "ValidatingAdmissionPolicyBinding", {"spec": binding}),
+        ]
+        async with _objects(author, name, parts):
+            yield "denied request: it is guarded"
+        return
+    with closed_port() if how == "refusing" else silent_port() as port:
+        hook = {
+            "name": name,
+            "clientConfig": {"url": f"https://127.0.0.1:{port}/validate"},
+            "rules": rules,
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "timeoutSeconds": 1,
+            "matchConditions": [ours],
+        }
+        parts = [(WEBHOOKS, "ValidatingWebhookConfiguration", {"webhooks": [hook]})]
+        async with _objects(author, name, parts):
+            yield f'failed calling webhook "{name}"'
+
+
+@asynccontextmanager
+async def _objects(author: Author, name: str, parts: list[tuple[str, str, Json]]) -> AsyncIterator[None]:
+    """Objects of admission, until the end of the block."""
+    for collection, kind, content in parts:
+        value = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}}
+        await author.put(f"{collection}/{name}", {**value, **content})
+    try:
+        yield
+    finally:
+        for collection, *_ in reversed(parts):
+            await author.delete(f"{collection}/{name}")
+
+
+@pytest.mark.parametrize("how", ["denying", "refusing", "hanging"])
+async def test_who_refuses_a_crd_or_its_composites_is_quoted(author: Author, group: str, how: str) -> None:
+    thing = Definition(group, "thing")
+    probe = Definition(group, "probe")
+    async with guard(author, group, how, "CREATE") as said:
+
+        async def in_force() -> bool:
+            answer = await author.client.send(
+                "PATCH",
+                f"{probe.crd}?fieldManager=probe&dryRun=All",
+                content=_crd(probe),
+                content_type=APPLY_PATCH,
+            )
+            return said in str(answer.json().get("message"))
+
+        await eventually(in_force)
+        await author.apply(thing)
+        await author.says(thing, "Ready", "cannot apply the CRD", said)
+    await author.ready(thing, seconds=60)
+    await author.make_composites(thing, ["a", "b"])
+    async with guard(author, group, how, "DELETE") as said:
+
+        async def deletion_in_force() -> bool:
+            answer = await author.client.send("DELETE", f"{thing.objects}/a?dryRun=All")
+            return said in str(answer.json().get("message"))
+
+        await eventually(deletion_in_force)
+        await author.apply(thing, deletion="Cascade")
+        await author.delete(thing.path)
+        await author.says(thing, "Established", "default/a: ", said, seconds=60)
+        await author.gone(f"{thing.objects}/b")
+        assert await author.names(thing) == ["a"]
+    await author.gone(thing.path, seconds=60)
+
+
+def _crd(definition: Definition) -> bytes:
+    body: Json = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": definition.name},
+        "spec": {
+            "group": definition.group,
+            "scope": "Cluster",
+            "names": {"kind": definition.kind, "plural": definition.plural},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+            ],
+        },
+    }
+    return orjson.dumps(body)
+
+
+@pytest.mark.parametrize(
+    ("verb", "step"),
+    [("get", "create"), ("create", "create"), ("patch", "create"), ("delete", "delete")],
+)
+async def test_a_missing_right_to_crds_is_said_with_the_rule(
+    author: Author, group: str, verb: str, step: str
+) -> None:
+    thing = Definition(group, "thing")
+    role = f"{ROLES}/crdkeeper-composer"
+    rules = (await author.get(role))["rules"]
+    if step == "delete":
+        await author.apply(thing)
+        await author.ready(thing)
+    async with without(author, role, rules, verb):
+
+        async def in_force() -> bool:
+            return not await may(author, verb)
+
+        await eventually(in_force)
+        if step == "create":
+            await author.apply(thing)
+            found = await author.says(
+                thing, "Ready", "apiextensions.k8s.io", "customresourcedefinitions", verb
+            )
+        else:
+            await author.delete(thing.path)
+            found = await author.says(
+                thing, "Established", "apiextensions.k8s.io", "customresourcedefinitions", verb
+            )
+        assert "manifests/composer" in found
+    if step == "create":
+        await author.ready(thing, seconds=60)
+    else:
+        await author.gone(thing.path, seconds=60)
+
+
+@asynccontextmanager
+async def without(author: Author, role: str, rules: list[Json], verb: str) -> AsyncIterator[None]:
+    """The composer lacks a verb on CRDs, until the end of the block."""
+    fewer = [
+        {**each, "verbs": [other for other in each["verbs"] if other != verb]}
+        if "customresourcedefinitions" in each["resources"]
+        else each
+        for each in rules
+    ]
+    await author.client.request("PATCH", role, {"rules": fewer}, content_type=MERGE_PATCH)
+    try:
+        yield
+    finally:
+        await author.client.request("PATCH", role, {"rules": rules}, content_type=MERGE_PATCH)
+
+
+async def may(author: Author, verb: str) -> bool:
+    """Whether the composer may do this with CRDs."""
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}",
+            "resourceAttributes": {
+                "verb": verb,
+                "group": "apiextensions.k8s.io",
+                "resource": "customresourcedefinitions",
+            },
+        },
+    }
+    answer = await author.client.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    return bool(answer["status"]["allowed"])
