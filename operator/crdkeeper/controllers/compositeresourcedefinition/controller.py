@@ -297,7 +297,7 @@ def _pause(gathered: Gathered, decided: Plan) -> float:
     if deleted and gathered.waiting.number < (gathered.composites or 0):
         # Until the API server has begun to delete them, nobody can say what holds them.
         return _AGAIN_SECONDS
-    if decided.refusal is not None or decided.held:
+    if decided.step is ComposerStep.NOTHING or decided.refusal is not None or decided.held:
         return _REFUSED_SECONDS
     return _RECOUNT_SECONDS
 

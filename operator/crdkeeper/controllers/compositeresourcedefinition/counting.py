@@ -11,8 +11,9 @@ from crdkeeper.controllers.compositeresourcedefinition.refusing import right_mis
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.holding import Waiting
-from crdkeeper.core.composer.plan import Refusal, is_controlled
+from crdkeeper.core.composer.plan import is_controlled
 from crdkeeper.core.composer.wording import SHOWN
+from crdkeeper.core.diagnosis.verdict import Verdict
 
 _LOOKED_AT: Final = 500
 """The most composites among which those are sought that hold up a deletion."""
@@ -26,7 +27,7 @@ class CompositeCount:
     first: tuple[str, ...] = ()
     waiting: Waiting = field(default_factory=Waiting)
     """Those that hold up a deletion of the definition or the CRD."""
-    hidden: Refusal | None = None
+    hidden: Verdict | None = None
     """Why they cannot be counted, or not be watched."""
 
 
@@ -47,9 +48,7 @@ async def count_composites(
     path, uid = composites_path(live), live["metadata"]["uid"]
     if path is None:
         watches.stop(name)
-        return CompositeCount(
-            None, hidden=Refusal(reasons.NOT_LISTED.name, "no version of the CRD is served")
-        )
+        return CompositeCount(None, hidden=Verdict(reasons.NOT_LISTED, "no version of the CRD is served"))
     ours = is_controlled(live, definition.metadata.uid)
     if not ours:
         watches.stop(name)
@@ -64,7 +63,7 @@ async def count_composites(
         if error.code == 404 or error.code >= 500:
             # Not found: an API server that does not serve them yet says nothing about their number.
             said = f"the API server cannot list the composites: {error.message}"
-            return CompositeCount(None, hidden=Refusal(reasons.NOT_LISTED.name, said))
+            return CompositeCount(None, hidden=Verdict(reasons.NOT_LISTED, said))
         raise
     if ours:
         watches.keep(name, uid, path, found.resource_version)

@@ -8,10 +8,12 @@ from crdkeeper.api.meta import GROUP
 from crdkeeper.cluster.resources.access import Right, missing_rights
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.composer import reasons
-from crdkeeper.core.composer.plan import LABEL, ComposerStep, Gathered, Refusal, needed_verbs, rule
+from crdkeeper.core.composer.plan import ComposerStep, Gathered
+from crdkeeper.core.diagnosis.verdict import Verdict
 
 Trouble = ApiError | Unreachable
 
+LABEL: Final = f'rbac.{GROUP}/aggregate-to-composer: "true"'
 _CRDS: Final = "apiextensions.k8s.io", "customresourcedefinitions"
 _DEFINITIONS: Final = GROUP, CompositeResourceDefinition.plural
 _READ: Final = (Right("get", *_CRDS),)
@@ -27,57 +29,60 @@ _FAILURES: Final = frozenset((404, 409, 410, 429))
 """Besides those of the server: nobody objects, but something is in the way."""
 
 
-async def refusal_of_reading(client: Client, error: Trouble) -> Refusal:
+async def refusal_of_reading(client: Client, error: Trouble) -> Verdict:
     """What to say when the API server does not return what the next step depends on."""
     said = f"cannot read what the definition depends on: {_described(error)}"
-    return await _own_right_missing(client, error, _READ, said) or Refusal(reasons.NOT_READ.name, said)
+    return await _own_right_missing(client, error, _READ, said) or Verdict(reasons.NOT_READ, said)
 
 
-async def refusal_of(client: Client, gathered: Gathered, step: ComposerStep, error: Trouble) -> Refusal:
+async def refusal_of(client: Client, gathered: Gathered, step: ComposerStep, error: Trouble) -> Verdict:
     """What to say when a step does not succeed."""
     said = f"cannot {step.value}: {_described(error)}"
     missing = await _own_right_missing(client, error, _NEEDED.get(step, ()), said)
     if missing is not None:
         return missing
     if isinstance(error, Unreachable) or error.code >= 500 or error.code in _FAILURES:
-        return Refusal(reasons.FAILED.name, said)
+        return Verdict(reasons.FAILED, said)
     if error.code == 403 and step is ComposerStep.DELETE_COMPOSITES:
         # Or else an admission webhook or policy denies it.
         spec = gathered.definition.spec
         if await missing_rights(client, [Right("delete", spec.group, spec.names.plural)]):
             return await right_missing(client, gathered.definition, said)
-    invalid = error.code == 422
-    return Refusal(reasons.INVALID.name if invalid else reasons.REFUSED.name, said)
+    return Verdict(reasons.INVALID if error.code == 422 else reasons.REFUSED, said)
 
 
-async def right_missing(client: Client, definition: CompositeResourceDefinition, said: str) -> Refusal:
+async def right_missing(client: Client, definition: CompositeResourceDefinition, said: str) -> Verdict:
     """What to say when the composer may not do what it has to do with composites."""
     spec = definition.spec
-    wanted = [Right(verb, spec.group, spec.names.plural) for verb in needed_verbs(definition)]
+    verbs = ("list", "watch", "delete") if spec.deletion == "Cascade" else ("list", "watch")
+    wanted = [Right(each, spec.group, spec.names.plural) for each in verbs]
     missing = await missing_rights(client, wanted)
-    return Refusal(
-        reasons.RIGHT_MISSING.name,
+    return Verdict(
+        reasons.RIGHT_MISSING,
         f"the composer lacks rights on the composites ({', '.join(missing) or said}). Create a ClusterRole "
-        f"that has the label {LABEL} and this rule: {rule(definition)}",
+        f"that has the label {LABEL} and this rule: {_rule(wanted[0], verbs)}",
     )
 
 
 async def _own_right_missing(
     client: Client, error: Trouble, needed: Sequence[Right], said: str
-) -> Refusal | None:
+) -> Verdict | None:
     """If the composer lacks a right that its manifests give it: what to say."""
     if not needed or isinstance(error, Unreachable) or error.code != 403:
         return None
     missing = await missing_rights(client, needed)
     if not missing:
         return None
-    verbs = ", ".join(each.split()[0] for each in missing)
-    group, resource = needed[0].group, needed[0].resource
-    rule_needed = f"{{apiGroups: [{group}], resources: [{resource}], verbs: [{verbs}]}}"
-    return Refusal(
-        reasons.RIGHT_MISSING_TO_APPLY.name,
-        f"{said}. Apply manifests/composer, whose ClusterRole has the missing rule: {rule_needed}",
+    rule = _rule(needed[0], [each.split()[0] for each in missing])
+    return Verdict(
+        reasons.RIGHT_MISSING_TO_APPLY,
+        f"{said}. Apply manifests/composer, whose ClusterRole has the missing rule: {rule}",
     )
+
+
+def _rule(right: Right, verbs: Sequence[str]) -> str:
+    """The rule that a ClusterRole needs for these verbs on the resource of a right, as YAML."""
+    return f"{{apiGroups: [{right.group}], resources: [{right.resource}], verbs: [{', '.join(verbs)}]}}"
 
 
 def _described(error: Trouble) -> str:

@@ -1,4 +1,4 @@
-"""The next step for a CompositeResourceDefinition: apply the CRD, leave it as it is, or let go of it.
+"""The next step for a CompositeResourceDefinition: apply the CRD, leave it as it is, or give it up.
 
 Pure: the controller gathers `Gathered`, carries out the `Plan`, and looks again.
 """
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import GROUP
+from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.holding import Waiting, holds_crd, waits
 from crdkeeper.core.composer.offering import SeenComposition
 from crdkeeper.core.composer.update import UpdateFacts
@@ -24,8 +25,6 @@ from crdkeeper.core.text import count
 FINALIZER: Final = f"{GROUP}/composites"
 ADOPT: Final = f"{GROUP}/adopt"
 """The annotation of a definition that takes over a CRD which exists."""
-_GOING: Final = "TerminatingCompositeResource"
-LABEL: Final = f'rbac.{GROUP}/aggregate-to-composer: "true"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +39,8 @@ class Gathered:
     """How many there are; None if that cannot be said."""
     first: tuple[str, ...] = ()
     """The first of them, as namespace/name."""
-    hidden: "Refusal | None" = None
-    """Why they cannot be counted or watched."""
+    hidden: Verdict | None = None
+    """Why they cannot be counted or watched; never None if there is no count."""
     waiting: Waiting = field(default_factory=Waiting)
     """Those that are being deleted and wait for their finalizers."""
     conflicts: tuple[NameConflict, ...] = ()
@@ -65,19 +64,12 @@ class ComposerStep(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why the CRD stays as it is."""
-
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
-    """The next step, and why it is no other."""
+    """The next step."""
 
     step: ComposerStep
-    refusal: Refusal | None = None
+    refusal: Verdict | None = None
+    """Why it is no other step; of a deletion, what a person has to do."""
     held: tuple[str, ...] = ()
     """Versions that are applied, but not served yet."""
 
@@ -122,28 +114,23 @@ def _deletion(gathered: Gathered) -> Plan:
     if FINALIZER not in definition.metadata.finalizers:
         return Plan(ComposerStep.NOTHING)
     if live is None or not is_controlled(live, definition.metadata.uid):
-        # Gone, disowned, or that of a definition made again in between.
+        # Gone, released, or that of a definition made again in between.
         return Plan(ComposerStep.REMOVE_FINALIZER)
     if definition.spec.deletion == "Orphan":
         return Plan(ComposerStep.RELEASE_CRD)
     if "deletionTimestamp" in live["metadata"]:
-        message = f"The CRD is being deleted. {left(gathered)}".strip()
-        return Plan(ComposerStep.NOTHING, Refusal(_GOING, message))
+        return Plan(ComposerStep.NOTHING)
     if gathered.composites == 0:
         return Plan(ComposerStep.DELETE_CRD)
-    if gathered.composites is None and definition.spec.deletion == "Cascade":
-        return Plan(ComposerStep.NOTHING, gathered.hidden or Refusal("RightMissing", _exist(gathered)))
     if definition.spec.deletion == "Cascade":
-        if gathered.waiting.number == gathered.composites:
-            message = f"The composites are being deleted. {left(gathered)}"
-            return Plan(ComposerStep.NOTHING, Refusal(_GOING, message))
-        return Plan(ComposerStep.DELETE_COMPOSITES)
-    remedy = "delete them, or set spec.deletion to Cascade or Orphan"
-    message = f"{_exist(gathered)}{_names(gathered)}; spec.deletion is Protect: {remedy}"
-    held_up = waits(gathered.waiting, gathered.composites)
-    if held_up:
-        message = f"{message}. {held_up}"
-    return Plan(ComposerStep.NOTHING, Refusal("CompositesExist", message))
+        if gathered.composites is None:
+            return Plan(ComposerStep.NOTHING, gathered.hidden)
+        waiting = gathered.waiting.number == gathered.composites
+        return Plan(ComposerStep.NOTHING if waiting else ComposerStep.DELETE_COMPOSITES)
+    remedy = "delete them, or set spec.deletion to Cascade or Orphan."
+    said = f"{_exist(gathered)}{_names(gathered)}; spec.deletion is Protect: {remedy}"
+    message = f"{said} {waits(gathered.waiting, gathered.composites)}".strip()
+    return Plan(ComposerStep.NOTHING, Verdict(reasons.TERMINATING, message))
 
 
 def keeps_crd(gathered: Gathered, decided: Plan) -> bool:
@@ -158,34 +145,33 @@ def keeps_crd(gathered: Gathered, decided: Plan) -> bool:
     )
 
 
-def _refusal(gathered: Gathered) -> Refusal | None:
+def _refusal(gathered: Gathered) -> Verdict | None:
     definition, judged, live = gathered.definition, gathered.judged, gathered.live
     if live is not None and "deletionTimestamp" not in live["metadata"] and takes(definition, live):
         stored = still_stored(definition, live)
         if stored is not None:
-            return _from(stored)
+            return stored
     problems = [each for each in judged.problems if each.refused]
     if problems or judged.crd is None:
         said = [f"{each.path}: {each.message} [{each.rule.id}]" for each in problems]
-        return Refusal("Invalid", listed(said))
+        return Verdict(reasons.INVALID, listed(said))
     if live is not None and "deletionTimestamp" in live["metadata"]:
         message = f"A CRD of this name is being deleted; waiting until it is gone. {left(gathered)}"
-        return Refusal("DefinitionTerminating", message.strip())
+        return Verdict(reasons.CRD_TERMINATING, message.strip())
     if live is not None and not takes(definition, live):
         if owners := _owners(live):
-            return Refusal(
-                "NotOurs",
+            return Verdict(
+                reasons.NOT_OURS,
                 f"a CRD of this name exists, which {owners[0]['kind']} {owners[0]['name']} owns. When that "
                 "is deleted, the API server deletes the CRD and all of its objects: to adopt the CRD, first "
                 "stop the program that maintains it, then remove metadata.ownerReferences from the CRD",
             )
-        return Refusal(
-            "NotOurs",
+        return Verdict(
+            reasons.NOT_OURS,
             f"a CRD of this name exists, and does not belong to this definition; "
             f'the annotation {ADOPT}: "true" on the definition takes it over',
         )
-    decided = refused(definition, live, gathered.composites, _exist(gathered), gathered.facts)
-    return _from(decided) if decided is not None else None
+    return refused(definition, live, gathered.composites, _exist(gathered), gathered.facts)
 
 
 def left(gathered: Gathered) -> str:
@@ -200,30 +186,11 @@ def left(gathered: Gathered) -> str:
     return " ".join(filter(None, said))
 
 
-def _from(verdict: Verdict) -> Refusal:
-    return Refusal(verdict.reason.name, verdict.message)
-
-
-def needed_verbs(definition: CompositeResourceDefinition) -> tuple[str, ...]:
-    """What the composer does with the composites of a definition."""
-    return ("list", "watch", "delete") if definition.spec.deletion == "Cascade" else ("list", "watch")
-
-
-def rule(definition: CompositeResourceDefinition) -> str:
-    """The rule about composites that a ClusterRole needs, as YAML."""
-    spec, verbs = definition.spec, ", ".join(needed_verbs(definition))
-    return f"{{apiGroups: [{spec.group}], resources: [{spec.names.plural}], verbs: [{verbs}]}}"
-
-
 def _exist(gathered: Gathered) -> str:
     if gathered.composites is not None:
         return count(gathered.composites, "composite")
-    if gathered.hidden is not None:
-        return f"composites may exist: {gathered.hidden.message}"
-    return (
-        "composites may exist, which the composer may not list; "
-        f"add a ClusterRole with the label {LABEL} and the rule {rule(gathered.definition)}"
-    )
+    why = f": {gathered.hidden.message}" if gathered.hidden is not None else ""
+    return f"composites may exist{why}"
 
 
 def _names(gathered: Gathered) -> str:

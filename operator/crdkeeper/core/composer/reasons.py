@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from crdkeeper.api.meta import ConditionStatus
-from crdkeeper.core.composer import updatereasons
 from crdkeeper.core.diagnosis.verdict import Reason
 
-ACCEPTED: Final = updatereasons.ACCEPTED
+ACCEPTED: Final = "Accepted"
 ESTABLISHED: Final = "Established"
 OFFERED: Final = "Offered"
+STORAGE_CURRENT: Final = "StorageCurrent"
 
 
 def _accepted(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -> Reason:
@@ -23,6 +23,11 @@ def _established(status: ConditionStatus, name: str, meaning: str, remedy: str =
 def _offered(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -> Reason:
     # A composite can be created without a Composition, and be composed later.
     return Reason(OFFERED, status, name, meaning, remedy)
+
+
+def _storage(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -> Reason:
+    # The API works whatever version objects are stored in.
+    return Reason(STORAGE_CURRENT, status, name, meaning, remedy)
 
 
 ACCEPTED_ALL = _accepted("True", "Accepted", "The CRD is as the definition says.")
@@ -43,9 +48,9 @@ NOT_OURS = _accepted(
     "stop the program that maintains it and remove metadata.ownerReferences from the CRD. Or delete "
     "the CRD, which deletes all of its objects.",
 )
-DEFINITION_TERMINATING = _accepted(
+CRD_TERMINATING = _accepted(
     "False",
-    "DefinitionTerminating",
+    "CRDTerminating",
     "A CRD of this name is being deleted. The definition makes its own when it is gone.",
     "If it takes long, see what the CRD's condition Terminating waits for.",
 )
@@ -65,10 +70,70 @@ FAILED = _accepted(
     "False",
     "Failed",
     "The API server failed to write the CRD or the definition. The composer tries again.",
-    "Wait a moment. If it lasts, mend what the message names.",
+    "Wait a moment. If it lasts, correct what the message names.",
 )
 _UNREAD = "The API server failed to return what the definition depends on. The composer tries again."
-NOT_READ = _accepted("Unknown", "NotRead", _UNREAD, "If it lasts, mend what the message names.")
+NOT_READ = _accepted("Unknown", "NotRead", _UNREAD, "If it lasts, correct what the message names.")
+BREAKING_CHANGES = _accepted(
+    "False",
+    "BreakingChanges",
+    "The change would break existing composites or their clients, so the CRD stays as it is.",
+    "Change the definition as the message says, or set spec.breakingChanges to Allow.",
+)
+NOT_COMPARABLE = _accepted(
+    "False",
+    "NotComparable",
+    "The CRD cannot be compared with what it would become, so it stays as it is.",
+    "Set spec.breakingChanges to Allow.",
+)
+NOT_PREDICTED = _accepted(
+    "False",
+    "NotPredicted",
+    "What the change does to some composites cannot be predicted, so the CRD stays as it is.",
+    "Check the composites in the message, then set spec.breakingChanges to Allow.",
+)
+COMPOSITES_UNKNOWN = _accepted(
+    "False",
+    "CompositesUnknown",
+    "The change may hurt composites, which the composer may not list, so the CRD stays as it is.",
+    "Grant the rule in the message. The composer continues within seconds.",
+)
+REHEARSING = _accepted(
+    "Unknown",
+    "Rehearsing",
+    "The change is tried on the composites that exist.",
+    "Wait a moment. If an attempt failed, correct what the message names.",
+)
+VERSION_STORED = _accepted(
+    "False",
+    "VersionStored",
+    "A version that is no longer in the definition is still in the CRD's status.storedVersions.",
+    "Put the version back, with served: false if nobody uses it, until StorageCurrent is True.",
+)
+VERSION_IN_USE = _accepted(
+    "False",
+    "VersionInUse",
+    "Clients may use a version that the definition no longer has or serves.",
+    "Set deprecated: true first, then served: false, and remove the version last.",
+)
+CONVERSION_MISSING = _accepted(
+    "False",
+    "ConversionMissing",
+    "Served versions differ, and nothing converts between them: fields would be lost.",
+    "Create the VersionConversion that the message proposes, or let the versions have the same fields.",
+)
+CONVERSION_INCOMPLETE = _accepted(
+    "False",
+    "ConversionIncomplete",
+    "The VersionConversion does not convert between the versions of the definition.",
+    "Change its rules as the message says.",
+)
+CONVERSION_PENDING = _accepted(
+    "Unknown",
+    "ConversionPending",
+    "The CRD has the new versions, but serves them only when the VersionConversion is ready.",
+    "See the conditions of the VersionConversion.",
+)
 
 WATCHING = _established(
     "True", "WatchingCompositeResource", "The API server serves the API, and the composer watches composites."
@@ -77,26 +142,24 @@ ESTABLISHING = _established(
     "Unknown", "Establishing", "The API server does not serve the API yet.", "Wait a moment."
 )
 ESTABLISHED_NOT_READ = _established("Unknown", "NotRead", _UNREAD, "See the condition Accepted.")
-NO_DEFINITION = _established(
-    "False", "NoDefinition", "There is no CRD of this definition.", "See the condition Accepted."
-)
+NO_CRD = _established("False", "NoCRD", "There is no CRD of this definition.", "See the condition Accepted.")
 TERMINATING = _established(
     "False",
     "TerminatingCompositeResource",
-    "The definition is being deleted, or its CRD is. The message says what that waits for.",
-    "See the message.",
+    "The definition is being deleted, or its CRD is.",
+    "The message says what that waits for.",
 )
 RIGHT_MISSING = _established(
     "False",
     "RightMissing",
     "The composer may not list or watch the composites, so it does not know how many there are.",
-    "Grant the rule in the message. The composer goes on within seconds.",
+    "Grant the rule in the message. The composer continues within seconds.",
 )
 NOT_LISTED = _established(
     "False",
     "NotListed",
     "The API server cannot list the composites, for example because a conversion webhook fails.",
-    "Mend what the message names. The composer tries again.",
+    "Correct what the message names. The composer tries again.",
 )
 NOT_ESTABLISHED = _established(
     "False", "NotEstablished", "The API server does not serve the API, for the reason in the message."
@@ -142,20 +205,55 @@ COMPOSITIONS_UNKNOWN = _offered(
     "Apply manifests/composer, if its account lacks the right; its log says so.",
 )
 
+CURRENT = _storage("True", "Current", "All composites are stored in the referenceable version.")
+MIGRATING = _storage(
+    "False", "Migrating", "A StorageMigration moves composites to the referenceable version."
+)
+MIGRATION_PENDING = _storage(
+    "False", "MigrationPending", "A StorageMigration is about to be created.", "Wait a moment."
+)
+MIGRATION_FAILING = _storage(
+    "False",
+    "MigrationFailing",
+    "The StorageMigration cannot move all composites.",
+    "See the StorageMigration's conditions and status.quarantine.",
+)
+MIGRATIONS_UNAVAILABLE = _storage(
+    "False",
+    "MigrationsUnavailable",
+    "StorageMigrations are not installed, or the composer has no right to create them.",
+    "Install the operator with its manifests, or run `crdkeeper migrate`.",
+)
+STORAGE_UNKNOWN = _storage(
+    "Unknown",
+    "NotEstablished",
+    "There is no CRD yet, or the API server has not reported its stored versions.",
+)
+
 REASONS: Final[tuple[Reason, ...]] = (
     ACCEPTED_ALL,
     ACCEPTED_WITH_WARNINGS,
     INVALID,
     NOT_OURS,
-    DEFINITION_TERMINATING,
+    CRD_TERMINATING,
     RIGHT_MISSING_TO_APPLY,
     REFUSED,
     FAILED,
     NOT_READ,
+    BREAKING_CHANGES,
+    NOT_COMPARABLE,
+    NOT_PREDICTED,
+    COMPOSITES_UNKNOWN,
+    REHEARSING,
+    VERSION_STORED,
+    VERSION_IN_USE,
+    CONVERSION_MISSING,
+    CONVERSION_INCOMPLETE,
+    CONVERSION_PENDING,
     WATCHING,
     ESTABLISHING,
     ESTABLISHED_NOT_READ,
-    NO_DEFINITION,
+    NO_CRD,
     TERMINATING,
     RIGHT_MISSING,
     NOT_LISTED,
@@ -169,19 +267,16 @@ REASONS: Final[tuple[Reason, ...]] = (
     COMPOSITION_MISSING,
     COMPOSITION_MISMATCH,
     COMPOSITIONS_UNKNOWN,
-    *updatereasons.UPDATE_REASONS,
+    CURRENT,
+    MIGRATING,
+    MIGRATION_PENDING,
+    MIGRATION_FAILING,
+    MIGRATIONS_UNAVAILABLE,
+    STORAGE_UNKNOWN,
 )
 """Those of Ready are those of Accepted and Established. The first that is not True decides."""
 
 PASSING: Final = frozenset(
-    (
-        DEFINITION_TERMINATING.name,
-        FAILED.name,
-        NOT_READ.name,
-        NO_DEFINITION.name,
-        ESTABLISHING.name,
-        NOT_LISTED.name,
-        TERMINATING.name,
-    )
+    (CRD_TERMINATING, FAILED, NOT_READ, NO_CRD, ESTABLISHED_NOT_READ, ESTABLISHING, NOT_LISTED)
 )
-"""The composer goes on by itself: reconciling, not stalled."""
+"""The composer continues by itself: reconciling, not stalled."""

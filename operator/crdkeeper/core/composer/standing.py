@@ -11,9 +11,8 @@ from crdkeeper.api.compositeresourcedefinition import (
 from crdkeeper.api.meta import READY, find_condition, set_condition, summarize
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.offering import SeenComposition, offered
-from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan, Refusal, is_controlled, left
+from crdkeeper.core.composer.plan import Gathered, Plan, is_controlled, left
 from crdkeeper.core.composer.storage import storage_current
-from crdkeeper.core.composer.updatereasons import STORAGE_CURRENT
 from crdkeeper.core.composer.updaterefusal import pending
 from crdkeeper.core.diagnosis.nameconflicts import describe
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
@@ -34,7 +33,7 @@ def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResou
         reasons.ACCEPTED: accepted,
         reasons.ESTABLISHED: established,
         reasons.OFFERED: offered(definition, gathered.compositions),
-        STORAGE_CURRENT: _storage_current(gathered),
+        reasons.STORAGE_CURRENT: _storage_current(gathered),
         READY: ready,
     }
     _set(status, verdicts, now, stalled=_needs_a_person(ready, decided.refusal))
@@ -43,7 +42,7 @@ def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResou
 
 def standing_unread(
     definition: CompositeResourceDefinition,
-    refusal: Refusal,
+    unread: Verdict,
     compositions: Collection[SeenComposition] | None,
     now: datetime,
 ) -> CompositeResourceDefinitionStatus:
@@ -52,21 +51,20 @@ def standing_unread(
     What was known before stays, except for what can no longer be said.
     """
     status = _begun(definition)
-    accepted = _refused(reasons.ACCEPTED, refusal)
     verdicts = {
-        reasons.ACCEPTED: accepted,
-        reasons.ESTABLISHED: Verdict(reasons.ESTABLISHED_NOT_READ, refusal.message),
+        reasons.ACCEPTED: unread,
+        reasons.ESTABLISHED: Verdict(reasons.ESTABLISHED_NOT_READ, unread.message),
         reasons.OFFERED: offered(definition, compositions),
-        READY: accepted,
+        READY: unread,
     }
     if _is_deleted(definition):
-        verdicts[reasons.ESTABLISHED] = verdicts[READY] = Verdict(reasons.TERMINATING, refusal.message)
+        verdicts[reasons.ESTABLISHED] = verdicts[READY] = Verdict(reasons.TERMINATING, unread.message)
         kept = reasons.ACCEPTED
     else:
         kept = reasons.ESTABLISHED
     if find_condition(status.conditions, kept) is not None:
         del verdicts[kept]
-    _set(status, verdicts, now, stalled=_needs_a_person(verdicts[READY], refusal))
+    _set(status, verdicts, now, stalled=_needs_a_person(verdicts[READY], unread))
     return status
 
 
@@ -96,11 +94,11 @@ def _set(
     summarize(status.conditions, stalled=stalled, now=now)
 
 
-def _needs_a_person(ready: Verdict, refusal: Refusal | None) -> bool:
+def _needs_a_person(ready: Verdict, refusal: Verdict | None) -> bool:
     if ready.reason is reasons.TERMINATING:
         # What waits for finalizers, or for the API server, may need nobody.
         return refusal is not None and refusal.reason not in reasons.PASSING
-    return ready.reason.status == "False" and ready.reason.name not in reasons.PASSING
+    return ready.reason.status == "False" and ready.reason not in reasons.PASSING
 
 
 def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
@@ -110,7 +108,7 @@ def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
         if before is not None and before.reason is not reasons.NOT_READ:
             return before
     elif decided.refusal is not None:
-        return _refused(reasons.ACCEPTED, decided.refusal)
+        return decided.refusal
     elif decided.held and gathered.facts.conversion is not None:
         return pending(decided.held, gathered.facts.conversion)
     warnings = [f"{each.path}: {each.message}" for each in gathered.judged.problems if not each.refused]
@@ -122,7 +120,8 @@ def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
 
 def _storage_current(gathered: Gathered) -> Verdict:
     # Nor migrated.
-    before = _before(gathered.definition, STORAGE_CURRENT) if _is_deleted(gathered.definition) else None
+    definition = gathered.definition
+    before = _before(definition, reasons.STORAGE_CURRENT) if _is_deleted(definition) else None
     return before or storage_current(gathered.live, gathered.facts.migrations)
 
 
@@ -133,16 +132,12 @@ def _before(definition: CompositeResourceDefinition, type_: str) -> Verdict | No
     return Verdict(known, found.message) if found is not None and known is not None else None
 
 
-def _refused(condition: str, refusal: Refusal) -> Verdict:
-    return Verdict(_BY_NAME[condition, refusal.reason], refusal.message)
-
-
 def _established(gathered: Gathered, decided: Plan) -> Verdict:
     definition, live = gathered.definition, gathered.live
     if _is_deleted(definition):
         return Verdict(reasons.TERMINATING, _deleted(gathered, decided))
     if live is None or not is_controlled(live, definition.metadata.uid):
-        return Verdict(reasons.NO_DEFINITION, reasons.NO_DEFINITION.meaning)
+        return Verdict(reasons.NO_CRD, reasons.NO_CRD.meaning)
     if "deletionTimestamp" in live["metadata"]:
         message = f"The CRD is being deleted, and all composites with it. {left(gathered)}"
         return Verdict(reasons.TERMINATING, message.strip())
@@ -152,8 +147,11 @@ def _established(gathered: Gathered, decided: Plan) -> Verdict:
 def _deleted(gathered: Gathered, decided: Plan) -> str:
     if decided.refusal is not None:
         return decided.refusal.message
-    if decided.step is ComposerStep.DELETE_COMPOSITES:
-        return f"The composites are being deleted. {left(gathered)}".strip()
+    live = gathered.live
+    if live is not None and "deletionTimestamp" in live["metadata"]:
+        return f"The CRD is being deleted. {left(gathered)}".strip()
+    if gathered.composites and gathered.definition.spec.deletion == "Cascade":
+        return f"The composites are being deleted. {left(gathered)}"
     return "The definition is being deleted."
 
 
@@ -171,7 +169,7 @@ def _served(gathered: Gathered, live: Mapping[str, Any]) -> Verdict:
         said = f"{established.get('reason')}: {established.get('message')}"
         return Verdict(reasons.ESTABLISHING if waiting else reasons.NOT_ESTABLISHED, said)
     if gathered.hidden is not None:
-        return _refused(reasons.ESTABLISHED, gathered.hidden)
+        return gathered.hidden
     return Verdict(reasons.WATCHING, reasons.WATCHING.meaning)
 
 

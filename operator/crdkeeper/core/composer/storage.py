@@ -7,7 +7,7 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.api.meta import find_condition
 from crdkeeper.api.storagemigration import MigrationTemplate, StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
-from crdkeeper.core.composer import updatereasons as reasons
+from crdkeeper.core.composer import reasons
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.policy.migrations import is_at_work, migration_name, new_migration
 

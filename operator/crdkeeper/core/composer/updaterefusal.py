@@ -12,7 +12,7 @@ from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.core.compatibility.change import Change
-from crdkeeper.core.composer import updatereasons as reasons
+from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.update import Rehearsed, Update, UpdateFacts, converts
 from crdkeeper.core.composer.wording import SHOWN, listed
 from crdkeeper.core.diagnosis.verdict import Verdict

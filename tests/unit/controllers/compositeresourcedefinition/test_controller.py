@@ -185,7 +185,7 @@ def test_a_crd_that_another_makes_in_between_is_not_taken() -> None:
     play(people)
 
 
-def test_a_crd_that_another_makes_anew_in_between_is_not_taken_and_not_deleted() -> None:
+def test_a_crd_that_another_replaces_in_between_is_not_taken_and_not_deleted() -> None:
     async def people(server: Server) -> None:
         await rest()
 
@@ -208,7 +208,7 @@ async def _nothing(_: str, __: str) -> None:
     pass
 
 
-def test_a_crd_that_is_made_anew_before_it_is_deleted_stays() -> None:
+def test_a_crd_that_is_replaced_before_it_is_deleted_stays() -> None:
     async def people(server: Server) -> None:
         await rest()
 
@@ -313,7 +313,7 @@ def test_a_definition_that_was_never_applied_goes_at_once() -> None:
     play(people)
 
 
-def test_a_definition_made_anew_takes_nothing_from_its_namesake() -> None:
+def test_a_definition_that_is_created_again_takes_nothing_from_its_namesake() -> None:
     """Somebody removes the finalizers of the first one by force."""
 
     async def people(server: Server) -> None:
@@ -332,7 +332,7 @@ def test_a_definition_made_anew_takes_nothing_from_its_namesake() -> None:
     play(people, begin=established)
 
 
-def test_the_status_of_a_definition_made_anew_is_not_written_by_what_was_known_of_the_first() -> None:
+def test_the_status_of_a_definition_that_is_created_again_does_not_come_from_the_first() -> None:
     async def people(server: Server) -> None:
         async def another(method: str, path: str) -> None:
             if (method, path) == ("PATCH", f"{PATH}/status"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
-from crdkeeper.core.composer.plan import LABEL
+from crdkeeper.controllers.compositeresourcedefinition.refusing import LABEL
 from tests.unit.controllers.compositeresourcedefinition.scene import (
     ALL,
     CRD,
@@ -220,7 +220,7 @@ def test_who_holds_up_a_deletion_is_named(whole: bool) -> None:
         assert ("The CRD itself has the finalizers example.com/audit." in message) == whole
         assert server.condition("Reconciling")[0] == "True"
         if whole:
-            assert server.condition("Accepted")[1] == "DefinitionTerminating"
+            assert server.condition("Accepted")[1] == "CRDTerminating"
             assert names[0] in server.condition("Ready")[2]
 
     play(people, begin=with_policy("Cascade", 7, finalizers=["example.com/bill"]))

@@ -62,7 +62,7 @@ def owned(live: Json) -> Json:
 
 def outcome(known: Gathered) -> tuple[ComposerStep, str]:
     made = plan(known)
-    return made.step, made.refusal.reason if made.refusal is not None else ""
+    return made.step, made.refusal.reason.name if made.refusal is not None else ""
 
 
 REPLICAS = {"type": "integer", "minimum": 2, "default": 2}
@@ -103,12 +103,12 @@ TIGHTER = document(
         (
             gathered(document(metadata=GOING), live=crd(), composites=2),
             ComposerStep.NOTHING,
-            "CompositesExist",
+            "TerminatingCompositeResource",
         ),
         (
             gathered(document(metadata=GOING), live=crd(), composites=None),
             ComposerStep.NOTHING,
-            "CompositesExist",
+            "TerminatingCompositeResource",
         ),
         (gathered(document(metadata=GOING), live=crd()), ComposerStep.DELETE_CRD, ""),
         (gathered(document(metadata=GOING)), ComposerStep.REMOVE_FINALIZER, ""),
@@ -150,8 +150,8 @@ def test_a_breaking_change_is_named() -> None:
     [
         (gathered(live=crd()), "Accepted", "WatchingCompositeResource", "True"),
         (gathered(live=crd(established=False)), "Accepted", "Establishing", "Unknown"),
-        (gathered(), "Accepted", "NoDefinition", "False"),
-        (gathered(live=crd(uid="0")), "NotOurs", "NoDefinition", "False"),
+        (gathered(), "Accepted", "NoCRD", "False"),
+        (gathered(live=crd(uid="0")), "NotOurs", "NoCRD", "False"),
         (
             gathered(document(metadata=GOING), live=crd(), composites=2),
             "Accepted",

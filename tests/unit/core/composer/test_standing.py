@@ -5,18 +5,20 @@ from typing import Any
 import pytest
 
 from crdkeeper.core.composer import reasons
-from crdkeeper.core.composer.plan import Gathered, Plan, Refusal, plan
+from crdkeeper.core.composer.holding import Waiting
+from crdkeeper.core.composer.plan import Gathered, Plan, plan
 from crdkeeper.core.composer.standing import standing
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict
+from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from tests.kstatus import status_of
 from tests.unit.core.composer.test_plan import GOING, NOW, OURS, TIGHTER, crd, gathered
 from tests.unit.core.composition.documents import document
 
 Json = Any
-NO_RIGHT = Refusal("RightMissing", "the composer lacks rights")
+NO_RIGHT = Verdict(reasons.RIGHT_MISSING, "the composer lacks rights")
 SAFE = RehearsalReport("databases")
-NOT_LISTED = Refusal("NotListed", "the webhook fails")
+NOT_LISTED = Verdict(reasons.NOT_LISTED, "the webhook fails")
 
 
 def with_(known: Gathered, **changes: Any) -> Gathered:
@@ -52,7 +54,7 @@ DELETED = gathered(document(metadata=GOING), live=crd(), composites=2)
     ("known", "reason", "judged"),
     [
         (gathered(live=crd()), "WatchingCompositeResource", "Current"),
-        (gathered(), "NoDefinition", "InProgress"),
+        (gathered(), "NoCRD", "InProgress"),
         (gathered(live=crd(established=False)), "Establishing", "InProgress"),
         (gathered(live=installing("Installing")), "Establishing", "InProgress"),
         (gathered(live=installing("Whatever")), "NotEstablished", "Failed"),
@@ -65,7 +67,7 @@ DELETED = gathered(document(metadata=GOING), live=crd(), composites=2)
         (with_(gathered(live=crd(), composites=None), hidden=NO_RIGHT), "RightMissing", "Failed"),
         (with_(gathered(live=crd(), composites=3), hidden=NO_RIGHT), "RightMissing", "Failed"),
         (with_(gathered(live=crd(), composites=None), hidden=NOT_LISTED), "NotListed", "InProgress"),
-        (gathered(live=terminating()), "DefinitionTerminating", "InProgress"),
+        (gathered(live=terminating()), "CRDTerminating", "InProgress"),
         (DELETED, "TerminatingCompositeResource", "Terminating"),
         (
             gathered(document(metadata=GOING), live=terminating()),
@@ -109,15 +111,50 @@ def test_protect_names_the_first_composites() -> None:
     found = {each.type: each for each in standing(known, plan(known), NOW).conditions}
     assert found["Established"].message == (
         "7 composites (team/a-0, team/a-1, team/a-2, team/a-3, team/a-4 and 2 more); "
-        "spec.deletion is Protect: delete them, or set spec.deletion to Cascade or Orphan"
+        "spec.deletion is Protect: delete them, or set spec.deletion to Cascade or Orphan."
     )
 
 
-def test_a_deletion_that_goes_on_needs_nobody() -> None:
-    known = gathered(document(metadata=GOING, deletion="Cascade"), live=crd(), composites=2)
-    found = {each.type for each in standing(known, plan(known), NOW).conditions}
+HELD = Waiting(2, ("team/a (x)", "team/b (x)"), 2)
+CASCADE = gathered(document(metadata=GOING, deletion="Cascade"), live=crd(), composites=2)
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (CASCADE, "The composites are being deleted. 2 composites left."),
+        (
+            with_(CASCADE, waiting=HELD),
+            "The composites are being deleted. 2 composites left. "
+            "2 composites wait for their finalizers: team/a (x), team/b (x).",
+        ),
+        (with_(CASCADE, live=terminating(), composites=0), "The CRD is being deleted."),
+        (
+            with_(CASCADE, live=terminating(), waiting=HELD),
+            "The CRD is being deleted. 2 composites left. "
+            "2 composites wait for their finalizers: team/a (x), team/b (x).",
+        ),
+        (with_(CASCADE, composites=0), "The definition is being deleted."),
+        (
+            with_(CASCADE, composites=None, hidden=NOT_LISTED),
+            "the webhook fails",
+        ),
+    ],
+)
+def test_a_deletion_that_continues_needs_nobody(known: Gathered, said: str) -> None:
+    found = {each.type: each for each in standing(known, plan(known), NOW).conditions}
+    assert found["Ready"].message == found["Established"].message == said
     assert "Reconciling" in found
     assert "Stalled" not in found
+
+
+@pytest.mark.parametrize(
+    "known", [DELETED, with_(DELETED, waiting=HELD), with_(CASCADE, composites=None, hidden=NO_RIGHT)]
+)
+def test_a_deletion_that_a_person_stops_is_stalled(known: Gathered) -> None:
+    found = {each.type for each in standing(known, plan(known), NOW).conditions}
+    assert "Stalled" in found
+    assert "Reconciling" not in found
 
 
 def test_a_deletion_keeps_what_was_accepted() -> None:
@@ -130,7 +167,7 @@ def test_a_deletion_keeps_what_was_accepted() -> None:
 
 def test_what_the_api_server_answered_is_said() -> None:
     known = gathered(live=crd())
-    decided = Plan(plan(known).step, Refusal("Failed", "cannot apply the CRD: 500"))
+    decided = Plan(plan(known).step, Verdict(reasons.FAILED, "cannot apply the CRD: 500"))
     found = {each.type: each for each in standing(known, decided, NOW).conditions}
     assert (found["Ready"].status, found["Ready"].reason) == ("False", "Failed")
     assert "Reconciling" in found

@@ -11,6 +11,7 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.api.versionconversion import VersionConversionSpec
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.core.compatibility.change import Impact
+from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan, plan
 from crdkeeper.core.composer.standing import standing
 from crdkeeper.core.composer.update import (
@@ -23,6 +24,7 @@ from crdkeeper.core.composer.update import (
 from crdkeeper.core.composer.updaterefusal import needs_rehearsal, staged
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.rehearsal.definition import compile_definition
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.judgement import Judge
@@ -132,7 +134,7 @@ def live_with(*given: Json, stored: tuple[str, ...] = ("v1",), strategy: str = "
 def refusal(gathered: Gathered) -> tuple[str, str]:
     decided = plan(gathered).refusal
     assert decided is not None
-    return decided.reason, decided.message
+    return decided.reason.name, decided.message
 
 
 def decided(gathered: Gathered) -> Plan:
@@ -206,9 +208,10 @@ def test_what_cannot_be_predicted_is_refused() -> None:
 def test_a_risk_for_composites_that_may_not_be_listed() -> None:
     moved = versions(version("v1", referenceable=False), version("v2"))
     found = known(moved, live_with(version("v1"), version("v2", referenceable=False)))
-    reason, message = refusal(replace(found, composites=None))
+    hidden = Verdict(reasons.RIGHT_MISSING, "the composer lacks rights")
+    reason, message = refusal(replace(found, composites=None, hidden=hidden))
     assert reason == "CompositesUnknown"
-    assert "{apiGroups: [platform.example.com], resources: [databases], verbs: [list, watch]}" in message
+    assert "Composites may exist: the composer lacks rights. " in message
 
 
 # Versions that go
