@@ -1,5 +1,6 @@
 """What stops a definition is said in its conditions: failing requests, webhooks, rights, finalizers."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -100,6 +101,42 @@ async def test_who_holds_up_a_deletion_is_named(author: Author, group: str, poli
     else:
         await author.gone(thing.path)
         await author.gone(thing.crd)
+
+
+async def test_who_overwrites_the_crd_is_named(author: Author, group: str) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    overwritten = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": thing.name},
+        "spec": {"names": {"categories": ["rivals"]}},
+    }
+
+    async def rival() -> None:
+        while True:
+            await author.client.request(
+                "PATCH",
+                f"{thing.crd}?fieldManager=rival&force=true",
+                overwritten,
+                content_type=APPLY_PATCH,
+            )
+            await asyncio.sleep(0.05)
+
+    task = asyncio.create_task(rival())
+    try:
+        said = await author.says(thing, "Accepted", "rival", "spec.names.categories")
+        assert condition(await author.get(thing.path), "Ready")[:2] == ("False", "Overwritten"), said
+        before = (await author.get(thing.crd))["metadata"]["generation"]
+        await asyncio.sleep(3.0)
+        assert (await author.get(thing.crd))["metadata"]["generation"] <= before + 2
+    finally:
+        task.cancel()
+    # What the user wants now does not wait.
+    await author.apply(thing, "more")
+    await author.ready(thing)
+    assert "rivals" not in (await author.get(thing.crd))["spec"]["names"]["categories"]
 
 
 @asynccontextmanager

@@ -30,6 +30,7 @@ from crdkeeper.controllers.compositeresourcedefinition.counting import count_com
 from crdkeeper.controllers.compositeresourcedefinition.deleting import CompositeDeletions
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
+from crdkeeper.controllers.compositeresourcedefinition.puttingback import PuttingBack, is_changed
 from crdkeeper.controllers.compositeresourcedefinition.refusing import (
     Trouble,
     refusal_of,
@@ -75,6 +76,7 @@ class CompositeDefinitions:
         self._races: Counter[str] = Counter()
         """By definition: how often in a row a step was decided on what had changed since."""
         self.queue = WorkQueue(self._reconcile)
+        self._putting_back = PuttingBack()
         self._judging = Judging(client, self._changed)
         self._claims = Claims(client)
         self._deletions = CompositeDeletions(client)
@@ -153,7 +155,7 @@ class CompositeDefinitions:
         except (ApiError, Unreachable) as error:
             await self._cannot_read(definition, error)
             return
-        planned = plan(gathered)
+        planned = self._putting_back.paced(gathered, plan(gathered))
         if planned.step is not ComposerStep.DELETE_COMPOSITES:
             self._deletions.forget(name)
         decided, failure = await self._take(gathered, planned)
@@ -178,6 +180,7 @@ class CompositeDefinitions:
         self._judging.forget(name)
         self._watches.stop(name)
         self._metrics.forget(name)
+        self._putting_back.forget(name)
         del self._races[name]
 
     async def _cannot_read(self, definition: CompositeResourceDefinition, error: Trouble) -> None:
@@ -208,7 +211,7 @@ class CompositeDefinitions:
             paced = code in _PERMANENT or decided.step is ComposerStep.DELETE_COMPOSITES
             return Plan(ComposerStep.NOTHING, refusal), None if paced else error
         del self._races[name]
-        return decided, None
+        return self._putting_back.paced(gathered, decided), None
 
     async def _gather(self, found: dict[str, Any], definition: CompositeResourceDefinition) -> Gathered:
         live = await get_definition_object(self._client, definition.metadata.name)
@@ -246,7 +249,8 @@ class CompositeDefinitions:
             case ComposerStep.APPLY if gathered.judged.crd is not None:
                 made = staged(gathered.judged.crd, live, decided.held)
                 applied = await apply_crd(self._client, made, live)
-                wrote = "crd" if _is_changed(live, applied) else ""
+                self._putting_back.applied(gathered, decided, applied)
+                wrote = "crd" if is_changed(live, applied) else ""
             case ComposerStep.DELETE_COMPOSITES if live is not None:
                 wrote = "composites" if await self._deletions.delete(definition, live) else ""
             case ComposerStep.DELETE_CRD if live is not None:
@@ -280,11 +284,6 @@ class CompositeDefinitions:
             await send_event(
                 self._client, definition, "Warning", now.reason, now.message, instance=self._identity
             )
-
-
-def _is_changed(live: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
-    """Whether an apply changed something: the API server does not store a CRD again that it has."""
-    return live is None or live["metadata"]["resourceVersion"] != now["metadata"]["resourceVersion"]
 
 
 def _pause(gathered: Gathered, decided: Plan) -> float:

@@ -72,6 +72,13 @@ FAILED = _accepted(
     "The API server failed to write the CRD or the definition. The composer tries again.",
     "Wait a moment. If it lasts, correct what the message names.",
 )
+OVERWRITTEN = _accepted(
+    "False",
+    "Overwritten",
+    "Others change in the CRD what the definition sets. The composer puts it back after pauses of up to two "
+    "minutes.",
+    "Stop the program that the message names, or let it change the definition instead.",
+)
 _UNREAD = "The API server failed to return what the definition depends on. The composer tries again."
 NOT_READ = _accepted("Unknown", "NotRead", _UNREAD, "If it lasts, correct what the message names.")
 BREAKING_CHANGES = _accepted(
@@ -239,6 +246,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     RIGHT_MISSING_TO_APPLY,
     REFUSED,
     FAILED,
+    OVERWRITTEN,
     NOT_READ,
     BREAKING_CHANGES,
     NOT_COMPARABLE,
