@@ -71,7 +71,7 @@ def test_a_definition_becomes_an_api(permitted: Deployment) -> None:
     kubectl("scale", "database", "orders", "--replicas=3")
     assert kubectl("get", "database", "orders", "--output=jsonpath={.spec.replicas}") == "3"
 
-    # Protect holds the deletion until there are no composites; another pod goes on with it.
+    # Protect holds the deletion until there are no composites; another pod continues it.
     kubectl("delete", "cxrd", NAME, "--wait=false")
     held = "default/orders"
     leader = composer.kubectl("get", "lease", COMPOSER, "--output=jsonpath={.spec.holderIdentity}")

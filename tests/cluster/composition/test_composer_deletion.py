@@ -1,4 +1,4 @@
-"""Deletions that others interfere with: garbage collection, finalizers, CRDs and definitions made anew."""
+"""Deletions that others interfere with: garbage collection, finalizers, namesakes created again."""
 
 from collections.abc import AsyncIterator
 
@@ -66,7 +66,7 @@ async def test_garbage_collection_takes_nothing_from_protect(
     await author.delete(dependent)
 
 
-async def test_a_definition_made_anew_after_its_finalizers_were_removed_by_force(
+async def test_a_definition_that_is_created_again_after_its_finalizers_were_removed_by_force(
     author: Author, group: str, composer: Operator
 ) -> None:
     thing = Definition(group, "thing")

@@ -21,6 +21,7 @@ from tests.cluster.harness import NAMESPACE, Operator, eventually
 from tests.cluster.harness.admission import BINDINGS, POLICIES, WEBHOOKS, closed_port, silent_port
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
 from tests.controlplane.cluster import Cluster
+from tests.unit.core.composition.documents import schema, version
 
 COMPOSE = ("compose", "run")
 
@@ -137,6 +138,21 @@ async def test_who_overwrites_the_crd_is_named(author: Author, group: str) -> No
     await author.apply(thing, "more")
     await author.ready(thing)
     assert "rivals" not in (await author.get(thing.crd))["spec"]["names"]["categories"]
+
+
+async def test_the_composer_signs_what_it_writes(author: Author, group: str) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing, versions=[version(of=schema({"type": "array"}))])
+    found = await author.ready(thing, "False", "Invalid")
+    managers = {each["manager"] for each in found["metadata"]["managedFields"]}
+    assert managers == {"user", "crdkeeper-composer"}
+
+    async def event() -> Json:
+        path = f"/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=regarding.name%3D{thing.name}"
+        return (await author.get(path))["items"]
+
+    (reported,) = await eventually(event)
+    assert (reported["reportingController"], reported["reason"]) == ("crdkeeper.dev/composer", "Invalid")
 
 
 @asynccontextmanager

@@ -21,6 +21,8 @@ from crdkeeper.core.diagnosis.census import object_name
 FIELD_MANAGER = "crdkeeper-composer"
 CLAIMED = f"{GROUP}/claimed-at"
 """The annotation of a CRD whose definition is being deleted: the resourceVersion when a composer saw that."""
+COMPOSER = f"{GROUP}/composer"
+"""Who reports the Events."""
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 

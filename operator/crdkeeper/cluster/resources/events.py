@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any, Literal
 
-from crdkeeper.api.meta import API_VERSION, Kind
+from crdkeeper.api.meta import API_VERSION, OPERATOR, Kind
 from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 
@@ -14,7 +14,14 @@ _log = logging.getLogger(__name__)
 
 
 async def send_event(
-    client: Client, about: Kind, type_: Literal["Normal", "Warning"], reason: str, note: str, *, instance: str
+    client: Client,
+    about: Kind,
+    type_: Literal["Normal", "Warning"],
+    reason: str,
+    note: str,
+    *,
+    instance: str,
+    controller: str = OPERATOR,
 ) -> None:
     """Send an Event about a change. A failure is logged: it must not stop the work."""
     regarding = {
@@ -23,7 +30,7 @@ async def send_event(
         "name": about.metadata.name,
         "uid": about.metadata.uid,
     }
-    await _send(client, regarding, type_, reason, note, instance)
+    await _send(client, regarding, type_, reason, note, instance, controller)
 
 
 async def send_definition_event(
@@ -42,11 +49,17 @@ async def send_definition_event(
         "name": crd["metadata"]["name"],
         "uid": crd["metadata"]["uid"],
     }
-    await _send(client, regarding, type_, reason, note, instance)
+    await _send(client, regarding, type_, reason, note, instance, OPERATOR)
 
 
 async def _send(
-    client: Client, regarding: Mapping[str, Any], type_: str, reason: str, note: str, instance: str
+    client: Client,
+    regarding: Mapping[str, Any],
+    type_: str,
+    reason: str,
+    note: str,
+    instance: str,
+    controller: str,
 ) -> None:
     now = datetime.now(UTC)
     body = {
@@ -54,7 +67,7 @@ async def _send(
         "kind": "Event",
         "metadata": {"name": f"{regarding['name'][:200]}.{token_hex(8)}", "namespace": "default"},
         "eventTime": now.isoformat(timespec="microseconds").replace("+00:00", "Z"),
-        "reportingController": "crdkeeper.dev/operator",
+        "reportingController": controller,
         "reportingInstance": instance[:128],
         "action": reason,
         "reason": reason[:128],

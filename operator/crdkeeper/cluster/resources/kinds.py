@@ -1,4 +1,4 @@
-"""crdkeeper's own kinds: read, create and delete them, and apply their status with our field manager."""
+"""crdkeeper's own kinds: read, create and delete them, and apply their status."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -74,9 +74,11 @@ async def get_migration(client: Client, name: str) -> StorageMigration | None:
     return StorageMigration.model_validate(found) if found is not None else None
 
 
-async def create_migration(client: Client, migration: dict[str, Any]) -> StorageMigration:
+async def create_migration(
+    client: Client, migration: dict[str, Any], *, manager: str = FIELD_MANAGER
+) -> StorageMigration:
     """Create a StorageMigration. Raises ApiError; 409 AlreadyExists if the name is taken."""
-    path = f"{_path(StorageMigration.plural)}?fieldManager={FIELD_MANAGER}"
+    path = f"{_path(StorageMigration.plural)}?fieldManager={manager}"
     return StorageMigration.model_validate(await client.request("POST", path, migration))
 
 
@@ -97,13 +99,13 @@ async def delete_migration(client: Client, migration: StorageMigration) -> None:
             raise
 
 
-async def apply_status(client: Client, owner: Kind) -> bool:
+async def apply_status(client: Client, owner: Kind, *, manager: str = FIELD_MANAGER) -> bool:
     """Apply the whole status. Returns False if there is no object of that name.
 
     Raises ApiError. 409 means another object of that name, or a write that lost against others: look again.
     """
     try:
-        await put_status(client, owner)
+        await put_status(client, owner, manager=manager)
     except ApiError as error:
         if error.code == 404:
             return False
@@ -111,7 +113,9 @@ async def apply_status(client: Client, owner: Kind) -> bool:
     return True
 
 
-async def put_status(client: Client, owner: Kind, *, resource_version: str | None = None) -> dict[str, Any]:
+async def put_status(
+    client: Client, owner: Kind, *, resource_version: str | None = None, manager: str = FIELD_MANAGER
+) -> dict[str, Any]:
     """Apply the whole status, to the given version of the object if any. Returns the updated object.
 
     Raises ApiError; 404 or 409 if exactly this object or version no longer exists.
@@ -125,5 +129,5 @@ async def put_status(client: Client, owner: Kind, *, resource_version: str | Non
         "metadata": metadata,
         **owner.model_dump(mode="json", by_alias=True, exclude_none=True, include={"status"}),
     }
-    path = f"{_path(owner.plural, owner.metadata.name)}/status?fieldManager={FIELD_MANAGER}&force=true"
+    path = f"{_path(owner.plural, owner.metadata.name)}/status?fieldManager={manager}&force=true"
     return await client.request("PATCH", path, body, content_type=APPLY_PATCH)

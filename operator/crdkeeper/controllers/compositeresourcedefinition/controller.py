@@ -13,6 +13,8 @@ from crdkeeper.api.compositeresourcedefinition import (
 )
 from crdkeeper.api.meta import READY, ObjectMeta, find_condition
 from crdkeeper.cluster.resources.composites import (
+    COMPOSER,
+    FIELD_MANAGER,
     apply_crd,
     delete_crd,
     get_composite_definition,
@@ -276,13 +278,19 @@ class CompositeDefinitions:
             return
         before, now = (find_condition(each.conditions, READY) for each in (definition.status, status))
         updated: CompositeResourceDefinition = definition.model_copy(update={"status": status})
-        if not await apply_status(self._client, updated) or now is None:
+        if not await apply_status(self._client, updated, manager=FIELD_MANAGER) or now is None:
             return
         self._metrics.writes.labels("status").inc()
         if now.status == "False" and (before is None or before.reason != now.reason):
             _log.info("CompositeResourceDefinition %s: %s", definition.metadata.name, now.message)
             await send_event(
-                self._client, definition, "Warning", now.reason, now.message, instance=self._identity
+                self._client,
+                definition,
+                "Warning",
+                now.reason,
+                now.message,
+                instance=self._identity,
+                controller=COMPOSER,
             )
 
 

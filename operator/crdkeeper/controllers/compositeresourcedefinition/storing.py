@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kinds import create_migration, list_migrations
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.composer.plan import Gathered
@@ -42,7 +43,7 @@ async def with_migration(client: Client, gathered: Gathered) -> Gathered:
         return gathered
     found: Sequence[StorageMigration] | None
     try:
-        created = await create_migration(client, wanted)
+        created = await create_migration(client, wanted, manager=FIELD_MANAGER)
     except ApiError as error:
         if error.code not in (403, 409):
             raise
