@@ -128,12 +128,6 @@ async def first_composites(client: Client, collection: str, most: int) -> FirstC
     )
 
 
-async def has_composites(client: Client, crd: Mapping[str, Any]) -> bool:
-    """Whether there is a composite of a CRD whose API is served, by a consistent read. Raises ApiError."""
-    path = composites_path(crd)
-    return is_served(crd) and path is not None and (await first_composites(client, path, 1)).number > 0
-
-
 def composites_path(crd: Mapping[str, Any]) -> str | None:
     """The collection of all composites; None if no version of the CRD is served."""
     return _collection(crd) if any(each["served"] for each in crd["spec"]["versions"]) else None
@@ -151,5 +145,3 @@ def _collection(crd: Mapping[str, Any], namespace: str = "") -> str:
     version = next((each["name"] for each in served if each["storage"]), served[0]["name"])
     within = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
     return f"/apis/{spec['group']}/{version}{within}/{spec['names']['plural']}"
-
-

@@ -18,7 +18,6 @@ from crdkeeper.cluster.resources.composites import (
     apply_crd,
     delete_crd,
     get_composite_definition,
-    has_composites,
     release_crd,
     set_finalizers,
 )
@@ -256,10 +255,8 @@ class CompositeDefinitions:
             case ComposerStep.DELETE_COMPOSITES if live is not None:
                 wrote = "composites" if await self._deletions.delete(definition, live) else ""
             case ComposerStep.DELETE_CRD if live is not None:
-                # Judging takes time, in which a composite can be created.
-                if not await has_composites(self._client, live):
-                    await delete_crd(self._client, live)
-                    wrote = "crd"
+                await delete_crd(self._client, live)
+                wrote = "crd"
             case ComposerStep.RELEASE_CRD if live is not None:
                 await release_crd(self._client, live)
                 wrote = "crd"

@@ -70,7 +70,7 @@ FAILED = _accepted(
     "False",
     "Failed",
     "The API server failed to write the CRD or the definition. The composer tries again.",
-    "Wait a moment. If it lasts, correct what the message names.",
+    "Wait a moment. If it lasts, fix what the message names.",
 )
 OVERWRITTEN = _accepted(
     "False",
@@ -80,7 +80,7 @@ OVERWRITTEN = _accepted(
     "Stop the program that the message names, or let it change the definition instead.",
 )
 _UNREAD = "The API server failed to return what the definition depends on. The composer tries again."
-NOT_READ = _accepted("Unknown", "NotRead", _UNREAD, "If it lasts, correct what the message names.")
+NOT_READ = _accepted("Unknown", "NotRead", _UNREAD, "If it lasts, fix what the message names.")
 BREAKING_CHANGES = _accepted(
     "False",
     "BreakingChanges",
@@ -109,7 +109,7 @@ REHEARSING = _accepted(
     "Unknown",
     "Rehearsing",
     "The change is tried on the composites that exist.",
-    "Wait a moment. If an attempt failed, correct what the message names.",
+    "Wait a moment. If an attempt failed, fix what the message names.",
 )
 VERSION_STORED = _accepted(
     "False",
@@ -166,7 +166,7 @@ NOT_LISTED = _established(
     "False",
     "NotListed",
     "The API server cannot list the composites, for example because a conversion webhook fails.",
-    "Correct what the message names. The composer tries again.",
+    "Fix what the message names. The composer tries again.",
 )
 NOT_ESTABLISHED = _established(
     "False", "NotEstablished", "The API server does not serve the API, for the reason in the message."

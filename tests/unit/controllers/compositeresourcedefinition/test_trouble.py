@@ -11,7 +11,6 @@ from crdkeeper.controllers.compositeresourcedefinition.refusing import LABEL
 from tests.unit.controllers.compositeresourcedefinition.scene import (
     ALL,
     CRD,
-    NAME,
     OBJECTS,
     PATH,
     Server,
@@ -25,7 +24,6 @@ from tests.unit.controllers.compositeresourcedefinition.test_controller import (
 
 Json = Any
 STATUS = f"{PATH}/status"
-CONVERSION = f"/apis/crdkeeper.dev/v1alpha1/versionconversions/{NAME}"
 TROUBLES = {
     "no answer": Unreachable("connection reset by peer"),
     "404": ApiError(404, {"message": "gone", "reason": "NotFound"}),
@@ -224,26 +222,6 @@ def test_who_holds_up_a_deletion_is_named(whole: bool) -> None:
             assert names[0] in server.condition("Ready")[2]
 
     play(people, begin=with_policy("Cascade", 7, finalizers=["example.com/bill"]))
-
-
-def test_a_composite_that_comes_while_the_last_step_is_decided_is_not_lost() -> None:
-    async def people(server: Server) -> None:
-        await asyncio.sleep(10.0)
-
-        async def user(method: str, path: str) -> None:
-            # The composites have been counted by then.
-            if (method, path) == ("GET", CONVERSION):
-                server.before = _nothing
-                server.make_composites(1)
-
-        server.before = user
-        server.delete()
-        await asyncio.sleep(30.0)
-        assert server.lost == []
-        assert "1 composite" in server.condition("Established")[2]
-        assert CRD in server.objects
-
-    play(people, begin=with_policy("Protect", 0))
 
 
 @pytest.mark.parametrize("verb", ["list", "delete"])
