@@ -11,7 +11,7 @@ from crdkeeper.api.compositeresourcedefinition import (
     CompositeResourceDefinition,
     CompositeResourceDefinitionStatus,
 )
-from crdkeeper.api.meta import READY, ObjectMeta, find_condition
+from crdkeeper.api.meta import STALLED, ObjectMeta, find_condition
 from crdkeeper.cluster.resources.composites import (
     COMPOSER,
     FIELD_MANAGER,
@@ -273,12 +273,13 @@ class CompositeDefinitions:
         self._metrics.count(definition.metadata.name, status)
         if status == definition.status:
             return
-        before, now = (find_condition(each.conditions, READY) for each in (definition.status, status))
+        # A state that passes by itself, as when a definition is new, is worth no Event.
+        before, now = (find_condition(each.conditions, STALLED) for each in (definition.status, status))
         updated: CompositeResourceDefinition = definition.model_copy(update={"status": status})
-        if not await apply_status(self._client, updated, manager=FIELD_MANAGER) or now is None:
+        if not await apply_status(self._client, updated, manager=FIELD_MANAGER):
             return
         self._metrics.writes.labels("status").inc()
-        if now.status == "False" and (before is None or before.reason != now.reason):
+        if now is not None and (before is None or before.reason != now.reason):
             _log.info("CompositeResourceDefinition %s: %s", definition.metadata.name, now.message)
             await send_event(
                 self._client,

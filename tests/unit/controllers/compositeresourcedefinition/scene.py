@@ -62,6 +62,8 @@ class Server:
     before: Fault = _none
     after: Fault = _none
     """Like `before`, once a request has had its effect: its answer gets lost."""
+    events: list[str] = field(default_factory=list)
+    """The reasons of the Events."""
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def now(self) -> datetime:
@@ -82,6 +84,8 @@ class Server:
         """Like `Client.request`."""
         self.requests.append((method, path))
         path, _, query = path.partition("?")
+        if "/events.k8s.io/" in path and body is not None:
+            self.events.append(body["reason"])
         await self.before(method, path)
         answer = copy.deepcopy(self._answer(method, path, parse_qs(query), copy.deepcopy(dict(body or {}))))
         await self.after(method, path)

@@ -81,6 +81,25 @@ def test_a_change_is_applied() -> None:
     play(people, begin=established)
 
 
+def test_events_are_about_what_a_person_must_do() -> None:
+    async def people(server: Server) -> None:
+        server.make()
+        await rest()
+        assert server.ready() == OURS
+        assert server.events == []
+        server.make(INVALID)
+        await rest()
+        assert server.events == ["Invalid"]
+        server.make()
+        await rest()
+        server.make_composites(1)
+        server.delete()
+        await rest()
+        assert server.events == ["Invalid", "TerminatingCompositeResource"]
+
+    play(people)
+
+
 @pytest.mark.parametrize("composites", [0, 3])
 def test_a_breaking_change(composites: int) -> None:
     async def people(server: Server) -> None:
