@@ -88,7 +88,8 @@ def _progress(begin: str, migration: StorageMigration, facts: DefinitionFacts) -
         ended = migration.status.completion_time is not None
         remedy = " It has ended: delete it, and another one is created." if ended else ""
         return Verdict(reasons.MIGRATION_FAILING, f"{begin}; StorageMigration {name}{said}{remedy}")
-    done = f"{progress.percent} % of {progress.total:,} objects"
     left = f", {progress.remaining} left" if progress.remaining else ""
-    message = f"{begin}; StorageMigration {name} moves them to {facts.storage_version} ({done}{left}){said}"
+    # Nothing is counted before it begins.
+    done = f" ({progress.percent} % of {progress.total:,} objects{left})" if progress.total else ""
+    message = f"{begin}; StorageMigration {name} moves them to {facts.storage_version}{done}{said}"
     return Verdict(reasons.MIGRATING, message)

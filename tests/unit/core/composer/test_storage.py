@@ -102,6 +102,13 @@ def test_another_migration_of_the_same_change_is_not_created() -> None:
         ),
         (
             live("v1", "v2"),
+            [migration(conditions=succeeded("Unknown", "Settling", "Waiting."))],
+            "False",
+            "Migrating",
+            "StorageMigration m moves them to v2: Settling: Waiting.",
+        ),
+        (
+            live("v1", "v2"),
             [migration(conditions=succeeded("False", "Quarantined", "2 objects are refused."))],
             "False",
             "MigrationFailing",
