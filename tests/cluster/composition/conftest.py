@@ -8,8 +8,10 @@ from crdkeeper.api.kinds import COMPOSITE_KINDS
 from crdkeeper.api.meta import GROUP
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
+from tests.cluster.composition.authoring import ACCOUNT, Author, author_of
 from tests.cluster.composition.composerscene import ROLES, grant
-from tests.cluster.harness import Operator, install
+from tests.cluster.harness import NAMESPACE, Operator, install
+from tests.cluster.harness.faultproxy import FaultProxy
 from tests.cluster.harness.installation import MANIFESTS
 from tests.controlplane.cluster import Cluster
 
@@ -34,7 +36,7 @@ def composer(plane: Cluster) -> Iterator[Operator]:
     """The composer, installed by its manifests and running."""
     install(plane)
     install(plane, MANIFESTS / "composer")
-    operator = Operator(plane, identity="composer", account="crdkeeper-composer", command=("compose", "run"))
+    operator = Operator(plane, identity="composer", account=ACCOUNT, command=("compose", "run"))
     operator.start()
     yield operator
     operator.close()
@@ -53,3 +55,40 @@ async def rights(client: Client) -> AsyncIterator[None]:
     await grant(client, "composer-test", ["list", "watch", "delete"])
     yield
     await client.request("DELETE", f"{ROLES}/composer-test")
+
+
+@pytest.fixture(scope="module")
+def proxy(plane: Cluster) -> Iterator[FaultProxy]:
+    """The way of one composer to the API server."""
+    with FaultProxy(plane) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def proxied(plane: Cluster, composer: Operator, proxy: FaultProxy) -> Iterator[Operator]:
+    """The composer behind the proxy, in place of the other one."""
+    composer.stop()
+    kubeconfig = proxy.kubeconfig(plane.service_account_kubeconfig(NAMESPACE, ACCOUNT))
+    operator = Operator(
+        plane,
+        identity="proxied",
+        account=ACCOUNT,
+        command=("compose", "run"),
+        flags={"kubeconfig": str(kubeconfig)},
+    )
+    operator.start()
+    yield operator
+    operator.close()
+    composer.start()
+
+
+@pytest.fixture
+async def proxied_author(
+    proxied: Operator, proxy: FaultProxy, plane: Cluster, group: str
+) -> AsyncIterator[Author]:
+    """A user of the composer behind the proxy; without faults at the end."""
+    if not proxied.running:
+        proxied.start()
+    async with author_of(plane, group) as author:
+        yield author
+        proxy.faults.clear()

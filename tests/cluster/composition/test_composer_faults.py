@@ -4,7 +4,7 @@ import itertools
 import os
 import random
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -14,9 +14,8 @@ from tests.cluster.composition.authoring import (
     OWNER,
     Author,
     Definition,
-    author_of,
 )
-from tests.cluster.harness import NAMESPACE, Operator, eventually
+from tests.cluster.harness import Operator, eventually
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
 from tests.controlplane.cluster import Cluster
 from tests.faults.replicas import until_ended, until_leading
@@ -28,33 +27,10 @@ DELETED = 40
 COMPOSE = ("compose", "run")
 
 
-@pytest.fixture(scope="module")
-def proxy(plane: Cluster) -> Iterator[FaultProxy]:
-    with FaultProxy(plane) as proxy:
-        yield proxy
-
-
-@pytest.fixture(scope="module")
-def proxied(plane: Cluster, composer: Operator, proxy: FaultProxy) -> Iterator[Operator]:
-    """The composer behind the proxy, in place of the other one."""
-    composer.stop()
-    kubeconfig = proxy.kubeconfig(plane.service_account_kubeconfig(NAMESPACE, ACCOUNT))
-    operator = Operator(
-        plane, identity="proxied", account=ACCOUNT, command=COMPOSE, flags={"kubeconfig": str(kubeconfig)}
-    )
-    operator.start()
-    yield operator
-    operator.close()
-    composer.start()
-
-
 @pytest.fixture
-async def author(proxied: Operator, proxy: FaultProxy, plane: Cluster, group: str) -> AsyncIterator[Author]:
-    if not proxied.running:
-        proxied.start()
-    async with author_of(plane, group) as author:
-        yield author
-        proxy.faults.clear()
+def author(proxied_author: Author) -> Author:
+    """A user of the composer whose requests fail."""
+    return proxied_author
 
 
 async def test_requests_that_fail_at_random(author: Author, proxy: FaultProxy, group: str) -> None:
@@ -68,7 +44,7 @@ async def test_requests_that_fail_at_random(author: Author, proxy: FaultProxy, g
             if method == "GET" and code in (0, 409):
                 continue
             retry = 1 if code == 429 else 0
-            # No watches: when one is refused the process starts afresh, which is another test's subject.
+            # No watches, which another file of tests is about.
             pattern = rf"^(?!.*watch=).*({work})"
             proxy.faults.append(
                 Fault(method, pattern, code, retry, after, chance=lambda: dice.random() < 0.07)

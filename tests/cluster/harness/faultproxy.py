@@ -1,5 +1,7 @@
 """A proxy between one process and an API server: it records requests, and answers, delays or loses some.
 
+It also ends watches that have begun, in the ways in which API servers and networks do.
+
 It runs on a thread of its own, so that fixtures of any scope can have one. The process speaks plain HTTP.
 """
 
@@ -87,6 +89,8 @@ class FaultProxy:
     requests: list[Request] = field(default_factory=list)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _port: int = 0
+    _watches: dict["asyncio.Future[bytes]", str] = field(default_factory=dict)
+    """Of each watch that is open: what ends it, and its path."""
 
     def __enter__(self) -> Self:
         self._ended = asyncio.Event()
@@ -109,6 +113,25 @@ class FaultProxy:
         path = self.cluster.directory / "kubeconfigs" / f"{original.stem}-by-{self._port}.kubeconfig"
         return kubeconfig.write(path, url=f"http://127.0.0.1:{self._port}", ca_file=None, token=token)
 
+    def has_watch(self, pattern: str) -> bool:
+        """Whether a watch whose path matches is open."""
+        return any(re.search(pattern, each) for each in [*self._watches.values()])
+
+    def end_watches(self, pattern: str, event: bytes = b"") -> int:
+        """End the open watches whose path matches: with this event, or else by cutting the connection.
+
+        Returns how many there were.
+        """
+
+        async def end() -> int:
+            ended = [each for each, path in self._watches.items() if re.search(pattern, path)]
+            for each in ended:
+                if not each.done():
+                    each.set_result(event)
+            return len(ended)
+
+        return asyncio.run_coroutine_threadsafe(end(), self._loop).result(30)
+
     def writes(self, since: int = 0) -> list[Request]:
         """The writes of all requests from that number on."""
         return [each for each in self.requests[since:] if each.writes]
@@ -129,6 +152,9 @@ class FaultProxy:
             await web.TCPSite(runner, "127.0.0.1", 0).start()
             started.set_result(runner.addresses[0][1])
             await self._ended.wait()
+            for each in self._watches:
+                if not each.done():
+                    each.set_result(b"")
             await runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -162,10 +188,30 @@ class FaultProxy:
             response = web.StreamResponse(status=answer.status, headers=headers)
             with suppress(ConnectionError):
                 await response.prepare(request)
-                async for piece in answer.content.iter_any():
-                    await response.write(piece)
+                if request.query.get("watch") == "true":
+                    await self._pass_watch(request, answer, response)
+                else:
+                    await _pass(answer, response)
                 await response.write_eof()
             return response
+
+    async def _pass_watch(
+        self, request: web.Request, answer: aiohttp.ClientResponse, response: web.StreamResponse
+    ) -> None:
+        ended: asyncio.Future[bytes] = self._loop.create_future()
+        self._watches[ended] = request.raw_path
+        passing = asyncio.create_task(_pass(answer, response))
+        try:
+            await asyncio.wait((passing, ended), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            del self._watches[ended]
+            passing.cancel()
+        if not ended.done():
+            await passing
+        elif event := ended.result():
+            await response.write(event + b"\n")
+        elif request.transport is not None:
+            request.transport.abort()
 
     def _sent(self, request: web.Request, body: bytes) -> Any:
         headers = {key: each for key, each in request.headers.items() if key.lower() not in _HOP}
@@ -174,3 +220,8 @@ class FaultProxy:
 
     def _record(self, request: web.Request, code: int) -> None:
         self.requests.append(Request(request.method, request.raw_path, code))
+
+
+async def _pass(answer: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
+    async for piece in answer.content.iter_any():
+        await response.write(piece)

@@ -99,6 +99,9 @@ class CompositeWatches:
                 self._refused[name] = str(error)
                 self._changed(name)
             return _RIGHTS_SECONDS
+        if code == 404:
+            # The CRD may be gone: a list that follows an expired watch of CRDs does not report deletions.
+            self._changed(name)
         wait = 0.0 if code == 410 and not failures else backoff(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
         _log.info("The composites of %s cannot be watched: %s; again in %.1f s", name, error, wait)
         return wait
