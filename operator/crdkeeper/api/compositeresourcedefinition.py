@@ -191,7 +191,11 @@ class CompositeResourceDefinitionStatus(ApiModel):
     observed_generation: Annotated[int, Field(json_schema_extra={"format": "int64"})] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     composites: Annotated[int, Field(json_schema_extra={"format": "int64"})] = 0
-    """Number of composites."""
+    """Number of composites. While somebody's deletion of the CRD lasts, the number when it began."""
+    crd_uid: Annotated[str, Field(alias="crdUID")] = ""
+    """metadata.uid of the CRD that has these composites."""
+    lost_composites: Annotated[int, Field(json_schema_extra={"format": "int64"})] = 0
+    """Number of composites that were deleted with a CRD, by somebody else than crdkeeper."""
 
 
 def _condition(type_: str, path: str = "status") -> str:

@@ -42,6 +42,7 @@ from crdkeeper.controllers.compositeresourcedefinition.watching import Composite
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
+from crdkeeper.core.composer.losses import described
 from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, keeps_crd, plan
 from crdkeeper.core.composer.standing import standing, standing_unread
 from crdkeeper.core.composer.updaterefusal import staged
@@ -279,17 +280,24 @@ class CompositeDefinitions:
         if not await apply_status(self._client, updated, manager=FIELD_MANAGER):
             return
         self._metrics.writes.labels("status").inc()
+        if lost := status.lost_composites - definition.status.lost_composites:
+            said = described(lost)
+            _log.warning("CompositeResourceDefinition %s: %s", definition.metadata.name, said)
+            await self._warn(definition, "CompositesLost", said)
         if now is not None and (before is None or before.reason != now.reason):
             _log.info("CompositeResourceDefinition %s: %s", definition.metadata.name, now.message)
-            await send_event(
-                self._client,
-                definition,
-                "Warning",
-                now.reason,
-                now.message,
-                instance=self._identity,
-                controller=COMPOSER,
-            )
+            await self._warn(definition, now.reason, now.message)
+
+    async def _warn(self, definition: CompositeResourceDefinition, reason: str, note: str) -> None:
+        await send_event(
+            self._client,
+            definition,
+            "Warning",
+            reason,
+            note,
+            instance=self._identity,
+            controller=COMPOSER,
+        )
 
 
 def _pause(gathered: Gathered, decided: Plan) -> float:

@@ -10,6 +10,7 @@ from crdkeeper.api.compositeresourcedefinition import (
 )
 from crdkeeper.api.meta import READY, find_condition, set_condition, summarize
 from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.losses import recount
 from crdkeeper.core.composer.offering import SeenComposition, offered
 from crdkeeper.core.composer.plan import Gathered, Plan, is_controlled, left
 from crdkeeper.core.composer.storage import storage_current
@@ -25,8 +26,7 @@ def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResou
     """The status as it has to be."""
     definition = gathered.definition
     status = _begun(definition)
-    if gathered.composites is not None:
-        status.composites = gathered.composites
+    recount(status, gathered)
     accepted, established = _accepted(gathered, decided), _established(gathered, decided)
     ready = accepted if accepted.reason.status != "True" else established
     verdicts = {

@@ -59,6 +59,8 @@ class Server:
     """The verbs to which the composer has no right, as an access review says."""
     lost: list[str] = field(default_factory=list)
     """Composites that were deleted together with their CRD."""
+    posted: list[Json] = field(default_factory=list)
+    """What was created, Events above all."""
     before: Fault = _none
     after: Fault = _none
     """Like `before`, once a request has had its effect: its answer gets lost."""
@@ -123,6 +125,7 @@ class Server:
                 verb = body["spec"]["resourceAttributes"]["verb"]
                 return {**body, "status": {"allowed": verb not in self.missing}}
             case "POST":
+                self.posted.append(body)
                 return body
             case "DELETE":
                 return self._delete(path, body.get("preconditions") or {})
@@ -213,12 +216,13 @@ class Server:
         metadata = self.objects[path]["metadata"]
         if "deletionTimestamp" not in metadata:
             return
-        if path == CRD and (left := [each for each in self.objects if each.startswith(OBJECTS)]):
-            for each in left:
-                self.lost.append(each)
+        if path == CRD:
+            for each in [each for each in self.objects if each.startswith(OBJECTS)]:
+                self.lost.extend({each} - set(self.lost))
                 self.objects[each]["metadata"].setdefault("deletionTimestamp", GOING)
-                self._collect(each)
-            if any(each in self.objects for each in left):
+                if not self.objects[each]["metadata"].get("finalizers"):
+                    del self.objects[each]
+            if self.composites():
                 return
         if metadata.get("finalizers"):
             return
@@ -303,6 +307,10 @@ class Server:
     def held(self) -> bool:
         """Whether the composer holds the definition."""
         return FINALIZER in self.objects[PATH]["metadata"].get("finalizers", ())
+
+    def notes(self, reason: str) -> list[str]:
+        """What Events with that reason say."""
+        return [each["note"] for each in self.posted if each.get("reason") == reason]
 
     def writes(self, since: int = 0) -> list[tuple[str, str]]:
         """All requests but reads and Events, from the one of that number on, without queries."""

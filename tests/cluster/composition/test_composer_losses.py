@@ -1,0 +1,137 @@
+"""A CRD that somebody else deletes, with its composites, or edits: what is lost is counted and reported."""
+
+import copy
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.cluster.composition.authoring import Author, Definition, Json, author_of, condition
+from tests.cluster.harness import Operator, eventually
+from tests.controlplane.cluster import Cluster
+
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events?limit=5000"
+HOLD = "example.com/hold"
+
+
+@pytest.fixture
+async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
+    async with author_of(plane, group) as author:
+        yield author
+
+
+async def notes(author: Author, thing: Definition) -> list[str]:
+    """What Events on the definition say about losses, oldest first."""
+    found = (await author.get(EVENTS))["items"]
+    about = [
+        each
+        for each in found
+        if each["regarding"]["name"] == thing.name and each["reason"] == "CompositesLost"
+    ]
+    return [each["note"] for each in sorted(about, key=lambda each: each["eventTime"])]
+
+
+async def made_again(author: Author, thing: Definition, before: Json) -> Json:
+    """The definition once it has another CRD that works."""
+
+    async def look() -> bool:
+        found = await author.get(thing.crd)
+        return found is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
+
+    await eventually(look, otherwise=lambda: "the CRD was not made again")
+    return await author.ready(thing)
+
+
+async def test_a_crd_deleted_with_its_composites(author: Author, composer: Operator, group: str) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    await author.make_composites(thing, ["a", "b"])
+    await author.make_composites(thing, ["held"], finalizers=[HOLD])
+
+    async def counted(number: int) -> bool:
+        return bool((await author.get(thing.path))["status"]["composites"] == number)
+
+    await eventually(lambda: counted(3))
+    before = await author.get(thing.crd)
+
+    await author.delete(thing.crd)
+    await author.ready(thing, "False", "CRDTerminating")
+    said = await author.says(thing, "Established", "The CRD is being deleted", "1 composite left", HOLD)
+    found = await author.get(thing.path)
+    assert condition(found, "Established")[:2] == ("False", "TerminatingCompositeResource"), said
+    assert found["status"]["composites"] == 3, "what goes with the CRD, until it is gone"
+    assert not await notes(author, thing)
+
+    # Nobody is there when the last one goes.
+    composer.kill()
+    await author.client.request(
+        "PATCH",
+        f"{thing.objects}/held",
+        {"metadata": {"finalizers": None}},
+        content_type="application/merge-patch+json",
+    )
+    await author.gone(thing.crd)
+    composer.start()
+    found = await made_again(author, thing, before)
+    await eventually(lambda: counted(0))
+    assert found["status"]["lostComposites"] == 3
+    assert await notes(author, thing) == [
+        "3 composites were deleted with the CRD, which crdkeeper did not delete."
+    ]
+
+    # Those of the new one are counted again, and what is deleted one by one is no loss.
+    await author.make_composites(thing, ["a", "b"])
+    await eventually(lambda: counted(2))
+    await author.delete(f"{thing.objects}/b")
+    await eventually(lambda: counted(1))
+    before = await author.get(thing.crd)
+    await author.delete(thing.crd)
+    found = await made_again(author, thing, before)
+    assert found["status"]["lostComposites"] == 4
+    assert (await notes(author, thing))[1:] == [
+        "1 composite was deleted with the CRD, which crdkeeper did not delete."
+    ]
+
+
+async def test_a_crd_edited_with_its_composites(author: Author, group: str) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing, "note")
+    await author.ready(thing)
+    await author.make_composites(thing, ["a", "b"])
+    before = await author.get(thing.crd)
+    spec = spec_of(before)
+
+    async def put_back() -> bool:
+        return bool((await author.get(thing.crd))["spec"] == before["spec"])
+
+    # A field that is gone would be lost with the next write of a composite.
+    await edit(
+        author, thing, before, {key: each for key, each in spec["properties"].items() if key != "note"}
+    )
+    await eventually(put_back)
+    found = await author.ready(thing)
+    assert found["status"]["composites"] == 2 and found["status"]["lostComposites"] == 0
+
+    # What somebody has allowed is used by now, perhaps: to forbid it again is a breaking change.
+    engine = {"type": "string"}
+    assert spec["properties"]["engine"] != engine
+    await edit(author, thing, await author.get(thing.crd), {**spec["properties"], "engine": engine})
+    await author.ready(thing, "False", "BreakingChanges")
+    await author.says(thing, "Accepted", "spec.engine", "2 composites")
+    await author.apply(thing, "note", breakingChanges="Allow")
+    await eventually(put_back)
+    await author.ready(thing)
+    assert await author.names(thing) == ["a", "b"]
+
+
+def spec_of(crd: Json) -> Json:
+    return crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+
+
+async def edit(author: Author, thing: Definition, crd: Json, properties: Json) -> None:
+    """Somebody replaces the fields of spec in the CRD."""
+    versions = copy.deepcopy(crd["spec"]["versions"])
+    versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = properties
+    await author.client.request(
+        "PATCH", thing.crd, {"spec": {"versions": versions}}, content_type="application/merge-patch+json"
+    )
