@@ -15,7 +15,6 @@ from crdkeeper.api.meta import STALLED, ObjectMeta, find_condition
 from crdkeeper.cluster.resources.composites import (
     COMPOSER,
     FIELD_MANAGER,
-    apply_crd,
     delete_crd,
     get_composite_definition,
     release_crd,
@@ -25,6 +24,7 @@ from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import apply_status
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.controllers.compositeresourcedefinition.applying import CRDs
 from crdkeeper.controllers.compositeresourcedefinition.claiming import Claims
 from crdkeeper.controllers.compositeresourcedefinition.compositions import SeenCompositions
 from crdkeeper.controllers.compositeresourcedefinition.counting import count_composites
@@ -45,7 +45,6 @@ from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.composer.losses import described
 from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, keeps_crd, plan
 from crdkeeper.core.composer.standing import standing, standing_unread
-from crdkeeper.core.composer.updaterefusal import staged
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
 
 _log = logging.getLogger(__name__)
@@ -78,6 +77,7 @@ class CompositeDefinitions:
         self._races: Counter[str] = Counter()
         """By definition: how often in a row a step was decided on what had changed since."""
         self.queue = WorkQueue(self._reconcile)
+        self._crds = CRDs(client)
         self._putting_back = PuttingBack()
         self._judging = Judging(client, self._changed)
         self._claims = Claims(client)
@@ -125,7 +125,7 @@ class CompositeDefinitions:
             self.queue.add(name)
         else:
             # Only the status, perhaps by this process: a message that varies must not end the backoff.
-            self.queue.add_within(name, _AGAIN_SECONDS)
+            self.queue.add_within(name, _REFUSED_SECONDS)
 
     def _changed(self, name: str) -> None:
         self.queue.add_within(name, _GATHERING_SECONDS)
@@ -171,13 +171,15 @@ class CompositeDefinitions:
                 failure = error
         await self._write_status(gathered.definition, standing(gathered, decided, self._client.now()))
         self._metrics.seconds.observe(time.monotonic() - began)
-        if failure is not None:
+        again = self._crds.left(name)
+        if failure is not None and not again:
             raise failure
         # A change that was heard meanwhile is due earlier, and must not be put off.
-        self.queue.add_within(name, self._deletions.pause(name) or _pause(gathered, decided))
+        self.queue.add_within(name, again or self._deletions.pause(name) or _pause(gathered, decided))
 
     def _forget(self, name: str) -> None:
         self._claims.forget(name)
+        self._crds.forget(name)
         self._deletions.forget(name)
         self._judging.forget(name)
         self._watches.stop(name)
@@ -249,10 +251,10 @@ class CompositeDefinitions:
                 await set_finalizers(self._client, definition, [*definition.metadata.finalizers, FINALIZER])
                 wrote = "finalizer"
             case ComposerStep.APPLY if gathered.judged.crd is not None:
-                made = staged(gathered.judged.crd, live, decided.held)
-                applied = await apply_crd(self._client, made, live)
-                self._putting_back.applied(gathered, decided, applied)
-                wrote = "crd" if is_changed(live, applied) else ""
+                applied = await self._crds.apply(definition, gathered.judged.crd, live, decided.held)
+                if applied is not None:
+                    self._putting_back.applied(gathered, decided, applied)
+                    wrote = "crd" if is_changed(live, applied) else ""
             case ComposerStep.DELETE_COMPOSITES if live is not None:
                 wrote = "composites" if await self._deletions.delete(definition, live) else ""
             case ComposerStep.DELETE_CRD if live is not None:

@@ -1,0 +1,83 @@
+"""How often the CRD is applied, in virtual time: whenever it may differ, and otherwise never."""
+
+import asyncio
+
+import pytest
+
+from crdkeeper.cluster.transport.client import ApiError
+from tests.unit.controllers.compositeresourcedefinition.scene import CRD, OBJECTS, Server, play
+from tests.unit.controllers.compositeresourcedefinition.test_controller import (
+    OURS,
+    TWO,
+    established,
+    fields,
+    rest,
+)
+
+
+async def come_and_go(server: Server, seconds: int) -> None:
+    """A tenant creates and deletes a composite, over and over again."""
+    for _ in range(seconds):
+        server.make_composites(1)
+        await asyncio.sleep(0.5)
+        for path in [each for each in server.objects if each.startswith(OBJECTS)]:
+            server.delete(path)
+        await asyncio.sleep(0.5)
+
+
+def applies(server: Server, since: int = 0) -> int:
+    return server.writes(since).count(("PATCH", CRD))
+
+
+def test_composites_that_come_and_go_lead_to_no_apply() -> None:
+    async def people(server: Server) -> None:
+        await rest()
+        since = len(server.requests)
+        await come_and_go(server, 60)
+        assert applies(server, since) == 0
+        server.make(TWO)
+        await rest()
+        assert "more" in fields(server)
+
+    play(people, begin=established)
+
+
+def test_whoever_writes_the_crd_it_is_applied_once() -> None:
+    """Also if its spec is the same: somebody may have become the manager of its fields."""
+
+    async def people(server: Server) -> None:
+        await rest()
+        for _ in range(3):
+            since = len(server.requests)
+            server._wrote(CRD)
+            await rest()
+            assert applies(server, since) == 1
+
+    play(people, begin=established)
+
+
+@pytest.mark.parametrize("code", [403, 422, 503])
+def test_an_apply_that_fails_is_not_repeated_for_each_composite(code: int) -> None:
+    async def people(server: Server) -> None:
+        await rest()
+
+        async def refuse(method: str, path: str) -> None:
+            if (method, path) == ("PATCH", CRD):
+                raise ApiError(code, {"message": "no"})
+
+        server.before = refuse
+        server.make(TWO)
+        since = len(server.requests)
+        await come_and_go(server, 120)
+        # After 0.5, 1, 2, 4, 8, and then each 15 seconds.
+        assert 5 <= applies(server, since) <= 14
+        server.before = _none
+        await rest()
+        assert server.ready() == OURS
+        assert "more" in fields(server)
+
+    play(people, begin=established)
+
+
+async def _none(_: str, __: str) -> None:
+    pass
