@@ -37,7 +37,7 @@ from crdkeeper.controllers.compositeresourcedefinition.refusing import (
     refusal_of,
     refusal_of_reading,
 )
-from crdkeeper.controllers.compositeresourcedefinition.storing import with_migration
+from crdkeeper.controllers.compositeresourcedefinition.storing import Migrations
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
@@ -78,6 +78,7 @@ class CompositeDefinitions:
         """By definition: how often in a row a step was decided on what had changed since."""
         self.queue = WorkQueue(self._reconcile)
         self._crds = CRDs(client)
+        self._migrations = Migrations(client)
         self._putting_back = PuttingBack()
         self._judging = Judging(client, self._changed)
         self._claims = Claims(client)
@@ -165,13 +166,11 @@ class CompositeDefinitions:
             self._forget(name)
             return
         if decided.step is ComposerStep.APPLY:
-            try:
-                gathered = await with_migration(self._client, gathered)
-            except (ApiError, Unreachable) as error:
-                failure = error
+            gathered, failure = await self._migrations.create(gathered)
         await self._write_status(gathered.definition, standing(gathered, decided, self._client.now()))
         self._metrics.seconds.observe(time.monotonic() - began)
-        again = self._crds.left(name)
+        waits = self._crds.left(name), self._migrations.left(name)
+        again = min(filter(None, waits), default=0.0)
         if failure is not None and not again:
             raise failure
         # A change that was heard meanwhile is due earlier, and must not be put off.
@@ -180,6 +179,7 @@ class CompositeDefinitions:
     def _forget(self, name: str) -> None:
         self._claims.forget(name)
         self._crds.forget(name)
+        self._migrations.forget(name)
         self._deletions.forget(name)
         self._judging.forget(name)
         self._watches.stop(name)

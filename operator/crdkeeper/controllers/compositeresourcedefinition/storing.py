@@ -3,16 +3,21 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kinds import create_migration, list_migrations
-from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.controllers.compositeresourcedefinition.pauses import Pauses
+from crdkeeper.controllers.compositeresourcedefinition.refusing import Trouble
 from crdkeeper.core.composer.plan import Gathered
 from crdkeeper.core.composer.storage import outdated_versions, wanted_migration
 
 _log = logging.getLogger(__name__)
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 60.0
 
 
 async def known_migrations(
@@ -32,26 +37,55 @@ async def known_migrations(
         raise
 
 
-async def with_migration(client: Client, gathered: Gathered) -> Gathered:
-    """Create the StorageMigration that a definition needs, if any. Returns what is known then.
+class Migrations:
+    """Creates the StorageMigrations of definitions."""
 
-    Raises ApiError and Unreachable.
-    """
-    definition, live, existing = gathered.definition, gathered.live, gathered.facts.migrations
-    wanted = wanted_migration(definition, live, existing) if existing is not None else None
-    if existing is None or wanted is None:
-        return gathered
-    found: Sequence[StorageMigration] | None
-    try:
-        created = await create_migration(client, wanted, manager=FIELD_MANAGER)
-    except ApiError as error:
-        if error.code not in (403, 409):
-            raise
-        found = await known_migrations(client, live) if error.code == 409 else None
-    else:
-        name = created.metadata.name
-        _log.info(
-            "CompositeResourceDefinition %s: created StorageMigration %s", definition.metadata.name, name
-        )
-        found = [*existing, created]
-    return replace(gathered, facts=replace(gathered.facts, migrations=found))
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._pauses = Pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+
+    async def create(self, gathered: Gathered) -> tuple[Gathered, Trouble | None]:
+        """Create the StorageMigration that a definition needs, if any.
+
+        Returns what is known then, and the error if none could be created.
+        """
+        definition, live, existing = gathered.definition, gathered.live, gathered.facts.migrations
+        wanted = wanted_migration(definition, live, existing) if existing is not None else None
+        if existing is None or wanted is None:
+            return gathered, None
+        name, key = definition.metadata.name, wanted["metadata"]["name"]
+        try:
+            created = await self._pauses.send(name, key, lambda: self._create(definition, live, wanted))
+        except ApiError as error:
+            return _with(gathered, existing, error.message), error
+        except Unreachable as error:
+            return _with(gathered, existing, str(error)), error
+        return _with(gathered, [*existing, *created]), None
+
+    async def _create(
+        self, definition: CompositeResourceDefinition, live: Mapping[str, Any] | None, wanted: dict[str, Any]
+    ) -> Sequence[StorageMigration]:
+        """The new StorageMigration, or those that somebody else has created. Raises ApiError, Unreachable."""
+        try:
+            made = await create_migration(self._client, wanted, manager=FIELD_MANAGER)
+        except ApiError as error:
+            found = await known_migrations(self._client, live) if error.code == 409 else None
+            if found is None or wanted_migration(definition, live, found) is not None:
+                raise
+            return found
+        name = definition.metadata.name
+        _log.info("CompositeResourceDefinition %s: created StorageMigration %s", name, made.metadata.name)
+        return [made]
+
+    def left(self, name: str) -> float:
+        """Seconds until a request that failed may be repeated; 0 if there is none."""
+        return self._pauses.left(name)
+
+    def forget(self, name: str) -> None:
+        """The definition is gone."""
+        self._pauses.forget(name)
+
+
+def _with(gathered: Gathered, migrations: Sequence[StorageMigration], failure: str = "") -> Gathered:
+    facts = replace(gathered.facts, migrations=migrations, migration_failure=failure)
+    return replace(gathered, facts=facts)

@@ -228,8 +228,8 @@ MIGRATION_FAILING = _storage(
 MIGRATIONS_UNAVAILABLE = _storage(
     "False",
     "MigrationsUnavailable",
-    "StorageMigrations are not installed, or the composer has no right to create them.",
-    "Install the operator with its manifests, or run `crdkeeper migrate`.",
+    "StorageMigrations are not installed, or the composer could not create one.",
+    "Install the operator with its manifests, fix what the message names, or run `crdkeeper migrate`.",
 )
 STORAGE_UNKNOWN = _storage(
     "Unknown",

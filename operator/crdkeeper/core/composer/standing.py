@@ -122,7 +122,8 @@ def _storage_current(gathered: Gathered) -> Verdict:
     # Nor migrated.
     definition = gathered.definition
     before = _before(definition, reasons.STORAGE_CURRENT) if _is_deleted(definition) else None
-    return before or storage_current(gathered.live, gathered.facts.migrations)
+    facts = gathered.facts
+    return before or storage_current(gathered.live, facts.migrations, facts.migration_failure)
 
 
 def _before(definition: CompositeResourceDefinition, type_: str) -> Verdict | None:

@@ -53,8 +53,13 @@ def wanted_migration(
     return new_migration({"name": name, "ownerReferences": [owner]}, facts, template, mode="Execute")
 
 
-def storage_current(live: Mapping[str, Any] | None, migrations: Sequence[StorageMigration] | None) -> Verdict:
-    """The condition StorageCurrent; `migrations` is None if they cannot be listed or created."""
+def storage_current(
+    live: Mapping[str, Any] | None, migrations: Sequence[StorageMigration] | None, failure: str = ""
+) -> Verdict:
+    """The condition StorageCurrent; `migrations` is None if they cannot be listed.
+
+    `failure` says why the one that is needed could not be created.
+    """
     if live is None:
         return Verdict(reasons.STORAGE_UNKNOWN, "There is no CRD of this definition.")
     facts = definition_facts(live)
@@ -70,6 +75,12 @@ def storage_current(live: Mapping[str, Any] | None, migrations: Sequence[Storage
             reasons.MIGRATIONS_UNAVAILABLE,
             f"{begin}, and the composer cannot create a StorageMigration: install crdkeeper's operator, and "
             f"give the composer the rule {_RULE}. Or run `crdkeeper migrate {facts.name}`.",
+        )
+    if failure:
+        return Verdict(
+            reasons.MIGRATIONS_UNAVAILABLE,
+            f"{begin}, and the composer could not create a StorageMigration: {failure}. It tries again. It "
+            f"needs the rule {_RULE}. Or run `crdkeeper migrate {facts.name}`.",
         )
     known = [each for each in migrations if str(each.spec.resource) == facts.name]
     name = migration_name(facts, plan=False)

@@ -113,7 +113,9 @@ class UpdateFacts:
     conversion: Mapping[str, Any] | None = None
     """The VersionConversion of the CRD."""
     migrations: Sequence[StorageMigration] | None = ()
-    """All of them, if composites are stored in an old version; None if they cannot be listed or created."""
+    """All of them, if composites are stored in an old version; None if they cannot be listed."""
+    migration_failure: str = ""
+    """Why the one that is needed could not be created."""
 
 
 def judge(

@@ -115,7 +115,7 @@ class Server:
 
     def _answer(self, method: str, path: str, query: Json, body: Json) -> Json:
         match method:
-            case "GET" if path == ALL:
+            case "GET" if path in (ALL, ALL.replace("/v1/", "/v2/")):
                 return self._listed(int(query["limit"][0]), int(query.get("continue", ["0"])[0]))
             case "GET" if path == COMPOSITIONS:
                 return {"metadata": {"resourceVersion": "1"}, "items": []}
