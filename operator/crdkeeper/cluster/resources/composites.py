@@ -1,5 +1,6 @@
 """CompositeResourceDefinitions with their CRDs and composites, as the composer reads and writes them."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from crdkeeper.cluster.transport.client import (
     MERGE_PATCH,
     METADATA_ONLY_LIST,
     Client,
+    Unreachable,
     find,
 )
 from crdkeeper.core.composer.holding import Waiting, waiting_among
@@ -23,6 +25,7 @@ CLAIMED = f"{GROUP}/claimed-at"
 """The annotation of a CRD whose definition is being deleted: the resourceVersion when a composer saw that."""
 COMPOSER = f"{GROUP}/composer"
 """Who reports the Events."""
+_COUNT_SECONDS = 10.0
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -115,8 +118,15 @@ def is_served(crd: Mapping[str, Any]) -> bool:
 
 
 async def first_composites(client: Client, collection: str, most: int) -> FirstComposites:
-    """Count the composites, by a consistent read, and name the first of them. Raises ApiError."""
-    body = await client.request("GET", f"{collection}?limit={most}", accept=METADATA_ONLY_LIST)
+    """Count the composites, by a consistent read, and name the first of them.
+
+    Raises ApiError and Unreachable; Unreachable also if it takes long, as when a conversion webhook hangs.
+    """
+    try:
+        async with asyncio.timeout(_COUNT_SECONDS):
+            body = await client.request("GET", f"{collection}?limit={most}", accept=METADATA_ONLY_LIST)
+    except TimeoutError:
+        raise Unreachable(f"no answer within {_COUNT_SECONDS:g} seconds") from None
     # An empty list of metadata is null.
     found = [each["metadata"] for each in body["items"] or ()]
     more = int(body["metadata"].get("remainingItemCount") or 0)

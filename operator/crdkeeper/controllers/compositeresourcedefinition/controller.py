@@ -31,6 +31,7 @@ from crdkeeper.controllers.compositeresourcedefinition.counting import count_com
 from crdkeeper.controllers.compositeresourcedefinition.deleting import CompositeDeletions
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
+from crdkeeper.controllers.compositeresourcedefinition.pauses import Pauses
 from crdkeeper.controllers.compositeresourcedefinition.puttingback import PuttingBack, is_changed
 from crdkeeper.controllers.compositeresourcedefinition.refusing import (
     Trouble,
@@ -53,6 +54,12 @@ _PERMANENT = frozenset((400, 403, 422))
 _RACES = frozenset((404, 409))
 """What the step was decided on has changed since: look again, and say so only if that never ends."""
 _MOST_RACES = 5
+_RIGHTS = frozenset((403,))
+_WORKERS = 16
+"""Those of definitions whose composites take long to count must leave others free."""
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+"""Until composites are counted again that could not be counted."""
 _GATHERING_SECONDS = 0.25
 """Many composites that come or go lead to one count."""
 _AGAIN_SECONDS = 2.0
@@ -76,7 +83,8 @@ class CompositeDefinitions:
         self._seen: dict[str, ObjectMeta] = {}
         self._races: Counter[str] = Counter()
         """By definition: how often in a row a step was decided on what had changed since."""
-        self.queue = WorkQueue(self._reconcile)
+        self.queue = WorkQueue(self._reconcile, _WORKERS)
+        self._counts = Pauses(_FIRST_PAUSE, _LONGEST_PAUSE, unless=_RIGHTS)
         self._crds = CRDs(client)
         self._migrations = Migrations(client)
         self._putting_back = PuttingBack()
@@ -169,7 +177,7 @@ class CompositeDefinitions:
             gathered, failure = await self._migrations.create(gathered)
         await self._write_status(gathered.definition, standing(gathered, decided, self._client.now()))
         self._metrics.seconds.observe(time.monotonic() - began)
-        waits = self._crds.left(name), self._migrations.left(name)
+        waits = self._counts.left(name), self._crds.left(name), self._migrations.left(name)
         again = min(filter(None, waits), default=0.0)
         if failure is not None and not again:
             raise failure
@@ -178,6 +186,7 @@ class CompositeDefinitions:
 
     def _forget(self, name: str) -> None:
         self._claims.forget(name)
+        self._counts.forget(name)
         self._crds.forget(name)
         self._migrations.forget(name)
         self._deletions.forget(name)
@@ -219,7 +228,7 @@ class CompositeDefinitions:
 
     async def _gather(self, found: dict[str, Any], definition: CompositeResourceDefinition) -> Gathered:
         live = await get_definition_object(self._client, definition.metadata.name)
-        counted = await count_composites(self._client, self._watches, definition, live)
+        counted = await count_composites(self._client, self._watches, self._counts, definition, live)
         accepted, facts = await self._judging.of(found, definition, live, counted.number)
         return Gathered(
             definition,

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.resources.composites import composites_path, first_composites, is_served
-from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.controllers.compositeresourcedefinition.pauses import Pauses
 from crdkeeper.controllers.compositeresourcedefinition.refusing import right_missing
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.core.composer import reasons
@@ -34,12 +35,13 @@ class CompositeCount:
 async def count_composites(
     client: Client,
     watches: CompositeWatches,
+    pauses: Pauses,
     definition: CompositeResourceDefinition,
     live: Mapping[str, Any] | None,
 ) -> CompositeCount:
     """Count the composites of a CRD, and watch them from now on if it is the definition's.
 
-    Raises ApiError or Unreachable.
+    After a failure they are counted again when `pauses` allow it. Raises ApiError.
     """
     name = definition.metadata.name
     if live is None or not is_served(live):
@@ -54,16 +56,18 @@ async def count_composites(
         watches.stop(name)
     deleted = definition.metadata.deletion_timestamp is not None or "deletionTimestamp" in live["metadata"]
     try:
-        found = await first_composites(client, path, _LOOKED_AT if deleted else SHOWN)
-    except ApiError as error:
+        most = _LOOKED_AT if deleted else SHOWN
+        found = await pauses.send(name, (uid, path), lambda: first_composites(client, path, most))
+    except (ApiError, Unreachable) as error:
         if ours:
             watches.keep(name, uid, path, "")
+        if isinstance(error, Unreachable):
+            return CompositeCount(None, hidden=_not_listed(str(error)))
         if error.code == 403:
             return CompositeCount(None, hidden=await right_missing(client, definition, error.message))
         if error.code == 404 or error.code >= 500:
             # Not found: an API server that does not serve them yet says nothing about their number.
-            said = f"the API server cannot list the composites: {error.message}"
-            return CompositeCount(None, hidden=Verdict(reasons.NOT_LISTED, said))
+            return CompositeCount(None, hidden=_not_listed(error.message))
         raise
     if ours:
         watches.keep(name, uid, path, found.resource_version)
@@ -71,3 +75,7 @@ async def count_composites(
     hidden = await right_missing(client, definition, refused) if refused else None
     waiting = found.waiting if deleted else Waiting()
     return CompositeCount(found.number, found.names[:SHOWN], waiting, hidden)
+
+
+def _not_listed(said: str) -> Verdict:
+    return Verdict(reasons.NOT_LISTED, f"the API server cannot list the composites: {said}")

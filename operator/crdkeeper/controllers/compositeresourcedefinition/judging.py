@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.resources.composites import is_served
@@ -18,6 +18,9 @@ from crdkeeper.core.rehearsal.report import RehearsalReport
 from crdkeeper.core.rehearsal.update import applied
 from crdkeeper.operations.rehearsal.prediction import predict
 
+_AT_ONCE: Final = 4
+"""Judgements; all threads share one processor, and with it the event loop."""
+
 Key = tuple[Any, ...]
 
 
@@ -27,6 +30,7 @@ class Judging:
     def __init__(self, client: Client, on_rehearsed: Callable[[str], None]) -> None:
         self._client = client
         self._known: dict[str, tuple[Key, Acceptance, Update]] = {}
+        self._places = asyncio.Semaphore(_AT_ONCE)
         self._rehearsals = Rehearsals(client, on_rehearsed)
 
     async def of(
@@ -51,7 +55,8 @@ class Judging:
         key = (_revision(found), _revision(ours), _stored(ours), _revision(conversion), _serves(conversion))
         known = self._known.get(name)
         if known is None or known[0] != key:
-            accepted, update = await asyncio.to_thread(_judge, found, ours, conversion)
+            async with self._places:
+                accepted, update = await asyncio.to_thread(_judge, found, ours, conversion)
             known = self._known[name] = key, accepted, update
         _, accepted, update = known
         made = accepted.crd

@@ -1,8 +1,24 @@
 """The number of composites in the status, in virtual time: whenever they come and go."""
 
 import asyncio
+import copy
 
-from tests.unit.controllers.compositeresourcedefinition.scene import OBJECTS, PATH, Server, play
+import pytest
+
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.cluster.transport.client import ApiError, Unreachable
+from tests.unit.controllers.compositeresourcedefinition.scene import (
+    ALL,
+    CRD,
+    OBJECTS,
+    PATH,
+    Server,
+    play,
+)
+from tests.unit.controllers.compositeresourcedefinition.test_applying import come_and_go
+from tests.unit.controllers.compositeresourcedefinition.test_controller import OURS, established
+from tests.unit.controllers.fakeapi import DEFINITIONS
+from tests.unit.controllers.fakeapi import OURS as API
 
 
 def test_composites_are_counted_as_they_come_and_go() -> None:
@@ -38,3 +54,74 @@ def test_those_that_come_while_the_status_is_written_are_counted_soon() -> None:
         assert server.objects[PATH]["status"]["composites"] == len(server.composites())
 
     play(people)
+
+
+def counts(server: Server, since: int) -> int:
+    """The requests that count, and not those before a watch."""
+    return sum(path == f"{ALL}?limit=5" for _, path in server.requests[since:])
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+def test_a_count_that_fails_is_not_repeated_for_each_composite(hangs: bool) -> None:
+    async def people(server: Server) -> None:
+        await asyncio.sleep(10.0)
+        since = len(server.requests)
+
+        async def fail(method: str, path: str) -> None:
+            if (method, path) == ("GET", ALL) and "limit=5" in server.requests[-1][1]:
+                if hangs:
+                    await asyncio.sleep(75.0)
+                    raise Unreachable("no answer")
+                raise ApiError(500, {"message": "no endpoints"})
+
+        server.before = fail
+        await come_and_go(server, 300)
+        # Every 60 seconds at the end, but sooner at first.
+        assert 5 <= counts(server, since) <= 12
+        status, reason, message = server.condition("Established")
+        assert (status, reason) == ("False", "NotListed")
+        assert ("no answer within 10 seconds" if hangs else "no endpoints") in message
+        server.before = _none
+        await asyncio.sleep(61.0)
+        assert server.ready() == OURS
+
+    play(people, begin=established)
+
+
+def test_definitions_whose_composites_cannot_be_counted_hold_up_no_other() -> None:
+    others = [f"other{each}s.platform.example.com" for each in range(12)]
+
+    async def people(server: Server) -> None:
+        hanging = 0
+
+        async def hang(method: str, path: str) -> None:
+            nonlocal hanging
+            if method == "GET" and path.startswith("/apis/platform.example.com/v1/other"):
+                hanging += 1
+                await asyncio.sleep(75.0)
+                raise Unreachable("no answer")
+
+        await asyncio.sleep(10.0)
+        server.before = hang
+        for name in others:
+            # Protect waits for composites that cannot be counted.
+            found = copy.deepcopy(server.objects[PATH])
+            found["metadata"] |= {"name": name, "deletionTimestamp": "2026-01-02T03:04:05Z"}
+            server.objects[f"{API}/compositeresourcedefinitions/{name}"] = found
+            crd = copy.deepcopy(server.objects[CRD])
+            crd["metadata"]["name"] = name
+            crd["spec"]["names"]["plural"] = name.partition(".")[0]
+            server.objects[f"{DEFINITIONS}/{name}"] = crd
+            seen = CompositeResourceDefinition.model_validate(found)
+            server.state.saw(CompositeResourceDefinition, name, seen)
+        await asyncio.sleep(1.0)
+        assert hanging >= 4
+        generation = server.make()["metadata"]["generation"]
+        await asyncio.sleep(2.0)
+        assert server.objects[PATH]["status"]["observedGeneration"] == generation
+
+    play(people, begin=established)
+
+
+async def _none(_: str, __: str) -> None:
+    pass
