@@ -28,8 +28,6 @@ UNASKED: Final = 48
 _PAGE: Final = 480
 _AT_ONCE: Final = 8
 
-Trouble = ApiError | Unreachable
-
 
 @dataclass(slots=True)
 class ListPlace:
@@ -47,7 +45,7 @@ class PassResult:
 
     deleted: int = 0
     """Composites that are deleted now, or wait for their finalizers."""
-    failure: Trouble | None = None
+    failure: ApiError | Unreachable | None = None
     """That of the first in the list; those that fail do not hold up the others."""
     complete: bool = False
     """Whether the pass has come to the end of the list."""
@@ -109,7 +107,7 @@ async def _delete_each(
     result: PassResult,
 ) -> None:
     waiting = enumerate(composites)
-    failures: dict[int, Trouble] = {}
+    failures: dict[int, ApiError | Unreachable] = {}
 
     async def work() -> None:
         for number, each in waiting:

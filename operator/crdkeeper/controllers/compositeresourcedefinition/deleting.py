@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.cluster.resources.compositedeletion import ListPlace, Trouble, delete_composites
+from crdkeeper.cluster.resources.compositedeletion import ListPlace, delete_composites
 from crdkeeper.cluster.resources.composites import get_composite_definition
 from crdkeeper.cluster.transport.client import Client
+from crdkeeper.controllers.compositeresourcedefinition.refusing import Trouble
 from crdkeeper.core.migration.pace import backoff
 
 _AT_ONCE: Final = 2
