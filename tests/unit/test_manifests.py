@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from crdkeeper.api.kinds import COMPOSITE_KINDS, KINDS
+from crdkeeper.api.compositekinds import COMPOSITE_KINDS
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import GROUP, Kind
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
 from crdkeeper.controllers.metrics import OperatorMetrics

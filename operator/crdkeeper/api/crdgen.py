@@ -19,7 +19,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, NoDefault
 from pydantic_core import core_schema
 
-from crdkeeper.api.kinds import COMPOSITE_KINDS, KINDS
+from crdkeeper.api.compositekinds import COMPOSITE_KINDS
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import GROUP, UNSEEN, VERSION, Column, Kind
 
 _HEADER = "# Generated from operator/crdkeeper/api by `python -m crdkeeper.api.crdgen crds`: edit there.\n"

@@ -1,16 +1,14 @@
-"""All controllers: one entry for each kind, from which its watch and its task follow."""
+"""All controllers of the operator: one entry for each kind, from which its watch and its task follow."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
 from crdkeeper.api.meta import Kind
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionconversion import VersionConversion
-from crdkeeper.controllers.compositeresourcedefinition.controller import begin_composite_definitions
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.definitionpolicy.controller import begin_policies
 from crdkeeper.controllers.definitionreport.controller import begin_reports
@@ -62,37 +60,12 @@ def _generation(found: Mapping[str, Any]) -> int:
     return int(found["metadata"]["generation"])
 
 
-def _without_schemas(found: Mapping[str, Any]) -> CompositeResourceDefinition:
-    # A schema can have a megabyte, and the controller reads the whole object.
-    kept = CompositeResourceDefinition.model_validate(found)
-    for each in kept.spec.versions:
-        each.schema_.open_api_schema = {}
-    return kept
-
-
-def _saw_composite_definition(
-    state: ClusterState, name: str, seen: CompositeResourceDefinition | None
-) -> None:
-    state.saw(CompositeResourceDefinition, name, seen)
-
-
-_MIGRATIONS = Watch(StorageMigration.model_validate, ClusterState.saw_migration)
-_CONVERSIONS = Watch(_generation, ClusterState.saw_conversion)
+MIGRATIONS = Watch(StorageMigration.model_validate, ClusterState.saw_migration)
+CONVERSIONS = Watch(_generation, ClusterState.saw_conversion)
 
 CONTROLLERS: tuple[Controller, ...] = (
-    Controller(StorageMigration, "migrations", begin_migrations, _MIGRATIONS),
+    Controller(StorageMigration, "migrations", begin_migrations, MIGRATIONS),
     Controller(DefinitionPolicy, "policies", begin_policies, Watch.whole(DefinitionPolicy)),
     Controller(DefinitionReport, "reports", begin_reports),
-    Controller(VersionConversion, "conversions", run_conversions, _CONVERSIONS),
+    Controller(VersionConversion, "conversions", run_conversions, CONVERSIONS),
 )
-
-COMPOSER_CONTROLLERS: tuple[Controller, ...] = (
-    Controller(
-        CompositeResourceDefinition,
-        "definitions",
-        begin_composite_definitions,
-        Watch(_without_schemas, _saw_composite_definition),
-        {StorageMigration: _MIGRATIONS, VersionConversion: _CONVERSIONS},
-    ),
-)
-"""Those of the composer, which runs as a process of its own with rights of its own."""

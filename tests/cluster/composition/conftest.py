@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from crdkeeper.api.kinds import COMPOSITE_KINDS
+from crdkeeper.api.compositekinds import COMPOSITE_KINDS
 from crdkeeper.api.meta import GROUP
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from crdkeeper.api.kinds import COMPOSITE_KINDS
+from crdkeeper.api.compositekinds import COMPOSITE_KINDS
 from crdkeeper.api.meta import GROUP
 from crdkeeper.core.composition.definition import OWNER
 from tests.cluster.deployment.accounts import Rights, eventually, flatten, get, grants, may, rights

@@ -10,6 +10,7 @@ import yaml
 from pydantic import Field
 
 from crdkeeper.api import crdgen
+from crdkeeper.api.compositekinds import COMPOSITE_KINDS
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.definitionpolicy import (
     DefinitionPolicy,
@@ -19,7 +20,7 @@ from crdkeeper.api.definitionpolicy import (
     MigrationPolicy,
 )
 from crdkeeper.api.definitionreport import DefinitionReport, Finding, FindingCounts
-from crdkeeper.api.kinds import COMPOSITE_KINDS, KINDS
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import ApiModel, Column, Kind, ObjectMeta, set_condition
 from crdkeeper.api.storagemigration import (
     GroupResource,

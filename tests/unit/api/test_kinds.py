@@ -4,7 +4,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 import crdkeeper.api
-from crdkeeper.api.kinds import COMPOSITE_KINDS, KINDS
+from crdkeeper.api.compositekinds import COMPOSITE_KINDS
+from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import Kind
 
 EVERY = (*KINDS, *COMPOSITE_KINDS)

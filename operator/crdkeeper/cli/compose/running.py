@@ -26,10 +26,10 @@ def run(
     so that it restarts as a standby.
     """
     # Imported only here: the other commands need neither Kopf nor the controllers.
-    from crdkeeper.api.kinds import COMPOSITE_KINDS
+    from crdkeeper.api.compositekinds import COMPOSITE_KINDS
     from crdkeeper.cli.output.logs import replica_logs
     from crdkeeper.cluster.transport.connection import Connection
-    from crdkeeper.controllers.registry import COMPOSER_CONTROLLERS
+    from crdkeeper.controllers.composerregistry import COMPOSER_CONTROLLERS
     from crdkeeper.core.conversion.target import WebhookAddress
     from crdkeeper.process import OperatorOptions, run_operator
 
