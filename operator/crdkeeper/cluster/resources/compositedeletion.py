@@ -139,11 +139,9 @@ async def _delete(client: Client, crd: Mapping[str, Any], listed: Mapping[str, A
     try:
         await _request(client, path, listed)
     except ApiError as error:
-        if error.code == 404:
-            return False
-        if error.code != 409:
+        if error.code not in (404, 409):
             raise
-        # Somebody has written it since: once more, as it is now.
+        # Somebody has written or deleted it since, or an admission webhook answers so: once more, as it is now.
         now = ((await find(client, path, accept=METADATA_ONLY)) or {}).get("metadata") or {}
         if now.get("uid") != listed["uid"] or "deletionTimestamp" in now:
             return False

@@ -282,3 +282,21 @@ def test_texts_of_strangers_are_escaped() -> None:
             assert r"\x1b]0;owned\x07\u202edaer" in server.condition(type_)[2]
 
     play(people)
+
+
+@pytest.mark.parametrize("code", [403, 404, 409, 500])
+def test_who_refuses_to_delete_a_composite_is_quoted_whatever_the_code(code: int) -> None:
+    async def people(server: Server) -> None:
+        async def refuse(method: str, path: str) -> None:
+            if method == "DELETE" and path.startswith(OBJECTS):
+                raise ApiError(code, {"message": 'admission webhook "w" denied the request: no'})
+
+        server.before = refuse
+        server.delete()
+        await asyncio.sleep(60.0)
+        assert 'webhook "w" denied the request: no' in server.condition("Established")[2]
+        server.before = _nothing
+        await asyncio.sleep(400.0)
+        assert PATH not in server.objects
+
+    play(people, begin=with_policy("Cascade", 3))
