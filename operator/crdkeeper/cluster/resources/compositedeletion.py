@@ -141,7 +141,7 @@ async def _delete(client: Client, crd: Mapping[str, Any], listed: Mapping[str, A
     except ApiError as error:
         if error.code not in (404, 409):
             raise
-        # Somebody has written or deleted it since, or an admission webhook answers so: once more, as it is now.
+        # Somebody has written or deleted it, or an admission webhook answers so: once more, as it is now.
         now = ((await find(client, path, accept=METADATA_ONLY)) or {}).get("metadata") or {}
         if now.get("uid") != listed["uid"] or "deletionTimestamp" in now:
             return False

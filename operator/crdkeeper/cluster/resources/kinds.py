@@ -1,6 +1,7 @@
 """crdkeeper's own kinds: read, create and delete them, and apply their status."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -25,6 +26,26 @@ async def list_migrations(client: Client) -> list[StorageMigration] | None:
     """List all StorageMigrations; None if the kind is not installed."""
     body = await find(client, _path(StorageMigration.plural))
     return [StorageMigration.model_validate(each) for each in body["items"]] if body is not None else None
+
+
+async def list_migrations_of(client: Client, definition: str) -> list[StorageMigration] | None:
+    """The StorageMigrations of a CRD that can be parsed; None if the kind is not installed.
+
+    Raises ApiError and Unreachable.
+    """
+    found: list[StorageMigration] = []
+    try:
+        async for body in pages(client, f"{_path(StorageMigration.plural)}?limit=500"):
+            for each in body["items"]:
+                with suppress(ValidationError):
+                    migration = StorageMigration.model_validate(each)
+                    if str(migration.spec.resource) == definition:
+                        found.append(migration)
+    except ApiError as error:
+        if error.code == 404:
+            return None
+        raise
+    return found
 
 
 async def list_policies(client: Client) -> list[DefinitionPolicy] | None:

@@ -5,6 +5,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import (
@@ -38,7 +39,7 @@ from crdkeeper.controllers.compositeresourcedefinition.refusing import (
     refusal_of,
     refusal_of_reading,
 )
-from crdkeeper.controllers.compositeresourcedefinition.storing import Migrations
+from crdkeeper.controllers.compositeresourcedefinition.storing import Migrations, known_migrations
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
@@ -230,6 +231,7 @@ class CompositeDefinitions:
         live = await get_definition_object(self._client, definition.metadata.name)
         counted = await count_composites(self._client, self._watches, self._counts, definition, live)
         accepted, facts = await self._judging.of(found, definition, live, counted.number)
+        migrations = await known_migrations(self._client, self._state, definition, live)
         return Gathered(
             definition,
             accepted,
@@ -240,7 +242,7 @@ class CompositeDefinitions:
             waiting=counted.waiting,
             conflicts=self._conflicts(live),
             compositions=self._compositions.all(),
-            facts=facts,
+            facts=replace(facts, migrations=migrations),
         )
 
     def _conflicts(self, live: Mapping[str, Any] | None) -> tuple[NameConflict, ...]:

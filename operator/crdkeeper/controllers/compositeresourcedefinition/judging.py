@@ -9,7 +9,6 @@ from crdkeeper.cluster.resources.composites import is_served
 from crdkeeper.cluster.resources.versionconversions import read_conversion
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.rehearsing import Rehearsals
-from crdkeeper.controllers.compositeresourcedefinition.storing import known_migrations
 from crdkeeper.core.composer.plan import takes
 from crdkeeper.core.composer.update import Update, UpdateFacts, judge
 from crdkeeper.core.composer.updaterefusal import needs_rehearsal
@@ -50,7 +49,6 @@ class Judging:
             self.forget(name)
             return Acceptance(None, ()), UpdateFacts()
         conversion = await self._conversion(name)
-        migrations = await known_migrations(self._client, live)
         ours = live if live is not None and takes(definition, live) else None
         key = (_revision(found), _revision(ours), _stored(ours), _revision(conversion), _serves(conversion))
         known = self._known.get(name)
@@ -64,14 +62,14 @@ class Judging:
             if composites is not None:
                 # If they only cannot be counted for now, what the last attempt has cost still counts.
                 self._rehearsals.end(name)
-            return accepted, UpdateFacts(update, conversion=conversion, migrations=migrations)
+            return accepted, UpdateFacts(update, conversion=conversion)
 
         def run() -> Coroutine[Any, Any, RehearsalReport]:
             after = applied(ours, made)
             return predict(self._client, ours, after, update.rules.before, update.rules.after)
 
         rehearsal = self._rehearsals.of(name, key, run)
-        return accepted, UpdateFacts(update, rehearsal, conversion, migrations)
+        return accepted, UpdateFacts(update, rehearsal, conversion)
 
     async def _conversion(self, name: str) -> dict[str, Any] | None:
         """The VersionConversion of the CRD; None if there is none, or none that may be read."""

@@ -8,10 +8,11 @@ from typing import Any, Final
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
-from crdkeeper.cluster.resources.kinds import create_migration, list_migrations
+from crdkeeper.cluster.resources.kinds import create_migration, list_migrations_of
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.compositeresourcedefinition.pauses import Pauses
 from crdkeeper.controllers.compositeresourcedefinition.refusing import Trouble
+from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.composer.plan import Gathered
 from crdkeeper.core.composer.storage import outdated_versions, wanted_migration
 
@@ -21,16 +22,24 @@ _LONGEST_PAUSE: Final = 60.0
 
 
 async def known_migrations(
-    client: Client, live: Mapping[str, Any] | None
+    client: Client,
+    state: ClusterState,
+    definition: CompositeResourceDefinition,
+    live: Mapping[str, Any] | None,
 ) -> Sequence[StorageMigration] | None:
-    """All StorageMigrations, if the CRD may need one; None if they are not installed, or may not be listed.
+    """The StorageMigrations of a CRD that may need one; None if they are not installed, or may not be listed.
 
     Raises ApiError and Unreachable.
     """
-    if not outdated_versions(live):
+    if not outdated_versions(live) or definition.metadata.deletion_timestamp is not None:
         return ()
+    name = definition.metadata.name
+    seen = [each for each in state.of(StorageMigration).values() if str(each.spec.resource) == name]
+    if seen and wanted_migration(definition, live, seen) is None:
+        return seen
     try:
-        return await list_migrations(client)
+        # Before one is created: others may exist that this process has not seen yet.
+        return await list_migrations_of(client, name)
     except ApiError as error:
         if error.code == 403:
             return None
@@ -66,14 +75,14 @@ class Migrations:
         self, definition: CompositeResourceDefinition, live: Mapping[str, Any] | None, wanted: dict[str, Any]
     ) -> Sequence[StorageMigration]:
         """The new StorageMigration, or those that somebody else has created. Raises ApiError, Unreachable."""
+        name = definition.metadata.name
         try:
             made = await create_migration(self._client, wanted, manager=FIELD_MANAGER)
         except ApiError as error:
-            found = await known_migrations(self._client, live) if error.code == 409 else None
+            found = await list_migrations_of(self._client, name) if error.code == 409 else None
             if found is None or wanted_migration(definition, live, found) is not None:
                 raise
             return found
-        name = definition.metadata.name
         _log.info("CompositeResourceDefinition %s: created StorageMigration %s", name, made.metadata.name)
         return [made]
 

@@ -113,7 +113,7 @@ class UpdateFacts:
     conversion: Mapping[str, Any] | None = None
     """The VersionConversion of the CRD."""
     migrations: Sequence[StorageMigration] | None = ()
-    """All of them, if composites are stored in an old version; None if they cannot be listed."""
+    """Those of the CRD, if it may need one; None if they cannot be listed."""
     migration_failure: str = ""
     """Why the one that is needed could not be created."""
 
