@@ -62,6 +62,7 @@ class SimulatedClient(Client):
         content: bytes | None = None,
         content_type: str = "application/json",
         accept: str = "application/json",
+        most: int | None = None,
     ) -> Answer:
         if self.dead:
             raise Unreachable("killed")

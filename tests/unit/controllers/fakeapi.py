@@ -37,6 +37,7 @@ class FakeApi:
         *,
         content_type: str = "application/json",
         accept: str = "application/json",
+        most: int | None = None,
     ) -> dict[str, Any]:
         """Like `Client.request`: 404 for an unknown path, 409 for creating an existing object."""
         path = path.partition("?")[0]

@@ -67,6 +67,10 @@ class Unreachable(Exception):
     """No answer from the API server: refused, reset, timed out, or something that cannot be its answer."""
 
 
+class TooLarge(Unreachable):
+    """The answer is larger than the caller has room for."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """A status code, the raw body, the seconds of Retry-After if the server sent it, and its Date header."""
@@ -134,15 +138,19 @@ class Client:
         content: bytes | None = None,
         content_type: str = "application/json",
         accept: str = "application/json",
+        most: int | None = None,
     ) -> Answer:
-        """Send once; any status is an answer. `path` is already encoded. Raises Unreachable."""
+        """Send once; any status is an answer. `path` is already encoded.
+
+        Raises Unreachable, and TooLarge if the answer has more than `most` bytes.
+        """
         id, headers = await self._opening(accept)
         if content is not None:
             headers["Content-Type"] = content_type
         try:
             async with self._open.request(method, self._url(path), data=content, headers=headers) as response:
                 self._accept(response, id)
-                body = await _read(response)
+                body = await _read(response, most)
         except Fenced as error:
             raise Unreachable(f"{method} {path} is not sent: {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -180,7 +188,9 @@ class Client:
             try:
                 self._accept(response, id)
                 if response.status >= 400:
-                    raise ApiError(response.status, Answer(response.status, await _read(response)).json())
+                    raise ApiError(
+                        response.status, Answer(response.status, await _read(response, None)).json()
+                    )
             except BaseException:
                 response.close()
                 raise
@@ -261,23 +271,25 @@ class Client:
         content_type: str = "application/json",
         accept: str = "application/json",
         once: bool = False,
+        most: int | None = None,
     ) -> dict[str, Any]:
         """Send and return the JSON body.
 
         Retries 429 and 5xx a few times (for reads also a missing answer), and 401 once with reloaded
-        credentials. With `once`, a failure of the server is not retried. Raises ApiError or Unreachable.
+        credentials. With `once`, a failure of the server is not retried. Raises ApiError or Unreachable;
+        TooLarge if the answer has more than `most` bytes.
         """
         content = None if body is None else orjson.dumps(body)
         for attempt in range(_READ_ATTEMPTS):
             last = attempt == _READ_ATTEMPTS - 1
             try:
                 answer = await self.send(
-                    method, path, content=content, content_type=content_type, accept=accept
+                    method, path, content=content, content_type=content_type, accept=accept, most=most
                 )
                 if answer.code < 400 and answer.object is None:
                     raise Unreachable(f"{method} {path}: the answer ({answer.code}) is not a JSON object")
-            except Unreachable:
-                if last or once or method != "GET":
+            except Unreachable as error:
+                if last or once or method != "GET" or isinstance(error, TooLarge):
                     raise
                 await asyncio.sleep(0.2 * 2**attempt)
                 continue
@@ -311,13 +323,14 @@ def _seconds(retry_after: str) -> float | None:
     return min(float(retry_after[:10]), _LONGEST_WAIT)
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """The body. Raises ClientError if it is too large."""
+async def _read(response: aiohttp.ClientResponse, most: int | None) -> bytes:
+    """The body. Raises TooLarge."""
+    most = most or _ANSWER_BYTES
     pieces, size = [], 0
     async for piece in response.content.iter_any():
         size += len(piece)
-        if size > _ANSWER_BYTES:
-            raise aiohttp.ClientPayloadError(f"the response is larger than {_ANSWER_BYTES >> 20} MiB")
+        if size > most:
+            raise TooLarge(f"the response is larger than {most >> 20} MiB")
         pieces.append(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

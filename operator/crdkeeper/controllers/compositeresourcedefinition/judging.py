@@ -30,6 +30,8 @@ class Judging:
         self._client = client
         self._known: dict[str, tuple[Key, Acceptance, Update]] = {}
         self._places = asyncio.Semaphore(_AT_ONCE)
+        self._turn = asyncio.Lock()
+        """Of rehearsals to judge objects: one that is large may take hundreds of megabytes meanwhile."""
         self._rehearsals = Rehearsals(client, on_rehearsed)
 
     async def of(
@@ -66,7 +68,8 @@ class Judging:
 
         def run() -> Coroutine[Any, Any, RehearsalReport]:
             after = applied(ours, made)
-            return predict(self._client, ours, after, update.rules.before, update.rules.after)
+            rules = update.rules
+            return predict(self._client, ours, after, rules.before, rules.after, None, self._turn)
 
         rehearsal = self._rehearsals.of(name, key, run)
         return accepted, UpdateFacts(update, rehearsal, conversion)

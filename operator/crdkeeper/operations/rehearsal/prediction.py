@@ -5,12 +5,13 @@ refuses is not hurt by the update. It creates nothing, and leaves the event loop
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Final, TypeVar
 
 from crdkeeper.apiserver.objects.effort import SharedAllowance
 from crdkeeper.cluster.resources.objects import Endpoint
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import Client, Unreachable
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.rehearsal.definition import CompiledDefinition, compile_definition
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
@@ -19,6 +20,12 @@ from crdkeeper.core.rehearsal.report import RehearsalReport, doubts
 from crdkeeper.operations.rehearsal.source import pages
 
 Json = Any
+_T = TypeVar("_T")
+_PAGE_BYTES: Final = 1 << 20
+_MOST_BYTES: Final = 2 << 20
+"""Of a page. An object has at most 1.5 MB in etcd; judged, it may take a hundred times as much memory."""
+_PAGE_SECONDS: Final = 30.0
+"""A conversion webhook that hangs must not hold up other rehearsals for longer."""
 
 
 async def predict(
@@ -28,11 +35,12 @@ async def predict(
     before: Conversion | None,
     after: Conversion | None,
     allowance: SharedAllowance | None = None,
+    turn: asyncio.Lock | None = None,
 ) -> RehearsalReport:
     """The effects of `document`, which replaces the CRD `live`; the rules convert the one and the other.
 
-    The `allowance` limits the work on all objects; what exceeds it is not predicted. Raises ApiError,
-    Unreachable and UnreadableDefinition.
+    The `allowance` limits the work on all objects; what exceeds it is not predicted. Only who has the `turn`
+    judges objects. Raises ApiError, Unreachable and UnreadableDefinition.
     """
     old, new = await asyncio.to_thread(_compiled, live, document, before, after)
     stored_in = (live.get("status") or {}).get("storedVersions") or [old.storage]
@@ -40,14 +48,25 @@ async def predict(
     version = old.endpoint
     if version is None:
         return report
-    allowance = allowance or SharedAllowance()
+    allowance, turn = allowance or SharedAllowance(), turn or asyncio.Lock()
     then, today = Judge(old, new, allowance), Judge(old, old, allowance)
-    async for items in pages(client, Endpoint(old.group, version, old.plural)):
-        found = await asyncio.to_thread(_effects, items, then, today)
-        for obj, effects in zip(items, found, strict=True):
-            metadata = obj["metadata"]
-            report.tally.add(metadata.get("namespace") or "", metadata["name"], effects)
+    endpoint = Endpoint(old.group, version, old.plural)
+    async with aclosing(pages(client, endpoint, page_bytes=_PAGE_BYTES, most=_MOST_BYTES)) as listed:
+        while (items := await _within(anext(listed, None))) is not None:
+            async with turn:
+                found = await asyncio.to_thread(_effects, items, then, today)
+            for obj, effects in zip(items, found, strict=True):
+                metadata = obj["metadata"]
+                report.tally.add(metadata.get("namespace") or "", metadata["name"], effects)
     return report
+
+
+async def _within(page: Awaitable[_T]) -> _T:
+    try:
+        async with asyncio.timeout(_PAGE_SECONDS):
+            return await page
+    except TimeoutError:
+        raise Unreachable(f"no page of the composites within {_PAGE_SECONDS:g} seconds") from None
 
 
 def _compiled(

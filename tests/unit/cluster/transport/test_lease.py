@@ -129,6 +129,7 @@ class VirtualClient(Client):
         content_type: str = "application/json",
         accept: str = "application/json",
         once: bool = False,
+        most: int | None = None,
     ) -> dict[str, Any]:
         await asyncio.sleep(self.seconds)
         if self.hangs:

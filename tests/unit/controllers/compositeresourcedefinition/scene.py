@@ -82,6 +82,7 @@ class Server:
         content_type: str = "application/json",
         accept: str = "application/json",
         once: bool = False,
+        most: int | None = None,
     ) -> Json:
         """Like `Client.request`."""
         self.requests.append((method, path))

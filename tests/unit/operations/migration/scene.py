@@ -146,6 +146,7 @@ class Cluster(Client):
         content: bytes | None = None,
         content_type: str = "application/json",
         accept: str = "application/json",
+        most: int | None = None,
     ) -> Answer:
         address, _, query = path.partition("?")
         about = _about(method, address, accept)
