@@ -317,7 +317,7 @@ def _pause(gathered: Gathered, decided: Plan) -> float:
     """Seconds until the next look, if no event comes before."""
     if decided.step in (ComposerStep.DELETE_COMPOSITES, ComposerStep.DELETE_CRD, ComposerStep.RELEASE_CRD):
         return _AGAIN_SECONDS
-    if gathered.hidden is not None:
+    if gathered.hidden is not None or gathered.facts.migrations is None:
         return _RIGHTS_SECONDS
     deleted = gathered.live is not None and "deletionTimestamp" in gathered.live["metadata"]
     if deleted and gathered.waiting.number < (gathered.composites or 0):

@@ -49,7 +49,7 @@ async def refusal_of(client: Client, gathered: Gathered, step: ComposerStep, err
         spec = gathered.definition.spec
         if await missing_rights(client, [Right("delete", spec.group, spec.names.plural)]):
             return await right_missing(client, gathered.definition, said)
-    return Verdict(reasons.INVALID if error.code == 422 else reasons.REFUSED, said)
+    return Verdict(reasons.INVALID if _is_invalid(error) else reasons.REFUSED, said)
 
 
 async def right_missing(client: Client, definition: CompositeResourceDefinition, said: str) -> Verdict:
@@ -84,6 +84,14 @@ async def _own_right_missing(
 def _rule(right: Right, verbs: Sequence[str]) -> str:
     """The rule that a ClusterRole needs for these verbs on the resource of a right, as YAML."""
     return f"{{apiGroups: [{right.group}], resources: [{right.resource}], verbs: [{', '.join(verbs)}]}}"
+
+
+def _is_invalid(error: ApiError) -> bool:
+    """Whether validation refuses a field. Policies, too, answer with its code, by default."""
+    details = error.body.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    fields = [each.get("field") for each in causes or () if isinstance(each, dict)]
+    return error.code == 422 and any(fields)
 
 
 def _described(error: Trouble) -> str:

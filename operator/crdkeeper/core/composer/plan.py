@@ -15,7 +15,7 @@ from crdkeeper.core.composer.holding import Waiting, holds_crd, waits
 from crdkeeper.core.composer.offering import SeenComposition
 from crdkeeper.core.composer.update import UpdateFacts
 from crdkeeper.core.composer.updaterefusal import held_versions, refused, still_stored
-from crdkeeper.core.composer.wording import listed
+from crdkeeper.core.composer.wording import sentences
 from crdkeeper.core.composition.acceptance import Acceptance
 from crdkeeper.core.composition.definition import OWNER
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict
@@ -153,8 +153,8 @@ def _refusal(gathered: Gathered) -> Verdict | None:
             return stored
     problems = [each for each in judged.problems if each.refused]
     if problems or judged.crd is None:
-        said = [f"{each.path}: {each.message} [{each.rule.id}]" for each in problems]
-        return Verdict(reasons.INVALID, listed(said))
+        said = [f"{each.path}: {each.message} [{each.rule.id}]. {each.rule.remedy}" for each in problems]
+        return Verdict(reasons.INVALID, sentences(said, "problem"))
     if live is not None and "deletionTimestamp" in live["metadata"]:
         message = f"A CRD of this name is being deleted; waiting until it is gone. {left(gathered)}"
         return Verdict(reasons.CRD_TERMINATING, message.strip())

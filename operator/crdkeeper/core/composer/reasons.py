@@ -168,9 +168,6 @@ NOT_LISTED = _established(
     "The API server cannot list the composites, for example because a conversion webhook fails.",
     "Fix what the message names. The composer tries again.",
 )
-NOT_ESTABLISHED = _established(
-    "False", "NotEstablished", "The API server does not serve the API, for the reason in the message."
-)
 _TAKEN = "Another CRD of the API group has {}, so the API is not served under it."
 _RELEASE = "Change the name in spec.names if it can be changed, or delete the other CRD."
 NAME_CONFLICTS: Final[Mapping[str, Reason]] = {
@@ -217,7 +214,10 @@ MIGRATING = _storage(
     "False", "Migrating", "A StorageMigration moves composites to the referenceable version."
 )
 MIGRATION_PENDING = _storage(
-    "False", "MigrationPending", "A StorageMigration is about to be created.", "Wait a moment."
+    "False",
+    "MigrationPending",
+    "A StorageMigration is created once the conditions Accepted and Established are True.",
+    "See these conditions.",
 )
 MIGRATION_FAILING = _storage(
     "False",
@@ -234,7 +234,8 @@ MIGRATIONS_UNAVAILABLE = _storage(
 STORAGE_UNKNOWN = _storage(
     "Unknown",
     "NotEstablished",
-    "There is no CRD yet, or the API server has not reported its stored versions.",
+    "There is no CRD of this definition yet.",
+    "See the condition Accepted.",
 )
 
 REASONS: Final[tuple[Reason, ...]] = (
@@ -265,7 +266,6 @@ REASONS: Final[tuple[Reason, ...]] = (
     TERMINATING,
     RIGHT_MISSING,
     NOT_LISTED,
-    NOT_ESTABLISHED,
     *NAME_CONFLICTS.values(),
     OFFERED_BY_ENFORCED,
     OFFERED_BY_DEFAULT,

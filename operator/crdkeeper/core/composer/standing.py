@@ -17,7 +17,7 @@ from crdkeeper.core.composer.storage import storage_current
 from crdkeeper.core.composer.updaterefusal import pending
 from crdkeeper.core.diagnosis.nameconflicts import describe
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
-from crdkeeper.core.text import visible
+from crdkeeper.core.text import count, visible
 
 _BY_NAME: Final = {(each.condition, each.name): each for each in reasons.REASONS}
 
@@ -111,10 +111,12 @@ def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
         return decided.refusal
     elif decided.held and gathered.facts.conversion is not None:
         return pending(decided.held, gathered.facts.conversion)
-    warnings = [f"{each.path}: {each.message}" for each in gathered.judged.problems if not each.refused]
+    warnings = [each for each in gathered.judged.problems if not each.refused]
     if warnings:
-        more = f"; and {len(warnings) - 1:,} more" if len(warnings) > 1 else ""
-        return Verdict(reasons.ACCEPTED_WITH_WARNINGS, f"{warnings[0]}{more}")
+        more = f" And {count(len(warnings) - 1, 'more warning')}." if len(warnings) > 1 else ""
+        first = warnings[0]
+        said = f"{first.path}: {first.message}. {first.rule.why} {first.rule.remedy}"
+        return Verdict(reasons.ACCEPTED_WITH_WARNINGS, f"{said}{more}")
     return Verdict(reasons.ACCEPTED_ALL, reasons.ACCEPTED_ALL.meaning)
 
 
@@ -122,8 +124,9 @@ def _storage_current(gathered: Gathered) -> Verdict:
     # Nor migrated.
     definition = gathered.definition
     before = _before(definition, reasons.STORAGE_CURRENT) if _is_deleted(definition) else None
-    facts = gathered.facts
-    return before or storage_current(gathered.live, facts.migrations, facts.migration_failure)
+    live, facts = gathered.live, gathered.facts
+    ours = live if live is not None and is_controlled(live, definition.metadata.uid) else None
+    return before or storage_current(ours, facts.migrations, facts.migration_failure)
 
 
 def _before(definition: CompositeResourceDefinition, type_: str) -> Verdict | None:
@@ -165,17 +168,14 @@ def _served(gathered: Gathered, live: Mapping[str, Any]) -> Verdict:
     if names is None or established is None:
         return Verdict(reasons.ESTABLISHING, reasons.ESTABLISHING.meaning)
     if not served:
-        # Installing is the first state of every CRD.
-        waiting = established.get("reason") == "Installing"
-        said = f"{established.get('reason')}: {established.get('message')}"
-        return Verdict(reasons.ESTABLISHING if waiting else reasons.NOT_ESTABLISHED, said)
+        return Verdict(reasons.ESTABLISHING, f"{established.get('reason')}: {established.get('message')}")
     if gathered.hidden is not None:
         return gathered.hidden
     return Verdict(reasons.WATCHING, reasons.WATCHING.meaning)
 
 
 def _name_taken(gathered: Gathered, names: Mapping[str, Any], *, served: bool) -> Verdict:
-    reason: Reason = reasons.NAME_CONFLICTS.get(str(names.get("reason")), reasons.NOT_ESTABLISHED)
+    reason: Reason = reasons.NAME_CONFLICTS.get(str(names.get("reason")), reasons.ESTABLISHING)
     holders = "; ".join(map(describe, gathered.conflicts))
     said = holders or f"{names.get('reason')}: {names.get('message')}"
     state = "The API is still served under its former names." if served else "The API is not served."

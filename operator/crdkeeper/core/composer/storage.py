@@ -63,10 +63,6 @@ def storage_current(
     if live is None:
         return Verdict(reasons.STORAGE_UNKNOWN, "There is no CRD of this definition.")
     facts = definition_facts(live)
-    if not facts.stored_versions:
-        return Verdict(
-            reasons.STORAGE_UNKNOWN, "The API server has not said yet in which versions it stores."
-        )
     if not facts.outdated_versions:
         return Verdict(reasons.CURRENT, f"All composites are stored in {facts.storage_version}.")
     begin = f"Composites may still be stored in {', '.join(facts.outdated_versions)}"
@@ -87,7 +83,10 @@ def storage_current(
     running = [each for each in known if is_at_work(each, facts, _EXECUTE)]
     ended = [each for each in known if each.metadata.name == name]
     if not running and not ended:
-        return Verdict(reasons.MIGRATION_PENDING, f"{begin}. A StorageMigration is about to be created.")
+        return Verdict(
+            reasons.MIGRATION_PENDING,
+            f"{begin}. A StorageMigration is created once the conditions Accepted and Established are True.",
+        )
     return _progress(begin, (running or ended)[0], facts)
 
 

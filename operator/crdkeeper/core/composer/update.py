@@ -146,7 +146,7 @@ def judge_update(
     except NotComparable as error:
         return Update(problem=str(error))
     if not comparison.complete:
-        return Update(problem="the CRD is too large to compare with what it would become")
+        return Update(problem="the CRD is too large to compare")
     if live is not None and not comparison.changes:
         # Whatever else is wrong, such as with the rules, is no fault of the definition.
         return Update()

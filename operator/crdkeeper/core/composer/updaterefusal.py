@@ -14,14 +14,15 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.core.compatibility.change import Change
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.update import Rehearsed, Update, UpdateFacts, converts
-from crdkeeper.core.composer.wording import SHOWN, listed
+from crdkeeper.core.composer.wording import listed, sentences
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.tally import EffectCount
 from crdkeeper.core.removedversions import APPLY_REMEDY
-from crdkeeper.core.text import count
 
 _ALLOW = "Or set spec.breakingChanges to Allow."
+_UNNAMED = "<nil>"
+"""The API server's path of an object as a whole."""
 
 
 def still_stored(definition: CompositeResourceDefinition, live: Mapping[str, Any]) -> Verdict | None:
@@ -54,9 +55,7 @@ def refused(
         return None
     if update.problem:
         # A CRD that does not exist yet has no clients, but its versions cannot be compared either.
-        return (
-            None if composites == 0 and live is not None else Verdict(reasons.NOT_COMPARABLE, update.problem)
-        )
+        return None if composites == 0 and live is not None else _not_comparable(update, live, exist)
     unconverted = _unconverted(definition, update)
     if unconverted is not None or live is None or composites == 0:
         return unconverted
@@ -149,6 +148,12 @@ def _unconverted(definition: CompositeResourceDefinition, update: Update) -> Ver
     )
 
 
+def _not_comparable(update: Update, live: Mapping[str, Any] | None, exist: str) -> Verdict:
+    of = f"what the change does to clients and to {exist}" if live is not None else "what its versions share"
+    message = f"{update.problem}, so {of} is not known. Check it, then set spec.breakingChanges to Allow."
+    return Verdict(reasons.NOT_COMPARABLE, message)
+
+
 def _in_use(definition: CompositeResourceDefinition, live: Mapping[str, Any], exist: str) -> Verdict | None:
     present = {each.name: each.served for each in definition.spec.versions}
     said = []
@@ -222,7 +227,7 @@ def _findings(found: Sequence[EffectCount]) -> Iterator[str]:
     for each in found:
         names = ", ".join(str(example) for example in each.examples)
         more = f" and {each.count - len(each.examples):,} more" if each.count > len(each.examples) else ""
-        about = f"{each.field}: " if each.field else ""
+        about = f"{each.field}: " if each.field not in ("", _UNNAMED) else ""
         said = f": {each.message}" if each.message else ""
         yield f"{each.count:,} ({names}{more}): {about}{each.kind.meaning}{said}"
 
@@ -234,5 +239,4 @@ def _changes(changes: Sequence[Change]) -> str:
         f"{', '.join(audience.value for audience in each.affected)}). {each.kind.remedy}".strip()
         for each in changes
     ]
-    more = f" And {count(len(said) - SHOWN, 'more change')}." if len(said) > SHOWN else ""
-    return " ".join(said[:SHOWN]) + more
+    return sentences(said, "change")

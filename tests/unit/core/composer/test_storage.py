@@ -84,7 +84,6 @@ def test_another_migration_of_the_same_change_is_not_created() -> None:
     ("found", "existing", "status", "reason", "said"),
     [
         (None, [], "Unknown", "NotEstablished", "no CRD"),
-        (live(), [], "Unknown", "NotEstablished", "not said yet"),
         (live("v2"), [], "True", "Current", "All composites are stored in v2."),
         (live("v1", "v2"), [], "False", "MigrationPending", "stored in v1"),
         (live("v1", "v2"), None, "False", "MigrationsUnavailable", "resources: [storagemigrations]"),
