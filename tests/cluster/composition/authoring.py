@@ -9,7 +9,7 @@ import orjson
 
 from crdkeeper.cluster.transport.client import APPLY_PATCH, ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
-from tests.cluster.harness import each_of, eventually
+from tests.cluster.harness import NAMESPACE, each_of, eventually
 from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import SPEC, schema, version
 
@@ -246,3 +246,19 @@ async def _unhold(author: Author, path: str) -> None:
     except ApiError as error:
         if error.code != 404:
             raise
+
+
+async def until_denied(author: Author, verb: str, resource: str) -> None:
+    """Returns once the composer may not do this with one of crdkeeper's kinds."""
+    of = {"verb": verb, "group": "crdkeeper.dev", "resource": resource}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": of},
+    }
+    reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+    async def denied() -> bool:
+        return not (await author.client.request("POST", reviews, review))["status"]["allowed"]
+
+    await eventually(denied)

@@ -1,36 +1,75 @@
 """Whether composites find a Composition, as the composer says while Compositions come and go."""
 
-from crdkeeper.cluster.transport.client import Client
-from tests.cluster.composition.composerscene import NAME, PATH, apply, delete, has
-from tests.unit.core.composition.documents import document
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.cluster.composition.agreement import Observer
+from tests.cluster.composition.authoring import Author, Definition, author_of
+from tests.cluster.harness import Operator
+from tests.controlplane.cluster import Cluster
 
 COMPOSITIONS = "/apis/crdkeeper.dev/v1alpha1/compositions"
 
 
-async def test_a_definition_is_offered_while_a_composition_can_be_used(client: Client, rights: None) -> None:
-    await apply(client, document())
-    await has(client, "Offered", "False", "NoComposition")
-    composition = {
+@pytest.fixture
+async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
+    async with author_of(plane, group) as author:
+        yield author
+
+
+@pytest.fixture
+def observer(author: Author, plane: Cluster) -> Observer:
+    return Observer(author, plane)
+
+
+async def offer(author: Author, thing: Definition, name: str, kind: str = "") -> None:
+    """Apply a Composition for the definition's composites, or for those of another kind."""
+    template = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    value = {
         "apiVersion": "crdkeeper.dev/v1alpha1",
         "kind": "Composition",
-        "metadata": {"name": "small"},
+        "metadata": {"name": name},
         "spec": {
-            "compositeTypeRef": {"apiVersion": "platform.example.com/v1", "kind": "Database"},
-            "resources": [
-                {
-                    "name": "settings",
-                    "template": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
-                }
-            ],
+            "compositeTypeRef": {"apiVersion": f"{thing.group}/v1", "kind": kind or thing.kind},
+            "resources": [{"name": "settings", "template": template}],
         },
     }
-    await client.request("POST", COMPOSITIONS, composition)
-    await has(client, "Offered", "True", "OnlyOne")
-    await apply(client, document(defaultCompositionRef={"name": "large"}))
-    await has(client, "Offered", "False", "CompositionMissing")
-    await client.request("POST", COMPOSITIONS, {**composition, "metadata": {"name": "large"}})
-    await has(client, "Offered", "True", "Default")
-    await delete(client, f"{COMPOSITIONS}/large")
-    await has(client, "Offered", "False", "CompositionMissing")
-    await delete(client, f"{COMPOSITIONS}/small")
-    await delete(client, f"{PATH}/{NAME}")
+    await author.put(f"{COMPOSITIONS}/{name}", value)
+
+
+async def test_a_definition_is_offered_while_a_composition_can_be_used(
+    author: Author, observer: Observer, group: str
+) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    # In every case the API works: a composite can be created before there is a Composition.
+    said = f"create one whose spec.compositeTypeRef is {{apiVersion: {group}/v1, kind: {thing.kind}}}."
+    await observer.sees(thing, "Offered", "False", "NoComposition", said, judged="Current")
+    await offer(author, thing, "small")
+    said = "New composites use the Composition small, the only one."
+    await observer.sees(thing, "Offered", "True", "OnlyOne", said, judged="Current")
+    await offer(author, thing, "medium")
+    said = "Composites choose among the Compositions medium, small. spec.defaultCompositionRef would name one"
+    await observer.sees(thing, "Offered", "True", "SeveralCompositions", said, judged="Current")
+
+    await author.apply(thing, defaultCompositionRef={"name": "large"})
+    said = "spec.defaultCompositionRef names the Composition large, which does not exist."
+    await observer.sees(thing, "Offered", "False", "CompositionMissing", said, judged="Current")
+    await offer(author, thing, "large", "Other")
+    said = f"names the Composition large, which is for Other of {group}, not {thing.kind} of {group}."
+    await observer.sees(thing, "Offered", "False", "CompositionMismatch", said, judged="Current")
+    await author.delete(f"{COMPOSITIONS}/large")
+    await offer(author, thing, "large")
+    said = "New composites use the Composition large, which spec.defaultCompositionRef names."
+    await observer.sees(thing, "Offered", "True", "Default", said, judged="Current")
+
+    forced = Definition(group, "forced")
+    await offer(author, forced, "forced")
+    await author.apply(forced, enforcedCompositionRef={"name": "forced"})
+    await author.ready(forced)
+    said = "New composites use the Composition forced, which spec.enforcedCompositionRef names."
+    await observer.sees(forced, "Offered", "True", "Enforced", said, judged="Current")
+    for name in ("small", "medium", "large", "forced"):
+        await author.delete(f"{COMPOSITIONS}/{name}")

@@ -1,0 +1,218 @@
+"""Versions that are not served or not migrated yet, with the operator beside the composer."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+import yaml
+
+from crdkeeper.cluster.transport.client import MERGE_PATCH
+from tests.cluster.composition.agreement import Observer
+from tests.cluster.composition.authoring import (
+    ROLES,
+    Author,
+    Definition,
+    Json,
+    author_of,
+    spec_with,
+    until_denied,
+)
+from tests.cluster.harness import Operator
+from tests.cluster.harness.webhookpod import WebhookPod
+from tests.controlplane.cluster import Cluster
+from tests.unit.core.composition.documents import schema, version
+
+OURS = "/apis/crdkeeper.dev/v1alpha1"
+CONVERSIONS = f"{OURS}/versionconversions"
+MIGRATIONS = f"{OURS}/storagemigrations"
+QUICK = {"settleSeconds": 0, "apiServerLeases": "Ignore"}
+
+
+@pytest.fixture(scope="module")
+def keeper(
+    composer: Operator, plane: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Operator]:
+    """The operator with a conversion webhook, beside the composer."""
+    pod = WebhookPod(plane, tmp_path_factory.mktemp("webhook"))
+    operator = Operator(plane, flags={"webhook-url": pod.url})
+    operator.start()
+    pod.start()
+    yield operator
+    operator.close()
+    pod.close()
+
+
+@pytest.fixture
+async def author(keeper: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
+    async with author_of(plane, group) as author:
+        yield author
+
+
+@pytest.fixture
+def observer(author: Author, plane: Cluster) -> Observer:
+    return Observer(author, plane)
+
+
+async def works(observer: Observer, thing: Definition) -> None:
+    """Waits until the definition is as it should be."""
+    await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current", seconds=60)
+
+
+@asynccontextmanager
+async def opted_in(author: Author, thing: Definition, *to: str) -> AsyncIterator[None]:
+    """The operator may do this with the composites."""
+    of_group = {"apiGroups": [thing.group], "resources": ["*"]}
+    crds = {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
+    rules: Json = {
+        "reader": {**of_group, "verbs": ["get", "list"]},
+        "rewriter": {**of_group, "verbs": ["get", "list", "patch"]},
+        "converter": {**crds, "resourceNames": [thing.name], "verbs": ["patch"]},
+    }
+    for each in to:
+        role = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {
+                "name": f"{each}-{thing.group}",
+                "labels": {f"rbac.crdkeeper.dev/aggregate-to-{each}": "true"},
+            },
+            "rules": [rules[each]],
+        }
+        await author.put(f"{ROLES}/{each}-{thing.group}", role)
+    yield
+    for each in to:
+        await author.delete(f"{ROLES}/{each}-{thing.group}")
+
+
+async def test_a_version_that_nothing_converts_yet(author: Author, observer: Observer, group: str) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing, deletion="Cascade")
+    await author.ready(thing)
+    await author.make_composites(thing, ["a"])
+    before = await author.get(thing.crd)
+    both = [version("v1"), version("v2", schema(spec_with("size")), referenceable=False)]
+    await author.apply(thing, versions=both, deletion="Cascade")
+    message = await observer.sees(
+        thing,
+        "Accepted",
+        "False",
+        "ConversionMissing",
+        "Nothing converts between these versions, so that fields would be lost: ",
+        "v1 and v2: spec.size: only v2 has the field",
+        "create a VersionConversion such as {apiVersion: ",
+        judged="Failed",
+    )
+    proposed = yaml.safe_load(message.partition("such as ")[2].partition(" Or set ")[0])
+    path = f"{CONVERSIONS}/{thing.name}"
+    await author.put(path, {**proposed, "spec": {**proposed["spec"], "mode": "Plan"}})
+    await observer.sees(
+        thing,
+        "Accepted",
+        "False",
+        "ConversionIncomplete",
+        f"The VersionConversion {thing.name} does not convert between the versions",
+        "spec.mode is Plan, so that its rules convert nothing; set it to Execute",
+        judged="Failed",
+    )
+    (spoke,) = proposed["spec"]["spokes"]
+    await author.put(path, {**proposed, "spec": {**proposed["spec"], "spokes": [{**spoke, "rules": []}]}})
+    await observer.sees(thing, "Accepted", "False", "ConversionIncomplete", "spec.size", judged="Failed")
+    assert await author.get(thing.crd) == before
+
+    # The rules are right, but the operator may not write them into the CRD.
+    await author.put(path, proposed)
+    await observer.sees(
+        thing,
+        "Accepted",
+        "Unknown",
+        "ConversionPending",
+        f"The CRD has v2, and serves it once the VersionConversion {thing.name} converts it. Its "
+        "condition Ready says ",
+        judged="InProgress",
+    )
+    served = [each["served"] for each in (await author.get(thing.crd))["spec"]["versions"]]
+    assert served == [True, False]
+    async with opted_in(author, thing, "reader", "converter"):
+        await works(observer, thing)
+        served = [each["served"] for each in (await author.get(thing.crd))["spec"]["versions"]]
+        assert served == [True, True]
+        await author.delete(thing.path)
+        await author.gone(thing.crd)
+        await author.delete(path)
+        await author.gone(path)
+
+
+def moved(referenceable: str) -> list[Json]:
+    """Two versions that are alike, and where composites are stored."""
+    return [version(each, referenceable=each == referenceable) for each in ("v1", "v2")]
+
+
+async def test_composites_that_are_not_migrated(author: Author, observer: Observer, group: str) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing, versions=moved("v1"))
+    await author.ready(thing)
+    await author.make_composites(thing, ["a"])
+    await observer.sees(
+        thing, "StorageCurrent", "True", "Current", "All composites are stored in v1.", judged="Current"
+    )
+    stored = "Composites may still be stored in v1"
+    role = f"{ROLES}/crdkeeper-composer"
+    rules = (await author.get(role))["rules"]
+    fewer = [
+        {**each, "verbs": [verb for verb in each["verbs"] if verb != "create"]}
+        if "storagemigrations" in each["resources"]
+        else each
+        for each in rules
+    ]
+    await author.client.request("PATCH", role, {"rules": fewer}, content_type=MERGE_PATCH)
+    await until_denied(author, "create", "storagemigrations")
+    await author.apply(thing, versions=moved("v2"))
+    await observer.sees(
+        thing,
+        "StorageCurrent",
+        "False",
+        "MigrationsUnavailable",
+        f"{stored}, and the composer could not create a StorageMigration: ",
+        "{apiGroups: [crdkeeper.dev], resources: [storagemigrations], verbs: [get, list, watch, create]}",
+        f"`crdkeeper migrate {thing.name}`",
+        judged="Current",
+    )
+
+    # Nothing is migrated before the definition is accepted.
+    await author.apply(thing, versions=[*moved("v2"), version("v3", {"type": "array"}, referenceable=False)])
+    await observer.sees(thing, "Accepted", "False", "Invalid", judged="Failed")
+    await author.client.request("PATCH", role, {"rules": rules}, content_type=MERGE_PATCH)
+    await observer.sees(
+        thing, "StorageCurrent", "False", "MigrationPending", stored, judged="Failed", seconds=60
+    )
+    await author.apply(thing, versions=moved("v2"))
+    await observer.sees(
+        thing,
+        "StorageCurrent",
+        "False",
+        "MigrationFailing",
+        stored,
+        "Forbidden",
+        judged="Current",
+        seconds=60,
+    )
+    (migration,) = [
+        each for each in (await author.get(MIGRATIONS))["items"] if each["spec"]["resource"]["group"] == group
+    ]
+    async with opted_in(author, thing, "reader", "rewriter"):
+        # It settles for longer than this test has time for.
+        await observer.sees(
+            thing,
+            "StorageCurrent",
+            "False",
+            "Migrating",
+            stored,
+            f"StorageMigration {migration['metadata']['name']} moves them to v2",
+            judged="Current",
+            seconds=60,
+        )
+        path = f"{MIGRATIONS}/{migration['metadata']['name']}"
+        await author.client.request("PATCH", path, {"spec": QUICK}, content_type=MERGE_PATCH)
+        await observer.sees(
+            thing, "StorageCurrent", "True", "Current", "All composites are stored in v2.", judged="Current"
+        )
