@@ -8,11 +8,13 @@ from crdkeeper.api.compositekinds import COMPOSITE_KINDS
 from crdkeeper.api.meta import GROUP
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
+from tests.cluster.composition.agreement import Observer
 from tests.cluster.composition.authoring import ACCOUNT, Author, author_of
 from tests.cluster.composition.composerscene import ROLES, grant
 from tests.cluster.harness import NAMESPACE, Operator, install
 from tests.cluster.harness.faultproxy import FaultProxy
 from tests.cluster.harness.installation import MANIFESTS
+from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
 
 
@@ -92,3 +94,30 @@ async def proxied_author(
     async with author_of(plane, group) as author:
         yield author
         proxy.faults.clear()
+
+
+@pytest.fixture
+async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
+    """A user of the composer."""
+    async with author_of(plane, group) as author:
+        yield author
+
+
+@pytest.fixture
+def observer(author: Author, plane: Cluster) -> Observer:
+    """Reads what the composer says to this user."""
+    return Observer(author, plane)
+
+
+@pytest.fixture(scope="module")
+def keeper(
+    composer: Operator, plane: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Operator]:
+    """The operator with a conversion webhook, beside the composer."""
+    pod = WebhookPod(plane, tmp_path_factory.mktemp("webhook"))
+    operator = Operator(plane, flags={"webhook-url": pod.url})
+    operator.start()
+    pod.start()
+    yield operator
+    operator.close()
+    pod.close()

@@ -5,19 +5,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH
-from tests.cluster.composition.authoring import OWNER, Author, Definition, author_of
-from tests.cluster.harness import Operator, eventually
-from tests.controlplane.cluster import Cluster
+from tests.cluster.composition.authoring import OWNER, Author, Definition
+from tests.cluster.harness import eventually
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 KEPT = [f"a{each:02}" for each in range(24)]
 """More than are deleted at once, and first in the list."""
-
-
-@pytest.fixture
-async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
-    async with author_of(plane, group) as author:
-        yield author
 
 
 @pytest.fixture

@@ -1,18 +1,9 @@
 """Deletions that others interfere with: garbage collection, finalizers, namesakes created again."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from tests.cluster.composition.authoring import OWNER, Author, Definition, author_of
+from tests.cluster.composition.authoring import OWNER, Author, Definition
 from tests.cluster.harness import Operator, eventually
-from tests.controlplane.cluster import Cluster
-
-
-@pytest.fixture
-async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
-    async with author_of(plane, group) as author:
-        yield author
 
 
 @pytest.mark.parametrize("propagation", ["Foreground", "Background", "Orphan"])

@@ -2,17 +2,16 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH
-from tests.cluster.composition.authoring import Author, Definition, author_of, condition, spec_with
+from tests.cluster.composition.authoring import Author, Definition, condition, spec_with
 from tests.cluster.conversion.test_conversion_retries import Handler, Webhook
-from tests.cluster.harness import Operator, each_of, eventually
-from tests.controlplane.cluster import Cluster
+from tests.cluster.harness import each_of, eventually
 from tests.unit.core.composition.documents import schema, version
 
 SLOW = 8
@@ -46,12 +45,6 @@ def webhook(tmp_path: Path) -> Iterator[HangingWebhook]:
         webhook.released.set()
         webhook.shutdown()
         thread.join()
-
-
-@pytest.fixture
-async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
-    async with author_of(plane, group) as author:
-        yield author
 
 
 async def convert(author: Author, definition: Definition, conversion: Any) -> None:

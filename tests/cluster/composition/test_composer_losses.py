@@ -1,22 +1,12 @@
 """A CRD that somebody else deletes, with its composites, or edits: what is lost is counted and reported."""
 
 import copy
-from collections.abc import AsyncIterator
 
-import pytest
-
-from tests.cluster.composition.authoring import Author, Definition, Json, author_of, condition
+from tests.cluster.composition.authoring import Author, Definition, Json, condition
 from tests.cluster.harness import Operator, eventually
-from tests.controlplane.cluster import Cluster
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events?limit=5000"
 HOLD = "example.com/hold"
-
-
-@pytest.fixture
-async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
-    async with author_of(plane, group) as author:
-        yield author
 
 
 async def notes(author: Author, thing: Definition) -> list[str]:

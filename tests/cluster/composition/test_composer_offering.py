@@ -1,26 +1,9 @@
 """Whether composites find a Composition, as the composer says while Compositions come and go."""
 
-from collections.abc import AsyncIterator
-
-import pytest
-
 from tests.cluster.composition.agreement import Observer
-from tests.cluster.composition.authoring import Author, Definition, author_of
-from tests.cluster.harness import Operator
-from tests.controlplane.cluster import Cluster
+from tests.cluster.composition.authoring import Author, Definition
 
 COMPOSITIONS = "/apis/crdkeeper.dev/v1alpha1/compositions"
-
-
-@pytest.fixture
-async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
-    async with author_of(plane, group) as author:
-        yield author
-
-
-@pytest.fixture
-def observer(author: Author, plane: Cluster) -> Observer:
-    return Observer(author, plane)
 
 
 async def offer(author: Author, thing: Definition, name: str, kind: str = "") -> None:

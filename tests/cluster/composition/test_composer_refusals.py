@@ -13,25 +13,11 @@ from tests.cluster.composition.authoring import (
     Author,
     Definition,
     Json,
-    author_of,
     condition,
 )
-from tests.cluster.harness import Operator, eventually
+from tests.cluster.harness import eventually
 from tests.cluster.harness.admission import BINDINGS, POLICIES
-from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import schema, version
-
-
-@pytest.fixture
-async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
-    async with author_of(plane, group) as author:
-        yield author
-
-
-@pytest.fixture
-def observer(author: Author, plane: Cluster) -> Observer:
-    return Observer(author, plane)
-
 
 FREE = {"singular": "other"}
 

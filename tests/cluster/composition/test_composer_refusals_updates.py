@@ -1,7 +1,5 @@
 """Changes that the composer does not apply, and composites that it cannot see: the text, and how it ends."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH
@@ -11,26 +9,12 @@ from tests.cluster.composition.authoring import (
     Author,
     Definition,
     Json,
-    author_of,
     spec_with,
 )
-from tests.cluster.harness import Operator
 from tests.cluster.harness.admission import closed_port
-from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import SPEC, schema, version
 
 ALLOW = "set spec.breakingChanges to Allow"
-
-
-@pytest.fixture
-async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
-    async with author_of(plane, group) as author:
-        yield author
-
-
-@pytest.fixture
-def observer(author: Author, plane: Cluster) -> Observer:
-    return Observer(author, plane)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Versions that are not served or not migrated yet, with the operator beside the composer."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,13 +13,9 @@ from tests.cluster.composition.authoring import (
     Author,
     Definition,
     Json,
-    author_of,
     spec_with,
     until_denied,
 )
-from tests.cluster.harness import Operator
-from tests.cluster.harness.webhookpod import WebhookPod
-from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import schema, version
 
 OURS = "/apis/crdkeeper.dev/v1alpha1"
@@ -27,30 +23,7 @@ CONVERSIONS = f"{OURS}/versionconversions"
 MIGRATIONS = f"{OURS}/storagemigrations"
 QUICK = {"settleSeconds": 0, "apiServerLeases": "Ignore"}
 
-
-@pytest.fixture(scope="module")
-def keeper(
-    composer: Operator, plane: Cluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Operator]:
-    """The operator with a conversion webhook, beside the composer."""
-    pod = WebhookPod(plane, tmp_path_factory.mktemp("webhook"))
-    operator = Operator(plane, flags={"webhook-url": pod.url})
-    operator.start()
-    pod.start()
-    yield operator
-    operator.close()
-    pod.close()
-
-
-@pytest.fixture
-async def author(keeper: Operator, plane: Cluster, group: str) -> AsyncIterator[Author]:
-    async with author_of(plane, group) as author:
-        yield author
-
-
-@pytest.fixture
-def observer(author: Author, plane: Cluster) -> Observer:
-    return Observer(author, plane)
+pytestmark = pytest.mark.usefixtures("keeper")
 
 
 async def works(observer: Observer, thing: Definition) -> None:

@@ -1,7 +1,7 @@
 """What stops a definition is said in its conditions: failing requests, webhooks, rights, finalizers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import orjson
@@ -14,45 +14,18 @@ from tests.cluster.composition.authoring import (
     Author,
     Definition,
     Json,
-    author_of,
     condition,
 )
-from tests.cluster.harness import NAMESPACE, Operator, eventually
+from tests.cluster.harness import NAMESPACE, eventually
 from tests.cluster.harness.admission import BINDINGS, POLICIES, WEBHOOKS, closed_port, silent_port
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
-from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import schema, version
-
-COMPOSE = ("compose", "run")
-
-
-@pytest.fixture(scope="module")
-def proxy(plane: Cluster) -> Iterator[FaultProxy]:
-    with FaultProxy(plane) as proxy:
-        yield proxy
-
-
-@pytest.fixture(scope="module")
-def proxied(plane: Cluster, composer: Operator, proxy: FaultProxy) -> Iterator[Operator]:
-    """The composer behind the proxy, in place of the other one."""
-    composer.stop()
-    kubeconfig = proxy.kubeconfig(plane.service_account_kubeconfig(NAMESPACE, ACCOUNT))
-    operator = Operator(
-        plane, identity="proxied", account=ACCOUNT, command=COMPOSE, flags={"kubeconfig": str(kubeconfig)}
-    )
-    operator.start()
-    yield operator
-    operator.close()
-    composer.start()
 
 
 @pytest.fixture
-async def author(proxied: Operator, proxy: FaultProxy, plane: Cluster, group: str) -> AsyncIterator[Author]:
-    if not proxied.running:
-        proxied.start()
-    async with author_of(plane, group) as author:
-        yield author
-        proxy.faults.clear()
+def author(proxied_author: Author) -> Author:
+    """A user of the composer whose requests fail."""
+    return proxied_author
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import asyncio
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -24,7 +24,6 @@ from tests.cluster.composition.composerscene import (
     ready,
 )
 from tests.cluster.harness import Operator, eventually
-from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import SPEC, document, schema, version
 
@@ -39,22 +38,8 @@ NEW = schema({**SPEC, "properties": {**SPEC["properties"], "size": {"type": "str
 SCALE = {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
 
 
-@pytest.fixture(scope="module")
-def operator(
-    composer: Operator, plane: Cluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Operator]:
-    """The operator with a conversion webhook, beside the composer."""
-    pod = WebhookPod(plane, tmp_path_factory.mktemp("webhook"))
-    operator = Operator(plane, flags={"webhook-url": pod.url})
-    operator.start()
-    pod.start()
-    yield operator
-    operator.close()
-    pod.close()
-
-
 @pytest.fixture
-async def opted_in(client: Client, operator: Operator, rights: None) -> AsyncIterator[None]:
+async def opted_in(client: Client, keeper: Operator, rights: None) -> AsyncIterator[None]:
     """The operator may read, rewrite and convert composites."""
     of_group = {"apiGroups": [GROUP], "resources": ["*"]}
     crd = {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
