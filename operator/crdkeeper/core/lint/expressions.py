@@ -1,7 +1,8 @@
 """Conventions for x-kubernetes-validations; other checks decide whether the expressions compile."""
 
 import re
-from itertools import accumulate
+from difflib import get_close_matches
+from itertools import accumulate, islice
 from typing import Final
 
 from crdkeeper.apiserver.schema.props import PRESERVE, VALIDATIONS, Schema
@@ -12,6 +13,12 @@ from crdkeeper.core.lint.severity import Severity
 
 _IMMUTABLE = frozenset(("self==oldSelf", "oldSelf==self"))
 _BLANK = re.compile(r"\s+")
+_PRESENCE = re.compile(r"\bhas\((?:self|oldSelf)\.(\w+)\)")
+_ALIKE: Final = 0.8
+"""How alike two names are of which one is the other, misspelt: at most a fifth of the letters differ."""
+_LONGEST_NAME: Final = 64
+_MOST_UNKNOWN: Final = 20
+"""Names in the rules of one object that none of its fields has."""
 _MOST_AROUND: Final = 64
 """Objects around an object whose rules are considered."""
 
@@ -24,19 +31,35 @@ def check_rules(place: SchemaPlace, found: Findings) -> None:
         text = _BLANK.sub("", rule.get("rule") or "")
         if text in _IMMUTABLE and not rule.get("optionalOldSelf") and _can_be_removed(place):
             message = "is immutable, but may be removed and set again"
-            # Only its controller writes status.
-            severity = Severity.INFO if place.area == "status" else None
+            # Only its controller writes status, and nobody drops all that an object says by mistake.
+            at_root = place.parent is not None and place.parent.parent is None
+            whole = at_root and place.schema.get("type") == "object"
+            severity = Severity.INFO if place.area == "status" or whole else None
             place.report(found, IMMUTABLE_BYPASS, message, VALIDATIONS, i, severity=severity)
 
 
 def _can_be_removed(place: SchemaPlace) -> bool:
-    """Whether the field is optional and no rule of the object around it requires its presence."""
+    """Whether the field is optional and no rule of the object around it is about its presence.
+
+    That holds for a rule with a misspelt name, too: the API server refuses it, and its correction closes the
+    gap.
+    """
     parent = place.parent
     if not place.name or parent is None or place.required or "default" in place.schema:
         return False
-    presence = re.compile(rf"has\((?:self|oldSelf)\.{re.escape(place.name)}\)")
     rules = parent.schema.get(VALIDATIONS) or ()
-    return not any(presence.search(_BLANK.sub("", each.get("rule") or "")) for each in rules)
+    texts = (_BLANK.sub("", each.get("rule") or "") for each in rules)
+    names = {name for text in texts for name in _PRESENCE.findall(text)}
+    return place.name not in names and not _is_misspelt(place.name, parent, names)
+
+
+def _is_misspelt(name: str, parent: SchemaPlace, names: set[str]) -> bool:
+    """Whether one of the names, which no field has, is meant to be that of the field."""
+    fields = parent.schema.get("properties") or {}
+    unknown = (each.casefold() for each in sorted(names) if each not in fields and len(each) <= _LONGEST_NAME)
+    if len(name) > _LONGEST_NAME:
+        return False
+    return bool(get_close_matches(name.casefold(), islice(unknown, _MOST_UNKNOWN), n=1, cutoff=_ALIKE))
 
 
 def check_comparison(place: SchemaPlace, found: Findings) -> None:

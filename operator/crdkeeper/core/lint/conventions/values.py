@@ -86,7 +86,8 @@ IMMUTABLE_BYPASS = warning(
     "A transition rule is not evaluated when the field is added or removed, so users can change an "
     "optional field by removing it and adding it again.",
     "Require the field, or add a rule to the object around it: has(self.x) == has(oldSelf.x).",
-    otherwise="info in status, which only its controller writes",
+    otherwise="info for the whole spec, which nobody removes by mistake, and in status, which only its "
+    "controller writes",
 )
 IMMUTABLE_OPEN = warning(
     _GROUP,

@@ -1,0 +1,69 @@
+"""Immutable fields that can be removed and set again: which of them are the author's mistake."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.core.lint.linter import lint
+from crdkeeper.core.lint.severity import Severity
+from tests.unit.core.lint.definitions import NUMBER, TEXT, definition, schema, version
+
+Json = dict[str, Any]
+
+
+def rules(*texts: str) -> Json:
+    return {"x-kubernetes-validations": [{"rule": each, "message": "No."} for each in texts]}
+
+
+FIXED = rules("self == oldSelf")
+
+
+def found(content: Json) -> list[tuple[str, Severity]]:
+    """The errors of the API server, and the fields that can be circumvented."""
+    reported = lint(definition(version(content)))
+    return [
+        (each.path if each.rule.id == "immutable-bypass" else each.rule.id, each.severity)
+        for each in reported
+        if each.final or each.rule.id == "immutable-bypass"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("guards", "expected"),
+    [
+        # The server refuses a rule about a field that does not exist.
+        (("has(self.PoolName) == has(oldSelf.PoolName)",), ["cel"]),
+        (("!has(oldSelf.poolname) || has(self.poolname)",), ["cel"]),
+        (("has(self.poolNmae) == has(oldSelf.poolNmae)",), ["cel"]),
+        (("has(self.size) == has(oldSelf.size)",), [".spec.poolName"]),
+        (("has(self.region) == has(oldSelf.region)",), ["cel", ".spec.poolName"]),
+        (("has(self.poolName) == has(oldSelf.poolName)", "has(self.PoolName)"), ["cel"]),
+        (("has(self.poolName) == has(oldSelf.poolName)",), []),
+        ((), [".spec.poolName"]),
+    ],
+)
+def test_a_misspelt_guard_is_the_only_finding_about_its_field(
+    guards: tuple[str, ...], expected: list[str]
+) -> None:
+    keywords = rules(*guards) if guards else {}
+    content = schema({"poolName": {**TEXT, **FIXED}, "size": NUMBER}, spec_keywords=keywords)
+    assert [each for each, _ in found(content)] == expected
+
+
+def test_another_field_of_the_object_is_not_the_misspelt_one() -> None:
+    fields = {"pool": {**TEXT, **FIXED}, "poolSize": NUMBER, "region": {**TEXT, **FIXED}}
+    content = schema(fields, spec_keywords=rules("has(self.Region) == has(oldSelf.Region)"))
+    assert [each for each, _ in found(content)] == ["cel", ".spec.pool"]
+
+
+def test_nobody_removes_a_whole_spec_by_mistake() -> None:
+    assert found(schema(spec_keywords=FIXED)) == [(".spec", Severity.INFO)]
+    assert found(schema(spec_keywords=FIXED, required=["spec"])) == []
+    free = schema()
+    free["properties"]["spec"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, **FIXED}
+    assert found(free) == [(".spec", Severity.INFO)]
+    inner = {"type": "object", "description": "Where.", "properties": {"a": TEXT}, **FIXED}
+    assert found(schema({"place": inner})) == [(".spec.place", Severity.WARNING)]
+    content = schema()
+    content["properties"]["provisioner"] = {**TEXT, **FIXED}
+    assert found(content) == [(".provisioner", Severity.WARNING)]
