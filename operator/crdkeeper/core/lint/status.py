@@ -43,7 +43,9 @@ def check_status(version: CheckedVersion, found: Findings) -> None:
         return
     if not has_subresource:
         # Some controllers deliberately write whole objects. But recording the generation then increments it.
-        defeated = root.child("spec") is not None and status.child("observedGeneration") is not None
+        # A status that is required is written with the object: with the subresource, that would be refused.
+        recorded = root.child("spec") is not None and status.child("observedGeneration") is not None
+        defeated = recorded and not status.required
         severity = None if defeated else Severity.INFO
         status.report(found, STATUS_SUBRESOURCE, "is no subresource", severity=severity)
     if status.required:

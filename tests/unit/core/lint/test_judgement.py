@@ -131,13 +131,15 @@ def test_a_default_shows_users_a_duration_and_promises_no_format(
 
 
 def test_a_status_that_is_no_subresource_cannot_observe_its_generation() -> None:
-    for status, spec, expected in (
-        ({"observedGeneration": NUMBER}, True, Severity.WARNING),
-        ({"observedGeneration": NUMBER}, False, Severity.INFO),
-        ({}, True, Severity.INFO),
-        ({"address": TEXT}, True, Severity.INFO),
+    for status, spec, required, expected in (
+        ({"observedGeneration": NUMBER}, True, ["spec"], Severity.WARNING),
+        ({"observedGeneration": NUMBER}, False, [], Severity.INFO),
+        ({}, True, [], Severity.INFO),
+        ({"address": TEXT}, True, [], Severity.INFO),
+        # With the subresource, no object could be created.
+        ({"observedGeneration": NUMBER}, True, ["spec", "status"], Severity.INFO),
     ):
-        content = schema(status=status)
+        content = schema(status=status, required=required)
         if not spec:
             del content["properties"]["spec"]
         crd = definition(version(content, subresources=None))

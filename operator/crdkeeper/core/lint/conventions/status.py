@@ -14,7 +14,7 @@ STATUS_SUBRESOURCE = warning(
     "can write spec can write status.",
     "Add `subresources: {status: {}}` to the version.",
     otherwise="info unless the root has a spec and status has an observedGeneration, which each write of it "
-    "then makes outdated",
+    "then makes outdated; and where the root requires status, which then is written with the object",
 )
 STATUS_SCHEMA = info(
     _GROUP,
