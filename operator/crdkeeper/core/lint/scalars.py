@@ -18,52 +18,13 @@ from crdkeeper.core.lint.conventions.values import (
     SECRET_TEXT,
     TIME_TEXT,
 )
+from crdkeeper.core.lint.formats import is_hint, is_known, meant
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.namedvalues import named_values
 from crdkeeper.core.lint.patterns import is_unanchored, refused_if_anchored, unmeant
 from crdkeeper.core.lint.place import SchemaPlace
 from crdkeeper.core.lint.secrets import is_secret
 from crdkeeper.core.lint.severity import Severity
-
-# Those of supportedVersionedFormats in apiextensions-apiserver (pkg/apiserver/validation/formats.go),
-# compared without hyphens.
-_TEXT_FORMATS = frozenset(
-    (
-        *(
-            "bsonobjectid",
-            "uri",
-            "email",
-            "hostname",
-            "ipv4",
-            "ipv6",
-            "cidr",
-            "mac",
-            "uuid",
-            "uuid3",
-            "uuid4",
-        ),
-        *(
-            "uuid5",
-            "isbn",
-            "isbn10",
-            "isbn13",
-            "creditcard",
-            "ssn",
-            "hexcolor",
-            "rgbcolor",
-            "byte",
-            "password",
-        ),
-        *("date", "duration", "datetime", "k8sshortname", "k8slongname"),
-    )
-)
-_FORMATS = {
-    "string": _TEXT_FORMATS,
-    "": _TEXT_FORMATS,
-    "integer": frozenset(("int32", "int64")),
-    "number": frozenset(("float", "double")),
-}
-_NONE: frozenset[str] = frozenset()
 
 _ABOUT = {
     "string": ("maxLength", "minLength", "pattern"),
@@ -91,13 +52,8 @@ def check_keywords(place: SchemaPlace, found: Findings) -> None:
     schema = place.schema
     type_ = schema.get("type") or ""
     format_ = schema.get("format")
-    known = not type_ or type_ in TYPES
-    if format_ and known and format_.replace("-", "") not in _FORMATS.get(type_, _NONE):
-        message = f"format {format_} is not known for {type_ or 'a field without a type'}"
-        # Code generators write the number's type in the program as its format, together with its bounds.
-        bounded = type_ == "integer" and "minimum" in schema
-        severity = Severity.INFO if bounded else None
-        place.report(found, FORMAT_UNKNOWN, message, "format", severity=severity)
+    if format_ and (not type_ or type_ in TYPES) and not is_known(format_, type_):
+        _report_format(place, format_, type_, found)
     foreign = _FOREIGN.get(type_)
     if foreign is not None and not foreign.isdisjoint(schema) and not schema.get(INT_OR_STRING):
         for key in sorted(foreign & schema.keys()):
@@ -106,6 +62,16 @@ def check_keywords(place: SchemaPlace, found: Findings) -> None:
                 place.report(found, KEYWORD_TYPE, message, key)
     if not _UPPER.isdisjoint(schema):
         _check_bounds(place, found)
+
+
+def _report_format(place: SchemaPlace, format_: str, type_: str, found: Findings) -> None:
+    known = meant(format_, type_)
+    more = f"; {known} is" if known else ""
+    message = f"format {format_} is not known for {type_ or 'a field without a type'}{more}"
+    # Code generators write the number's type in the program as its format, together with its bounds.
+    bounded = type_ == "integer" and "minimum" in place.schema
+    severity = Severity.INFO if bounded or is_hint(format_, type_) else None
+    place.report(found, FORMAT_UNKNOWN, message, "format", severity=severity)
 
 
 def check_forbidden(place: SchemaPlace, forbidden: frozenset[str], found: Findings) -> None:

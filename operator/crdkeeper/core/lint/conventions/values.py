@@ -12,7 +12,9 @@ FORMAT_UNKNOWN = warning(
     "format-unknown",
     "The API server ignores a format that it does not know for the field's type, and accepts any value.",
     "Use a format that the API server knows, a pattern, or bounds.",
-    otherwise="info for an integer with a minimum, of which code generators write the type as the format",
+    otherwise="info for a name that resembles no format that the server checks, because it is meant for "
+    "forms or code generators, and for an integer with a minimum, of which these write the type as the "
+    "format",
 )
 KEYWORD_TYPE = warning(
     _GROUP,
