@@ -2,8 +2,7 @@
 
 import re
 
-from crdkeeper.apiserver.golang.durations import parse
-from crdkeeper.apiserver.schema.props import INT_OR_STRING, TYPES, VALIDATIONS, Schema
+from crdkeeper.apiserver.schema.props import INT_OR_STRING, TYPES, VALIDATIONS
 from crdkeeper.core.lint.conventions.limits import MIN_LENGTH, UNBOUNDED
 from crdkeeper.core.lint.conventions.style import BOOLEAN, DURATION_UNIT, ENUM_CASE, FLOAT, REFERENCE_SHAPE
 from crdkeeper.core.lint.conventions.values import (
@@ -18,6 +17,7 @@ from crdkeeper.core.lint.conventions.values import (
     SECRET_TEXT,
     TIME_TEXT,
 )
+from crdkeeper.core.lint.durations import promises_duration
 from crdkeeper.core.lint.formats import is_hint, is_known, meant
 from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.namedvalues import named_values
@@ -98,15 +98,7 @@ _UNIT = re.compile(
     r"\b(?:(?:nano|micro|milli)?seconds?|secs?|minutes?|mins?|hours?|days?|weeks?|months?|years?|blocks?|ms)\b",
     re.IGNORECASE,
 )
-_GO_DURATION = re.compile(
-    r"\b(?:[0-9]+(?:ns|us|ms|s|m|h))+\b"
-    r"|ParseDuration|time\.Duration|\bduration string|\bGo(?:lang)? duration",
-    re.IGNORECASE,
-)
-_OF_DEFAULT = re.compile(r"\bdefault(?:s|ed)?\b[^.;\n]*$", re.IGNORECASE)
-_LONGEST_DEFAULT = 60
-"""Characters before a value that call it the default."""
-_DANGER = "; with metav1.Duration, one that is invalid keeps Go clients from listing any object"
+_DEMANDED = ", although the description demands a format"
 _INSTANTS = ("Time", "Timestamp")
 _INSTANT_NAMES = frozenset(("timestamp",))
 _AMOUNTS = ("Memory", "Storage", "CPU", "Cpu")
@@ -135,8 +127,8 @@ def check_string(place: SchemaPlace, found: Findings) -> None:
     if place.required and not schema.get("minLength") and "default" not in schema:
         place.report(found, MIN_LENGTH, "is required, and may be empty")
     if name in _TIME_NAMES or name.endswith(_TIMES):
-        promised = _promises_duration(schema)
-        message = f"takes any text for a duration{_DANGER if promised else ''}"
+        promised = promises_duration(schema)
+        message = f"takes any text for a duration{_DEMANDED if promised else ''}"
         place.report(found, DURATION_TEXT, message, severity=None if promised else Severity.INFO)
     elif name in _INSTANT_NAMES or name.endswith(_INSTANTS):
         place.report(found, TIME_TEXT, "takes any text for a time")
@@ -146,21 +138,6 @@ def check_string(place: SchemaPlace, found: Findings) -> None:
         place.report(found, SECRET_TEXT, "holds a secret in plain text")
     elif name.endswith("Ref"):
         place.report(found, REFERENCE_SHAPE, "is a reference, but a text")
-
-
-def _promises_duration(schema: Schema) -> bool:
-    """Whether the description shows how Go writes a duration, by more than the default.
-
-    Otherwise the parser may not be Go's, or the default shows the format and only few set the field.
-    """
-    text = schema.get("description") or ""
-    default = parse(str(schema.get("default")))
-    for each in _GO_DURATION.finditer(text):
-        shown = parse(each[0])
-        before = text[max(0, each.start() - _LONGEST_DEFAULT) : each.start()]
-        if shown is None or (shown != default and not _OF_DEFAULT.search(before)):
-            return True
-    return False
 
 
 def _check_pattern(place: SchemaPlace, pattern: str, found: Findings) -> None:

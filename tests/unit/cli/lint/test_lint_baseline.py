@@ -9,7 +9,11 @@ import pytest
 from tests.unit.cli.lint.test_lint import BAD, GOOD, lint
 from tests.unit.cli.lint.test_lint_conventions import CRD
 
-MORE = "              dryTimeout:\n                type: string\n                description: Such as 5m.\n"
+MORE = """\
+              dryTimeout:
+                type: string
+                description: A Go duration.
+"""
 
 
 @pytest.fixture
@@ -94,7 +98,7 @@ def test_what_is_hidden_ignored_or_not_looked_at_is_not_stale(project: Path) -> 
 def test_a_type_at_one_more_field_is_new_there_alone(project: Path) -> None:
     wait = "              {}:\n                type: object\n                properties:\n" + (
         "                  size:\n                    type: string\n                  timeout:\n"
-        "                    type: string\n                    description: Such as 5m.\n"
+        "                    type: string\n                    description: A Go duration.\n"
     )
     (project / "widgets.yaml").write_text(GOOD + wait.format("one") + wait.format("two"))
     lint("--write-baseline", str(project / "known.json"), str(project / "widgets.yaml"))

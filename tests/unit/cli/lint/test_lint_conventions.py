@@ -11,10 +11,10 @@ from tests.unit.cli.lint.test_lint import BAD, GOOD, lint
 FIELDS = """\
               timeout:
                 type: string
-                description: Such as 5m.
+                description: A Go duration.
               drainTimeout:
                 type: string
-                description: Such as 1h30m.
+                description: Golang duration.
               adminPassword:
                 type: string
 """
@@ -51,8 +51,7 @@ def test_findings_of_one_kind_are_put_together() -> None:
     result = lint("-", stdin=CRD)
     assert [each for each in result.stdout.splitlines() if not each.startswith(" ")] == [
         f"-:{line_of(CRD, ' timeout:')}:15: warning[duration-text]: v1:.spec.timeout: takes any text for a "
-        "duration; with metav1.Duration, one that is invalid keeps Go clients from listing any object "
-        "(and 1 more such field)",
+        "duration, although the description demands a format (and 1 more such field)",
         f"-:{line_of(CRD, 'adminPassword:')}:15: warning[secret-text]: v1:.spec.adminPassword: holds a "
         "secret in plain text",
     ]
@@ -299,9 +298,9 @@ def test_an_error_of_the_server_cannot_be_ignored() -> None:
 
 
 def test_a_comment_inside_of_a_text_is_text() -> None:
-    said = "# crdkeeper:ignore=duration-text Old, such as 5m."
+    said = "# crdkeeper:ignore=duration-text Old, a Go duration."
     for value in (f"|\n                  {said}", f"'x {said}'"):
-        text = CRD.replace(" description: Such as 5m.\n", f" description: {value}\n")
+        text = CRD.replace(" description: A Go duration.\n", f" description: {value}\n")
         assert [each["id"] for each in document("-", stdin=text)["findings"]] == WARNINGS
 
 

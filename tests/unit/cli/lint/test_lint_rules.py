@@ -111,7 +111,7 @@ def test_a_field_of_several_versions_is_one_finding() -> None:
     assert [(each["field"], each["versions"]) for each in found] == [
         (f"v1beta1:.spec.{name}", ["v1beta1", "v1"]) for name in ("timeout", "drainTimeout", "adminPassword")
     ]
-    assert "v1beta1:.spec.timeout: takes any text for a duration; " in lint("-", stdin=text).stdout
+    assert "v1beta1:.spec.timeout: takes any text for a duration, although " in lint("-", stdin=text).stdout
     # Each version has its own line for the comment.
     ignored = text.replace(" timeout:\n", " timeout: # crdkeeper:ignore=duration-text Ours.\n", 1)
     found = document("-", stdin=ignored)

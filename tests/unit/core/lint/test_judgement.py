@@ -88,22 +88,30 @@ def test_a_secret_is_one_and_not_the_way_to_one(spec: Json, expected: int) -> No
     assert len(found(spec, "secret-text")) == expected
 
 
-WAIT = said("Given up after this time, such as 5m.")
+WAIT = said("Given up after this time, a Go duration.")
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Given up after this time, such as 5m.", Severity.WARNING),
+        ("Given up after this time, such as 5m.", Severity.INFO),
+        ("Given up after this time, e.g. 1s, 30m, 2h...", Severity.INFO),
         ("Given up after this time. Defaults to 5m.", Severity.INFO),
         ("Given up after this time (default: 5m or 1h).", Severity.INFO),
-        ("The default is used if it is empty. Such as 5m.", Severity.WARNING),
+        ("Must be valid. Such as 5m.", Severity.INFO),
+        ("Must be in the form of 5m.", Severity.WARNING),
         ("Must be a duration string. Defaults to 5m.", Severity.WARNING),
+        ("Format: 5m, 1h30m.", Severity.WARNING),
         ("A Go duration.", Severity.WARNING),
+        ("Specified as Golang duration strings.", Severity.WARNING),
         ("Is parsed by time.ParseDuration.", Severity.WARNING),
+        ("A metav1.Duration.", Severity.WARNING),
+        ("Duration is a wrapper around time.Duration.", Severity.WARNING),
+        ('Valid time units are "ns", "us", "ms", "s", "m", "h".', Severity.WARNING),
         ("Must be a duration string.", Severity.WARNING),
         ("Given up after this time.", Severity.INFO),
         ("As ISO 8601: P1D.", Severity.INFO),
+        ("Must be in ISO 8601, such as P1D.", Severity.INFO),
     ],
 )
 def test_a_duration_is_go_s_where_something_says_so(text: str, expected: Severity) -> None:
@@ -115,13 +123,14 @@ def test_a_duration_is_go_s_where_something_says_so(text: str, expected: Severit
     [
         ("1h0m0s", "", Severity.INFO),
         ("10s", "Given up after this time. Defaults to 10s.", Severity.INFO),
-        ("10s", "Given up after this time, such as 1h30m. Defaults to 10s.", Severity.WARNING),
+        ("10s", "Must be in the format 1h30m. Defaults to 10s.", Severity.WARNING),
         ("10s", "Given up after this time. Defaults to ten seconds.", Severity.INFO),
         ("1h0m0s", "Given up after this time. Defaults to 60m.", Severity.INFO),
+        ("10s", "Must be valid, and defaults to 10s.", Severity.INFO),
         ("10s", "A Go duration.", Severity.WARNING),
         ("10s", "Must be in the format 300ms or 2h45m.", Severity.WARNING),
         ("never", "", Severity.INFO),
-        ("never", "Given up after 10s.", Severity.WARNING),
+        ("never", "Given up after 10s.", Severity.INFO),
     ],
 )
 def test_a_default_shows_users_a_duration_and_promises_no_format(

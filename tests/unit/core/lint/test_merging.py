@@ -61,7 +61,7 @@ def test_a_name_stays_that_more_than_an_alpha_version_has() -> None:
 
 
 def test_what_is_no_name_is_as_bad_as_where_it_matters_most() -> None:
-    wait = {**TEXT, "description": "Such as 5m."}
+    wait = {**TEXT, "description": "A Go duration."}
     old = version(schema({"timeout": wait}), "v1beta1", storage=False, deprecated=True)
     (one,) = merged(definition(old, version(schema({"timeout": wait}), "v1")), "duration-text")
     assert one.severity is Severity.WARNING

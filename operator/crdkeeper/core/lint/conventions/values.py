@@ -49,13 +49,13 @@ PATTERN_ALTERNATION = warning(
 DURATION_TEXT = warning(
     _GROUP,
     "duration-text",
-    "Any string is accepted, so an invalid duration fails only where a program parses it, after the object "
+    "Unless a webhook refuses it, an invalid duration fails only where a program parses it, after the object "
     "has been stored. A Go program that declares the field as metav1.Duration cannot decode a list with that "
     "object, and so gets none of the others either.",
     "Add a pattern, such as `^[+-]?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$` "
     "for what Go's time.ParseDuration accepts (in Go code, the marker +kubebuilder:validation:Pattern), or "
     "use an integer with the unit in its name.",
-    otherwise="info where the description does not show that it is one of Go, or shows only the default",
+    otherwise="info where the description neither names Go's format nor demands one that it shows",
 )
 TIME_TEXT = info(
     _GROUP,
