@@ -75,6 +75,8 @@ SECRET_TEXT = warning(
     "Everyone who can read the object can read the secret. RBAC, encryption at rest and audit rules "
     "for Secrets do not protect it.",
     "Reference a key of a Secret: {name, key}.",
+    otherwise="info without a description, because the text may be a reference that the project resolves, "
+    "and for a private key beside its certificate or public key",
 )
 RULE_MESSAGE = warning(
     _GROUP,
