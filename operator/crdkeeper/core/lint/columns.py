@@ -72,8 +72,11 @@ class _Column:
         self.name = str(column.get("name"))
         self._field, self._steps = field, steps
 
-    def report(self, found: Findings, convention: Convention, message: str, key: str) -> None:
-        found.add(convention, self._field, (*self._steps, key), f"column {self.name}: {message}")
+    def report(
+        self, found: Findings, convention: Convention, message: str, key: str, *, mistake: str = ""
+    ) -> None:
+        steps, text = (*self._steps, key), f"column {self.name}: {message}"
+        found.add(convention, self._field, steps, text, mistake=mistake)
 
 
 def _check_column(column: _Column, root: SchemaPlace, found: Findings) -> None:
@@ -82,8 +85,8 @@ def _check_column(column: _Column, root: SchemaPlace, found: Findings) -> None:
         message = f"{column.path} leads to nothing in the schema"
         column.report(found, COLUMN_TARGET, message, "jsonPath")
     elif target.lead is Lead.BROKEN:
-        message = f"{column.path} is not a JSONPath"
-        column.report(found, COLUMN_SYNTAX, message, "jsonPath")
+        message = f"{column.path} is not a JSONPath{target.problem}"
+        column.report(found, COLUMN_SYNTAX, message, "jsonPath", mistake=target.problem)
     elif target.lead is Lead.FIELD:
         _check_target(column, target, found)
 

@@ -104,6 +104,8 @@ class Found:
     """The versions in which it was found, if it was merged with the same finding in others."""
     places: tuple[Where, ...] = ()
     """All fields of its type that it is about, if there are several."""
+    mistake: str = ""
+    """What findings have in common if their messages do not show that their author made one mistake."""
 
     @property
     def field(self) -> str:
@@ -160,7 +162,8 @@ class Findings:
         message: str,
         *,
         severity: Severity | None = None,
+        mistake: str = "",
     ) -> None:
         """Add a finding about a field of the CRD itself; `severity` if it is not the convention's own."""
-        where = Spot(name, steps)
-        self.items.append(Found(convention, where, (), message, severity or convention.severity))
+        where, severity = Spot(name, steps), severity or convention.severity
+        self.items.append(Found(convention, where, (), message, severity, mistake=mistake))

@@ -3,6 +3,7 @@
 Follows what CRDs use: fields, quoted fields, indexes, slices and filters. Ignores everything else.
 """
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -36,8 +37,11 @@ class Target:
     lead: Lead
     schema: Schema | None = None
     many: bool = False
+    problem: str = ""
+    """Why it is not a JSONPath, to be added to that statement."""
 
 
+_ESCAPED_QUOTE = re.compile(r"""\\(["'])""")
 _SOMEWHERE = Target(Lead.SOMEWHERE)
 _TEXT, _TIME, _NUMBER = {"type": "string"}, {"type": "string", "format": "date-time"}, {"type": "integer"}
 _LABELS = {"type": "object", "additionalProperties": _TEXT}
@@ -59,8 +63,8 @@ def follow(path: str, root: Schema) -> Target:
     """Follow the path of a column from the root of an object."""
     try:
         template = parse_column(path)
-    except PathError:
-        return Target(Lead.BROKEN)
+    except PathError as error:
+        return Target(Lead.BROKEN, problem=_problem(path, error))
     first = template[0]
     if len(template) > 1 or not isinstance(first, tuple):
         return _SOMEWHERE
@@ -73,6 +77,18 @@ def follow(path: str, root: Schema) -> Target:
         here = below
         many = many or (isinstance(node, Slice) and not node.single)
     return Target(Lead.FIELD, here, many)
+
+
+def _problem(path: str, error: PathError) -> str:
+    unescaped = _ESCAPED_QUOTE.sub(r"\1", path)
+    if unescaped != path:
+        # As in a Go string, where the text is none: a marker in backquotes, or a plain scalar of YAML.
+        try:
+            parse_column(unescaped)
+        except PathError:
+            return f": {error}"
+        return "; without the backslashes before its quotes it is one"
+    return f": {error}"
 
 
 _ROOT = {"metadata": _METADATA, "apiVersion": _TEXT, "kind": _TEXT}

@@ -86,3 +86,23 @@ def test_a_type_that_the_server_refuses_is_the_only_finding_about_it(type_: str)
     field = named({"type": type_, "format": "date-time"})
     found = lint(definition(with_column(".spec.it", "integer", it=field)))
     assert {each.rule.id for each in found if each.severity is not Severity.INFO} == {"type"}
+
+
+FILTER = '.status.conditions[?(@.type=="Ready")].status'
+ESCAPED = "; without the backslashes before its quotes it is one"
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        (FILTER.replace('"', '\\"'), ESCAPED),
+        (FILTER.replace('"', "\\'"), ESCAPED),
+        ('.status.conditions[?(@.type==\\"Ready)].status', ": a filter is not closed"),
+        ('.spec["size"]', ': ["size"] is no index'),
+        (".spec[", ": a bracket is not closed"),
+    ],
+)
+def test_a_path_that_cannot_be_parsed_says_why(path: str, reason: str) -> None:
+    (one,) = [each for each in check(definition(with_column(path))) if each.rule.id == "column-syntax"]
+    assert one.message == f"column X: {path} is not a JSONPath{reason}"
+    assert one.mistake == reason
