@@ -32,9 +32,14 @@ widgets.yaml:31:19: warning[secret-text]: v1:.spec.password: holds a secret in p
 | warning | it is likely to cause trouble |
 | info | a matter of style, or something the author can judge better; shown with `--all` |
 
-Warnings and infos of the same kind in a CRD are grouped, and so are the places of a keyword that the API
-server does not support. Of the other errors of one rule in a CRD the first 500 are printed; `-o json` lists
-each one. What follows from another finding, such as a column below a `$ref`, is not reported beside it.
+One mistake is one line. Warnings and infos of the same kind in a CRD share a line. So do equal errors, with
+the lines of the other places; columns whose paths have the same mistake; rules of one object that misspell
+the same field; and the costs of rules with their total. Where several CRDs of one group have the same finding
+about the same field, or several files the same CRD, the first one's line names the others. Of the other
+errors of one rule in a CRD the first 500 are printed. `-o json` lists each finding: those of one mistake have
+the same number as `cause`. In `-o sarif` their places are related locations. What follows from another
+finding, such as a column below a `$ref`, is not reported beside it.
+
 The same finding in several versions is one finding that names them (`versions` in JSON), and so is one in a
 type that stands at many fields (`fields`). What can no longer be changed is only info: names of kinds and
 resources, names of fields in a beta or stable version, and everything in a deprecated version.

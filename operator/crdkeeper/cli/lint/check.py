@@ -141,6 +141,7 @@ def _add(
             found.fields,
             found.path,
             found.elsewhere,
+            found.mistake,
         )
         if not shown:
             result.unreported.append(finding)

@@ -1,10 +1,8 @@
-"""The results of `crdkeeper lint`: findings with their places, grouped by kind."""
+"""The results of `crdkeeper lint`: findings with their places."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.rules import Rule
 from crdkeeper.cli.input.files import Failed, Skipped
 from crdkeeper.cli.input.yamldocument import Position
@@ -33,6 +31,8 @@ class LintFinding:
     """The field without version."""
     elsewhere: str = ""
     """Where else it was found, for people."""
+    mistake: str = ""
+    """What it has in common with findings of another message that one mistake causes."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -79,20 +79,6 @@ class Ignored:
         return {**self.finding.to_object(), "reason": self.reason}
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The findings of one kind in one CRD, represented by the first of them."""
-
-    first: LintFinding
-    others: tuple[LintFinding, ...] = ()
-
-    @property
-    def more(self) -> str:
-        """The text to append to the first one's message."""
-        count = len(self.others)
-        return f" (and {count} more such {'field' if count == 1 else 'fields'})" if count else ""
-
-
 @dataclass(slots=True)
 class LintResult:
     """The results of a run."""
@@ -126,33 +112,3 @@ class LintResult:
     def errors(self) -> list[LintFinding]:
         """What the API server rejects, or what cannot work."""
         return self.of(Severity.ERROR)
-
-    def groups(self) -> list[Group]:
-        """The findings in order, grouped as `group` does."""
-        return group(self.findings)
-
-
-def most_severe(groups: Sequence[Group], most: int) -> Sequence[Group]:
-    """At most that many groups, in their order: the most severe ones if there are more."""
-    if len(groups) <= most:
-        return groups
-    kept = sorted(range(len(groups)), key=lambda at: groups[at].first.severity.rank)[:most]
-    return [groups[at] for at in sorted(kept)]
-
-
-_OF_ONE_CAUSE: Final = frozenset((rules.UNSUPPORTED_KEYWORD.id,))
-"""Errors that stand wherever one tool wrote the same keyword."""
-
-
-def group(findings: Iterable[LintFinding]) -> list[Group]:
-    """Group findings of one kind; errors are not grouped, except equal ones that have one cause."""
-    kinds: dict[Any, list[LintFinding]] = {}
-    for number, each in enumerate(findings):
-        alone = each.severity in (Severity.ERROR, Severity.UNCHECKED)
-        kind: Any = (each.file, each.definition, each.rule.id, each.severity)
-        if alone and each.rule.id in _OF_ONE_CAUSE:
-            kind = (*kind, each.message, each.behind)
-        elif alone:
-            kind = number
-        kinds.setdefault(kind, []).append(each)
-    return [Group(each[0], tuple(each[1:])) for each in kinds.values()]

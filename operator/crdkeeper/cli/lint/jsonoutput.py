@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from crdkeeper.cli.lint.findings import LintResult
+from crdkeeper.cli.lint.causes import causes
+from crdkeeper.cli.lint.findings import LintFinding, LintResult
 from crdkeeper.cli.output import printing
 from crdkeeper.core.lint.severity import Severity
 
@@ -36,7 +37,7 @@ def print_json(result: LintResult) -> None:
         found.sort(key=lambda each: each.severity.rank)
     document = {
         "checked": result.checked,
-        "findings": [each.to_object() for each in lists.cut("findings", found)],
+        "findings": _with_causes(lists.cut("findings", found)),
         "ignored": [each.to_object() for each in lists.cut("ignored", result.ignored)],
         "hidden": result.hidden,
         "baseline": {
@@ -68,3 +69,15 @@ def print_json(result: LintResult) -> None:
         "notListed": lists.not_listed,
     }
     printing.print_json(document)
+
+
+def _with_causes(findings: Sequence[LintFinding]) -> list[dict[str, Any]]:
+    """The findings; those of one cause have its number."""
+    numbers: dict[int, int] = {}
+    several = (each for each in causes(findings) if each.others or each.elsewhere)
+    for number, each in enumerate(several, 1):
+        numbers.update((id(one), number) for one in (each.first, *each.others, *each.elsewhere))
+    return [
+        {**each.to_object(), **({"cause": numbers[id(each)]} if id(each) in numbers else {})}
+        for each in findings
+    ]

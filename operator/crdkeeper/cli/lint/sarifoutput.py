@@ -4,9 +4,11 @@ The parts that hosts read are documented at
 https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from crdkeeper.cli.lint.findings import Group, Ignored, LintFinding, LintResult, most_severe
+from crdkeeper.cli.lint.causes import CommonCause, lines
+from crdkeeper.cli.lint.findings import Ignored, LintFinding, LintResult
 from crdkeeper.cli.output.printing import print_json
 from crdkeeper.cli.sarif import document, location
 from crdkeeper.core.lint.severity import Severity
@@ -26,9 +28,9 @@ _RELATED = 50
 
 
 def print_sarif(result: LintResult) -> None:
-    """Print a run; findings of one kind in one CRD are one result with related places."""
-    every = result.groups()
-    groups = most_severe(every, MOST_RESULTS)
+    """Print a run; findings that share a line of the text are one result with related places."""
+    every = lines(result.findings)
+    groups = _most_severe(every)
     ignored = result.ignored[: MOST_RESULTS - len(groups)]
     known = result.known[: MOST_RESULTS - len(groups) - len(ignored)]
     findings = [*(each.first for each in groups), *(each.finding for each in ignored), *known]
@@ -45,9 +47,17 @@ def print_sarif(result: LintResult) -> None:
     )
 
 
-def _result(group: Group) -> dict[str, Any]:
+def _most_severe(groups: Sequence[CommonCause]) -> Sequence[CommonCause]:
+    """As many as hosts accept, in their order: the most severe ones if there are more."""
+    if len(groups) <= MOST_RESULTS:
+        return groups
+    kept = sorted(range(len(groups)), key=lambda at: groups[at].first.severity.rank)[:MOST_RESULTS]
+    return [groups[at] for at in sorted(kept)]
+
+
+def _result(group: CommonCause) -> dict[str, Any]:
     made = _one(group.first, group.more)
-    related = [_place(each) for each in group.others[:_RELATED]]
+    related = [_place(each) for each in [*group.others, *group.elsewhere][:_RELATED]]
     return {**made, "relatedLocations": related} if related else made
 
 

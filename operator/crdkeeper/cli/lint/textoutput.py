@@ -3,7 +3,8 @@
 from collections import Counter
 
 from crdkeeper.cli.input.files import summary
-from crdkeeper.cli.lint.findings import Group, LintResult
+from crdkeeper.cli.lint.causes import CommonCause, lines
+from crdkeeper.cli.lint.findings import LintResult
 from crdkeeper.cli.output.printing import line
 from crdkeeper.core.lint.severity import Severity
 from crdkeeper.core.text import count
@@ -16,9 +17,9 @@ _BEHIND = " (the API server says this once the other errors are fixed)"
 
 
 def print_text(result: LintResult) -> None:
-    """Print one line per finding; those of one kind in one CRD are grouped, and a kind is explained once."""
+    """Print one line for each cause, or for warnings of one kind in one CRD; a kind is explained once."""
     explained: set[str] = set()
-    groups = [each for each in result.groups() if each.first.severity is not Severity.UNCHECKED]
+    groups = [each for each in lines(result.findings) if each.first.severity is not Severity.UNCHECKED]
     left = Counter(map(_kind, groups))
     printed: Counter[tuple[str, str, str]] = Counter()
     for group in groups:
@@ -48,7 +49,7 @@ def print_text(result: LintResult) -> None:
     line(f"{count(result.checked, 'CRD')}: {', '.join(parts)}.", err=True)
 
 
-def _kind(group: Group) -> tuple[str, str, str]:
+def _kind(group: CommonCause) -> tuple[str, str, str]:
     return group.first.file, group.first.definition, group.first.rule.id
 
 

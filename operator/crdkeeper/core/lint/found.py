@@ -165,5 +165,6 @@ class Findings:
         mistake: str = "",
     ) -> None:
         """Add a finding about a field of the CRD itself; `severity` if it is not the convention's own."""
-        where, severity = Spot(name, steps), severity or convention.severity
-        self.items.append(Found(convention, where, (), message, severity, mistake=mistake))
+        where = Spot(name, steps)
+        of = severity or convention.severity
+        self.items.append(Found(convention, where, (), message, of, mistake=mistake))

@@ -3,12 +3,14 @@
 The only entry point, for reports about the CRDs of a cluster and for `crdkeeper lint`.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from crdkeeper.apiserver.definitions.create import check_creation, check_decoded, decode
 from crdkeeper.apiserver.schema import rules
-from crdkeeper.apiserver.schema.violation import Report, Warned
+from crdkeeper.apiserver.schema.props import VALIDATIONS
+from crdkeeper.apiserver.schema.violation import Report, Violation, Warned
 from crdkeeper.core.lint.annotation import apply_annotation
 from crdkeeper.core.lint.cells import try_columns
 from crdkeeper.core.lint.check import check_conventions
@@ -23,6 +25,7 @@ _SET_BY_SERVER = frozenset(
     )
 )
 
+_UNKNOWN_FIELD = re.compile(r"undefined field '([^']*)'")
 MOST_STEPS: Final = 2_000_000
 """Values that all columns for samples visit: about two seconds."""
 
@@ -72,15 +75,35 @@ def lint_samples(
 
 def _of_the_server(report: Report) -> Iterator[Found]:
     for violation in report.violations:
-        at = AtPath(violation.path)
-        yield Found(violation.rule, at, (), violation.message, Severity.ERROR, final=True)
+        yield _of_violation(violation)
     for violation in report.behind:
-        at = AtPath(violation.path)
-        yield Found(violation.rule, at, (), violation.message, Severity.ERROR, final=True, behind=True)
+        yield _of_violation(violation, behind=True)
     for warning in report.warnings:
         yield _of_warning(warning)
     for left in report.unchecked:
         yield Found(left.rule, AtPath(left.path), (), left.reason, Severity.UNCHECKED, final=True)
+
+
+def _of_violation(violation: Violation, *, behind: bool = False) -> Found:
+    at, mistake = AtPath(violation.path), _mistake(violation) if violation.rule is rules.CEL else ""
+    return Found(
+        violation.rule,
+        at,
+        (),
+        violation.message,
+        Severity.ERROR,
+        final=True,
+        behind=behind,
+        mistake=mistake,
+    )
+
+
+def _mistake(violation: Violation) -> str:
+    """What rules of one object have in common that are refused only for the same unknown field."""
+    names = _UNKNOWN_FIELD.findall(violation.detail)
+    if len(set(names)) != 1 or len(names) != violation.detail.count("ERROR: "):
+        return ""
+    return f"{str(violation.path).partition(f'.{VALIDATIONS}[')[0]}: {names[0]}"
 
 
 def _of_warning(warning: Warned) -> Found:

@@ -90,7 +90,7 @@ def test_a_position_is_made_once_for_a_field(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_errors_of_one_rule_are_printed_up_to_a_number(tmp_path: Path) -> None:
     count = MOST_LINES + 100
-    bad = {f"field{i}": {"type": "bogus"} for i in range(count)}
+    bad = {f"field{i}": {"type": f"bogus{i}"} for i in range(count)}
     file = written(tmp_path, definition(version(schema(bad))))
     printed = lint(file).stdout
     listed = json.loads(lint("-o", "json", file).stdout)["findings"]
@@ -104,7 +104,7 @@ def test_errors_of_one_rule_are_printed_up_to_a_number(tmp_path: Path) -> None:
 def test_programs_get_a_number_of_findings_and_the_rest_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bad = {f"field{i}": {"type": "bogus"} for i in range(30)}
+    bad = {f"field{i}": {"type": f"bogus{i}"} for i in range(30)}
     file = written(tmp_path, definition(version(schema(FIELDS))), definition(version(schema(bad))))
     whole = json.loads(lint("-a", "-o", "json", file).stdout)
     assert whole["notListed"] == {}
