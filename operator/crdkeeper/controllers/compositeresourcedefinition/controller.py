@@ -16,34 +16,31 @@ from crdkeeper.api.meta import STALLED, ObjectMeta, find_condition
 from crdkeeper.cluster.resources.composites import (
     COMPOSER,
     FIELD_MANAGER,
-    delete_crd,
     get_composite_definition,
-    release_crd,
     set_finalizers,
 )
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import apply_status
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.controllers.compositeresourcedefinition.applying import CRDs
-from crdkeeper.controllers.compositeresourcedefinition.claiming import Claims
 from crdkeeper.controllers.compositeresourcedefinition.compositions import SeenCompositions
 from crdkeeper.controllers.compositeresourcedefinition.counting import count_composites
+from crdkeeper.controllers.compositeresourcedefinition.crds import CRDs
 from crdkeeper.controllers.compositeresourcedefinition.deleting import CompositeDeletions
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
-from crdkeeper.controllers.compositeresourcedefinition.pauses import Pauses
-from crdkeeper.controllers.compositeresourcedefinition.puttingback import PuttingBack, is_changed
 from crdkeeper.controllers.compositeresourcedefinition.refusing import (
     Trouble,
     refusal_of,
     refusal_of_reading,
 )
-from crdkeeper.controllers.compositeresourcedefinition.storing import Migrations, known_migrations
+from crdkeeper.controllers.compositeresourcedefinition.migrations import Migrations, known_migrations
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
+from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.losses import described
 from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, keeps_crd, plan
 from crdkeeper.core.composer.standing import standing, standing_unread
@@ -55,12 +52,8 @@ _PERMANENT = frozenset((400, 403, 422))
 _RACES = frozenset((404, 409))
 """What the step was decided on has changed since: look again, and say so only if that never ends."""
 _MOST_RACES = 5
-_RIGHTS = frozenset((403,))
 _WORKERS = 16
 """Those of definitions whose composites take long to count must leave others free."""
-_FIRST_PAUSE = 1.0
-_LONGEST_PAUSE = 60.0
-"""Until composites are counted again that could not be counted."""
 _GATHERING_SECONDS = 0.25
 """Many composites that come or go lead to one count."""
 _AGAIN_SECONDS = 2.0
@@ -85,12 +78,10 @@ class CompositeDefinitions:
         self._races: Counter[str] = Counter()
         """By definition: how often in a row a step was decided on what had changed since."""
         self.queue = WorkQueue(self._reconcile, _WORKERS)
-        self._counts = Pauses(_FIRST_PAUSE, _LONGEST_PAUSE, unless=_RIGHTS)
-        self._crds = CRDs(client)
-        self._migrations = Migrations(client)
-        self._putting_back = PuttingBack()
+        self._dues = Dues()
+        self._crds = CRDs(client, self._dues)
+        self._migrations = Migrations(client, self._dues)
         self._judging = Judging(client, self._changed)
-        self._claims = Claims(client)
         self._deletions = CompositeDeletions(client)
         self._watches = CompositeWatches(client, self._changed)
         self._compositions = SeenCompositions(client, self._composition_changed)
@@ -167,7 +158,7 @@ class CompositeDefinitions:
         except (ApiError, Unreachable) as error:
             await self._cannot_read(definition, error)
             return
-        planned = self._putting_back.paced(gathered, plan(gathered))
+        planned = self._crds.paced(gathered, plan(gathered))
         if planned.step is not ComposerStep.DELETE_COMPOSITES:
             self._deletions.forget(name)
         decided, failure = await self._take(gathered, planned)
@@ -178,23 +169,20 @@ class CompositeDefinitions:
             gathered, failure = await self._migrations.create(gathered)
         await self._write_status(gathered.definition, standing(gathered, decided, self._client.now()))
         self._metrics.seconds.observe(time.monotonic() - began)
-        waits = self._counts.left(name), self._crds.left(name), self._migrations.left(name)
-        again = min(filter(None, waits), default=0.0)
-        if failure is not None and not again:
+        again = self._dues.left(name)
+        if failure is not None and again is None:
             raise failure
         # A change that was heard meanwhile is due earlier, and must not be put off.
-        self.queue.add_within(name, again or self._deletions.pause(name) or _pause(gathered, decided))
+        pause = self._deletions.pause(name) or _pause(gathered, decided)
+        self.queue.add_within(name, pause if again is None else min(again, pause))
 
     def _forget(self, name: str) -> None:
-        self._claims.forget(name)
-        self._counts.forget(name)
+        self._dues.forget(name)
         self._crds.forget(name)
-        self._migrations.forget(name)
         self._deletions.forget(name)
         self._judging.forget(name)
         self._watches.stop(name)
         self._metrics.forget(name)
-        self._putting_back.forget(name)
         del self._races[name]
 
     async def _cannot_read(self, definition: CompositeResourceDefinition, error: Trouble) -> None:
@@ -225,11 +213,11 @@ class CompositeDefinitions:
             paced = code in _PERMANENT or decided.step is ComposerStep.DELETE_COMPOSITES
             return Plan(ComposerStep.NOTHING, refusal), None if paced else error
         del self._races[name]
-        return self._putting_back.paced(gathered, decided), None
+        return self._crds.paced(gathered, decided), None
 
     async def _gather(self, found: dict[str, Any], definition: CompositeResourceDefinition) -> Gathered:
         live = await get_definition_object(self._client, definition.metadata.name)
-        counted = await count_composites(self._client, self._watches, self._counts, definition, live)
+        counted = await count_composites(self._client, self._watches, self._dues, definition, live)
         accepted, facts = await self._judging.of(found, definition, live, counted.number)
         migrations = await known_migrations(self._client, self._state, definition, live)
         return Gathered(
@@ -253,26 +241,22 @@ class CompositeDefinitions:
     async def _carry_out(self, gathered: Gathered, decided: Plan) -> None:
         definition, live = gathered.definition, gathered.live
         if live is not None and keeps_crd(gathered, decided):
-            await self._claims.claim(live)
-        else:
-            self._claims.forget(definition.metadata.name)
+            await self._crds.claim(definition, live)
         wrote = ""
         match decided.step:
             case ComposerStep.ADD_FINALIZER:
                 await set_finalizers(self._client, definition, [*definition.metadata.finalizers, FINALIZER])
                 wrote = "finalizer"
             case ComposerStep.APPLY if gathered.judged.crd is not None:
-                applied = await self._crds.apply(definition, gathered.judged.crd, live, decided.held)
-                if applied is not None:
-                    self._putting_back.applied(gathered, decided, applied)
-                    wrote = "crd" if is_changed(live, applied) else ""
+                changed = await self._crds.apply(definition, gathered.judged.crd, live, decided.held)
+                wrote = "crd" if changed else ""
             case ComposerStep.DELETE_COMPOSITES if live is not None:
                 wrote = "composites" if await self._deletions.delete(definition, live) else ""
             case ComposerStep.DELETE_CRD if live is not None:
-                await delete_crd(self._client, live)
+                await self._crds.delete(definition, live)
                 wrote = "crd"
             case ComposerStep.RELEASE_CRD if live is not None:
-                await release_crd(self._client, live)
+                await self._crds.release(definition, live)
                 wrote = "crd"
             case ComposerStep.REMOVE_FINALIZER:
                 left = [each for each in definition.metadata.finalizers if each != FINALIZER]
@@ -317,7 +301,8 @@ def _pause(gathered: Gathered, decided: Plan) -> float:
     """Seconds until the next look, if no event comes before."""
     if decided.step in (ComposerStep.DELETE_COMPOSITES, ComposerStep.DELETE_CRD, ComposerStep.RELEASE_CRD):
         return _AGAIN_SECONDS
-    if gathered.hidden is not None or gathered.facts.migrations is None:
+    hidden = gathered.hidden
+    if (hidden is not None and hidden.reason is reasons.RIGHT_MISSING) or gathered.facts.migrations is None:
         return _RIGHTS_SECONDS
     deleted = gathered.live is not None and "deletionTimestamp" in gathered.live["metadata"]
     if deleted and gathered.waiting.number < (gathered.composites or 0):

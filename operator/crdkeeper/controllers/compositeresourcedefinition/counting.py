@@ -7,7 +7,7 @@ from typing import Any, Final
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.resources.composites import composites_path, first_composites, is_served
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.controllers.compositeresourcedefinition.pauses import Pauses
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Request
 from crdkeeper.controllers.compositeresourcedefinition.refusing import right_missing
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.core.composer import reasons
@@ -35,13 +35,13 @@ class CompositeCount:
 async def count_composites(
     client: Client,
     watches: CompositeWatches,
-    pauses: Pauses,
+    dues: Dues,
     definition: CompositeResourceDefinition,
     live: Mapping[str, Any] | None,
 ) -> CompositeCount:
     """Count the composites of a CRD, and watch them from now on if it is the definition's.
 
-    After a failure they are counted again when `pauses` allow it. Raises ApiError.
+    After a failure they are counted again when `dues` allow it. Raises ApiError.
     """
     name = definition.metadata.name
     if live is None or not is_served(live):
@@ -57,7 +57,9 @@ async def count_composites(
     deleted = definition.metadata.deletion_timestamp is not None or "deletionTimestamp" in live["metadata"]
     try:
         most = _LOOKED_AT if deleted else SHOWN
-        found = await pauses.send(name, (uid, path), lambda: first_composites(client, path, most))
+        found = await dues.send(
+            name, Request.COUNT, (uid, path), lambda: first_composites(client, path, most)
+        )
     except (ApiError, Unreachable) as error:
         if ours:
             watches.keep(name, uid, path, "")

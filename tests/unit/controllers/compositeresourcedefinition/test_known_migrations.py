@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from crdkeeper.cluster.transport.client import ApiError, Client
-from crdkeeper.controllers.compositeresourcedefinition.storing import known_migrations
+from crdkeeper.controllers.compositeresourcedefinition.migrations import known_migrations
 from crdkeeper.controllers.state import ClusterState
 from tests.unit.core.composer.test_storage import DEFINITION, live, migration
 

@@ -3,22 +3,20 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kinds import create_migration, list_migrations_of
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.controllers.compositeresourcedefinition.pauses import Pauses
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Request
 from crdkeeper.controllers.compositeresourcedefinition.refusing import Trouble
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.composer.plan import Gathered
 from crdkeeper.core.composer.storage import outdated_versions, wanted_migration
 
 _log = logging.getLogger(__name__)
-_FIRST_PAUSE: Final = 0.5
-_LONGEST_PAUSE: Final = 60.0
 
 
 async def known_migrations(
@@ -49,9 +47,9 @@ async def known_migrations(
 class Migrations:
     """Creates the StorageMigrations of definitions."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, dues: Dues) -> None:
         self._client = client
-        self._pauses = Pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+        self._dues = dues
 
     async def create(self, gathered: Gathered) -> tuple[Gathered, Trouble | None]:
         """Create the StorageMigration that a definition needs, if any.
@@ -64,7 +62,9 @@ class Migrations:
             return gathered, None
         name, key = definition.metadata.name, wanted["metadata"]["name"]
         try:
-            created = await self._pauses.send(name, key, lambda: self._create(definition, live, wanted))
+            created = await self._dues.send(
+                name, Request.CREATE_MIGRATION, key, lambda: self._create(definition, live, wanted)
+            )
         except ApiError as error:
             return _with(gathered, existing, error.message), error
         except Unreachable as error:
@@ -85,14 +85,6 @@ class Migrations:
             return found
         _log.info("CompositeResourceDefinition %s: created StorageMigration %s", name, made.metadata.name)
         return [made]
-
-    def left(self, name: str) -> float:
-        """Seconds until a request that failed may be repeated; 0 if there is none."""
-        return self._pauses.left(name)
-
-    def forget(self, name: str) -> None:
-        """The definition is gone."""
-        self._pauses.forget(name)
 
 
 def _with(gathered: Gathered, migrations: Sequence[StorageMigration], failure: str = "") -> Gathered:

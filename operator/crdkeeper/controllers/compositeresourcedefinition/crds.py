@@ -1,0 +1,139 @@
+"""All writes to CRDs, and when: only what may change something, and as seldom as others allow.
+
+Each apply makes the API server validate the whole CRD and call admission webhooks for it, and a tenant who
+creates and deletes a composite in a loop makes the composer look at the definition several times a second.
+
+In a deletion, a composer that was frozen, or that got no answer, may have sent a request to delete or to
+release the CRD. Such a request names the resourceVersion at which it was decided. But a decision to keep the
+CRD for now, because a composite was created or the policy has changed, would leave that resourceVersion as it
+is. So whoever keeps the CRD claims it first, which makes earlier requests harmless.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.cluster.resources.composites import apply_crd, claim_crd, delete_crd, release_crd
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Request
+from crdkeeper.core.composer.overwriting import Applied
+from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan
+from crdkeeper.core.composer.updaterefusal import staged
+
+_log = logging.getLogger(__name__)
+
+Key = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class _Known:
+    """The CRD of one definition."""
+
+    applied: Key = ()
+    """What decided the CRD that was applied last, and the revision of the CRD after that."""
+    put_back: Applied | None = None
+    claimed: str = ""
+    """The uid of the CRD, if no older request for it has an effect any more."""
+
+
+class CRDs:
+    """Those of all definitions, as far as this process has written them."""
+
+    def __init__(self, client: Client, dues: Dues) -> None:
+        self._client = client
+        self._dues = dues
+        self._known: dict[str, _Known] = {}
+
+    def paced(self, gathered: Gathered, decided: Plan) -> Plan:
+        """The step; or none, with a refusal, as long as a CRD that others overwrite is not put back."""
+        put_back = self._of(gathered.definition).put_back
+        if decided.step is not ComposerStep.APPLY or gathered.live is None or put_back is None:
+            return decided
+        if put_back.content != _wanted(gathered.definition, decided.held) or not put_back.is_paused(_now()):
+            return decided
+        return replace(decided, step=ComposerStep.NOTHING, refusal=put_back.verdict())
+
+    async def apply(
+        self,
+        definition: CompositeResourceDefinition,
+        made: Mapping[str, Any],
+        live: Mapping[str, Any] | None,
+        held: Sequence[str],
+    ) -> bool:
+        """Apply the CRD with these versions held back; returns whether that has changed something.
+
+        Raises ApiError and Unreachable, for a while that of the last attempt; ApiError 409 if `live` is no
+        longer the CRD that exists.
+        """
+        name, known, wanted = definition.metadata.name, self._of(definition), _wanted(definition, held)
+        key = (*wanted, *_revision(live))
+        if live is not None and known.applied == key:
+            return False
+        applied = await self._dues.send(
+            name, Request.APPLY, key, lambda: apply_crd(self._client, staged(made, live, held), live)
+        )
+        known.applied = *wanted, *_revision(applied)
+        changed = _revision(live) != _revision(applied)
+        if known.put_back is None or known.put_back.content != wanted:
+            known.put_back = Applied(wanted)
+        elif live is not None and changed:
+            known.put_back = known.put_back.again(live, applied, _now())
+            _log.info("Put back the CRD of CompositeResourceDefinition %s: %s", name, known.put_back.who)
+        return changed
+
+    async def claim(self, definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> None:
+        """Make earlier requests for a CRD harmless, unless they are. Raises ApiError; 409 if it changed."""
+        known, uid = self._of(definition), crd["metadata"]["uid"]
+        if known.claimed != uid:
+            await self._dues.send(
+                definition.metadata.name, Request.CLAIM, uid, lambda: claim_crd(self._client, crd)
+            )
+            known.claimed = uid
+
+    async def delete(self, definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> None:
+        """Delete a CRD as it is. Raises ApiError and Unreachable, for a while that of the last attempt."""
+
+        async def send() -> None:
+            # It may get lost, and arrive later.
+            self._of(definition).claimed = ""
+            await delete_crd(self._client, crd)
+
+        await self._dues.send(definition.metadata.name, Request.DELETE, _kept(definition, crd), send)
+
+    async def release(self, definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> None:
+        """Leave a CRD to nobody. Raises ApiError and Unreachable, for a while that of the last attempt."""
+
+        async def send() -> None:
+            self._of(definition).claimed = ""
+            await release_crd(self._client, crd)
+
+        await self._dues.send(definition.metadata.name, Request.RELEASE, _kept(definition, crd), send)
+
+    def forget(self, name: str) -> None:
+        """The definition is gone."""
+        self._known.pop(name, None)
+
+    def _of(self, definition: CompositeResourceDefinition) -> _Known:
+        return self._known.setdefault(definition.metadata.name, _Known())
+
+
+def _wanted(definition: CompositeResourceDefinition, held: Sequence[str]) -> Key:
+    """Differs if the definition does, or what is left out of its CRD for the time being."""
+    return definition.metadata.uid, definition.metadata.generation, tuple(held)
+
+
+def _kept(definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> Key:
+    """Not with the CRD's resourceVersion, which a claim changes."""
+    return crd["metadata"]["uid"], definition.metadata.uid, definition.metadata.generation
+
+
+def _revision(crd: Mapping[str, Any] | None) -> Key:
+    """What changes whenever somebody changes the CRD, or only becomes the manager of a field."""
+    return (crd["metadata"]["uid"], crd["metadata"]["resourceVersion"]) if crd is not None else ()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
