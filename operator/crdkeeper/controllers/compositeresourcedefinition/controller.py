@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import (
@@ -30,12 +31,12 @@ from crdkeeper.controllers.compositeresourcedefinition.deleting import Composite
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
+from crdkeeper.controllers.compositeresourcedefinition.migrations import Migrations, known_migrations
 from crdkeeper.controllers.compositeresourcedefinition.refusing import (
     Trouble,
     refusal_of,
     refusal_of_reading,
 )
-from crdkeeper.controllers.compositeresourcedefinition.migrations import Migrations, known_migrations
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
@@ -218,7 +219,8 @@ class CompositeDefinitions:
     async def _gather(self, found: dict[str, Any], definition: CompositeResourceDefinition) -> Gathered:
         live = await get_definition_object(self._client, definition.metadata.name)
         counted = await count_composites(self._client, self._watches, self._dues, definition, live)
-        accepted, facts = await self._judging.of(found, definition, live, counted.number)
+        rest = partial(self._crds.rest, definition)
+        accepted, facts = await self._judging.of(found, definition, live, counted.number, rest)
         migrations = await known_migrations(self._client, self._state, definition, live)
         return Gathered(
             definition,
@@ -248,7 +250,9 @@ class CompositeDefinitions:
                 await set_finalizers(self._client, definition, [*definition.metadata.finalizers, FINALIZER])
                 wrote = "finalizer"
             case ComposerStep.APPLY if gathered.judged.crd is not None:
-                changed = await self._crds.apply(definition, gathered.judged.crd, live, decided.held)
+                changed = await self._crds.apply(
+                    definition, gathered.judged.crd, live, decided.held, gathered.facts.rest
+                )
                 wrote = "crd" if changed else ""
             case ComposerStep.DELETE_COMPOSITES if live is not None:
                 wrote = "composites" if await self._deletions.delete(definition, live) else ""

@@ -19,8 +19,10 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.cluster.resources.composites import apply_crd, claim_crd, delete_crd, release_crd
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Request
+from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.overwriting import Applied
 from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan
+from crdkeeper.core.composer.update import Rest
 from crdkeeper.core.composer.updaterefusal import staged
 
 _log = logging.getLogger(__name__)
@@ -47,14 +49,38 @@ class CRDs:
         self._dues = dues
         self._known: dict[str, _Known] = {}
 
+    def rest(
+        self, definition: CompositeResourceDefinition, live: Mapping[str, Any], held: Sequence[str]
+    ) -> Rest | None:
+        """Why nothing would be sent for now to apply the CRD with these versions held back; None if it would.
+
+        Whoever goes by that must not send anything, although a pause may end meanwhile.
+        """
+        known, wanted = self._of(definition), _wanted(definition, held)
+        key = (*wanted, *_revision(live))
+        if known.applied == key:
+            return Rest.SETTLED
+        put_back = known.put_back
+        if put_back is not None and put_back.content == wanted and put_back.is_paused(_now()):
+            return Rest.UNDONE
+        if self._dues.rests(definition.metadata.name, Request.APPLY, key):
+            return Rest.FAILED
+        return None
+
     def paced(self, gathered: Gathered, decided: Plan) -> Plan:
         """The step; or none, with a refusal, as long as a CRD that others overwrite is not put back."""
         put_back = self._of(gathered.definition).put_back
-        if decided.step is not ComposerStep.APPLY or gathered.live is None or put_back is None:
+        if gathered.live is None or put_back is None or "deletionTimestamp" in gathered.live["metadata"]:
             return decided
-        if put_back.content != _wanted(gathered.definition, decided.held) or not put_back.is_paused(_now()):
-            return decided
-        return replace(decided, step=ComposerStep.NOTHING, refusal=put_back.verdict())
+        same = put_back.content == _wanted(gathered.definition, decided.held)
+        refusal = decided.refusal
+        if refusal is not None and refusal.reason is reasons.REHEARSING:
+            # Before it is put back again.
+            paused = same and put_back.is_fought(_now()) and gathered.facts.rehearsal.failure is None
+        else:
+            paused = same and (gathered.facts.rest is Rest.UNDONE or put_back.is_paused(_now()))
+            paused = paused and decided.step is ComposerStep.APPLY
+        return replace(decided, step=ComposerStep.NOTHING, refusal=put_back.verdict()) if paused else decided
 
     async def apply(
         self,
@@ -62,18 +88,21 @@ class CRDs:
         made: Mapping[str, Any],
         live: Mapping[str, Any] | None,
         held: Sequence[str],
+        rest: Rest | None = None,
     ) -> bool:
         """Apply the CRD with these versions held back; returns whether that has changed something.
 
-        Raises ApiError and Unreachable, for a while that of the last attempt; ApiError 409 if `live` is no
-        longer the CRD that exists.
+        Sends nothing if the decision was made for a `rest`. Raises ApiError and Unreachable, for a while that
+        of the last attempt; ApiError 409 if `live` is no longer the CRD that exists.
         """
         name, known, wanted = definition.metadata.name, self._of(definition), _wanted(definition, held)
         key = (*wanted, *_revision(live))
-        if live is not None and known.applied == key:
+        if rest is Rest.FAILED:
+            self._dues.repeat(name, Request.APPLY)
+        if rest is not None or (live is not None and known.applied == key):
             return False
         applied = await self._dues.send(
-            name, Request.APPLY, key, lambda: apply_crd(self._client, staged(made, live, held), live)
+            name, Request.APPLY, key, lambda: apply_crd(self._client, _whole(staged(made, live, held)), live)
         )
         known.applied = *wanted, *_revision(applied)
         changed = _revision(live) != _revision(applied)
@@ -118,6 +147,15 @@ class CRDs:
 
     def _of(self, definition: CompositeResourceDefinition) -> _Known:
         return self._known.setdefault(definition.metadata.name, _Known())
+
+
+def _whole(crd: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The CRD with all names, also if there are none: short names that it does not have would stay.
+
+    Somebody may have added them, or be their manager, too, after the CRD was adopted.
+    """
+    spec = crd["spec"]
+    return {**crd, "spec": {**spec, "names": {"shortNames": [], **spec["names"]}}}
 
 
 def _wanted(definition: CompositeResourceDefinition, held: Sequence[str]) -> Key:

@@ -23,7 +23,7 @@ _NEVER: Final = frozenset[int]()
 
 
 class Request(Enum):
-    """What is sent for a definition: the first and the longest pause in seconds, and codes without a pause."""
+    """What is sent for a definition: first and longest pause in seconds, and codes without a pause."""
 
     COUNT = "count the composites", 1.0, 60.0, frozenset((403,))
     """Rights are granted without an event."""
@@ -59,7 +59,8 @@ class Dues:
     async def send(self, name: str, request: Request, key: object, call: Callable[[], Awaitable[_T]]) -> _T:
         """Send a request of a definition, or raise the error of the last one with the same key."""
         loop = asyncio.get_running_loop()
-        self.check(name, request, key)
+        if self.rests(name, request, key):
+            self.repeat(name, request)
         before = self._failure(name, request, key)
         began = loop.time()
         try:
@@ -75,10 +76,10 @@ class Dues:
         self._failures.get(name, {}).pop(request, None)
         return answer
 
-    def check(self, name: str, request: Request, key: object) -> None:
-        """Raise the error of the last such request with that key, if it is too early for another one."""
-        failure = self._failure(name, request, key)
-        if failure is not None and asyncio.get_running_loop().time() < failure.due:
+    def repeat(self, name: str, request: Request) -> None:
+        """Raise the error of the last such request again, if it has failed."""
+        failure = self._failures.get(name, {}).get(request)
+        if failure is not None:
             raise _alone(failure.error)
 
     def rests(self, name: str, request: Request, key: object) -> bool:

@@ -1,7 +1,8 @@
 """Judges updates of CRDs: each change once, in a thread, beside other work."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
@@ -10,8 +11,8 @@ from crdkeeper.cluster.resources.versionconversions import read_conversion
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.rehearsing import Rehearsals
 from crdkeeper.core.composer.plan import takes
-from crdkeeper.core.composer.update import Update, UpdateFacts, judge
-from crdkeeper.core.composer.updaterefusal import needs_rehearsal
+from crdkeeper.core.composer.update import Rest, Update, UpdateFacts, judge, resting
+from crdkeeper.core.composer.updaterefusal import held_versions, needs_rehearsal
 from crdkeeper.core.composition.acceptance import Acceptance, accept
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from crdkeeper.core.rehearsal.update import applied
@@ -40,10 +41,12 @@ class Judging:
         definition: CompositeResourceDefinition,
         live: Mapping[str, Any] | None,
         composites: int | None,
+        rest: Callable[[Mapping[str, Any], Sequence[str]], Rest | None],
     ) -> tuple[Acceptance, UpdateFacts]:
         """The judgement; without a rehearsal as long as one is needed and not finished. Empty in a deletion.
 
-        Raises ApiError and Unreachable.
+        `rest` says why nothing would be sent for now to apply the CRD, while these versions are held
+        back. Raises ApiError and Unreachable.
         """
         name = definition.metadata.name
         if definition.metadata.deletion_timestamp is not None:
@@ -59,12 +62,16 @@ class Judging:
                 accepted, update = await asyncio.to_thread(_judge, found, ours, conversion)
             known = self._known[name] = key, accepted, update
         _, accepted, update = known
-        made = accepted.crd
+        made, facts = accepted.crd, UpdateFacts(update, conversion=conversion)
+        found_rest = rest(ours, held_versions(definition, ours, facts)) if ours is not None else None
+        if found_rest is not None:
+            # What the last attempt has cost still counts.
+            return accepted, resting(facts, found_rest)
         if ours is None or made is None or not needs_rehearsal(definition, composites, update):
             if composites is not None:
                 # If they only cannot be counted for now, what the last attempt has cost still counts.
                 self._rehearsals.end(name)
-            return accepted, UpdateFacts(update, conversion=conversion)
+            return accepted, facts
 
         def run() -> Coroutine[Any, Any, RehearsalReport]:
             after = applied(ours, made)
@@ -72,7 +79,7 @@ class Judging:
             return predict(self._client, ours, after, rules.before, rules.after, None, self._turn)
 
         rehearsal = self._rehearsals.of(name, key, run)
-        return accepted, UpdateFacts(update, rehearsal, conversion)
+        return accepted, replace(facts, rehearsal=rehearsal)
 
     async def _conversion(self, name: str) -> dict[str, Any] | None:
         """The VersionConversion of the CRD; None if there is none, or none that may be read."""

@@ -112,4 +112,4 @@ def _without_proof(known: Rehearsed) -> Rehearsed:
     harmful = report is not None and any(
         each.is_harm or each is EffectKind.INDETERMINATE for each in report.tally.affected
     )
-    return known if harmful or report is None else Rehearsed()
+    return known if harmful or report is None else Rehearsed(again=True)

@@ -42,6 +42,10 @@ class Applied:
         pause = backoff(self.times - _AT_ONCE, _FIRST_PAUSE, _LONGEST_PAUSE)
         return self.times >= _AT_ONCE and now < self.last + pause
 
+    def is_fought(self, now: float) -> bool:
+        """Whether the CRD was put back so often, and so lately, that somebody seems to overwrite it."""
+        return self.times >= _AT_ONCE and now - self.last < _FORGOTTEN
+
     def verdict(self) -> Verdict:
         """What to say while there is a pause."""
         return Verdict(

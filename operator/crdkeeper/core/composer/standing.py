@@ -108,7 +108,7 @@ def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
         if before is not None and before.reason is not reasons.NOT_READ:
             return before
     elif decided.refusal is not None:
-        return decided.refusal
+        return _said_while_tried_again(gathered, decided.refusal) or decided.refusal
     elif decided.held and gathered.facts.conversion is not None:
         return pending(decided.held, gathered.facts.conversion)
     warnings = [each for each in gathered.judged.problems if not each.refused]
@@ -118,6 +118,19 @@ def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
         said = f"{first.path}: {first.message}. {first.rule.why} {first.rule.remedy}"
         return Verdict(reasons.ACCEPTED_WITH_WARNINGS, f"{said}{more}")
     return Verdict(reasons.ACCEPTED_ALL, reasons.ACCEPTED_ALL.meaning)
+
+
+def _said_while_tried_again(gathered: Gathered, refusal: Verdict) -> Verdict | None:
+    """What Accepted says today, if an update that was allowed before is only tried again on composites."""
+    definition = gathered.definition
+    rehearsal = gathered.facts.rehearsal
+    if refusal.reason is not reasons.REHEARSING or not rehearsal.again or rehearsal.failure is not None:
+        return None
+    found = find_condition(definition.status.conditions, reasons.ACCEPTED)
+    if found is None or found.observed_generation != definition.metadata.generation:
+        return None
+    before = _before(definition, reasons.ACCEPTED)
+    return before if before is not None and before.reason is not reasons.NOT_READ else None
 
 
 def _storage_current(gathered: Gathered) -> Verdict:

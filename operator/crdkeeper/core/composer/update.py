@@ -4,8 +4,9 @@ All that takes time is done here, once for each change, so that a thread can do 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import Enum
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -102,6 +103,16 @@ class Rehearsed:
     """When it was tried, if that may be some time ago."""
     failure: FailedRehearsal | None = None
     """The last attempt, if it failed."""
+    again: bool = False
+    """Whether an earlier attempt has allowed the update, which is no proof any more."""
+
+
+class Rest(Enum):
+    """Why nothing is sent for now to apply the CRD."""
+
+    SETTLED = "an apply would change nothing"
+    FAILED = "the last one has failed"
+    UNDONE = "others overwrite the CRD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +127,8 @@ class UpdateFacts:
     """Those of the CRD, if it may need one; None if they cannot be listed."""
     migration_failure: str = ""
     """Why the one that is needed could not be created."""
+    rest: Rest | None = None
+    """If set, nothing is sent, so that nothing has to be tried on composites."""
 
 
 def judge(
@@ -157,6 +170,17 @@ def judge_update(
     except UnreadableDefinition as error:
         return Update(problem=str(error))
     return Update("", _others(comparison) if live is not None else (), unconverted, rules, proposal)
+
+
+def resting(facts: UpdateFacts, rest: Rest) -> UpdateFacts:
+    """The facts while nothing is sent: what an update would do to composites does not matter."""
+    update = facts.update
+    if rest is Rest.SETTLED:
+        # What is different belongs to others, or waits for a conversion.
+        update = Update(rules=replace(update.rules, errors=()))
+    else:
+        update = replace(update, changes=())
+    return replace(facts, update=update, rest=rest)
 
 
 def strategy_of(crd: Mapping[str, Any] | None) -> str:

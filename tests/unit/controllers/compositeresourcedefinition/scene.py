@@ -178,9 +178,15 @@ class Server:
         texts = {
             key: metadata[key] for key in ("ownerReferences", "labels", "annotations") if key in metadata
         }
-        wanted = {**found, "spec": body["spec"], "metadata": {**found["metadata"], **texts}}
+        spec = {**body["spec"], "names": _names_of(found["spec"], body["spec"])}
+        wanted = {**found, "spec": spec, "metadata": {**found["metadata"], **texts}}
         if wanted != found:
             self.objects[path] = wanted
+            if spec != found["spec"]:
+                wanted["metadata"] = {
+                    **wanted["metadata"],
+                    "generation": found["metadata"].get("generation", 0) + 1,
+                }
             self._wrote(path)
         return self.objects[path]
 
@@ -320,6 +326,12 @@ class Server:
             for method, path in self.requests[since:]
             if method != "GET" and "/events.k8s.io/" not in path
         ]
+
+
+def _names_of(live: Json, applied: Json) -> Json:
+    """The names after an apply: what it does not have stays, and empty lists are not stored."""
+    names = {**live["names"], **applied["names"]}
+    return {key: each for key, each in names.items() if each != []}
 
 
 def play(

@@ -125,6 +125,34 @@ def test_a_crd_is_claimed_once() -> None:
     play(people, begin=with_policy("Protect", 1))
 
 
+@pytest.mark.parametrize("code", [403, 409, 500])
+def test_a_tenant_cannot_have_the_crd_written_in_a_loop(code: int) -> None:
+    """Whose deletion is denied, so that it is claimed again when a composite was created."""
+
+    async def people(server: Server) -> None:
+        async def deny(method: str, path: str) -> None:
+            if (method, path) == ("DELETE", CRD):
+                raise ApiError(code, {"message": "denied"})
+
+        server.before = deny
+        server.delete()
+        await rest()
+        since = len(server.requests)
+        for _ in range(120):
+            server.make_composites(1)
+            await asyncio.sleep(0.5)
+            server.delete(next(each for each in server.objects if each.startswith(OBJECTS)))
+            await asyncio.sleep(0.5)
+        writes = server.writes(since)
+        assert writes.count(("DELETE", CRD)) <= 12
+        assert writes.count(("PATCH", CRD)) <= 12
+        server.before = nothing
+        await asyncio.sleep(60.0)
+        assert PATH not in server.objects
+
+    play(people, begin=with_policy("Protect", 0))
+
+
 def too_late(server: Server, policy: str, seen: list[Json]) -> None:
     """The request that was decided by this policy arrives, and has no effect."""
     (named,) = seen

@@ -40,7 +40,7 @@ class Scene:
 
     async def judge(self, value: Json, live: Json, composites: int | None = 1) -> UpdateFacts:
         definition = CompositeResourceDefinition.model_validate(value)
-        _, facts = await self.judging.of(value, definition, live, composites)
+        _, facts = await self.judging.of(value, definition, live, composites, lambda *_: None)
         return facts
 
     async def until_rehearsed(self) -> None:

@@ -1,0 +1,139 @@
+"""A composer that can do no more writes nothing, reads nothing, and keeps what it said, in virtual time."""
+
+import asyncio
+from typing import Any
+
+from crdkeeper.cluster.transport.client import ApiError
+from tests.unit.controllers.compositeresourcedefinition.scene import ALL, CRD, PATH, Server, play
+from tests.unit.controllers.compositeresourcedefinition.test_controller import (
+    OURS,
+    established,
+    rest,
+)
+from tests.unit.controllers.fakeapi import OURS as API
+from tests.unit.core.composition.documents import SPEC, document, schema, version
+
+Json = Any
+CONVERSION = f"{API}/versionconversions/databases.platform.example.com"
+STATUS = ("PATCH", f"{PATH}/status")
+HARMLESS = document(
+    version(of=schema({**SPEC, "properties": {**SPEC["properties"], "engine": {"type": "string"}}}))
+)
+"""Readers may see engines that they do not know, but no composite is hurt."""
+
+
+def with_composites(server: Server) -> None:
+    """The definition with its CRD and three composites."""
+    established(server)
+    server.make_composites(3, kind="Database")
+    for each in server.composites():
+        each |= {"apiVersion": "platform.example.com/v1", "kind": "Database", "spec": {"engine": "MySQL"}}
+
+
+def reads(server: Server, since: int) -> int:
+    """How often all composites were read for a rehearsal."""
+    return sum(path == f"{ALL}?limit=50" for _, path in server.requests[since:])
+
+
+def test_a_short_name_that_somebody_adds_is_removed() -> None:
+    async def people(server: Server) -> None:
+        await rest()
+        server.objects[CRD]["spec"]["names"]["shortNames"] = ["db"]
+        server.objects[CRD]["metadata"]["generation"] += 1
+        server._wrote(CRD)
+        await rest()
+        assert not server.objects[CRD]["spec"]["names"].get("shortNames")
+        since = len(server.requests)
+        await asyncio.sleep(120.0)
+        assert server.writes(since) == []
+        assert server.ready() == OURS
+
+    play(people, begin=with_composites)
+
+
+def test_versions_that_wait_for_a_conversion_say_only_that() -> None:
+    async def people(server: Server) -> None:
+        server.objects[CONVERSION] = {
+            "apiVersion": "crdkeeper.dev/v1alpha1",
+            "kind": "VersionConversion",
+            "metadata": {"name": "databases.platform.example.com", "uid": "c", "generation": 1},
+            "spec": {
+                "resource": {"group": "platform.example.com", "resource": "databases"},
+                "hub": "v2",
+                "spokes": [
+                    {
+                        "version": "v1",
+                        "rules": [{"hub": "spec.big", "aside": True}, {"spoke": "spec.size", "aside": True}],
+                    }
+                ],
+            },
+        }
+        one, two = (
+            schema({**SPEC, "properties": {**SPEC["properties"], name: {"type": "string"}}})
+            for name in ("size", "big")
+        )
+        server.make(document(version("v1", one, referenceable=False), version("v2", two)))
+        await rest()
+        assert server.condition("Accepted")[:2] == ("Unknown", "ConversionPending")
+        since = len(server.requests)
+        await asyncio.sleep(600.0)
+        assert server.writes(since) == []
+        assert reads(server, since) == 0
+
+    play(people, begin=with_composites)
+
+
+def test_an_apply_that_is_refused_stays_refused_while_it_is_tried_again() -> None:
+    async def people(server: Server) -> None:
+        await rest()
+
+        async def refuse(method: str, path: str) -> None:
+            if (method, path) == ("PATCH", CRD):
+                raise ApiError(403, {"message": "denied by a policy"})
+
+        server.before = refuse
+        server.make(HARMLESS)
+        await rest()
+        assert server.ready() == ("False", "Refused")
+        since = len(server.requests)
+        await asyncio.sleep(600.0)
+        assert server.writes(since).count(STATUS) == 0
+        assert server.events == ["Refused"]
+
+    play(people, begin=with_composites)
+
+
+def test_a_crd_with_composites_that_is_fought_over_stays_overwritten() -> None:
+    async def people(server: Server) -> None:
+        await rest()
+        loop = asyncio.get_running_loop()
+        due = False
+
+        async def rival(method: str, path: str) -> None:
+            nonlocal due
+            if (method, path) == ("PATCH", CRD) and not due:
+                due = True
+                loop.call_later(0.01, overwrite)
+
+        def overwrite() -> None:
+            nonlocal due
+            due = False
+            of = server.objects[CRD]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+            of["properties"]["spec"]["properties"]["engine"]["enum"] = ["MySQL"]
+            server.objects[CRD]["metadata"]["generation"] += 1
+            server._wrote(CRD)
+
+        server.after = rival
+        overwrite()
+        await asyncio.sleep(60.0)
+        assert server.ready() == ("False", "Overwritten")
+        said = len(server.events)
+        since = len(server.requests)
+        for _ in range(900):
+            await asyncio.sleep(1.0)
+            assert server.ready() == ("False", "Overwritten")
+        assert len(server.events) == said
+        assert 6 <= server.writes(since).count(("PATCH", CRD)) <= 12
+        assert reads(server, since) <= 12
+
+    play(people, begin=with_composites)
