@@ -46,6 +46,7 @@ from crdkeeper.core.composer.losses import described
 from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, keeps_crd, plan
 from crdkeeper.core.composer.standing import standing, standing_unread
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
+from crdkeeper.core.migration.pace import backoff
 
 _log = logging.getLogger(__name__)
 _PERMANENT = frozenset((400, 403, 422))
@@ -78,12 +79,14 @@ class CompositeDefinitions:
         self._seen: dict[str, ObjectMeta] = {}
         self._races: Counter[str] = Counter()
         """By definition: how often in a row a step was decided on what had changed since."""
+        self._looks: Counter[str] = Counter()
+        """By definition: how often in a row its CRD was found in deletion, and the composites were not."""
         self.queue = WorkQueue(self._reconcile, _WORKERS)
         self._dues = Dues()
         self._crds = CRDs(client, self._dues)
         self._migrations = Migrations(client, self._dues)
         self._judging = Judging(client, self._changed)
-        self._deletions = CompositeDeletions(client)
+        self._deletions = CompositeDeletions(client, self._dues)
         self._watches = CompositeWatches(client, self._changed)
         self._compositions = SeenCompositions(client, self._composition_changed)
         state.listen(self._saw)
@@ -160,7 +163,7 @@ class CompositeDefinitions:
             await self._cannot_read(definition, error)
             return
         planned = self._crds.paced(gathered, plan(gathered))
-        if planned.step is not ComposerStep.DELETE_COMPOSITES:
+        if definition.metadata.deletion_timestamp is None or definition.spec.deletion != "Cascade":
             self._deletions.forget(name)
         decided, failure = await self._take(gathered, planned)
         if decided.step is ComposerStep.REMOVE_FINALIZER:
@@ -174,8 +177,19 @@ class CompositeDefinitions:
         if failure is not None and again is None:
             raise failure
         # A change that was heard meanwhile is due earlier, and must not be put off.
-        pause = self._deletions.pause(name) or _pause(gathered, decided)
+        pause = self._pause(gathered, planned, decided)
         self.queue.add_within(name, pause if again is None else min(again, pause))
+
+    def _pause(self, gathered: Gathered, planned: Plan, decided: Plan) -> float:
+        """Seconds until the next look, if no event comes before and no request has to be repeated."""
+        name = gathered.definition.metadata.name
+        if planned.step is ComposerStep.DELETE_COMPOSITES:
+            return self._deletions.pause(name) or _AGAIN_SECONDS
+        if not _may_go_soon(gathered):
+            del self._looks[name]
+            return _pause(gathered, decided)
+        self._looks[name] += 1
+        return backoff(self._looks[name] - 1, _AGAIN_SECONDS, _REFUSED_SECONDS)
 
     def _forget(self, name: str) -> None:
         self._dues.forget(name)
@@ -184,7 +198,7 @@ class CompositeDefinitions:
         self._judging.forget(name)
         self._watches.stop(name)
         self._metrics.forget(name)
-        del self._races[name]
+        del self._races[name], self._looks[name]
 
     async def _cannot_read(self, definition: CompositeResourceDefinition, error: Trouble) -> None:
         """Say so. Raises the error if the request may succeed soon."""
@@ -301,6 +315,15 @@ class CompositeDefinitions:
         )
 
 
+def _may_go_soon(gathered: Gathered) -> bool:
+    """Whether the CRD is being deleted, and nobody can say yet what holds its composites.
+
+    The API server deletes them a moment later, unless an admission webhook denies that.
+    """
+    deleted = gathered.live is not None and "deletionTimestamp" in gathered.live["metadata"]
+    return deleted and gathered.waiting.number < min(gathered.composites or 0, gathered.waiting.looked_at)
+
+
 def _pause(gathered: Gathered, decided: Plan) -> float:
     """Seconds until the next look, if no event comes before."""
     if decided.step in (ComposerStep.DELETE_COMPOSITES, ComposerStep.DELETE_CRD, ComposerStep.RELEASE_CRD):
@@ -308,10 +331,6 @@ def _pause(gathered: Gathered, decided: Plan) -> float:
     hidden = gathered.hidden
     if (hidden is not None and hidden.reason is reasons.RIGHT_MISSING) or gathered.facts.migrations is None:
         return _RIGHTS_SECONDS
-    deleted = gathered.live is not None and "deletionTimestamp" in gathered.live["metadata"]
-    if deleted and gathered.waiting.number < (gathered.composites or 0):
-        # Until the API server has begun to delete them, nobody can say what holds them.
-        return _AGAIN_SECONDS
     if decided.step is ComposerStep.NOTHING or decided.refusal is not None or decided.held:
         return _REFUSED_SECONDS
     return _RECOUNT_SECONDS

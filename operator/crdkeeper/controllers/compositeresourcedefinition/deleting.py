@@ -13,6 +13,7 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.cluster.resources.compositedeletion import ListPlace, delete_composites
 from crdkeeper.cluster.resources.composites import get_composite_definition
 from crdkeeper.cluster.transport.client import Client
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Request, alone
 from crdkeeper.controllers.compositeresourcedefinition.refusing import Trouble
 from crdkeeper.core.migration.pace import backoff
 
@@ -21,6 +22,8 @@ _AT_ONCE: Final = 2
 _SOON_SECONDS: Final = 0.25
 _TURN_SECONDS: Final = 2.0
 """Until the next attempt, if others are at work, or if an event comes while nothing can be deleted."""
+_LONGEST_TURN_SECONDS: Final = 15.0
+"""The same, after many attempts without an effect."""
 _FIRST_SECONDS: Final = 15.0
 _LONGEST_SECONDS: Final = 300.0
 """Between attempts, while nothing can be deleted and no event comes."""
@@ -49,8 +52,9 @@ class _Deletion:
 class CompositeDeletions:
     """The deletions of all definitions."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, dues: Dues) -> None:
         self._client = client
+        self._dues = dues
         self._known: dict[str, _Deletion] = {}
         self._running = 0
         self._waiting: dict[str, float] = {}
@@ -59,7 +63,8 @@ class CompositeDeletions:
     async def delete(self, definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> int:
         """Delete composites for some seconds if it is their turn, and return how many.
 
-        Raises the first ApiError or Unreachable of what could not be deleted, also if it is not their turn.
+        Raises the first ApiError or Unreachable of what could not be deleted, also if it is not their turn;
+        or that of a list that failed, for a while.
         """
         name, uid = definition.metadata.name, crd["metadata"]["uid"]
         known = self._known.get(name)
@@ -67,19 +72,26 @@ class CompositeDeletions:
             known = self._known[name] = _Deletion(uid)
         now = asyncio.get_running_loop().time()
         deleted = 0
+        if self._dues.rests(name, Request.DELETE_COMPOSITES, uid):
+            known.pause = _LONGEST_SECONDS
+            self._dues.repeat(name, Request.DELETE_COMPOSITES)
         if now < known.earliest:
             known.pause = known.earliest - now
         elif not self._has_turn(name, now):
             known.pause = _TURN_SECONDS
         else:
             self._running += 1
+            # If it fails, the pause after that decides.
+            known.pause = _LONGEST_SECONDS
             try:
-                deleted = await self._pass(definition, crd, known)
+                deleted = await self._dues.send(
+                    name, Request.DELETE_COMPOSITES, uid, lambda: self._pass(definition, crd, known)
+                )
             finally:
                 self._running -= 1
         if known.failure is not None:
             # The same one each time: without the frames of the last time.
-            raise known.failure.with_traceback(None)
+            raise alone(known.failure)
         return deleted
 
     def pause(self, name: str) -> float | None:
@@ -124,7 +136,8 @@ class CompositeDeletions:
         else:
             known.pause = backoff(known.fruitless, _FIRST_SECONDS, _LONGEST_SECONDS)
             known.fruitless += 1
-            known.earliest = asyncio.get_running_loop().time() + _TURN_SECONDS
+            rest = backoff(known.fruitless - 1, _TURN_SECONDS, _LONGEST_TURN_SECONDS)
+            known.earliest = asyncio.get_running_loop().time() + rest
         known.deleted, known.failed = 0, None
         return result.deleted
 

@@ -32,6 +32,8 @@ class Request(Enum):
     CLAIM = "claim the CRD", 0.5, 15.0, _NEVER
     DELETE = "delete the CRD", 0.5, 15.0, _NEVER
     RELEASE = "release the CRD", 0.5, 15.0, _NEVER
+    DELETE_COMPOSITES = "list the composites to delete them", 1.0, 60.0, _NEVER
+    """Those that cannot be deleted are no failure of the request."""
     CREATE_MIGRATION = "create a StorageMigration", 0.5, 60.0, _NEVER
 
     def __init__(self, words: str, first: float, longest: float, unless: frozenset[int]) -> None:
@@ -69,7 +71,7 @@ class Dues:
             if not isinstance(error, ApiError) or error.code not in request.unless:
                 number, now = before.number if before is not None else 0, loop.time()
                 pause = max(backoff(number, request.first, request.longest), _REST * (now - began))
-                failure = _Failure(key, _alone(error), number + 1, now + pause)
+                failure = _Failure(key, alone(error), number + 1, now + pause)
                 self._failures.setdefault(name, {})[request] = failure
                 _log.warning("%s: cannot %s: %s; trying again in %.1f s", name, request.words, error, pause)
             raise
@@ -80,7 +82,7 @@ class Dues:
         """Raise the error of the last such request again, if it has failed."""
         failure = self._failures.get(name, {}).get(request)
         if failure is not None:
-            raise _alone(failure.error)
+            raise alone(failure.error)
 
     def rests(self, name: str, request: Request, key: object) -> bool:
         """Whether the last such request with that key failed, and it is too early for another one."""
@@ -102,6 +104,6 @@ class Dues:
         return found if found is not None and found.key == key else None
 
 
-def _alone(error: Trouble) -> Trouble:
+def alone(error: Trouble) -> Trouble:
     """The same error without its traceback, which would keep all that the frames of a pass know."""
     return ApiError(error.code, error.body) if isinstance(error, ApiError) else Unreachable(str(error))

@@ -9,6 +9,7 @@ import pytest
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.transport.client import ApiError
 from crdkeeper.controllers.compositeresourcedefinition.deleting import CompositeDeletions
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues
 from crdkeeper.core.composition.acceptance import accept
 from tests import virtualtime
 from tests.unit.controllers.compositeresourcedefinition.scene import (
@@ -104,7 +105,7 @@ def test_a_composite_that_goes_leads_to_another_attempt() -> None:
         server.before = denying(server, ())
         last["metadata"]["finalizers"] = []
         server._collect(f"{OBJECTS}/z-last")
-        await asyncio.sleep(10.0)
+        await asyncio.sleep(20.0)
         assert PATH not in server.objects
 
     play(people, begin=with_policy("Cascade", 20))
@@ -232,7 +233,7 @@ class Crowd:
 def test_slow_deletions_take_turns_and_leave_workers_for_others() -> None:
     async def main() -> None:
         crowd = Crowd(10.0)
-        deletions = CompositeDeletions(crowd)  # type: ignore[arg-type]
+        deletions = CompositeDeletions(crowd, Dues())  # type: ignore[arg-type]
         loop = asyncio.get_running_loop()
         at_work = most = 0
         longest = 0.0
