@@ -171,7 +171,8 @@ def _refusal(gathered: Gathered) -> Verdict | None:
             f"a CRD of this name exists, and does not belong to this definition; "
             f'the annotation {ADOPT}: "true" on the definition takes it over',
         )
-    return refused(definition, live, gathered.composites, _exist(gathered), gathered.facts)
+    hidden = gathered.hidden.reason if gathered.hidden is not None else None
+    return refused(definition, live, gathered.composites, _exist(gathered), gathered.facts, hidden)
 
 
 def left(gathered: Gathered) -> str:

@@ -105,6 +105,12 @@ COMPOSITES_UNKNOWN = _accepted(
     "The change may hurt composites, which the composer may not list, so the CRD stays as it is.",
     "Grant the rule in the message. The composer continues within seconds.",
 )
+COMPOSITES_NOT_LISTED = _accepted(
+    "False",
+    "CompositesNotListed",
+    "The change may hurt composites, which the API server cannot list for now, so the CRD stays as it is.",
+    "Fix what the message names. The composer tries again.",
+)
 REHEARSING = _accepted(
     "Unknown",
     "Rehearsing",
@@ -253,6 +259,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     NOT_COMPARABLE,
     NOT_PREDICTED,
     COMPOSITES_UNKNOWN,
+    COMPOSITES_NOT_LISTED,
     REHEARSING,
     VERSION_STORED,
     VERSION_IN_USE,
@@ -285,6 +292,15 @@ REASONS: Final[tuple[Reason, ...]] = (
 """Those of Ready are those of Accepted and Established. The first that is not True decides."""
 
 PASSING: Final = frozenset(
-    (CRD_TERMINATING, FAILED, NOT_READ, NO_CRD, ESTABLISHED_NOT_READ, ESTABLISHING, NOT_LISTED)
+    (
+        CRD_TERMINATING,
+        FAILED,
+        NOT_READ,
+        COMPOSITES_NOT_LISTED,
+        NO_CRD,
+        ESTABLISHED_NOT_READ,
+        ESTABLISHING,
+        NOT_LISTED,
+    )
 )
 """The composer continues by itself: reconciling, not stalled."""

@@ -15,7 +15,7 @@ from crdkeeper.core.compatibility.change import Change
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.update import Rehearsed, Update, UpdateFacts, converts
 from crdkeeper.core.composer.wording import listed, sentences
-from crdkeeper.core.diagnosis.verdict import Verdict
+from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.core.rehearsal.tally import EffectCount
 from crdkeeper.core.removedversions import APPLY_REMEDY
@@ -48,8 +48,12 @@ def refused(
     composites: int | None,
     exist: str,
     facts: UpdateFacts,
+    hidden: Reason | None = None,
 ) -> Verdict | None:
-    """Why the CRD stays as it is; None if the update can be applied. `exist` says how many there are."""
+    """Why the CRD stays as it is; None if the update can be applied. `exist` says how many there are.
+
+    If that is not known, `hidden` is the reason.
+    """
     update = facts.update
     if definition.spec.breaking_changes == "Allow":
         return None
@@ -59,7 +63,7 @@ def refused(
     unconverted = _unconverted(definition, update)
     if unconverted is not None or live is None or composites == 0:
         return unconverted
-    return _in_use(definition, live, exist) or _hurts(definition, composites, exist, facts)
+    return _in_use(definition, live, exist) or _hurts(definition, composites, exist, facts, hidden)
 
 
 def needs_rehearsal(definition: CompositeResourceDefinition, composites: int | None, update: Update) -> bool:
@@ -174,7 +178,11 @@ def _in_use(definition: CompositeResourceDefinition, live: Mapping[str, Any], ex
 
 
 def _hurts(
-    definition: CompositeResourceDefinition, composites: int | None, exist: str, facts: UpdateFacts
+    definition: CompositeResourceDefinition,
+    composites: int | None,
+    exist: str,
+    facts: UpdateFacts,
+    hidden: Reason | None,
 ) -> Verdict | None:
     update, rehearsal = facts.update, facts.rehearsal
     if not update.concerns_composites:
@@ -183,7 +191,9 @@ def _hurts(
         if update.breaking:
             return Verdict(reasons.BREAKING_CHANGES, f"{exist}: {_changes(update.breaking)} {_ALLOW}")
         risky = f"The change may hurt composites: {_changes(update.changes)}"
-        return Verdict(reasons.COMPOSITES_UNKNOWN, f"{risky} {exist[0].upper()}{exist[1:]}. {_ALLOW}")
+        passes = hidden is reasons.NOT_LISTED
+        reason = reasons.COMPOSITES_NOT_LISTED if passes else reasons.COMPOSITES_UNKNOWN
+        return Verdict(reason, f"{risky} {exist[0].upper()}{exist[1:]}. {_ALLOW}")
     report, failure = rehearsal.report, rehearsal.failure
     if report is None:
         passing = failure is None or failure.passing

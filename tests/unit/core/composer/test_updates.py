@@ -205,6 +205,19 @@ def test_what_cannot_be_predicted_is_refused() -> None:
     assert "1 (default/a): spec: not predicted, or not wholly: the rule may take too long" in message
 
 
+def test_a_risk_for_composites_that_cannot_be_listed_for_now() -> None:
+    moved = versions(version("v1", referenceable=False), version("v2"))
+    found = known(moved, live_with(version("v1"), version("v2", referenceable=False)))
+    hidden = Verdict(reasons.NOT_LISTED, "the conversion webhook is away")
+    found = replace(found, composites=None, hidden=hidden)
+    reason, message = refusal(found)
+    assert reason == "CompositesNotListed"
+    assert "Composites may exist: the conversion webhook is away. " in message
+    conditions = {each.type: each for each in standing(found, plan(found), NOW).conditions}
+    assert conditions["Reconciling"].status == "True", "it passes by itself"
+    assert conditions["Ready"].reason == "CompositesNotListed"
+
+
 def test_a_risk_for_composites_that_may_not_be_listed() -> None:
     moved = versions(version("v1", referenceable=False), version("v2"))
     found = known(moved, live_with(version("v1"), version("v2", referenceable=False)))
