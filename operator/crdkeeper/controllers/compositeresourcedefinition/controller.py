@@ -43,7 +43,7 @@ from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.losses import described
-from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, keeps_crd, plan
+from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, keeps_crd, plan, unclaimed
 from crdkeeper.core.composer.standing import standing, standing_unread
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
 from crdkeeper.core.migration.pace import backoff
@@ -216,15 +216,39 @@ class CompositeDefinitions:
 
         Raises ApiError if the step was decided on what has changed since.
         """
+        error = await self._claim(gathered, decided)
+        taken, failure = await self._take_claimed(gathered, decided)
+        if error is not None:
+            taken = unclaimed(taken, await refusal_of(self._client, gathered, ComposerStep.CLAIM_CRD, error))
+        return taken, failure
+
+    async def _claim(self, gathered: Gathered, decided: Plan) -> Trouble | None:
+        """Claim a CRD that a deletion keeps for now; what prevents that holds up nothing else."""
+        if gathered.live is None or not keeps_crd(gathered, decided):
+            return None
+        try:
+            await self._crds.claim(gathered.definition, gathered.live)
+        except (ApiError, Unreachable) as error:
+            if self._is_race(gathered.definition.metadata.name, error):
+                raise
+            return error
+        return None
+
+    def _is_race(self, name: str, error: Trouble) -> bool:
+        """Whether a step was decided on what has changed since: if not, or if that never ends, it is said."""
+        code = error.code if isinstance(error, ApiError) else 0
+        self._races[name] = self._races[name] + 1 if code in _RACES else 0
+        return 0 < self._races[name] < _MOST_RACES
+
+    async def _take_claimed(self, gathered: Gathered, decided: Plan) -> tuple[Plan, Trouble | None]:
         name = gathered.definition.metadata.name
         try:
             await self._carry_out(gathered, decided)
         except (ApiError, Unreachable) as error:
-            code = error.code if isinstance(error, ApiError) else 0
-            self._races[name] = self._races[name] + 1 if code in _RACES else 0
-            if 0 < self._races[name] < _MOST_RACES:
+            if self._is_race(name, error):
                 raise
             refusal = await refusal_of(self._client, gathered, decided.step, error)
+            code = error.code if isinstance(error, ApiError) else 0
             paced = code in _PERMANENT or decided.step is ComposerStep.DELETE_COMPOSITES
             return Plan(ComposerStep.NOTHING, refusal), None if paced else error
         del self._races[name]
@@ -256,8 +280,6 @@ class CompositeDefinitions:
 
     async def _carry_out(self, gathered: Gathered, decided: Plan) -> None:
         definition, live = gathered.definition, gathered.live
-        if live is not None and keeps_crd(gathered, decided):
-            await self._crds.claim(definition, live)
         wrote = ""
         match decided.step:
             case ComposerStep.ADD_FINALIZER:

@@ -20,7 +20,7 @@ _READ: Final = (Right("get", *_CRDS),)
 _NEEDED: Final[Mapping[ComposerStep, Sequence[Right]]] = {
     ComposerStep.ADD_FINALIZER: (Right("patch", *_DEFINITIONS),),
     ComposerStep.APPLY: (Right("create", *_CRDS), Right("patch", *_CRDS)),
-    ComposerStep.NOTHING: (Right("patch", *_CRDS),),
+    ComposerStep.CLAIM_CRD: (Right("patch", *_CRDS),),
     ComposerStep.DELETE_CRD: (Right("delete", *_CRDS),),
     ComposerStep.RELEASE_CRD: (Right("patch", *_CRDS),),
     ComposerStep.REMOVE_FINALIZER: (Right("patch", *_DEFINITIONS),),

@@ -4,7 +4,7 @@ Pure: the controller gathers `Gathered`, carries out the `Plan`, and looks again
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
 
@@ -57,6 +57,8 @@ class ComposerStep(Enum):
     ADD_FINALIZER = "add the finalizer"
     APPLY = "apply the CRD"
     NOTHING = "leave the CRD as it is"
+    CLAIM_CRD = "claim the CRD"
+    """Never planned: it comes before what a deletion does next, and holds up nothing."""
     DELETE_COMPOSITES = "delete the composites"
     DELETE_CRD = "delete the CRD"
     RELEASE_CRD = "leave the CRD to nobody"
@@ -143,6 +145,14 @@ def keeps_crd(gathered: Gathered, decided: Plan) -> bool:
         and "deletionTimestamp" not in live["metadata"]
         and is_controlled(live, metadata.uid)
     )
+
+
+def unclaimed(decided: Plan, failure: Verdict) -> Plan:
+    """The step, although the CRD could not be claimed before it; what a person has to do comes first."""
+    if decided.refusal is None:
+        return replace(decided, refusal=failure)
+    said = f"{decided.refusal.message.rstrip('.')}. Besides, the composer {failure.message}"
+    return replace(decided, refusal=Verdict(decided.refusal.reason, said))
 
 
 def _refusal(gathered: Gathered) -> Verdict | None:

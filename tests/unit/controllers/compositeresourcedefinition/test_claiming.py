@@ -153,6 +153,46 @@ def test_a_tenant_cannot_have_the_crd_written_in_a_loop(code: int) -> None:
     play(people, begin=with_policy("Protect", 0))
 
 
+def claim_fails(server: Server, code: int) -> None:
+    """An admission webhook for CRDs is away, or denies what the composer writes."""
+
+    async def fail(method: str, path: str) -> None:
+        if (method, path) == ("PATCH", CRD):
+            raise ApiError(code, {"message": "the webhook says no"})
+
+    server.before = fail
+
+
+@pytest.mark.parametrize("code", [403, 409, 503])
+def test_a_claim_that_fails_does_not_hide_what_a_person_has_to_do(code: int) -> None:
+    async def people(server: Server) -> None:
+        claim_fails(server, code)
+        server.delete()
+        await asyncio.sleep(60.0)
+        status, reason, message = server.condition("Established")
+        assert (status, reason) == ("False", "TerminatingCompositeResource")
+        assert message.startswith("3 composites (default/a-")
+        assert "spec.deletion is Protect" in message
+        assert message.endswith("Besides, the composer cannot claim the CRD: the webhook says no")
+        assert server.condition("Stalled")[0] == "True"
+        server.before = nothing
+        await asyncio.sleep(60.0)
+        assert "Besides" not in server.condition("Established")[2]
+
+    play(people, begin=with_policy("Protect", 3))
+
+
+@pytest.mark.parametrize("code", [403, 409, 503])
+def test_a_claim_that_fails_does_not_hold_up_a_cascade(code: int) -> None:
+    async def people(server: Server) -> None:
+        claim_fails(server, code)
+        server.delete()
+        await asyncio.sleep(60.0)
+        assert PATH not in server.objects
+
+    play(people, begin=with_policy("Cascade", 3))
+
+
 def too_late(server: Server, policy: str, seen: list[Json]) -> None:
     """The request that was decided by this policy arrives, and has no effect."""
     (named,) = seen
