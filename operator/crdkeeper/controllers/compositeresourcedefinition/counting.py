@@ -7,7 +7,7 @@ from typing import Any, Final
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.resources.composites import composites_path, first_composites, is_served
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Request
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
 from crdkeeper.controllers.compositeresourcedefinition.refusing import right_missing
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.core.composer import reasons
@@ -57,9 +57,7 @@ async def count_composites(
     deleted = definition.metadata.deletion_timestamp is not None or "deletionTimestamp" in live["metadata"]
     try:
         most = _LOOKED_AT if deleted else SHOWN
-        found = await dues.send(
-            name, Request.COUNT, (uid, path), lambda: first_composites(client, path, most)
-        )
+        found = await dues.send(name, Sent.COUNT, (uid, path), lambda: first_composites(client, path, most))
     except (ApiError, Unreachable) as error:
         if ours:
             watches.keep(name, uid, path, "")

@@ -18,7 +18,7 @@ from typing import Any
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.resources.composites import apply_crd, claim_crd, delete_crd, release_crd
 from crdkeeper.cluster.transport.client import Client
-from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Request
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.overwriting import Applied
 from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan
@@ -63,7 +63,7 @@ class CRDs:
         put_back = known.put_back
         if put_back is not None and put_back.content == wanted and put_back.is_paused(_now()):
             return Rest.UNDONE
-        if self._dues.rests(definition.metadata.name, Request.APPLY, key):
+        if self._dues.rests(definition.metadata.name, Sent.APPLY, key):
             return Rest.FAILED
         return None
 
@@ -98,11 +98,11 @@ class CRDs:
         name, known, wanted = definition.metadata.name, self._of(definition), _wanted(definition, held)
         key = (*wanted, *_revision(live))
         if rest is Rest.FAILED:
-            self._dues.repeat(name, Request.APPLY)
+            self._dues.repeat(name, Sent.APPLY)
         if rest is not None or (live is not None and known.applied == key):
             return False
         applied = await self._dues.send(
-            name, Request.APPLY, key, lambda: apply_crd(self._client, _whole(staged(made, live, held)), live)
+            name, Sent.APPLY, key, lambda: apply_crd(self._client, _whole(staged(made, live, held)), live)
         )
         known.applied = *wanted, *_revision(applied)
         changed = _revision(live) != _revision(applied)
@@ -118,7 +118,7 @@ class CRDs:
         known, uid = self._of(definition), crd["metadata"]["uid"]
         if known.claimed != uid:
             await self._dues.send(
-                definition.metadata.name, Request.CLAIM, uid, lambda: claim_crd(self._client, crd)
+                definition.metadata.name, Sent.CLAIM, uid, lambda: claim_crd(self._client, crd)
             )
             known.claimed = uid
 
@@ -130,7 +130,7 @@ class CRDs:
             self._of(definition).claimed = ""
             await delete_crd(self._client, crd)
 
-        await self._dues.send(definition.metadata.name, Request.DELETE, _kept(definition, crd), send)
+        await self._dues.send(definition.metadata.name, Sent.DELETE, _kept(definition, crd), send)
 
     async def release(self, definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> None:
         """Leave a CRD to nobody. Raises ApiError and Unreachable, for a while that of the last attempt."""
@@ -139,7 +139,7 @@ class CRDs:
             self._of(definition).claimed = ""
             await release_crd(self._client, crd)
 
-        await self._dues.send(definition.metadata.name, Request.RELEASE, _kept(definition, crd), send)
+        await self._dues.send(definition.metadata.name, Sent.RELEASE, _kept(definition, crd), send)
 
     def forget(self, name: str) -> None:
         """The definition is gone."""

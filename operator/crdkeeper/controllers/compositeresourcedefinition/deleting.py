@@ -13,7 +13,7 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.cluster.resources.compositedeletion import ListPlace, delete_composites
 from crdkeeper.cluster.resources.composites import get_composite_definition
 from crdkeeper.cluster.transport.client import Client
-from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Request, alone
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent, alone
 from crdkeeper.controllers.compositeresourcedefinition.refusing import Trouble
 from crdkeeper.core.migration.pace import backoff
 
@@ -72,9 +72,9 @@ class CompositeDeletions:
             known = self._known[name] = _Deletion(uid)
         now = asyncio.get_running_loop().time()
         deleted = 0
-        if self._dues.rests(name, Request.DELETE_COMPOSITES, uid):
+        if self._dues.rests(name, Sent.DELETE_COMPOSITES, uid):
             known.pause = _LONGEST_SECONDS
-            self._dues.repeat(name, Request.DELETE_COMPOSITES)
+            self._dues.repeat(name, Sent.DELETE_COMPOSITES)
         if now < known.earliest:
             known.pause = known.earliest - now
         elif not self._has_turn(name, now):
@@ -85,7 +85,7 @@ class CompositeDeletions:
             known.pause = _LONGEST_SECONDS
             try:
                 deleted = await self._dues.send(
-                    name, Request.DELETE_COMPOSITES, uid, lambda: self._pass(definition, crd, known)
+                    name, Sent.DELETE_COMPOSITES, uid, lambda: self._pass(definition, crd, known)
                 )
             finally:
                 self._running -= 1

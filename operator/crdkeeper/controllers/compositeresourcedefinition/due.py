@@ -22,7 +22,7 @@ _REST: Final = 3.0
 _NEVER: Final = frozenset[int]()
 
 
-class Request(Enum):
+class Sent(Enum):
     """What is sent for a definition: first and longest pause in seconds, and codes without a pause."""
 
     COUNT = "count the composites", 1.0, 60.0, frozenset((403,))
@@ -56,9 +56,9 @@ class Dues:
     """What has failed last, for each definition and request."""
 
     def __init__(self) -> None:
-        self._failures: dict[str, dict[Request, _Failure]] = {}
+        self._failures: dict[str, dict[Sent, _Failure]] = {}
 
-    async def send(self, name: str, request: Request, key: object, call: Callable[[], Awaitable[_T]]) -> _T:
+    async def send(self, name: str, request: Sent, key: object, call: Callable[[], Awaitable[_T]]) -> _T:
         """Send a request of a definition, or raise the error of the last one with the same key."""
         loop = asyncio.get_running_loop()
         if self.rests(name, request, key):
@@ -78,13 +78,13 @@ class Dues:
         self._failures.get(name, {}).pop(request, None)
         return answer
 
-    def repeat(self, name: str, request: Request) -> None:
+    def repeat(self, name: str, request: Sent) -> None:
         """Raise the error of the last such request again, if it has failed."""
         failure = self._failures.get(name, {}).get(request)
         if failure is not None:
             raise alone(failure.error)
 
-    def rests(self, name: str, request: Request, key: object) -> bool:
+    def rests(self, name: str, request: Sent, key: object) -> bool:
         """Whether the last such request with that key failed, and it is too early for another one."""
         failure = self._failure(name, request, key)
         return failure is not None and asyncio.get_running_loop().time() < failure.due
@@ -99,7 +99,7 @@ class Dues:
         """The definition is gone."""
         self._failures.pop(name, None)
 
-    def _failure(self, name: str, request: Request, key: object) -> _Failure | None:
+    def _failure(self, name: str, request: Sent, key: object) -> _Failure | None:
         found = self._failures.get(name, {}).get(request)
         return found if found is not None and found.key == key else None
 

@@ -10,7 +10,7 @@ from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kinds import create_migration, list_migrations_of
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Request
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
 from crdkeeper.controllers.compositeresourcedefinition.refusing import Trouble
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.composer.plan import Gathered
@@ -63,7 +63,7 @@ class Migrations:
         name, key = definition.metadata.name, wanted["metadata"]["name"]
         try:
             created = await self._dues.send(
-                name, Request.CREATE_MIGRATION, key, lambda: self._create(definition, live, wanted)
+                name, Sent.CREATE_MIGRATION, key, lambda: self._create(definition, live, wanted)
             )
         except ApiError as error:
             return _with(gathered, existing, error.message), error
