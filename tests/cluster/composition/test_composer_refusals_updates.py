@@ -36,9 +36,16 @@ def of(spec: Json) -> list[Json]:
     return [version(of=schema(spec))]
 
 
-def two(*, moved: bool = False) -> list[Json]:
+def two(*, moved: bool = False, of: Json = None) -> list[Json]:
     """Two versions that are alike; composites are stored in the second one if they have `moved`."""
-    return [version("v1", referenceable=not moved), version("v2", referenceable=moved)]
+    return [version("v1", of, referenceable=not moved), version("v2", of, referenceable=moved)]
+
+
+def with_default() -> Json:
+    """A schema of spec that changes what is read of composites which exist."""
+    spec = spec_with("size")
+    spec["properties"]["size"]["default"] = "small"
+    return spec
 
 
 async def test_a_change_that_hurts_composites(author: Author, observer: Observer, thing: Definition) -> None:
@@ -133,10 +140,7 @@ async def test_composites_that_the_composer_may_not_list(
         thing, "Established", "False", "RightMissing", missing, rule, judged="Failed", seconds=60
     )
     before = await author.get(thing.crd)
-    # A default changes what is read of composites that exist.
-    risky = spec_with("size")
-    risky["properties"]["size"]["default"] = "small"
-    await author.apply(thing, versions=of(risky))
+    await author.apply(thing, versions=of(with_default()))
     await observer.sees(
         thing,
         "Accepted",
@@ -162,7 +166,8 @@ async def test_composites_that_the_composer_may_not_list(
 
 async def test_composites_that_cannot_be_converted(author: Author, observer: Observer, group: str) -> None:
     thing = Definition(group, "thing")
-    await author.apply(thing, versions=two())
+    sized = schema(spec_with("size"))
+    await author.apply(thing, versions=two(of=sized))
     await author.ready(thing)
     await author.make_composites(thing, ["a"])
     with closed_port() as port:
@@ -173,7 +178,7 @@ async def test_composites_that_cannot_be_converted(author: Author, observer: Obs
         webhook = {"strategy": "Webhook", "webhook": hook}
         await convert(author, thing, webhook)
         # The composer lists at the new version, in which no composite is stored yet.
-        await author.apply(thing, versions=two(moved=True), breakingChanges="Allow")
+        await author.apply(thing, versions=two(moved=True, of=sized), breakingChanges="Allow")
         await observer.sees(
             thing,
             "Established",
@@ -183,8 +188,22 @@ async def test_composites_that_cannot_be_converted(author: Author, observer: Obs
             f"conversion webhook for {group}/v1, Kind=Thing failed",
             judged="InProgress",
         )
+        before = await author.get(thing.crd)
+        await author.apply(thing, versions=two(moved=True, of=schema(with_default())))
+        await observer.sees(
+            thing,
+            "Accepted",
+            "False",
+            "CompositesNotListed",
+            "The change may hurt composites: v1 spec.size: ",
+            f"conversion webhook for {group}/v1, Kind=Thing failed",
+            ALLOW,
+            judged="InProgress",
+        )
+        assert (await author.get(thing.crd))["spec"] == before["spec"]
     await convert(author, thing, {"strategy": "None", "webhook": None})
     await works(observer, thing)
+    assert (await author.get(thing.crd))["spec"] != before["spec"]
 
 
 async def convert(author: Author, thing: Definition, conversion: Json) -> None:

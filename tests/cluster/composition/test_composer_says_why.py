@@ -8,15 +8,9 @@ import orjson
 import pytest
 
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
-from tests.cluster.composition.authoring import (
-    ACCOUNT,
-    ROLES,
-    Author,
-    Definition,
-    Json,
-    condition,
-)
-from tests.cluster.harness import NAMESPACE, eventually
+from tests.cluster.composition.agreement import Observer
+from tests.cluster.composition.authoring import ACCOUNT, ROLES, Author, Definition, Json
+from tests.cluster.harness import NAMESPACE, Operator, eventually
 from tests.cluster.harness.admission import BINDINGS, POLICIES, WEBHOOKS, closed_port, silent_port
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
 from tests.unit.core.composition.documents import schema, version
@@ -29,12 +23,24 @@ def author(proxied_author: Author) -> Author:
 
 
 @pytest.mark.parametrize(
-    ("method", "of", "reason"),
-    [("GET", "crd", "NotRead"), ("PATCH", "crd", "Failed"), ("PATCH", "path", "Failed")],
-    ids=["read", "apply", "finalizer"],
+    ("type_", "status", "reason", "method", "of"),
+    [
+        pytest.param("Accepted", "Unknown", "NotRead", "GET", "crd", id="read"),
+        pytest.param("Established", "Unknown", "NotRead", "GET", "crd", id="established"),
+        pytest.param("Accepted", "False", "Failed", "PATCH", "crd", id="apply"),
+        pytest.param("Accepted", "False", "Failed", "PATCH", "path", id="finalizer"),
+    ],
 )
 async def test_what_lasts_is_said_and_gets_over(
-    author: Author, proxy: FaultProxy, group: str, method: str, of: str, reason: str
+    author: Author,
+    observer: Observer,
+    proxy: FaultProxy,
+    group: str,
+    type_: str,
+    status: str,
+    reason: str,
+    method: str,
+    of: str,
 ) -> None:
     thing = Definition(group, "thing")
     other = Definition(group, "other")
@@ -44,14 +50,30 @@ async def test_what_lasts_is_said_and_gets_over(
     # One that is in trouble never delays the others.
     await author.apply(other)
     await author.ready(other)
-    await author.says(thing, "Ready", "a fault of the test")
-    assert condition(await author.get(thing.path), "Ready")[1] == reason
+    await observer.sees(thing, type_, status, reason, "a fault of the test", judged="InProgress")
     proxy.faults.clear()
     await author.ready(thing, seconds=60)
 
 
+async def test_compositions_that_cannot_be_listed(
+    author: Author, observer: Observer, proxied: Operator, proxy: FaultProxy, group: str
+) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    proxied.stop()
+    proxy.faults.append(Fault("GET", r"/compositions\?limit=100", 503))
+    proxied.start()
+    said = "The composer cannot list Compositions."
+    await observer.sees(thing, "Offered", "Unknown", "CompositionsUnknown", said, judged="Current")
+    proxy.faults.clear()
+    await observer.sees(thing, "Offered", "False", "NoComposition", judged="Current", seconds=60)
+
+
 @pytest.mark.parametrize("policy", ["Cascade", "Protect"])
-async def test_who_holds_up_a_deletion_is_named(author: Author, group: str, policy: str) -> None:
+async def test_who_holds_up_a_deletion_is_named(
+    author: Author, observer: Observer, group: str, policy: str
+) -> None:
     thing = Definition(group, "thing")
     await author.apply(thing, deletion=policy)
     await author.ready(thing)
@@ -60,9 +82,14 @@ async def test_who_holds_up_a_deletion_is_named(author: Author, group: str, poli
     # With Protect, somebody deletes the CRD: nothing can save the composites, but their finalizers hold them.
     await author.delete(thing.crd if policy == "Protect" else thing.path)
     said = "3 composites wait for their finalizers: default/a (example.com/bill), default/b"
-    await author.says(thing, "Established", said)
-    found = await author.get(thing.path)
-    assert condition(found, "Established")[:2] == ("False", "TerminatingCompositeResource")
+    await observer.sees(
+        thing,
+        "Established",
+        "False",
+        "TerminatingCompositeResource",
+        said,
+        judged="InProgress" if policy == "Protect" else "Terminating",
+    )
     for each in names:
         await author.client.request(
             "PATCH",
@@ -77,7 +104,7 @@ async def test_who_holds_up_a_deletion_is_named(author: Author, group: str, poli
         await author.gone(thing.crd)
 
 
-async def test_who_overwrites_the_crd_is_named(author: Author, group: str) -> None:
+async def test_who_overwrites_the_crd_is_named(author: Author, observer: Observer, group: str) -> None:
     thing = Definition(group, "thing")
     await author.apply(thing)
     await author.ready(thing)
@@ -100,8 +127,8 @@ async def test_who_overwrites_the_crd_is_named(author: Author, group: str) -> No
 
     task = asyncio.create_task(rival())
     try:
-        said = await author.says(thing, "Accepted", "rival", "spec.names.categories")
-        assert condition(await author.get(thing.path), "Ready")[:2] == ("False", "Overwritten"), said
+        said = ("rival", "spec.names.categories")
+        await observer.sees(thing, "Accepted", "False", "Overwritten", *said, judged="Failed")
         before = (await author.get(thing.crd))["metadata"]["generation"]
         await asyncio.sleep(3.0)
         assert (await author.get(thing.crd))["metadata"]["generation"] <= before + 2
@@ -247,9 +274,10 @@ def _crd(definition: Definition) -> bytes:
     [("get", "create"), ("create", "create"), ("patch", "create"), ("delete", "delete")],
 )
 async def test_a_missing_right_to_crds_is_said_with_the_rule(
-    author: Author, group: str, verb: str, step: str
+    author: Author, observer: Observer, group: str, verb: str, step: str
 ) -> None:
     thing = Definition(group, "thing")
+    said = ("apiextensions.k8s.io", "customresourcedefinitions", verb, "manifests/composer")
     role = f"{ROLES}/crdkeeper-composer"
     rules = (await author.get(role))["rules"]
     if step == "delete":
@@ -263,15 +291,11 @@ async def test_a_missing_right_to_crds_is_said_with_the_rule(
         await eventually(in_force)
         if step == "create":
             await author.apply(thing)
-            found = await author.says(
-                thing, "Ready", "apiextensions.k8s.io", "customresourcedefinitions", verb
-            )
+            await observer.sees(thing, "Accepted", "False", "RightMissing", *said, judged="Failed")
         else:
             await author.delete(thing.path)
-            found = await author.says(
-                thing, "Established", "apiextensions.k8s.io", "customresourcedefinitions", verb
-            )
-        assert "manifests/composer" in found
+            going = ("Established", "False", "TerminatingCompositeResource")
+            await observer.sees(thing, *going, *said, judged="Terminating")
     if step == "create":
         await author.ready(thing, seconds=60)
     else:

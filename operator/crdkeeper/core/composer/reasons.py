@@ -212,7 +212,7 @@ COMPOSITIONS_UNKNOWN = _offered(
     "Unknown",
     "CompositionsUnknown",
     "The composer cannot list Compositions.",
-    "Apply manifests/composer, if its account lacks the right; its log says so.",
+    "It tries again. If it lasts, see its log for the reason.",
 )
 
 CURRENT = _storage("True", "Current", "All composites are stored in the referenceable version.")
