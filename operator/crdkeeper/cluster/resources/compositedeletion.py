@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import quote
 
 from crdkeeper.cluster.resources.composites import composite_path, composites_path
+from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
 from crdkeeper.cluster.transport.client import (
     METADATA_ONLY,
     METADATA_ONLY_LIST,
@@ -27,6 +27,8 @@ UNASKED: Final = 48
 """The most composites that are deleted after somebody has decided to stop."""
 _PAGE: Final = 480
 _AT_ONCE: Final = 8
+_NEEDED: Final = "namespace", "name", "uid", "resourceVersion"
+"""Of the metadata, to delete an object."""
 
 
 @dataclass(slots=True)
@@ -35,8 +37,13 @@ class ListPlace:
 
     token: str = ""
     """Continues the list with the page at which it ended; empty at the beginning."""
+    next: str = ""
+    """Continues the list behind that page."""
     tried: set[str] = field(default_factory=set)
     """The uids of those on that page which were tried already."""
+    size: PageSize = field(
+        default_factory=lambda: PageSize(_PAGE, _PAGE, METADATA_BYTES // 2, METADATA_BYTES)
+    )
 
 
 @dataclass(slots=True)
@@ -62,18 +69,14 @@ async def delete_composites(
     until = asyncio.get_running_loop().time() + PASS_SECONDS
     result = PassResult()
     while True:
-        body = await _page(client, crd, place)
-        found = [each["metadata"] for each in body["items"] or ()]
-        # Those that wait for their finalizers may be whole pages.
-        alive = [each for each in found if "deletionTimestamp" not in each]
-        left = [each for each in alive if each["uid"] not in place.tried]
+        left = await _page(client, crd, place)
         for first in range(0, len(left), UNASKED):
             if not await wanted():
                 return result
             await _delete_each(client, crd, left[first : first + UNASKED], until, place, result)
             if _over(until):
                 return result
-        place.token = body["metadata"].get("continue") or ""
+        place.token = place.next
         place.tried.clear()
         result.complete = not place.token
         if result.complete or _over(until):
@@ -84,18 +87,26 @@ def _over(until: float) -> bool:
     return asyncio.get_running_loop().time() >= until
 
 
-async def _page(client: Client, crd: Mapping[str, Any], place: ListPlace) -> dict[str, Any]:
-    path = f"{composites_path(crd)}?limit={_PAGE}"
-    for _ in range(2):
-        token = f"&continue={quote(place.token, safe='')}" if place.token else ""
-        try:
-            return await client.request("GET", path + token, accept=METADATA_ONLY_LIST)
-        except ApiError as error:
-            if error.code != 410 or not place.token:
-                raise
-            # Expired: the answer has another one, for the same place in what exists now.
-            place.token = str((error.body.get("metadata") or {}).get("continue") or "")
-    return await client.request("GET", path, accept=METADATA_ONLY_LIST)
+async def _page(client: Client, crd: Mapping[str, Any], place: ListPlace) -> list[dict[str, Any]]:
+    """Those on the next page that nobody has deleted yet, and which were not tried.
+
+    Only what a deletion needs: all of the metadata may take hundreds of times the memory.
+    """
+    path = str(composites_path(crd))
+    try:
+        body = await bounded_page(client, path, place.token, place.size, accept=METADATA_ONLY_LIST)
+    except ApiError as error:
+        if error.code != 410 or not place.token:
+            raise
+        # Expired, and without another token for the same place.
+        place.token = ""
+        body = await bounded_page(client, path, "", place.size, accept=METADATA_ONLY_LIST)
+    found = [each["metadata"] for each in body["items"] or ()]
+    place.size.fit(found)
+    place.next = body["metadata"].get("continue") or ""
+    # Those that wait for their finalizers may be whole pages.
+    alive = [each for each in found if "deletionTimestamp" not in each and each["uid"] not in place.tried]
+    return [{key: each[key] for key in _NEEDED if key in each} for each in alive]
 
 
 async def _delete_each(

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import GROUP, VERSION
+from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
 from crdkeeper.cluster.transport.client import (
     APPLY_PATCH,
     MERGE_PATCH,
@@ -118,13 +119,14 @@ def is_served(crd: Mapping[str, Any]) -> bool:
 
 
 async def first_composites(client: Client, collection: str, most: int) -> FirstComposites:
-    """Count the composites, by a consistent read, and name the first of them.
+    """Count the composites, by a consistent read, and name the first of them: fewer if they are large.
 
     Raises ApiError and Unreachable; Unreachable also if it takes long, as when a conversion webhook hangs.
     """
     try:
         async with asyncio.timeout(_COUNT_SECONDS):
-            body = await client.request("GET", f"{collection}?limit={most}", accept=METADATA_ONLY_LIST)
+            size = PageSize(most, most, METADATA_BYTES, METADATA_BYTES)
+            body = await bounded_page(client, collection, "", size, accept=METADATA_ONLY_LIST)
     except TimeoutError:
         raise Unreachable(f"no answer within {_COUNT_SECONDS:g} seconds") from None
     # An empty list of metadata is null.

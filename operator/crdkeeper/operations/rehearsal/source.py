@@ -2,18 +2,14 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
-from urllib.parse import quote
-
-import orjson
 
 from crdkeeper.cluster.resources.objects import PAGE, Endpoint
-from crdkeeper.cluster.transport.client import ApiError, Client, TooLarge
+from crdkeeper.cluster.transport.boundedpages import PageSize, bounded_page
+from crdkeeper.cluster.transport.client import ApiError, Client
 
 _FIRST_PAGE = 50
 _PAGE_BYTES = 16 << 20
 """Target size of a page; objects may have 1.5 MB each."""
-_GROWTH = 4
-"""A page has at most as many times the objects of the one before: large objects may follow small ones."""
 
 
 async def pages(
@@ -25,15 +21,9 @@ async def pages(
     end, and fewer objects are requested; TooLarge if that is one. After 410 the list continues at the same
     key, with current data.
     """
-    limit, token = _FIRST_PAGE, ""
+    size, token = PageSize(_FIRST_PAGE, PAGE, page_bytes, most), ""
     while True:
-        try:
-            body = await _page(client, endpoint, limit, token, most)
-        except TooLarge:
-            if limit == 1:
-                raise
-            limit = max(1, limit // 4)
-            continue
+        body = await bounded_page(client, f"{endpoint.base}/{endpoint.resource}", token, size)
         items: list[dict[str, Any]] = body.get("items") or []
         for each in items:
             # The items of a list need not repeat its fields.
@@ -43,25 +33,7 @@ async def pages(
         token = body["metadata"].get("continue") or ""
         if not token:
             return
-        wanted = page_bytes * len(items) // max(len(orjson.dumps(items)), 1)
-        limit = max(1, min(PAGE, wanted, _GROWTH * limit))
-
-
-async def _page(
-    client: Client, endpoint: Endpoint, limit: int, token: str, most: int | None
-) -> dict[str, Any]:
-    path = f"{endpoint.base}/{endpoint.resource}?limit={limit}"
-    try:
-        return await client.request("GET", path + _continue(token), most=most)
-    except ApiError as error:
-        offered = (error.body.get("metadata") or {}).get("continue")
-        if error.code != 410 or not offered:
-            raise
-        return await client.request("GET", path + _continue(offered), most=most)
-
-
-def _continue(token: str) -> str:
-    return f"&continue={quote(token, safe='')}" if token else ""
+        size.fit(items)
 
 
 async def at_version(client: Client, endpoint: Endpoint, namespace: str, name: str) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ import orjson
 from prometheus_client import CollectorRegistry
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.client import ApiError, Client, TooLarge
 from crdkeeper.controllers.compositeresourcedefinition.controller import CompositeDefinitions
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
 from crdkeeper.controllers.state import ClusterState
@@ -66,6 +66,8 @@ class Server:
     """Like `before`, once a request has had its effect: its answer gets lost."""
     events: list[str] = field(default_factory=list)
     """The reasons of the Events."""
+    largest: int = 0
+    """The bytes of the largest list of composites that was read to its end."""
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def now(self) -> datetime:
@@ -92,6 +94,11 @@ class Server:
         await self.before(method, path)
         answer = copy.deepcopy(self._answer(method, path, parse_qs(query), copy.deepcopy(dict(body or {}))))
         await self.after(method, path)
+        if path == ALL:
+            size = len(orjson.dumps(answer))
+            if most is not None and size > most:
+                raise TooLarge("the response is larger than there is room for")
+            self.largest = max(self.largest, size)
         return answer
 
     async def lines(self, path: str, *, begun: Callable[[], None] | None, **_: Any) -> AsyncIterator[bytes]:

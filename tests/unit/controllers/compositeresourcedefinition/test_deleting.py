@@ -192,6 +192,25 @@ def test_one_that_is_made_again_under_its_name_is_not_deleted_by_a_request_for_t
     play(people, begin=with_policy("Cascade", 1))
 
 
+def test_the_metadata_of_composites_takes_no_more_memory_than_there_is_room_for() -> None:
+    """Annotations have up to 256 KiB, and a tenant makes composites until the composer is out of memory."""
+
+    async def people(server: Server) -> None:
+        await asyncio.sleep(10.0)
+        server.delete()
+        await asyncio.sleep(120.0)
+        assert PATH not in server.objects
+        assert server.lost == []
+        assert 1 << 20 < server.largest <= 4 << 20
+
+    def begin(server: Server) -> None:
+        with_policy("Cascade", 500)(server)
+        for each in server.composites()[100:200]:
+            each["metadata"]["annotations"] = {"note": "x" * 200_000}
+
+    play(people, begin=begin)
+
+
 class Crowd:
     """An API server with many definitions, each with composites whose deletion takes long."""
 
