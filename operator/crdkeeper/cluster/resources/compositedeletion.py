@@ -1,7 +1,7 @@
 """Deletes all composites of a CRD: for some seconds at a time, and each in its turn.
 
 A single deletion takes as long as the admission webhooks that are asked about it, and can be refused forever.
-So a pass ends by the clock, and the next one begins where it ended.
+So a pass ends by the clock, and the next one begins where it ended. Each request ends in time, too.
 """
 
 import asyncio
@@ -19,10 +19,17 @@ from crdkeeper.cluster.transport.client import (
     Unreachable,
     find,
 )
+from crdkeeper.cluster.transport.deadlines import within
 from crdkeeper.core.diagnosis.census import object_name
 
 PASS_SECONDS: Final = 5.0
-"""No request begins later."""
+"""Nothing begins later, except for the first composites of a page."""
+_READ_SECONDS: Final = 10.0
+"""For a page of the list, and for the question whether it is still wanted."""
+_DELETE_SECONDS: Final = 30.0
+"""For one composite: an admission webhook has 30 seconds at most."""
+_THROTTLED_SECONDS: Final = 1.0
+"""Before another deletion, if the API server, or a webhook, asks for a pause: it may ask for hours."""
 UNASKED: Final = 48
 """The most composites that are deleted after somebody has decided to stop."""
 _PAGE: Final = 480
@@ -64,14 +71,14 @@ async def delete_composites(
     """Delete the composites that nobody has deleted yet, each as it was listed, from a place on.
 
     Asks `wanted` before each batch, and stops if it says no. Moves `place` to where the next pass begins.
-    Raises ApiError and Unreachable, but not for single composites.
+    Ends within a minute, whatever hangs. Raises ApiError and Unreachable, but not for single composites.
     """
     until = asyncio.get_running_loop().time() + PASS_SECONDS
     result = PassResult()
     while True:
-        left = await _page(client, crd, place)
+        left = await within(_READ_SECONDS, _page(client, crd, place))
         for first in range(0, len(left), UNASKED):
-            if not await wanted():
+            if not await within(_READ_SECONDS, wanted()):
                 return result
             await _delete_each(client, crd, left[first : first + UNASKED], until, place, result)
             if _over(until):
@@ -124,9 +131,11 @@ async def _delete_each(
         for number, each in waiting:
             place.tried.add(each["uid"])
             try:
-                result.deleted += await _delete(client, crd, each)
+                result.deleted += await within(_DELETE_SECONDS, _delete(client, crd, each), _hangs(each))
             except ApiError as error:
                 failures[number] = ApiError(error.code, _about(each, error))
+                if error.code == 429:
+                    await asyncio.sleep(_THROTTLED_SECONDS)
             except Unreachable as error:
                 failures[number] = error
             if _over(until):
@@ -142,6 +151,10 @@ async def _delete_each(
 def _about(composite: Mapping[str, Any], error: ApiError) -> Mapping[str, Any]:
     """The answer, which need not name the object: that of a failing webhook does not."""
     return {"reason": error.reason, "message": f"{object_name(composite)}: {error.message}"}
+
+
+def _hangs(composite: Mapping[str, Any]) -> str:
+    return f"{object_name(composite)}: no answer to its deletion"
 
 
 async def _delete(client: Client, crd: Mapping[str, Any], listed: Mapping[str, Any]) -> bool:

@@ -1,6 +1,5 @@
 """CompositeResourceDefinitions with their CRDs and composites, as the composer reads and writes them."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +13,9 @@ from crdkeeper.cluster.transport.client import (
     MERGE_PATCH,
     METADATA_ONLY_LIST,
     Client,
-    Unreachable,
     find,
 )
+from crdkeeper.cluster.transport.deadlines import within
 from crdkeeper.core.composer.holding import Waiting, waiting_among
 from crdkeeper.core.composition.definition import OWNER
 from crdkeeper.core.diagnosis.census import object_name
@@ -123,12 +122,8 @@ async def first_composites(client: Client, collection: str, most: int) -> FirstC
 
     Raises ApiError and Unreachable; Unreachable also if it takes long, as when a conversion webhook hangs.
     """
-    try:
-        async with asyncio.timeout(_COUNT_SECONDS):
-            size = PageSize(most, most, METADATA_BYTES, METADATA_BYTES)
-            body = await bounded_page(client, collection, "", size, accept=METADATA_ONLY_LIST)
-    except TimeoutError:
-        raise Unreachable(f"no answer within {_COUNT_SECONDS:g} seconds") from None
+    size = PageSize(most, most, METADATA_BYTES, METADATA_BYTES)
+    body = await within(_COUNT_SECONDS, bounded_page(client, collection, "", size, accept=METADATA_ONLY_LIST))
     # An empty list of metadata is null.
     found = [each["metadata"] for each in body["items"] or ()]
     more = int(body["metadata"].get("remainingItemCount") or 0)

@@ -276,8 +276,8 @@ class Client:
         """Send and return the JSON body.
 
         Retries 429 and 5xx a few times (for reads also a missing answer), and 401 once with reloaded
-        credentials. With `once`, a failure of the server is not retried. Raises ApiError or Unreachable;
-        TooLarge if the answer has more than `most` bytes.
+        credentials. With `once`, only the latter: the caller decides when it tries again. Raises ApiError or
+        Unreachable; TooLarge if the answer has more than `most` bytes.
         """
         content = None if body is None else orjson.dumps(body)
         for attempt in range(_READ_ATTEMPTS):
@@ -299,7 +299,7 @@ class Client:
             if answer.code == 401 and attempt == 0:
                 await self.connection.load()
                 self._headers_until = 0.0
-            elif last or not (answer.code == 429 or (answer.code >= 500 and not once)):
+            elif last or once or not (answer.code == 429 or answer.code >= 500):
                 raise ApiError(answer.code, answer.json())
             else:
                 await asyncio.sleep(answer.retry_after or 0.2 * 2**attempt)

@@ -5,13 +5,14 @@ refuses is not hurt by the update. It creates nothing, and leaves the event loop
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from crdkeeper.apiserver.objects.effort import SharedAllowance
 from crdkeeper.cluster.resources.objects import Endpoint
-from crdkeeper.cluster.transport.client import Client, Unreachable
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.deadlines import within
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.rehearsal.definition import CompiledDefinition, compile_definition
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
@@ -20,12 +21,12 @@ from crdkeeper.core.rehearsal.report import RehearsalReport, doubts
 from crdkeeper.operations.rehearsal.source import pages
 
 Json = Any
-_T = TypeVar("_T")
 _PAGE_BYTES: Final = 1 << 20
 _MOST_BYTES: Final = 2 << 20
 """Of a page. An object has at most 1.5 MB in etcd; judged, it may take a hundred times as much memory."""
 _PAGE_SECONDS: Final = 30.0
 """A conversion webhook that hangs must not hold up other rehearsals for longer."""
+_NO_PAGE: Final = "no page of the composites"
 
 
 async def predict(
@@ -52,21 +53,13 @@ async def predict(
     then, today = Judge(old, new, allowance), Judge(old, old, allowance)
     endpoint = Endpoint(old.group, version, old.plural)
     async with aclosing(pages(client, endpoint, page_bytes=_PAGE_BYTES, most=_MOST_BYTES)) as listed:
-        while (items := await _within(anext(listed, None))) is not None:
+        while (items := await within(_PAGE_SECONDS, anext(listed, None), _NO_PAGE)) is not None:
             async with turn:
                 found = await asyncio.to_thread(_effects, items, then, today)
             for obj, effects in zip(items, found, strict=True):
                 metadata = obj["metadata"]
                 report.tally.add(metadata.get("namespace") or "", metadata["name"], effects)
     return report
-
-
-async def _within(page: Awaitable[_T]) -> _T:
-    try:
-        async with asyncio.timeout(_PAGE_SECONDS):
-            return await page
-    except TimeoutError:
-        raise Unreachable(f"no page of the composites within {_PAGE_SECONDS:g} seconds") from None
 
 
 def _compiled(

@@ -57,6 +57,15 @@ async def test_throttled_requests_wait_as_told(tmp_path: Path, naps: list[float]
     assert naps == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("answer", [THROTTLED, LEADERLESS, hang_up])
+async def test_once_means_once(tmp_path: Path, naps: list[float], answer: Any) -> None:
+    async with client_of(tmp_path, answer) as (server, client):
+        with pytest.raises((ApiError, Unreachable)):
+            await client.request("PATCH", "/x", {}, once=True)
+        assert len(server.requests) == 1
+    assert naps == []
+
+
 async def test_failures_are_tried_again_ever_later(tmp_path: Path, naps: list[float]) -> None:
     async with client_of(tmp_path, BUSY, LEADERLESS, page("<h1>Bad Gateway</h1>", 502), json({})) as (
         server,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.controllers.compositeresourcedefinition.deleting import CompositeDeletions
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues
 from crdkeeper.core.composition.acceptance import accept
@@ -247,6 +247,49 @@ class Crowd:
             for each in found
         ]
         return {"metadata": {}, "items": items}
+
+
+@pytest.mark.parametrize("what", ["GET", "DELETE"])
+def test_a_turn_ends_in_time_whatever_hangs(what: str) -> None:
+    async def main() -> None:
+        crowd = Crowd(0.0)
+        deletions = CompositeDeletions(crowd, Dues())  # type: ignore[arg-type]
+        loop = asyncio.get_running_loop()
+        request = crowd.request
+
+        async def hang(method: str, path: str, *of: Any, **more: Any) -> Json:
+            if method == what and "/things" in path:
+                await asyncio.sleep(900.0)
+            return await request(method, path, *of, **more)
+
+        crowd.request = hang  # type: ignore[method-assign]
+        with pytest.raises(Unreachable, match=r"no answer .*within .0 seconds"):
+            await deletions.delete(*crowd.of("things0"))
+        assert loop.time() <= 35.0
+
+    virtualtime.run(main())
+
+
+def test_a_webhook_that_asks_for_long_pauses_gets_short_ones() -> None:
+    """It answers for a composite with 429, which the API server hands on with Retry-After."""
+    throttled = ApiError(429, {"message": "later", "reason": "TooManyRequests"})
+
+    async def people(server: Server) -> None:
+        kept = names(server)[:60]
+
+        async def webhook(method: str, path: str) -> None:
+            if method == "DELETE" and path.rpartition("/")[2] in kept:
+                raise throttled
+
+        server.before = webhook
+        server.delete()
+        await asyncio.sleep(30.0)
+        assert names(server) == kept
+        assert "later" in server.condition("Established")[2]
+        # Eight at once, with a second between them.
+        assert len([each for each in deletions(server) if each.rpartition("/")[2] in kept]) <= 8 * 31
+
+    play(people, begin=with_policy("Cascade", 700))
 
 
 def test_slow_deletions_take_turns_and_leave_workers_for_others() -> None:
