@@ -9,7 +9,7 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.cluster.resources.composites import is_served
 from crdkeeper.cluster.resources.versionconversions import read_conversion
 from crdkeeper.cluster.transport.client import ApiError, Client
-from crdkeeper.controllers.compositeresourcedefinition.rehearsing import Rehearsals
+from crdkeeper.controllers.compositeresourcedefinition.rehearsing import Place, Rehearsals
 from crdkeeper.core.composer.plan import takes
 from crdkeeper.core.composer.update import Rest, Update, UpdateFacts, judge, resting
 from crdkeeper.core.composer.updaterefusal import held_versions, needs_rehearsal
@@ -32,7 +32,7 @@ class Judging:
         self._known: dict[str, tuple[Key, Acceptance, Update]] = {}
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._turn = asyncio.Lock()
-        """Of rehearsals to judge objects: one that is large may take hundreds of megabytes meanwhile."""
+        """Of rehearsals in threads: a large object may take hundreds of megabytes meanwhile."""
         self._rehearsals = Rehearsals(client, on_rehearsed)
 
     async def of(
@@ -73,10 +73,10 @@ class Judging:
                 self._rehearsals.end(name)
             return accepted, facts
 
-        def run() -> Coroutine[Any, Any, RehearsalReport]:
+        def run(place: Place) -> Coroutine[Any, Any, RehearsalReport]:
             after = applied(ours, made)
             rules = update.rules
-            return predict(self._client, ours, after, rules.before, rules.after, None, self._turn)
+            return predict(self._client, ours, after, rules.before, rules.after, None, self._turn, place)
 
         rehearsal = self._rehearsals.of(name, key, run)
         return accepted, replace(facts, rehearsal=rehearsal)

@@ -1,12 +1,14 @@
 """Tries updates on the composites that exist, beside other work: a task for each update that needs it.
 
 An attempt reads all composites, whose number a tenant chooses. So the time between two attempts grows with
-what one costs, also if it fails: nobody can have the composer read them all the time.
+what one costs, also if it fails: nobody can have the composer read them all the time. And each has a place
+for one page only: definitions with many composites, or slow webhooks, do not hold up the others.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
@@ -19,7 +21,7 @@ from crdkeeper.core.rehearsal.report import RehearsalReport
 
 _log = logging.getLogger(__name__)
 _AT_ONCE: Final = 2
-"""Rehearsals; all of them share one processor."""
+"""Pages that are read and judged; all rehearsals share one processor."""
 _VALID_SECONDS: Final = 10.0
 """How long a rehearsal counts: composites may change, and with them the result."""
 _REST: Final = 20.0
@@ -31,7 +33,9 @@ _OLD_SECONDS: Final = 30.0
 _FIRST_PAUSE: Final = 5.0
 _LONGEST_PAUSE: Final = 300.0
 
-Rehearse = Callable[[], Coroutine[Any, Any, RehearsalReport]]
+Place = AbstractAsyncContextManager[None]
+"""May be entered many times; whoever is in it has one of the places."""
+Rehearse = Callable[[Place], Coroutine[Any, Any, RehearsalReport]]
 
 
 @dataclass(slots=True)
@@ -48,12 +52,38 @@ class _Attempts:
     """In a row."""
 
 
-class Rehearsals:
-    """The rehearsals of all definitions. Calls `ended` with the name of each whose attempt has ended."""
+class _Place(Place):
+    """That of one attempt, in which it does all of its work."""
 
-    def __init__(self, client: Client, ended: Callable[[str], None]) -> None:
+    def __init__(self, places: asyncio.Semaphore, waits: Callable[[bool], None]) -> None:
+        """Calls `waits` if there is no place at first, and again with False once there is one."""
+        self._places = places
+        self._waits = waits
+        self._begun = False
+        self._since = 0.0
+        self.seconds = 0.0
+        """How long the attempt has had a place."""
+
+    async def __aenter__(self) -> None:
+        must_wait = not self._begun and self._places.locked()
+        if must_wait:
+            self._waits(True)
+        await self._places.acquire()
+        if must_wait:
+            self._waits(False)
+        self._begun, self._since = True, asyncio.get_running_loop().time()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._places.release()
+        self.seconds += asyncio.get_running_loop().time() - self._since
+
+
+class Rehearsals:
+    """The rehearsals of all definitions. Calls `changed` with the name of each of which more is known."""
+
+    def __init__(self, client: Client, changed: Callable[[str], None]) -> None:
         self._client = client
-        self._ended = ended
+        self._changed = changed
         self._attempts: dict[str, _Attempts] = {}
         self._places = asyncio.Semaphore(_AT_ONCE)
 
@@ -76,11 +106,17 @@ class Rehearsals:
             found.task.cancel()
 
     async def _attempt(self, name: str, of: _Attempts, rehearse: Rehearse) -> None:
-        loop = asyncio.get_running_loop()
-        async with self._places:
-            began, at = loop.time(), self._client.now()
-            report, problem, passing = await _outcome(name, rehearse)
-            took = loop.time() - began
+        loop, at = asyncio.get_running_loop(), self._client.now()
+
+        def waits(long: bool) -> None:
+            nonlocal at
+            at = self._client.now()
+            of.known = replace(of.known, waits=long)
+            self._changed(name)
+
+        place = _Place(self._places, waits)
+        report, problem, passing = await _outcome(name, rehearse, place)
+        took = place.seconds
         if report is not None:
             rest = max(_VALID_SECONDS, min(_REST * took, max(_LONGEST_REST, took)))
             of.known, of.failures = Rehearsed(report, at if rest > _OLD_SECONDS else None), 0
@@ -90,13 +126,13 @@ class Rehearsals:
             of.known = replace(of.known, failure=FailedRehearsal(problem, at, due, passing))
             of.failures += 1
         of.due, of.task = loop.time() + rest, None
-        self._ended(name)
+        self._changed(name)
 
 
-async def _outcome(name: str, rehearse: Rehearse) -> tuple[RehearsalReport | None, str, bool]:
+async def _outcome(name: str, rehearse: Rehearse, place: Place) -> tuple[RehearsalReport | None, str, bool]:
     """The report; or why there is none, and whether another attempt may succeed."""
     try:
-        return await rehearse(), "", True
+        return await rehearse(place), "", True
     except ApiError as error:
         return None, error.message, True
     except Unreachable as error:

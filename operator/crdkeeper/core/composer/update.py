@@ -105,6 +105,8 @@ class Rehearsed:
     """The last attempt, if it failed."""
     again: bool = False
     """Whether an earlier attempt has allowed the update, which is no proof any more."""
+    waits: bool = False
+    """Whether an attempt begins as soon as those of other definitions leave room."""
 
 
 class Rest(Enum):

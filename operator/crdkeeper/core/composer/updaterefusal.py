@@ -197,7 +197,8 @@ def _hurts(
     report, failure = rehearsal.report, rehearsal.failure
     if report is None:
         passing = failure is None or failure.passing
-        message = f"The change is tried on {exist}.{_tried(rehearsal)}"
+        waits = " as soon as the rehearsals of other definitions leave room" if rehearsal.waits else ""
+        message = f"The change is tried on {exist}{waits}.{_tried(rehearsal)}"
         if failure is not None:
             message = f"{message} {_ALLOW}"
         return Verdict(reasons.REHEARSING if passing else reasons.NOT_PREDICTED, message)

@@ -5,9 +5,10 @@ refuses is not hurt by the update. It creates nothing, and leaves the event loop
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import aclosing
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from crdkeeper.apiserver.objects.effort import SharedAllowance
 from crdkeeper.cluster.resources.objects import Endpoint
@@ -21,6 +22,7 @@ from crdkeeper.core.rehearsal.report import RehearsalReport, doubts
 from crdkeeper.operations.rehearsal.source import pages
 
 Json = Any
+_T = TypeVar("_T")
 _PAGE_BYTES: Final = 1 << 20
 _MOST_BYTES: Final = 2 << 20
 """Of a page. An object has at most 1.5 MB in etcd; judged, it may take a hundred times as much memory."""
@@ -37,29 +39,64 @@ async def predict(
     after: Conversion | None,
     allowance: SharedAllowance | None = None,
     turn: asyncio.Lock | None = None,
+    place: AbstractAsyncContextManager[Any] | None = None,
 ) -> RehearsalReport:
     """The effects of `document`, which replaces the CRD `live`; the rules convert the one and the other.
 
     The `allowance` limits the work on all objects; what exceeds it is not predicted. Only who has the `turn`
-    judges objects. Raises ApiError, Unreachable and UnreadableDefinition.
+    compiles CRDs and judges objects. All is done within the `place`, which is left after each page. Raises
+    ApiError, Unreachable and UnreadableDefinition.
     """
-    old, new = await asyncio.to_thread(_compiled, live, document, before, after)
+    turn, place = turn or asyncio.Lock(), place or nullcontext()
+    async with place:
+        old, new = await _alone(turn, lambda: _compiled(live, document, before, after))
     stored_in = (live.get("status") or {}).get("storedVersions") or [old.storage]
     report = RehearsalReport(old.name, doubts=doubts(old, new, stored_in))
     version = old.endpoint
     if version is None:
         return report
-    allowance, turn = allowance or SharedAllowance(), turn or asyncio.Lock()
+    allowance = allowance or SharedAllowance()
     then, today = Judge(old, new, allowance), Judge(old, old, allowance)
     endpoint = Endpoint(old.group, version, old.plural)
     async with aclosing(pages(client, endpoint, page_bytes=_PAGE_BYTES, most=_MOST_BYTES)) as listed:
-        while (items := await within(_PAGE_SECONDS, anext(listed, None), _NO_PAGE)) is not None:
-            async with turn:
-                found = await asyncio.to_thread(_effects, items, then, today)
-            for obj, effects in zip(items, found, strict=True):
-                metadata = obj["metadata"]
-                report.tally.add(metadata.get("namespace") or "", metadata["name"], effects)
+        while await _next_page(listed, report, then, today, turn, place):
+            pass
     return report
+
+
+async def _next_page(
+    listed: AsyncIterator[Sequence[Json]],
+    report: RehearsalReport,
+    then: Judge,
+    today: Judge,
+    turn: asyncio.Lock,
+    place: AbstractAsyncContextManager[Any],
+) -> bool:
+    """Judge the objects of the next page, and forget them. Whether there was one."""
+    async with place:
+        items = await within(_PAGE_SECONDS, anext(listed, None), _NO_PAGE)
+        if items is None:
+            return False
+        found = await _alone(turn, partial(_effects, items, then, today))
+    for obj, effects in zip(items, found, strict=True):
+        metadata = obj["metadata"]
+        report.tally.add(metadata.get("namespace") or "", metadata["name"], effects)
+    return True
+
+
+async def _alone(turn: asyncio.Lock, work: Callable[[], _T]) -> _T:
+    """The result of the work, done in a thread by who has the turn.
+
+    If this is cancelled, the thread goes on, with all the memory that it takes; the turn ends with it.
+    """
+    await turn.acquire()
+    try:
+        future = asyncio.get_running_loop().run_in_executor(None, work)
+    except BaseException:
+        turn.release()
+        raise
+    future.add_done_callback(lambda _: turn.release())
+    return await asyncio.shield(future)
 
 
 def _compiled(

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from crdkeeper.cluster.transport.client import ApiError, Client
-from crdkeeper.controllers.compositeresourcedefinition.rehearsing import Rehearsals
+from crdkeeper.controllers.compositeresourcedefinition.rehearsing import Place, Rehearsals
 from crdkeeper.core.composer.update import Rehearsed
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.report import RehearsalReport
@@ -36,9 +36,10 @@ class Scene:
         self.rehearsals = Rehearsals(cast(Client, FakeApi()), self.ask)
         self.found = Rehearsed()
 
-    async def attempt(self) -> RehearsalReport:
-        self.begun.append(virtualtime.now())
-        await asyncio.sleep(self.seconds)
+    async def attempt(self, place: Place) -> RehearsalReport:
+        async with place:
+            self.begun.append(virtualtime.now())
+            await asyncio.sleep(self.seconds)
         return self.outcome()
 
     def ask(self, name: str) -> None:
@@ -115,6 +116,44 @@ def test_the_wait_for_a_place_is_not_part_of_what_an_attempt_costs() -> None:
             scene.ask("19.example.com")
             await asyncio.sleep(1.0)
         assert scene.begun[20:] == [30.0]
+
+    run(story)
+
+
+def test_definitions_with_slow_pages_do_not_hold_up_the_others() -> None:
+    async def story() -> None:
+        scene = Scene(1.0, harmful)
+
+        async def slow(place: Place) -> RehearsalReport:
+            for _ in range(400):
+                async with place:
+                    await asyncio.sleep(25.0)
+            return harmful()
+
+        for each in range(4):
+            scene.rehearsals.of(f"slow{each}.example.com", 1, slow)
+        await asyncio.sleep(30.0)
+        scene.ask(NAME)
+        await asyncio.sleep(0.5)
+        assert scene.found.waits
+        await asyncio.sleep(80.0)
+        assert not scene.found.waits
+        assert scene.found.report is not None
+
+    run(story)
+
+
+def test_who_waits_for_others_says_so_until_it_begins() -> None:
+    async def story() -> None:
+        scene = Scene(5.0, harmful)
+        for each in ("a", "b"):
+            scene.ask(f"{each}.example.com")
+        scene.ask(NAME)
+        await asyncio.sleep(1.0)
+        assert scene.rehearsals.of(NAME, 1, scene.attempt).waits
+        assert not scene.rehearsals.of("a.example.com", 1, scene.attempt).waits
+        await asyncio.sleep(5.0)
+        assert not scene.rehearsals.of(NAME, 1, scene.attempt).waits
 
     run(story)
 

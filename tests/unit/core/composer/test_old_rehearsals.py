@@ -21,6 +21,15 @@ def test_an_old_result_says_when_it_was_found() -> None:
     assert message.endswith(" This was tried at 03:04 UTC, and is tried again within minutes.")
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_rehearsal_that_waits_for_others_says_so(waits: bool) -> None:
+    found = known(POSTGRES, crd(), composite("a"))
+    facts = replace(found.facts, rehearsal=Rehearsed(waits=waits))
+    reason, message = refusal(replace(found, facts=facts))
+    assert reason == "Rehearsing"
+    assert ("the rehearsals of other definitions leave room" in message) == waits
+
+
 @pytest.mark.parametrize(("passing", "said"), [(True, "Rehearsing"), (False, "NotPredicted")])
 def test_a_rehearsal_that_failed_says_why_and_when_the_next_one_begins(passing: bool, said: str) -> None:
     failure = FailedRehearsal("etcdserver: leader changed", AT, AT.replace(minute=6), passing)

@@ -2,11 +2,15 @@
 
 import asyncio
 import copy
+import threading
 from typing import Any, cast
+
+import pytest
 
 from crdkeeper.apiserver.objects.effort import SharedAllowance
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.rehearsal.effect import EffectKind
+from crdkeeper.operations.rehearsal import prediction
 from crdkeeper.operations.rehearsal.prediction import predict
 from tests.unit.controllers.fakeapi import FakeApi
 
@@ -66,6 +70,35 @@ def test_objects_that_the_update_refuses_are_counted() -> None:
 def test_objects_that_are_refused_already_are_not_hurt() -> None:
     live, document = definition(enum=["s"]), definition(enum=["s"], description="In letters.")
     assert counts(live, document, "s", "xl") == {}
+
+
+def test_a_turn_ends_with_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An update that is replaced cancels its rehearsal, but no thread: two would take twice the memory."""
+    begun, go_on, judged = threading.Event(), threading.Event(), prediction._effects
+
+    def slow(*of: Any) -> Any:
+        begun.set()
+        assert go_on.wait(20)
+        return judged(*of)
+
+    monkeypatch.setattr(prediction, "_effects", slow)
+
+    async def story() -> None:
+        turn = asyncio.Lock()
+        update = definition(), definition(enum=["s"]), None, None, None, turn
+        task = asyncio.create_task(predict(api("s"), *update))
+        await asyncio.to_thread(begun.wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert turn.locked()
+        go_on.set()
+        async with asyncio.timeout(20):
+            report = await predict(api("s", "l"), *update)
+        assert report.tally.affected[EffectKind.REFUSED] == 1
+        assert not turn.locked()
+
+    asyncio.run(story())
 
 
 def test_what_exceeds_the_limit_is_not_predicted() -> None:
