@@ -1,5 +1,6 @@
 """What the conditions of a definition say when a request of the composer is refused, or fails."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -7,15 +8,18 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.api.meta import GROUP
 from crdkeeper.cluster.resources.access import Right, missing_rights
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.deadlines import within
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.plan import ComposerStep, Gathered
 from crdkeeper.core.diagnosis.verdict import Verdict
 
+_log = logging.getLogger(__name__)
 Trouble = ApiError | Unreachable
 
 LABEL: Final = f'rbac.{GROUP}/aggregate-to-composer: "true"'
 _CRDS: Final = "apiextensions.k8s.io", "customresourcedefinitions"
 _DEFINITIONS: Final = GROUP, CompositeResourceDefinition.plural
+_REVIEW_SECONDS: Final = 5.0
 _READ: Final = (Right("get", *_CRDS),)
 _NEEDED: Final[Mapping[ComposerStep, Sequence[Right]]] = {
     ComposerStep.ADD_FINALIZER: (Right("patch", *_DEFINITIONS),),
@@ -47,7 +51,7 @@ async def refusal_of(client: Client, gathered: Gathered, step: ComposerStep, err
     if error.code == 403 and step is ComposerStep.DELETE_COMPOSITES:
         # Or else an admission webhook or policy denies it.
         spec = gathered.definition.spec
-        if await missing_rights(client, [Right("delete", spec.group, spec.names.plural)]):
+        if await _missing(client, [Right("delete", spec.group, spec.names.plural)]):
             return await right_missing(client, gathered.definition, said)
     return Verdict(reasons.INVALID if _is_invalid(error) else reasons.REFUSED, said)
 
@@ -57,7 +61,7 @@ async def right_missing(client: Client, definition: CompositeResourceDefinition,
     spec = definition.spec
     verbs = ("list", "watch", "delete") if spec.deletion == "Cascade" else ("list", "watch")
     wanted = [Right(each, spec.group, spec.names.plural) for each in verbs]
-    missing = await missing_rights(client, wanted)
+    missing = await _missing(client, wanted)
     return Verdict(
         reasons.RIGHT_MISSING,
         f"the composer lacks rights on the composites ({', '.join(missing) or said}). Create a ClusterRole "
@@ -71,7 +75,7 @@ async def _own_right_missing(
     """If the composer lacks a right that its manifests give it: what to say."""
     if not needed or isinstance(error, Unreachable) or error.code != 403:
         return None
-    missing = await missing_rights(client, needed)
+    missing = await _missing(client, needed)
     if not missing:
         return None
     rule = _rule(needed[0], [each.split()[0] for each in missing])
@@ -79,6 +83,15 @@ async def _own_right_missing(
         reasons.RIGHT_MISSING_TO_APPLY,
         f"{said}. Apply manifests/composer, whose ClusterRole has the missing rule: {rule}",
     )
+
+
+async def _missing(client: Client, rights: Sequence[Right]) -> list[str]:
+    """Those that the composer is known to lack: a review that fails must not hide what is to be said."""
+    try:
+        return await within(_REVIEW_SECONDS, missing_rights(client, rights))
+    except (ApiError, Unreachable) as error:
+        _log.warning("The composer's own rights are not known: %s", error)
+        return []
 
 
 def _rule(right: Right, verbs: Sequence[str]) -> str:

@@ -169,6 +169,46 @@ def test_what_lasts_is_a_condition(
     play(people)
 
 
+async def _never() -> None:
+    await asyncio.sleep(900.0)
+
+
+@pytest.mark.parametrize(
+    "review", [denied("create", "selfsubjectaccessreviews", "authorization.k8s.io"), TROUBLES["500"], None]
+)
+@pytest.mark.parametrize(
+    ("method", "path", "error", "ready"),
+    [
+        ("GET", CRD, GET_DENIED, ("Unknown", "NotRead")),
+        ("PATCH", CRD, CREATE_DENIED, ("False", "Refused")),
+        ("GET", ALL, denied("list", "databases", "platform.example.com"), ("False", "RightMissing")),
+    ],
+)
+def test_rights_that_cannot_be_reviewed_do_not_hide_what_is_said(
+    method: str, path: str, error: Exception, ready: tuple[str, str], review: Exception | None
+) -> None:
+    async def people(server: Server) -> None:
+        async def fail(with_: str, to: str) -> None:
+            if to.endswith("/selfsubjectaccessreviews"):
+                if review is None:
+                    await _never()
+                else:
+                    raise review
+            if (with_, to) == (method, path):
+                raise error
+
+        server.before = fail
+        server.make()
+        await asyncio.sleep(60.0)
+        assert server.ready() == ready
+        assert "is forbidden" in server.condition("Ready")[2]
+        server.before = _nothing
+        await asyncio.sleep(120.0)
+        assert server.ready() == OURS
+
+    play(people)
+
+
 @pytest.mark.parametrize("error", [TROUBLES["503"], TROUBLES["no answer"], GET_DENIED])
 def test_a_deletion_that_cannot_read_the_crd_says_so_and_keeps_what_was_known(error: Exception) -> None:
     async def people(server: Server) -> None:
