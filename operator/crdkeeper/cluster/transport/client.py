@@ -152,9 +152,9 @@ class Client:
                 self._accept(response, id)
                 body = await _read(response, most)
         except Fenced as error:
-            raise Unreachable(f"{method} {path} is not sent: {error}") from error
+            raise Unreachable(f"{_named(method, path)} is not sent: {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(f"{method} {path}: {error or type(error).__name__}") from error
+            raise Unreachable(f"{_named(method, path)}: {error or type(error).__name__}") from error
         after = _seconds(response.headers.get("Retry-After", ""))
         return Answer(response.status, body, after, response.headers.get("Date", ""))
 
@@ -178,7 +178,7 @@ class Client:
                 async for line in _lines(response):
                     yield line
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(f"GET {path}: {error or type(error).__name__}") from error
+            raise Unreachable(f"{_named('GET', path)}: {error or type(error).__name__}") from error
 
     async def _stream(self, path: str, accept: str, silence: float) -> aiohttp.ClientResponse:
         id, headers = await self._opening(accept)
@@ -243,9 +243,9 @@ class Client:
             answer = await self._pool.send(method, path, headers, content)
             refuse_redirect(answer.code, "")
         except Fenced as error:
-            raise Unreachable(f"{method} {path} is not sent: {error}") from error
+            raise Unreachable(f"{_named(method, path)} is not sent: {error}") from error
         except (Disconnected, aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(f"{method} {path}: {error or type(error).__name__}") from error
+            raise Unreachable(f"{_named(method, path)}: {error or type(error).__name__}") from error
         return Answer(answer.code, answer.body, _seconds(answer.retry_after))
 
     async def _renew_headers(self) -> None:
@@ -287,7 +287,9 @@ class Client:
                     method, path, content=content, content_type=content_type, accept=accept, most=most
                 )
                 if answer.code < 400 and answer.object is None:
-                    raise Unreachable(f"{method} {path}: the answer ({answer.code}) is not a JSON object")
+                    raise Unreachable(
+                        f"{_named(method, path)}: the answer ({answer.code}) is not a JSON object"
+                    )
             except Unreachable as error:
                 if last or once or method != "GET" or isinstance(error, TooLarge):
                     raise
@@ -314,6 +316,11 @@ async def find(client: Client, path: str, *, accept: str = "application/json") -
         if error.code == 404:
             return None
         raise
+
+
+def _named(method: str, path: str) -> str:
+    """A request in messages: without the query, whose continue token names the object where a page ended."""
+    return f"{method} {path.partition('?')[0]}"
 
 
 def _seconds(retry_after: str) -> float | None:

@@ -7,12 +7,14 @@ for one page only: definitions with many composites, or slow webhooks, do not ho
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.composer.update import FailedRehearsal, Rehearsed
 from crdkeeper.core.migration.pace import backoff
@@ -137,9 +139,13 @@ async def _outcome(name: str, rehearse: Rehearse, place: Place) -> tuple[Rehears
         return None, error.message, True
     except Unreachable as error:
         return None, str(error), True
+    except UnreadableDefinition as error:
+        return None, str(error), False
     except Exception as error:
-        _log.exception("The update of %s cannot be tried on its composites.", name)
-        return None, f"{type(error).__name__}: {error}", False
+        # Its text may have values of composites, which not everyone may read who reads a status or a log.
+        kind, where = type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
+        _log.error("The update of %s cannot be tried on its composites: %s in\n%s", name, kind, where)
+        return None, f"an error in crdkeeper ({kind}); the composer's log says where", False
 
 
 def _without_proof(known: Rehearsed) -> Rehearsed:

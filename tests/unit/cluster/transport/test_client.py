@@ -66,6 +66,20 @@ async def test_once_means_once(tmp_path: Path, naps: list[float], answer: Any) -
     assert naps == []
 
 
+async def test_no_message_has_a_continue_token(tmp_path: Path) -> None:
+    """It is the last namespace and name of a page, in base64."""
+    path = "/apis/example.com/v1/widgets?limit=5&continue=ZGVmYXVsdC9wcmVjaW91cw"
+    async with client_of(tmp_path, page("no API server", 200), hang_up) as (_, client):
+        for what in (client.request("PATCH", path, {}), client.request("PATCH", path, {})):
+            with pytest.raises(Unreachable, match=r"/widgets: ") as found:
+                await what
+            assert "continue" not in str(found.value)
+        with pytest.raises(Unreachable, match=r"/widgets: ") as found:
+            async for _ in client.lines(path):
+                pass
+        assert "continue" not in str(found.value)
+
+
 async def test_failures_are_tried_again_ever_later(tmp_path: Path, naps: list[float]) -> None:
     async with client_of(tmp_path, BUSY, LEADERLESS, page("<h1>Bad Gateway</h1>", 502), json({})) as (
         server,

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.rehearsing import Place, Rehearsals
 from crdkeeper.core.composer.update import Rehearsed
@@ -158,9 +159,9 @@ def test_who_waits_for_others_says_so_until_it_begins() -> None:
     run(story)
 
 
-def test_an_error_in_the_program_is_no_loop_either() -> None:
+def test_an_error_in_the_program_is_no_loop_either(caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> Any:
-        raise RecursionError("too deep")
+        raise ValueError("invalid password: s3cret")
 
     async def story() -> None:
         scene = Scene(0.0, broken)
@@ -168,7 +169,23 @@ def test_an_error_in_the_program_is_no_loop_either() -> None:
         assert len(scene.begun) < 10
         assert scene.found.failure is not None
         assert not scene.found.failure.passing
-        assert scene.found.failure.problem == "RecursionError: too deep"
+        assert "an error in crdkeeper (ValueError)" in scene.found.failure.problem
+        assert "s3cret" not in scene.found.failure.problem
+
+    run(story)
+    assert "in broken" in caplog.text
+    assert "s3cret" not in caplog.text.replace('raise ValueError("invalid password: s3cret")', "")
+
+
+def test_a_definition_that_cannot_be_read_is_quoted() -> None:
+    def broken() -> Any:
+        raise UnreadableDefinition("v1 has no schema")
+
+    async def story() -> None:
+        scene = Scene(0.0, broken)
+        await scene.go_on(5.0)
+        assert scene.found.failure is not None
+        assert scene.found.failure.problem == "v1 has no schema"
 
     run(story)
 
