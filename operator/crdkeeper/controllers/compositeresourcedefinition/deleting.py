@@ -132,12 +132,13 @@ class CompositeDeletions:
         known.failure = known.failed
         if known.deleted:
             known.fruitless = 0
-            known.pause = _TURN_SECONDS
+            known.pause = rest = _TURN_SECONDS
         else:
             known.pause = backoff(known.fruitless, _FIRST_SECONDS, _LONGEST_SECONDS)
+            rest = backoff(known.fruitless, _TURN_SECONDS, _LONGEST_TURN_SECONDS)
             known.fruitless += 1
-            rest = backoff(known.fruitless - 1, _TURN_SECONDS, _LONGEST_TURN_SECONDS)
-            known.earliest = asyncio.get_running_loop().time() + rest
+        # All of the list was read for that, also what only waits for its finalizers.
+        known.earliest = asyncio.get_running_loop().time() + rest
         known.deleted, known.failed = 0, None
         return result.deleted
 

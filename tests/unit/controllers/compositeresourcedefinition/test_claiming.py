@@ -8,6 +8,7 @@ import pytest
 
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.controllers.state import ClusterState
+from crdkeeper.core.composer.plan import ComposerStep
 from crdkeeper.core.composition.definition import OWNER
 from tests import virtualtime
 from tests.unit.controllers.compositeresourcedefinition.scene import (
@@ -151,6 +152,27 @@ def test_a_tenant_cannot_have_the_crd_written_in_a_loop(code: int) -> None:
         assert PATH not in server.objects
 
     play(people, begin=with_policy("Protect", 0))
+
+
+@pytest.mark.parametrize(("policy", "step"), [("Protect", "claim"), ("Orphan", "release")])
+@pytest.mark.parametrize("code", [403, 409, 500])
+def test_a_tenant_cannot_have_a_write_that_is_denied_sent_in_a_loop(
+    policy: str, step: str, code: int
+) -> None:
+    async def people(server: Server) -> None:
+        claim_fails(server, code)
+        server.delete()
+        await rest()
+        since = len(server.requests)
+        for _ in range(120):
+            server.make_composites(1)
+            await asyncio.sleep(0.5)
+            server.delete(next(each for each in server.objects if each.startswith(OBJECTS)))
+            await asyncio.sleep(0.5)
+        assert 1 <= server.writes(since).count(("PATCH", CRD)) <= 12
+        assert f"cannot {ComposerStep[f'{step.upper()}_CRD'].value}" in server.condition("Established")[2]
+
+    play(people, begin=with_policy(policy, 1))
 
 
 def claim_fails(server: Server, code: int) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
-from tests.unit.controllers.compositeresourcedefinition.scene import ALL, CRD, PATH, Server, play
+from tests.unit.controllers.compositeresourcedefinition.scene import ALL, CRD, OBJECTS, PATH, Server, play
 from tests.unit.controllers.compositeresourcedefinition.test_controller import with_policy
 from tests.unit.controllers.compositeresourcedefinition.test_deleting import deletions, denying, make, names
 
@@ -83,6 +83,25 @@ def test_many_that_wait_for_their_finalizers_are_looked_at_ever_more_seldom(by: 
         lists = sum(path.startswith(f"{ALL}?limit=") for _, path in server.requests[since:])
         assert lists <= 45
         assert len(deletions(server, since)) == 0
+
+    play(people, begin=with_policy("Cascade", 700, finalizers=["example.com/held"]))
+
+
+def test_those_who_create_composites_do_not_have_all_that_wait_listed_again_and_again() -> None:
+    async def people(server: Server) -> None:
+        server.delete()
+        await asyncio.sleep(300.0)
+        since = len(server.requests)
+        for number in range(300):
+            make(server, f"a-{number:04}", finalizers=["example.com/held"])
+            await asyncio.sleep(1.0)
+        # Each attempt has an effect, on those that are new.
+        assert pages(server, since) <= 3 * 151
+        since = len(server.requests)
+        for number in range(300):
+            server.forced_out(f"{OBJECTS}/a-{number:04}")
+            await asyncio.sleep(1.0)
+        assert pages(server, since) <= 2 * 40
 
     play(people, begin=with_policy("Cascade", 700, finalizers=["example.com/held"]))
 

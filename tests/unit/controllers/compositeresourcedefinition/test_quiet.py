@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from crdkeeper.cluster.transport.client import ApiError
-from tests.unit.controllers.compositeresourcedefinition.scene import ALL, CRD, PATH, Server, play
+from tests.unit.controllers.compositeresourcedefinition.scene import ALL, CRD, OBJECTS, PATH, Server, play
 from tests.unit.controllers.compositeresourcedefinition.test_controller import (
     OURS,
     established,
@@ -99,6 +99,29 @@ def test_an_apply_that_is_refused_stays_refused_while_it_is_tried_again() -> Non
         await asyncio.sleep(600.0)
         assert server.writes(since).count(STATUS) == 0
         assert server.events == ["Refused"]
+
+    play(people, begin=with_composites)
+
+
+def test_a_tenant_cannot_have_a_change_that_is_refused_tried_more_often_than_it_is_applied() -> None:
+    async def people(server: Server) -> None:
+        await rest()
+
+        async def refuse(method: str, path: str) -> None:
+            if (method, path) == ("PATCH", CRD):
+                raise ApiError(403, {"message": "denied by a policy"})
+
+        server.before = refuse
+        server.make(HARMLESS)
+        await rest()
+        since = len(server.requests)
+        for _ in range(300):
+            server.make_composites(1)
+            await asyncio.sleep(1.0)
+            server.delete(next(each for each in server.objects if each.startswith(OBJECTS)))
+        attempts = server.writes(since).count(("PATCH", CRD))
+        assert 10 <= attempts <= 20
+        assert reads(server, since) <= attempts + 1, (reads(server, since), attempts)
 
     play(people, begin=with_composites)
 
