@@ -6,10 +6,19 @@ about to send before any of its timers runs.
 
 import math
 import time
+from typing import Final
+
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Linux's monotonic clock stands still while the machine is suspended. Source: clock_gettime(2)."""
 
 
 class Fenced(Exception):
     """A request is not sent, because another process may write by now."""
+
+
+def clock() -> float:
+    """Seconds, also of the time for which the machine was suspended, if its kernel counts that."""
+    return time.clock_gettime(_CLOCK)
 
 
 class Fence:
@@ -20,7 +29,7 @@ class Fence:
         self._why = ""
 
     def close_at(self, moment: float, why: str) -> None:
-        """Let no write pass from a moment of `time.monotonic` on; replaces an earlier moment."""
+        """Let no write pass from a moment of `clock` on; replaces an earlier moment."""
         self._until = moment
         self._why = why
 
@@ -30,5 +39,5 @@ class Fence:
 
     def check(self, method: str) -> None:
         """Raises Fenced if a request of this method may not be sent any more."""
-        if method != "GET" and time.monotonic() >= self._until:
+        if method != "GET" and clock() >= self._until:
             raise Fenced(self._why)

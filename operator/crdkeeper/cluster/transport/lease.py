@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, find
+from crdkeeper.cluster.transport.fence import clock
 
 _log = logging.getLogger(__name__)
 
@@ -68,8 +69,8 @@ class Lease:
     async def _renew(self) -> None:
         while True:
             deadline = self._renewed_at + self._renew_deadline
-            await asyncio.sleep(min(self._retry, max(0.0, deadline - time.monotonic())))
-            left = deadline - time.monotonic()
+            await asyncio.sleep(min(self._retry, max(0.0, deadline - clock())))
+            left = deadline - clock()
             if left <= 0:
                 raise LeaseLost(self._too_late)
             await self._try(min(left, self._renew_deadline / 2))
@@ -90,7 +91,7 @@ class Lease:
 
     async def _try(self, seconds: float) -> bool:
         """Acquire or renew; False if not possible now. Raises LeaseLost if another candidate took it."""
-        began = time.monotonic()
+        began = clock()
         try:
             async with asyncio.timeout(seconds):
                 taken = await self._take()

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +12,9 @@ import aiohttp
 import pytest
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH, METADATA_ONLY, Client, Unreachable
-from crdkeeper.cluster.transport.fence import Fence, Fenced
+from crdkeeper.cluster.transport.fence import Fence, Fenced, clock
 from crdkeeper.cluster.transport.http1 import Http1Pool
-from crdkeeper.cluster.transport.lease import Lease
+from crdkeeper.cluster.transport.lease import Lease, LeaseLost
 from tests import virtualtime
 from tests.unit.cluster.transport.localserver import client_of, json
 from tests.unit.cluster.transport.test_lease import LeaseStore, VirtualClient
@@ -47,7 +48,7 @@ def freeze(seconds: float) -> None:
 async def test_the_clock_closes_it(tmp_path: Path, write: Write) -> None:
     async with client_of(tmp_path, json({"a": 1})) as (server, client):
         await write(client)
-        client.fence.close_at(time.monotonic() + 0.05, "the Lease has ended")
+        client.fence.close_at(clock() + 0.05, "the Lease has ended")
         freeze(0.06)
         with pytest.raises(Unreachable, match=f"PATCH {PATH} is not sent: the Lease has ended"):
             await write(client)
@@ -58,8 +59,8 @@ async def test_the_clock_closes_it(tmp_path: Path, write: Write) -> None:
 @WRITES
 async def test_it_can_be_closed_later_or_at_once(tmp_path: Path, write: Write) -> None:
     async with client_of(tmp_path, json({})) as (server, client):
-        client.fence.close_at(time.monotonic() - 1.0, "over")
-        client.fence.close_at(time.monotonic() + 60.0, "over")
+        client.fence.close_at(clock() - 1.0, "over")
+        client.fence.close_at(clock() + 60.0, "over")
         await write(client)
         client.fence.close("another leads")
         with pytest.raises(Unreachable, match="another leads"):
@@ -77,7 +78,7 @@ async def test_frozen_while_it_connects(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(aiohttp.TCPConnector, "connect", slow)
     async with client_of(tmp_path, json({})) as (server, client):
-        client.fence.close_at(time.monotonic() + 0.2, "over")
+        client.fence.close_at(clock() + 0.2, "over")
         with pytest.raises(Unreachable, match="over"):
             await general(client)
         assert await client.request("GET", PATH) == {}
@@ -94,7 +95,7 @@ async def test_frozen_while_the_lean_client_connects(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Http1Pool, "_connect", slow)
     async with client_of(tmp_path, json({})) as (server, client):
-        client.fence.close_at(time.monotonic() + 0.2, "over")
+        client.fence.close_at(clock() + 0.2, "over")
         with pytest.raises(Unreachable, match="over"):
             await lean(client)
     assert server.seen == []
@@ -114,10 +115,38 @@ def test_a_lease_closes_it_unless_it_is_renewed() -> None:
             client.fence.check("PATCH")
         client.fence.check("GET")
 
-    with pytest.MonkeyPatch.context() as patch:
-        for each in ("lease", "fence"):
-            patch.setattr(f"crdkeeper.cluster.transport.{each}.time", SimpleNamespace(monotonic=now))
+    with in_virtual_time():
         virtualtime.run(story())
+
+
+def test_a_lease_has_ended_when_a_machine_that_was_suspended_wakes_up() -> None:
+    """Its monotonic clock, and with it that of the loop, stood still meanwhile."""
+
+    async def story() -> None:
+        client = VirtualClient(LeaseStore())
+        lease = Lease(client, "ns", "l", "me")
+        await lease.acquire()
+        holding = asyncio.create_task(lease.hold())
+        await asyncio.sleep(100.0)
+        client.fence.check("PATCH")
+        with in_virtual_time(suspended=60.0):
+            with pytest.raises(Fenced, match="me could not renew the Lease for 10 s"):
+                client.fence.check("PATCH")
+            with pytest.raises(LeaseLost):
+                await holding
+
+    with in_virtual_time():
+        virtualtime.run(story())
+
+
+@contextmanager
+def in_virtual_time(suspended: float = 0.0) -> Iterator[None]:
+    """The clocks of a Lease and its fence, on a machine that was suspended for so long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("crdkeeper.cluster.transport.lease.time", SimpleNamespace(monotonic=now))
+        clocks = SimpleNamespace(clock_gettime=lambda _: now() + suspended)
+        patch.setattr("crdkeeper.cluster.transport.fence.time", clocks)
+        yield
 
 
 def test_a_fence_is_open_at_first() -> None:

@@ -152,6 +152,8 @@ def tell(story: Story, store: LeaseStore | None = None) -> None:
         client = VirtualClient(store or LeaseStore())
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("crdkeeper.cluster.transport.lease.time", SimpleNamespace(monotonic=now))
+            clocks = SimpleNamespace(clock_gettime=lambda _: now())
+            patch.setattr("crdkeeper.cluster.transport.fence.time", clocks)
             await story(client, Lease(client, "ns", "l", "me"))
 
     virtualtime.run(main())
