@@ -70,7 +70,7 @@ EVERYWHERE = grants(
         f"{DEFINITIONS}/status": "patch",
         f"compositions.{GROUP}": "get list watch",
         f"compositionrevisions.{GROUP}": "get list watch",
-        f"storagemigrations.{GROUP}": "get list watch create",
+        f"storagemigrations.{GROUP}": "list watch create",
         f"versionconversions.{GROUP}": "get list watch",
         "events.events.k8s.io": "create",
     }

@@ -146,7 +146,7 @@ async def test_composites_that_are_not_migrated(author: Author, observer: Observ
         "False",
         "MigrationsUnavailable",
         f"{stored}, and the composer could not create a StorageMigration: ",
-        "{apiGroups: [crdkeeper.dev], resources: [storagemigrations], verbs: [get, list, watch, create]}",
+        "{apiGroups: [crdkeeper.dev], resources: [storagemigrations], verbs: [list, watch, create]}",
         f"`crdkeeper migrate {thing.name}`",
         judged="Current",
     )

@@ -22,12 +22,12 @@ _PAGE = 100
 
 
 class SeenCompositions:
-    """Calls `changed` with the composites' group and kind when a Composition for them changed, came or went.
+    """Calls `changed` with each Composition that came, went or changed: then as it was, and as it is.
 
-    With empty ones when all of them have become known after they could not be listed.
+    With None when all of them have become known after they could not be listed.
     """
 
-    def __init__(self, client: Client, changed: Callable[[str, str], None]) -> None:
+    def __init__(self, client: Client, changed: Callable[[SeenComposition | None], None]) -> None:
         self._client = client
         self._changed = changed
         self._known: dict[str, SeenComposition] = {}
@@ -58,9 +58,9 @@ class SeenCompositions:
         before, self._known = self._known, found
         first, self._complete = not self._complete, True
         if first and self.loaded.is_set():
-            self._changed("", "")
+            self._changed(None)
         for each in {*before.values()} ^ {*found.values()}:
-            self._changed(each.group, each.kind)
+            self._changed(each)
         return version
 
     async def _saw(self, type_: str, found: Mapping[str, Any]) -> None:
@@ -71,7 +71,7 @@ class SeenCompositions:
             self._known[name] = now
         if before != now:
             for each in filter(None, (before, now)):
-                self._changed(each.group, each.kind)
+                self._changed(each)
 
 
 def _read(found: Mapping[str, Any]) -> SeenComposition | None:

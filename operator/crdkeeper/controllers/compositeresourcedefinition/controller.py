@@ -43,6 +43,7 @@ from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.losses import described
+from crdkeeper.core.composer.offering import SeenComposition
 from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, keeps_crd, plan, unclaimed
 from crdkeeper.core.composer.standing import standing, standing_unread
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
@@ -77,6 +78,10 @@ class CompositeDefinitions:
         self._metrics = metrics
         self._identity = identity
         self._seen: dict[str, ObjectMeta] = {}
+        self._written: dict[str, CompositeResourceDefinitionStatus] = {}
+        """What this process has written last, or is writing."""
+        self._lost: dict[str, int] = {}
+        """How many lost composites were reported by an Event."""
         self._races: Counter[str] = Counter()
         """By definition: how often in a row a step was decided on what had changed since."""
         self._looks: Counter[str] = Counter()
@@ -128,19 +133,22 @@ class CompositeDefinitions:
             self._seen[name] = definition.metadata.model_copy(update={"resource_version": None})
         if before is None or self._seen.get(name) != before:
             self.queue.add(name)
-        else:
-            # Only the status, perhaps by this process: a message that varies must not end the backoff.
+        elif definition is not None and definition.status != self._written.get(name):
+            # Only the status, by somebody else: this must not end the backoff.
             self.queue.add_within(name, _REFUSED_SECONDS)
 
     def _changed(self, name: str) -> None:
         self.queue.add_within(name, _GATHERING_SECONDS)
 
-    def _composition_changed(self, group: str, kind: str) -> None:
-        """A Composition for composites of that kind; all of them if it is empty."""
+    def _composition_changed(self, seen: SeenComposition | None) -> None:
+        """A Composition; None if it may be any of them."""
         for name, each in self._state.of(CompositeResourceDefinition).items():
             spec = each.spec
-            named = spec.enforced_composition_ref or spec.default_composition_ref
-            if named is not None or not group or (spec.group, spec.names.kind) == (group, kind):
+            named = {
+                each.name for each in (spec.enforced_composition_ref, spec.default_composition_ref) if each
+            }
+            of = (spec.group, spec.names.kind)
+            if seen is None or seen.name in named or (seen.group, seen.kind) == of:
                 self._changed(name)
 
     def _wants_names(self, name: str) -> bool:
@@ -199,6 +207,8 @@ class CompositeDefinitions:
         self._watches.stop(name)
         self._metrics.forget(name)
         del self._races[name], self._looks[name]
+        self._written.pop(name, None)
+        self._lost.pop(name, None)
 
     async def _cannot_read(self, definition: CompositeResourceDefinition, error: Trouble) -> None:
         """Say so. Raises the error if the request may succeed soon."""
@@ -259,7 +269,6 @@ class CompositeDefinitions:
         counted = await count_composites(self._client, self._watches, self._dues, definition, live)
         rest = partial(self._crds.rest, definition)
         accepted, facts = await self._judging.of(found, definition, live, counted.number, rest)
-        migrations = await known_migrations(self._client, self._state, definition, live)
         return Gathered(
             definition,
             accepted,
@@ -270,7 +279,7 @@ class CompositeDefinitions:
             waiting=counted.waiting,
             conflicts=self._conflicts(live),
             compositions=self._compositions.all(),
-            facts=replace(facts, migrations=migrations),
+            facts=replace(facts, migrations=known_migrations(self._state, definition, live)),
         )
 
     def _conflicts(self, live: Mapping[str, Any] | None) -> tuple[NameConflict, ...]:
@@ -314,16 +323,23 @@ class CompositeDefinitions:
         # A state that passes by itself, as when a definition is new, is worth no Event.
         before, now = (find_condition(each.conditions, STALLED) for each in (definition.status, status))
         updated: CompositeResourceDefinition = definition.model_copy(update={"status": status})
+        await self._report_losses(definition, status.lost_composites)
+        self._written[definition.metadata.name] = status
         if not await apply_status(self._client, updated, manager=FIELD_MANAGER):
             return
         self._metrics.writes.labels("status").inc()
-        if lost := status.lost_composites - definition.status.lost_composites:
-            said = described(lost)
-            _log.warning("CompositeResourceDefinition %s: %s", definition.metadata.name, said)
-            await self._warn(definition, "CompositesLost", said)
         if now is not None and (before is None or before.reason != now.reason):
             _log.info("CompositeResourceDefinition %s: %s", definition.metadata.name, now.message)
             await self._warn(definition, now.reason, now.message)
+
+    async def _report_losses(self, definition: CompositeResourceDefinition, total: int) -> None:
+        """Before the status has them: whoever goes on after a kill in between reports them once more."""
+        name, lost = definition.metadata.name, total - definition.status.lost_composites
+        if lost and self._lost.get(name) != total:
+            self._lost[name] = total
+            said = described(lost)
+            _log.warning("CompositeResourceDefinition %s: %s", name, said)
+            await self._warn(definition, "CompositesLost", said)
 
     async def _warn(self, definition: CompositeResourceDefinition, reason: str, note: str) -> None:
         await send_event(

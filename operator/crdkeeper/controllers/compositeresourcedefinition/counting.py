@@ -41,11 +41,13 @@ async def count_composites(
 ) -> CompositeCount:
     """Count the composites of a CRD, and watch them from now on if it is the definition's.
 
-    After a failure they are counted again when `dues` allow it. Raises ApiError.
+    After a failure they are counted again when `dues` allow it.
     """
     name = definition.metadata.name
     if live is None or not is_served(live):
         watches.stop(name)
+        # Before a CRD is established, its deletion deletes no object, even if some were stored under an
+        # earlier CRD of that name. Source: apiextensions-apiserver, pkg/controller/finalizer.
         return CompositeCount(0)
     path, uid = composites_path(live), live["metadata"]["uid"]
     if path is None:
@@ -65,10 +67,8 @@ async def count_composites(
             return CompositeCount(None, hidden=_not_listed(str(error)))
         if error.code == 403:
             return CompositeCount(None, hidden=await right_missing(client, definition, error.message))
-        if error.code == 404 or error.code >= 500:
-            # Not found: an API server that does not serve them yet says nothing about their number.
-            return CompositeCount(None, hidden=_not_listed(error.message))
-        raise
+        # Also 404: an API server that does not serve them yet says nothing about their number.
+        return CompositeCount(None, hidden=_not_listed(error.message))
     if ours:
         watches.keep(name, uid, path, found.resource_version)
     refused = watches.refused(name)

@@ -19,29 +19,14 @@ from crdkeeper.core.composer.storage import outdated_versions, wanted_migration
 _log = logging.getLogger(__name__)
 
 
-async def known_migrations(
-    client: Client,
-    state: ClusterState,
-    definition: CompositeResourceDefinition,
-    live: Mapping[str, Any] | None,
-) -> Sequence[StorageMigration] | None:
-    """The StorageMigrations of a CRD that may need one; None if they are not installed, or may not be listed.
-
-    Raises ApiError and Unreachable.
-    """
+def known_migrations(
+    state: ClusterState, definition: CompositeResourceDefinition, live: Mapping[str, Any] | None
+) -> Sequence[StorageMigration]:
+    """The StorageMigrations of a CRD that may need one, as far as this process has seen them."""
     if not outdated_versions(live) or definition.metadata.deletion_timestamp is not None:
         return ()
     name = definition.metadata.name
-    seen = [each for each in state.of(StorageMigration).values() if str(each.spec.resource) == name]
-    if seen and wanted_migration(definition, live, seen) is None:
-        return seen
-    try:
-        # Before one is created: others may exist that this process has not seen yet.
-        return await list_migrations_of(client, name)
-    except ApiError as error:
-        if error.code == 403:
-            return None
-        raise
+    return [each for each in state.of(StorageMigration).values() if str(each.spec.resource) == name]
 
 
 class Migrations:
@@ -56,37 +41,53 @@ class Migrations:
 
         Returns what is known then, and the error if none could be created.
         """
-        definition, live, existing = gathered.definition, gathered.live, gathered.facts.migrations
-        wanted = wanted_migration(definition, live, existing) if existing is not None else None
-        if existing is None or wanted is None:
+        definition, live, seen = gathered.definition, gathered.live, gathered.facts.migrations or ()
+        wanted = wanted_migration(definition, live, seen)
+        if wanted is None:
             return gathered, None
         name, key = definition.metadata.name, wanted["metadata"]["name"]
         try:
-            created = await self._dues.send(
-                name, Sent.CREATE_MIGRATION, key, lambda: self._create(definition, live, wanted)
+            existing = await self._dues.send(
+                name, Sent.CREATE_MIGRATION, key, lambda: self._create(definition, live)
             )
         except ApiError as error:
-            return _with(gathered, existing, error.message), error
+            return _with(gathered, seen, error.message), error
         except Unreachable as error:
-            return _with(gathered, existing, str(error)), error
-        return _with(gathered, [*existing, *created]), None
+            return _with(gathered, seen, str(error)), error
+        return _with(gathered, existing), None
 
     async def _create(
-        self, definition: CompositeResourceDefinition, live: Mapping[str, Any] | None, wanted: dict[str, Any]
-    ) -> Sequence[StorageMigration]:
-        """The new StorageMigration, or those that somebody else has created. Raises ApiError, Unreachable."""
+        self, definition: CompositeResourceDefinition, live: Mapping[str, Any] | None
+    ) -> Sequence[StorageMigration] | None:
+        """The StorageMigrations of the CRD, with the new one or with that of somebody else.
+
+        None if they are not installed, or may not be listed. Raises ApiError and Unreachable.
+        """
         name = definition.metadata.name
+        # Others may exist that this process has not seen yet.
+        found = await self._listed(name)
+        wanted = wanted_migration(definition, live, found) if found is not None else None
+        if found is None or wanted is None:
+            return found
         try:
             made = await create_migration(self._client, wanted, manager=FIELD_MANAGER)
         except ApiError as error:
-            found = await list_migrations_of(self._client, name) if error.code == 409 else None
+            found = await self._listed(name) if error.code == 409 else None
             if found is None or wanted_migration(definition, live, found) is not None:
                 raise
             return found
         _log.info("CompositeResourceDefinition %s: created StorageMigration %s", name, made.metadata.name)
-        return [made]
+        return [*found, made]
+
+    async def _listed(self, name: str) -> Sequence[StorageMigration] | None:
+        try:
+            return await list_migrations_of(self._client, name)
+        except ApiError as error:
+            if error.code == 403:
+                return None
+            raise
 
 
-def _with(gathered: Gathered, migrations: Sequence[StorageMigration], failure: str = "") -> Gathered:
+def _with(gathered: Gathered, migrations: Sequence[StorageMigration] | None, failure: str = "") -> Gathered:
     facts = replace(gathered.facts, migrations=migrations, migration_failure=failure)
     return replace(gathered, facts=facts)

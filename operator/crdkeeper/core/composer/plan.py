@@ -3,13 +3,14 @@
 Pure: the controller gathers `Gathered`, carries out the `Plan`, and looks again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import GROUP
+from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.holding import Waiting, holds_crd, waits
 from crdkeeper.core.composer.offering import SeenComposition
@@ -97,12 +98,14 @@ def takes(definition: CompositeResourceDefinition, live: Mapping[str, Any]) -> b
 
     A CRD with an owner is not adopted: garbage collection deletes it, and all of its objects, with the owner.
     """
-    adopts = definition.metadata.annotations.get(ADOPT) == "true" and not _owners(live)
+    adopts = definition.metadata.annotations.get(ADOPT) == "true" and not owner_of(live)
     return adopts or is_controlled(live, definition.metadata.uid)
 
 
-def _owners(live: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return (live.get("metadata") or {}).get("ownerReferences") or ()
+def owner_of(live: Mapping[str, Any]) -> str:
+    """The kind and name of an object with which garbage collection deletes a CRD; empty if there is none."""
+    owners = (live.get("metadata") or {}).get("ownerReferences") or ()
+    return next((bounded(f"{each['kind']} {each['name']}", LINE_BYTES) for each in owners), "")
 
 
 def is_controlled(live: Mapping[str, Any], uid: str | None) -> bool:
@@ -169,10 +172,10 @@ def _refusal(gathered: Gathered) -> Verdict | None:
         message = f"A CRD of this name is being deleted; waiting until it is gone. {left(gathered)}"
         return Verdict(reasons.CRD_TERMINATING, message.strip())
     if live is not None and not takes(definition, live):
-        if owners := _owners(live):
+        if owner := owner_of(live):
             return Verdict(
                 reasons.NOT_OURS,
-                f"a CRD of this name exists, which {owners[0]['kind']} {owners[0]['name']} owns. When that "
+                f"a CRD of this name exists, which {owner} owns. When that "
                 "is deleted, the API server deletes the CRD and all of its objects: to adopt the CRD, first "
                 "stop the program that maintains it, then remove metadata.ownerReferences from the CRD",
             )

@@ -32,7 +32,9 @@ def _storage(status: ConditionStatus, name: str, meaning: str, remedy: str = "")
 
 ACCEPTED_ALL = _accepted("True", "Accepted", "The CRD is as the definition says.")
 ACCEPTED_WITH_WARNINGS = _accepted(
-    "True", "AcceptedWithWarnings", "The same, but something in the schemas cannot work as it is written."
+    "True",
+    "AcceptedWithWarnings",
+    "The same, but something in the schemas cannot work as it is written, or another object owns the CRD.",
 )
 INVALID = _accepted(
     "False",

@@ -12,7 +12,7 @@ from crdkeeper.api.meta import READY, find_condition, set_condition, summarize
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.losses import recount
 from crdkeeper.core.composer.offering import SeenComposition, offered
-from crdkeeper.core.composer.plan import Gathered, Plan, is_controlled, left
+from crdkeeper.core.composer.plan import Gathered, Plan, is_controlled, left, owner_of
 from crdkeeper.core.composer.storage import storage_current
 from crdkeeper.core.composer.updaterefusal import pending
 from crdkeeper.core.diagnosis.nameconflicts import describe
@@ -111,6 +111,13 @@ def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
         return _said_while_tried_again(gathered, decided.refusal) or decided.refusal
     elif decided.held and gathered.facts.conversion is not None:
         return pending(decided.held, gathered.facts.conversion)
+    owner = owner_of(gathered.live) if gathered.live is not None else ""
+    if owner:
+        return Verdict(
+            reasons.ACCEPTED_WITH_WARNINGS,
+            f"{owner} owns the CRD: when that is deleted, the API server deletes the CRD and all composites, "
+            "whatever spec.deletion says. Remove metadata.ownerReferences from the CRD.",
+        )
     warnings = [each for each in gathered.judged.problems if not each.refused]
     if warnings:
         more = f" And {count(len(warnings) - 1, 'more warning')}." if len(warnings) > 1 else ""

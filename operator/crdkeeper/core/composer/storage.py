@@ -12,7 +12,7 @@ from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.policy.migrations import is_at_work, migration_name, new_migration
 
 _EXECUTE = "Automatic"
-_RULE = "{apiGroups: [crdkeeper.dev], resources: [storagemigrations], verbs: [get, list, watch, create]}"
+_RULE = "{apiGroups: [crdkeeper.dev], resources: [storagemigrations], verbs: [list, watch, create]}"
 
 
 def outdated_versions(live: Mapping[str, Any] | None) -> Sequence[str]:

@@ -68,6 +68,8 @@ class Server:
     """The reasons of the Events."""
     largest: int = 0
     """The bytes of the largest list of composites that was read to its end."""
+    compositions: "asyncio.Queue[Json]" = field(default_factory=asyncio.Queue)
+    """Those that somebody has just created."""
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def now(self) -> datetime:
@@ -102,12 +104,14 @@ class Server:
         return answer
 
     async def lines(self, path: str, *, begun: Callable[[], None] | None, **_: Any) -> AsyncIterator[bytes]:
-        """Like `Client.lines`: which composites come and go; no Composition ever does."""
+        """Like `Client.lines`: which composites and Compositions come, and which composites go."""
         self.requests.append(("GET", path))
         path = path.partition("?")[0]
         await self.before("GET", path)
         if begun is not None:
             begun()
+        while path == COMPOSITIONS:
+            yield orjson.dumps({"type": "ADDED", "object": await self.compositions.get()})
         known = self._names()
         while True:
             await asyncio.sleep(0.1)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from crdkeeper.cluster.transport.client import ApiError
 from crdkeeper.controllers.state import ClusterState
 from tests import virtualtime
 from tests.unit.controllers.compositeresourcedefinition.scene import (
@@ -71,6 +72,30 @@ def test_while_the_crd_is_being_deleted_the_number_stays() -> None:
         assert losses(server) == (0, 3)
 
     play(people, begin=established)
+
+
+def test_a_loss_is_reported_once_also_if_the_status_cannot_be_written() -> None:
+    async def people(server: Server) -> None:
+        server.make_composites(3)
+        await rest()
+
+        async def refuse(method: str, path: str) -> None:
+            if (method, path) == ("PATCH", f"{PATH}/status"):
+                raise ApiError(409, {"message": "the object has been modified", "reason": "Conflict"})
+
+        server.before = refuse
+        server.delete(CRD)
+        await asyncio.sleep(300.0)
+        server.before = _none
+        await asyncio.sleep(61.0)
+        assert losses(server) == (0, 3)
+        assert len(server.notes("CompositesLost")) == 1
+
+    play(people, begin=established)
+
+
+async def _none(_: str, __: str) -> None:
+    """No fault."""
 
 
 def test_composites_that_people_delete_are_not_lost() -> None:
@@ -148,6 +173,8 @@ def kill_at_request(number: int, answered: bool) -> bool:
             await rest()
         assert server.ready() == OURS
         assert losses(server) == (0, 2)
+        # Twice if the composer died between the Event and the status.
+        assert 1 <= len(server.notes("CompositesLost")) <= 2
 
     virtualtime.run(main())
     return died

@@ -6,6 +6,7 @@ import pytest
 
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from tests.unit.controllers.compositeresourcedefinition.scene import PATH, Server, play
+from tests.unit.controllers.compositeresourcedefinition.test_applying import come_and_go
 from tests.unit.controllers.compositeresourcedefinition.test_controller import OURS, established
 from tests.unit.controllers.fakeapi import OURS as API
 from tests.unit.core.composition.documents import document, version
@@ -71,6 +72,24 @@ def test_one_that_somebody_else_has_created_meanwhile_is_enough() -> None:
         await asyncio.sleep(5.0)
         assert server.condition("StorageCurrent")[1] == "Migrating"
         assert server.writes().count(("POST", MIGRATIONS)) == 1
+
+    play(people, begin=installed)
+
+
+def test_a_tenant_cannot_have_all_migrations_listed_while_none_can_be_created() -> None:
+    async def people(server: Server) -> None:
+        async def refuse(method: str, path: str) -> None:
+            if (method, path) == ("POST", MIGRATIONS):
+                raise ApiError(403, {"message": "denied: not on Fridays"})
+
+        server.before = refuse
+        server.make(MOVED)
+        await asyncio.sleep(60.0)
+        since = len(server.requests)
+        await come_and_go(server, 300)
+        lists = sum(path.startswith(f"{MIGRATIONS}?") for _, path in server.requests[since:])
+        assert 2 <= lists <= 12
+        assert "not on Fridays" in server.condition("StorageCurrent")[2]
 
     play(people, begin=installed)
 

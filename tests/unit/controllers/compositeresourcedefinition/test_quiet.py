@@ -35,6 +35,43 @@ def reads(server: Server, since: int) -> int:
     return sum(path == f"{ALL}?limit=50" for _, path in server.requests[since:])
 
 
+def test_its_own_writes_of_the_status_lead_to_no_other_look() -> None:
+    async def people(server: Server) -> None:
+        server.make_composites(1)
+        await asyncio.sleep(1.0)
+        assert server.objects[PATH]["status"]["composites"] == 1
+        since = len(server.requests)
+        await asyncio.sleep(250.0)
+        assert server.requests[since:] == []
+        # But those of others do.
+        server.objects[PATH]["status"] = {**server.objects[PATH]["status"], "composites": 7}
+        server._wrote(PATH)
+        await rest()
+        assert server.objects[PATH]["status"]["composites"] == 1
+
+    play(people, begin=established)
+
+
+def test_a_composition_wakes_those_whom_it_is_for_and_who_name_it() -> None:
+    of = {"apiVersion": "platform.example.com/v1", "kind": "Cache"}
+
+    async def people(server: Server) -> None:
+        server.make(document(defaultCompositionRef={"name": "small"}))
+        await rest()
+        since = len(server.requests)
+        for name, kind, wakes in (("big", "Cache", 0), ("small", "Cache", 1), ("big", "Database", 1)):
+            made = {"name": name, "resourceVersion": str(next(server.numbers))}
+            server.compositions.put_nowait(
+                {"metadata": made, "spec": {"compositeTypeRef": {**of, "kind": kind}}}
+            )
+            await rest()
+            looks = sum(each == ("GET", PATH) for each in server.requests[since:])
+            assert looks == wakes, (name, kind)
+            since = len(server.requests)
+
+    play(people)
+
+
 def test_a_short_name_that_somebody_adds_is_removed() -> None:
     async def people(server: Server) -> None:
         await rest()

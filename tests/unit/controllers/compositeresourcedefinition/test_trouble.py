@@ -139,7 +139,8 @@ UNKNOWN = ("Unknown", "Reconciling")
         ("PATCH", PATH, TROUBLES["503"], "", FAILED, "Failed", "cannot add the finalizer: no endpoints"),
         ("GET", CRD, TROUBLES["500"], "", UNKNOWN, "NotRead", "leader changed"),
         ("GET", CRD, TROUBLES["no answer"], "", UNKNOWN, "NotRead", "connection reset"),
-        ("GET", ALL, TROUBLES["429"], "", UNKNOWN, "NotRead", "too many requests"),
+        ("GET", ALL, TROUBLES["429"], "", FAILED, "NotListed", "too many requests"),
+        ("GET", ALL, TROUBLES["410"], "", FAILED, "NotListed", "too old"),
     ],
 )
 def test_what_lasts_is_a_condition(

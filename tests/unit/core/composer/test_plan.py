@@ -175,6 +175,15 @@ def test_the_owner_of_a_crd_is_named() -> None:
     assert "metadata.ownerReferences" in refusal.message
 
 
+def test_a_long_name_of_an_owner_does_not_cut_off_the_remedy() -> None:
+    live = owned(crd(uid="0"))
+    live["metadata"]["ownerReferences"][0] |= {"kind": "K" * 100_000, "name": "x" * 100_000}
+    refusal = plan(gathered(ADOPTING, live=live)).refusal
+    assert refusal is not None
+    assert len(refusal.message) < 2000
+    assert refusal.message.endswith("remove metadata.ownerReferences from the CRD")
+
+
 def test_a_lost_finalizer_comes_back_even_if_the_change_is_refused() -> None:
     """Or a later deletion would ignore spec.deletion."""
     bare = {**TIGHTER, "metadata": {**TIGHTER["metadata"], "finalizers": []}}

@@ -12,7 +12,7 @@ from crdkeeper.core.diagnosis.nameconflicts import NameConflict
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from tests.kstatus import status_of
-from tests.unit.core.composer.test_plan import GOING, NOW, OURS, TIGHTER, crd, gathered
+from tests.unit.core.composer.test_plan import GOING, NOW, OURS, TIGHTER, crd, gathered, owned
 from tests.unit.core.composition.documents import document
 
 Json = Any
@@ -172,3 +172,15 @@ def test_what_the_api_server_answered_is_said() -> None:
     assert (found["Ready"].status, found["Ready"].reason) == ("False", "Failed")
     assert "Reconciling" in found
     assert OURS["generation"] == found["Ready"].observed_generation
+
+
+def test_an_owner_that_somebody_gives_to_the_crd_is_warned_of() -> None:
+    live = owned(crd())
+    live["metadata"]["ownerReferences"][0]["name"] = "x" * 100_000
+    known = gathered(live=live)
+    conditions = {each.type: each for each in standing(known, plan(known), NOW).conditions}
+    accepted = conditions["Accepted"]
+    assert (accepted.status, accepted.reason) == ("True", "AcceptedWithWarnings")
+    assert accepted.message.startswith("Owner xxx")
+    assert accepted.message.endswith("Remove metadata.ownerReferences from the CRD.")
+    assert conditions["Ready"].status == "True"
