@@ -48,12 +48,33 @@ class Path:
     @property
     def steps(self) -> tuple[Step, ...]:
         """The keys and indexes from the top of the document."""
-        found: list[tuple[Step, ...]] = []
+        return tuple(step for each in self._from_top() for step in each._steps)
+
+    def in_file(self) -> "Path":
+        """The same place, named as in the file: for authors who never see the form that the server names."""
+        found: Path | None = None
+        for each in self._from_top():
+            found = Path(each._text_in_file(), each._steps, found)
+        return found or self
+
+    def _text_in_file(self) -> str:
+        if not self._steps or self._text in _texts(self._steps):
+            return self._text
+        return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self._steps)
+
+    def _from_top(self) -> "list[Path]":
+        found: list[Path] = []
         at: Path | None = self
         while at is not None:
-            found.append(at._steps)
+            found.append(at)
             at = at._parent
-        return tuple(step for steps in reversed(found) for step in steps)
+        return found[::-1]
+
+
+def _texts(steps: tuple[Step, ...]) -> tuple[str, ...]:
+    """How the server names a field, a key or an index that the file has at the same place."""
+    (step, *more) = steps
+    return () if more else (str(step), f".{step}", f"[{step}]")
 
 
 def joined(parts: Iterable[str]) -> str:

@@ -72,7 +72,7 @@ def with_server_errors(judged: Acceptance, report: Report | None = None) -> Acce
     """The result with the errors that the API server would report, and what is open: by default of creation.
 
     The paths of its errors lead to the fields of the definition, whose versions and schemas are at the same
-    place as in a CRD.
+    place as in a CRD. They are named as there: the author of a definition has never seen `spec.validation`.
     """
     if judged.crd is None:
         return judged
@@ -80,11 +80,12 @@ def with_server_errors(judged: Acceptance, report: Report | None = None) -> Acce
     said = {each.rule for each in judged.problems}
     report = report or check_creation(judged.crd)
     errors = [
-        CompositeProblem(each.rule, each.path, each.message)
+        CompositeProblem(each.rule, each.path.in_file(), each.message)
         for each in report.violations
         if not (each.rule is rules.STATUS_ROOT and problems.ROOT in said)
     ]
-    return replace(judged, problems=(*judged.problems, *errors), unchecked=tuple(report.unchecked))
+    unchecked = tuple(replace(each, path=each.path.in_file()) for each in report.unchecked)
+    return replace(judged, problems=(*judged.problems, *errors), unchecked=unchecked)
 
 
 @cache

@@ -93,6 +93,13 @@ def test_its_own_rules(file: Path) -> None:
     assert "exactly one version must be referenceable" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["lint", "compose crd"])
+def test_the_api_servers_errors_name_the_fields_of_the_file(file: Path, command: str) -> None:
+    file.write_text(GOOD.replace("type: string", "type: text"))
+    result = run(*command.split(), "-f", file)
+    assert "error[type]: spec.versions[0].schema.openAPIV3Schema.properties[spec]." in result.output
+
+
 @pytest.mark.parametrize("text", [OTHER, CROSSPLANE])
 def test_nothing_to_do(file: Path, text: str) -> None:
     file.write_text(text)
@@ -117,7 +124,7 @@ def test_what_is_not_checked_is_said(
     monkeypatch.setattr(effort, "_STEPS_PER_CHARACTER", 10**9)
     result = run("compose", *command, file)
     assert result.exit_code == 0
-    assert f"{file}:19:13: not checked[cel]: spec.validation.openAPIV3Schema." in result.stderr
+    assert f"{file}:19:13: not checked[cel]: spec.versions[0].schema.openAPIV3Schema." in result.stderr
     assert "to compile all expressions of the CRD may take too long" in result.stderr
     assert "What is not checked neither passed nor failed" in result.stderr
 
