@@ -59,7 +59,7 @@ async def test_a_change_that_hurts_composites(author: Author, observer: Observer
         "Accepted",
         "False",
         "BreakingChanges",
-        "Of 2 composites, 2 (default/a, default/b): spec.engine: ",
+        "Tried on 2 composites: 2 (default/a, default/b): spec.engine: ",
         ALLOW,
         judged="Failed",
     )
@@ -116,7 +116,7 @@ async def test_a_change_whose_effect_is_not_known(author: Author, observer: Obse
         "Accepted",
         "False",
         "NotPredicted",
-        "Of 1 composite, 1 (default/a): not predicted, or not wholly: whether this is a mail",
+        "Tried on 1 composite: 1 (default/a): not predicted, or not wholly: whether this is a mail",
         ALLOW,
         judged="Failed",
     )

@@ -178,7 +178,10 @@ async def test_composites_that_a_change_would_hurt_are_named(client: Client, rig
     await apply(client, document(version(of=schema(tighter))))
     message = await accepted(client, "BreakingChanges")
     first = ", ".join(f"default/a-{number}" for number in range(5))
-    assert f"Of 7 composites, 7 ({first} and 2 more): spec.engine: refused if it is created again" in message
+    assert (
+        f"Tried on 7 composites: 7 ({first} and 2 more): spec.engine: refused if it is created again"
+        in message
+    )
     assert "Too long: may not be more than 3" in message
     await apply(client, document(version(of=schema(tighter)), breakingChanges="Allow", deletion="Cascade"))
     await ready(client, "True", "WatchingCompositeResource")

@@ -98,7 +98,7 @@ def _of_composite(judged: "Acceptance") -> list[Found]:
 
 
 def _of_author(found: Sequence[Found], definition: LocatedDefinition) -> list[Found]:
-    """Without findings about fields that crdkeeper adds to every composite, and with the names in its file."""
+    """Without findings about fields that crdkeeper adds to every composite, and named as in its file."""
     written = [each for each in found if each.final or definition.is_written(each.owner)]
     return [
         replace(each, where=AtPath(each.where.at.in_file())) if isinstance(each.where, AtPath) else each

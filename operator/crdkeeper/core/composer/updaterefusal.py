@@ -205,7 +205,11 @@ def _hurts(
     found = [each for each in report.tally.findings() if not each.at_new_version]
     harm = [each for each in found if each.kind.is_harm]
     if harm or update.breaking:
-        parts = [f"Of {exist}, {listed(list(_findings(harm)))}." if harm else f"None of {exist} is affected."]
+        parts = [
+            f"Tried on {exist}: {listed(list(_findings(harm)))}."
+            if harm
+            else f"Tried on {exist}: none is affected."
+        ]
         if update.breaking:
             parts.append(_changes(update.breaking))
         if any(each.kind is EffectKind.APPLY_FAILS for each in harm):
@@ -213,7 +217,7 @@ def _hurts(
         return Verdict(reasons.BREAKING_CHANGES, f"{' '.join([*parts, _ALLOW])}{_tried(rehearsal)}")
     unclear = [each for each in found if each.kind is EffectKind.INDETERMINATE]
     if unclear:
-        message = f"Of {exist}, {listed(list(_findings(unclear)))}. {_ALLOW}{_tried(rehearsal)}"
+        message = f"Tried on {exist}: {listed(list(_findings(unclear)))}. {_ALLOW}{_tried(rehearsal)}"
         return Verdict(reasons.NOT_PREDICTED, message)
     return None
 

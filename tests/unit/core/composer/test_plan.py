@@ -142,7 +142,7 @@ def test_breaking_changes_can_be_allowed() -> None:
 def test_a_breaking_change_is_named() -> None:
     refusal = plan(gathered(TIGHTER, live=crd(), composites=3, rehearsal=RehearsalReport("a"))).refusal
     assert refusal is not None
-    assert "None of 3 composites is affected. v1 spec.replicas: " in refusal.message
+    assert "Tried on 3 composites: none is affected. v1 spec.replicas: " in refusal.message
 
 
 @pytest.mark.parametrize(
