@@ -91,7 +91,7 @@ class CompositeDefinitions:
         self._crds = CRDs(client, self._dues)
         self._migrations = Migrations(client, self._dues)
         self._judging = Judging(client, self._changed)
-        self._deletions = CompositeDeletions(client, self._dues)
+        self._deletions = CompositeDeletions(client, self._dues, self.queue.add)
         self._watches = CompositeWatches(client, self._changed)
         self._compositions = SeenCompositions(client, self._composition_changed)
         state.listen(self._saw)
@@ -159,6 +159,9 @@ class CompositeDefinitions:
     # Gather, plan, apply
 
     async def _reconcile(self, name: str) -> None:
+        if wait := self._deletions.wait(name, self._seen.get(name)):
+            self.queue.add_within(name, wait)
+            return
         began = time.monotonic()
         found = await get_composite_definition(self._client, name)
         if found is None:

@@ -5,11 +5,12 @@ what nobody can delete is tried less and less often.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.api.meta import ObjectMeta
 from crdkeeper.cluster.resources.compositedeletion import ListPlace, delete_composites
 from crdkeeper.cluster.resources.composites import get_composite_definition
 from crdkeeper.cluster.transport.client import Client
@@ -21,7 +22,11 @@ _AT_ONCE: Final = 2
 """Fewer than the queue has workers, so that other definitions never wait for slow deletions."""
 _SOON_SECONDS: Final = 0.25
 _TURN_SECONDS: Final = 2.0
-"""Until the next attempt, if others are at work, or if an event comes while nothing can be deleted."""
+"""Until the next attempt, if an event comes while nothing can be deleted."""
+_LOOK_SECONDS: Final = 0.5
+"""Between looks at those that wait for a turn, all together: each lists composites."""
+_CALL_SECONDS: Final = 4.0
+"""Within which one whose turn it is has to come; or else another one is called."""
 _LONGEST_TURN_SECONDS: Final = 15.0
 """The same, after many attempts without an effect."""
 _FIRST_SECONDS: Final = 15.0
@@ -49,16 +54,30 @@ class _Deletion:
     """Seconds until the next attempt, if no event comes before."""
 
 
-class CompositeDeletions:
-    """The deletions of all definitions."""
+@dataclass(slots=True)
+class _Wait:
+    """That of one definition for its turn."""
 
-    def __init__(self, client: Client, dues: Dues) -> None:
+    of: ObjectMeta
+    """The definition that asked, without its resourceVersion."""
+    look: float
+    """In the loop's time: it is looked at then, if it is not called before."""
+    until: float
+    """It has lost its place if it has not asked again by then."""
+
+
+class CompositeDeletions:
+    """The deletions of all definitions. Calls `called` with the name of one whose turn comes."""
+
+    def __init__(self, client: Client, dues: Dues, called: Callable[[str], None]) -> None:
         self._client = client
         self._dues = dues
+        self._called = called
         self._known: dict[str, _Deletion] = {}
         self._running = 0
-        self._waiting: dict[str, float] = {}
-        """In the order in which they take turns: until when each counts, if it does not ask again."""
+        self._waiting: dict[str, _Wait] = {}
+        """In the order in which they take turns."""
+        self._next_call: asyncio.TimerHandle | None = None
 
     async def delete(self, definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> int:
         """Delete composites for some seconds if it is their turn, and return how many.
@@ -77,8 +96,8 @@ class CompositeDeletions:
             self._dues.repeat(name, Sent.DELETE_COMPOSITES)
         if now < known.earliest:
             known.pause = known.earliest - now
-        elif not self._has_turn(name, now):
-            known.pause = _TURN_SECONDS
+        elif not self._has_turn(definition.metadata, now):
+            known.pause = self._waiting[name].look - now
         else:
             self._running += 1
             # If it fails, the pause after that decides.
@@ -89,6 +108,7 @@ class CompositeDeletions:
                 )
             finally:
                 self._running -= 1
+                self._call()
         if known.failure is not None:
             # The same one each time: without the frames of the last time.
             raise alone(known.failure)
@@ -99,22 +119,54 @@ class CompositeDeletions:
         known = self._known.get(name)
         return known.pause if known is not None else None
 
+    def wait(self, name: str, seen: ObjectMeta | None) -> float:
+        """Seconds for which a look at the definition would only find that it waits for its turn.
+
+        0 if it does not wait, or if `seen`, its metadata without resourceVersion, is no longer what asked.
+        """
+        wait = self._waiting.get(name)
+        if wait is None or wait.of != seen or self._is_next(name):
+            return 0.0
+        return max(0.0, wait.look - asyncio.get_running_loop().time())
+
     def forget(self, name: str) -> None:
         """Composites of this definition are not to be deleted, or not any more."""
         self._known.pop(name, None)
-        self._waiting.pop(name, None)
+        if self._waiting.pop(name, None) is not None:
+            self._call()
 
-    def _has_turn(self, name: str, now: float) -> bool:
-        self._waiting[name] = now + 2 * _TURN_SECONDS
-        ahead = 0
-        for each, until in self._waiting.items():
-            if each == name:
-                break
-            ahead += until > now
-        if self._running + ahead >= _AT_ONCE:
+    def _has_turn(self, asks: ObjectMeta, now: float) -> bool:
+        self._end_waits(now)
+        look = now + max(_TURN_SECONDS, _LOOK_SECONDS * len(self._waiting))
+        wait = _Wait(asks.model_copy(update={"resource_version": None}), look, look + _CALL_SECONDS)
+        self._waiting[asks.name] = wait
+        if not self._is_next(asks.name):
             return False
-        del self._waiting[name]
+        del self._waiting[asks.name]
         return True
+
+    def _is_next(self, name: str) -> bool:
+        return name in list(self._waiting)[: _AT_ONCE - self._running]
+
+    def _call(self) -> None:
+        """Call those whose turn it is, and if they do not come, the next ones."""
+        if self._next_call is not None:
+            self._next_call.cancel()
+            self._next_call = None
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        self._end_waits(now)
+        names = list(self._waiting)[: _AT_ONCE - self._running]
+        if names:
+            self._next_call = loop.call_at(now + _CALL_SECONDS, self._call)
+        for name in names:
+            wait = self._waiting[name]
+            wait.until = min(wait.until, now + _CALL_SECONDS)
+            self._called(name)
+
+    def _end_waits(self, now: float) -> None:
+        for name in [name for name, each in self._waiting.items() if each.until <= now]:
+            del self._waiting[name]
 
     async def _pass(
         self, definition: CompositeResourceDefinition, crd: Mapping[str, Any], known: _Deletion

@@ -141,10 +141,10 @@ class Server:
                 return body
             case "DELETE":
                 return self._delete(path, body.get("preconditions") or {})
-            case _ if path == f"{PATH}/status":
-                return self._put_status(body)
-            case _ if path == CRD and "annotations" in body["metadata"] and "spec" not in body:
-                return self._annotate_crd(body["metadata"])
+            case _ if path.endswith("/status"):
+                return self._put_status(path.removesuffix("/status"), body)
+            case _ if path.startswith(DEFINITIONS) and "spec" not in body:
+                return self._annotate_crd(body["metadata"], path)
             case _ if path == CRD:
                 return self._apply_crd(path, body, force=query.get("force") == ["true"])
             case _:
@@ -169,11 +169,11 @@ class Server:
         self._collect(path)
         return found
 
-    def _put_status(self, body: Json) -> Json:
-        found = self._checked(PATH, body["metadata"])
+    def _put_status(self, path: str, body: Json) -> Json:
+        found = self._checked(path, body["metadata"])
         if found.get("status") != body["status"]:
             found["status"] = body["status"]
-            self._wrote(PATH)
+            self._wrote(path)
         return found
 
     def _apply_crd(self, path: str, body: Json, *, force: bool) -> Json:
@@ -201,13 +201,13 @@ class Server:
             self._wrote(path)
         return self.objects[path]
 
-    def _annotate_crd(self, metadata: Json) -> Json:
-        found = self._checked(CRD, metadata)
+    def _annotate_crd(self, metadata: Json, path: str = CRD) -> Json:
+        found = self._checked(path, metadata)
         annotations = {**found["metadata"].get("annotations", {}), **metadata["annotations"]}
         found["metadata"]["annotations"] = {
             key: each for key, each in annotations.items() if each is not None
         }
-        self._wrote(CRD)
+        self._wrote(path)
         return found
 
     def _delete(self, path: str, preconditions: Json) -> Json:

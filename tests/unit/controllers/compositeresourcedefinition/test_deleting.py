@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -253,7 +254,7 @@ class Crowd:
 def test_a_turn_ends_in_time_whatever_hangs(what: str) -> None:
     async def main() -> None:
         crowd = Crowd(0.0)
-        deletions = CompositeDeletions(crowd, Dues())  # type: ignore[arg-type]
+        deletions = CompositeDeletions(crowd, Dues(), lambda _: None)  # type: ignore[arg-type]
         loop = asyncio.get_running_loop()
         request = crowd.request
 
@@ -295,7 +296,8 @@ def test_a_webhook_that_asks_for_long_pauses_gets_short_ones() -> None:
 def test_slow_deletions_take_turns_and_leave_workers_for_others() -> None:
     async def main() -> None:
         crowd = Crowd(10.0)
-        deletions = CompositeDeletions(crowd, Dues())  # type: ignore[arg-type]
+        calls = {f"{each}.platform.example.com": asyncio.Event() for each in crowd.composites}
+        deletions = CompositeDeletions(crowd, Dues(), lambda name: calls[name].set())  # type: ignore[arg-type]
         loop = asyncio.get_running_loop()
         at_work = most = 0
         longest = 0.0
@@ -308,7 +310,10 @@ def test_slow_deletions_take_turns_and_leave_workers_for_others() -> None:
                 await deletions.delete(*crowd.of(plural))
                 at_work -= 1
                 longest = max(longest, loop.time() - began)
-                await asyncio.sleep(deletions.pause(f"{plural}.platform.example.com") or 0.0)
+                name = f"{plural}.platform.example.com"
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(calls[name].wait(), deletions.pause(name))
+                calls[name].clear()
 
         tasks = [asyncio.create_task(one(each)) for each in crowd.composites]
         await asyncio.sleep(150.0)
