@@ -1,9 +1,12 @@
 """Judges updates of CRDs: each change once, in a thread, beside other work."""
 
 import asyncio
+import zlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import orjson
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.resources.composites import is_served
@@ -24,12 +27,24 @@ _AT_ONCE: Final = 4
 Key = tuple[Any, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What is kept for a definition as long as it exists."""
+
+    key: Key
+    accepted: Acceptance
+    """Without the CRD."""
+    crd: bytes | None
+    """Compressed: as objects, CRDs of some hundred KiB would take all of the memory."""
+    update: Update
+
+
 class Judging:
     """The judgements of all definitions. Calls `on_rehearsed` with the name of each that was rehearsed."""
 
     def __init__(self, client: Client, on_rehearsed: Callable[[str], None]) -> None:
         self._client = client
-        self._known: dict[str, tuple[Key, Acceptance, Update]] = {}
+        self._known: dict[str, _Judged] = {}
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._turn = asyncio.Lock()
         """Of rehearsals in threads: a large object may take hundreds of megabytes meanwhile."""
@@ -57,12 +72,12 @@ class Judging:
         ours = live if live is not None and takes(definition, live) else None
         key = (_revision(found), _revision(ours), _stored(ours), _revision(conversion), _serves(conversion))
         known = self._known.get(name)
-        if known is None or known[0] != key:
+        if known is None or known.key != key:
             async with self._places:
-                accepted, update = await asyncio.to_thread(_judge, found, ours, conversion)
-            known = self._known[name] = key, accepted, update
-        _, accepted, update = known
-        made, facts = accepted.crd, UpdateFacts(update, conversion=conversion)
+                known = await asyncio.to_thread(_judge, key, found, ours, conversion)
+            self._known[name] = known
+        update, made = known.update, _unpacked(known.crd)
+        accepted, facts = replace(known.accepted, crd=made), UpdateFacts(update, conversion=conversion)
         found_rest = rest(ours, held_versions(definition, ours, facts)) if ours is not None else None
         if found_rest is not None:
             # What the last attempt has cost still counts.
@@ -97,9 +112,21 @@ class Judging:
 
 
 def _judge(
-    found: Mapping[str, Any], live: Mapping[str, Any] | None, conversion: Mapping[str, Any] | None
-) -> tuple[Acceptance, Update]:
-    return judge(accept(found), live, conversion)
+    key: Key,
+    found: Mapping[str, Any],
+    live: Mapping[str, Any] | None,
+    conversion: Mapping[str, Any] | None,
+) -> _Judged:
+    accepted, update = judge(accept(found), live, conversion)
+    return _Judged(key, replace(accepted, crd=None), _packed(accepted.crd), update)
+
+
+def _packed(crd: Mapping[str, Any] | None) -> bytes | None:
+    return zlib.compress(orjson.dumps(crd), level=1) if crd is not None else None
+
+
+def _unpacked(packed: bytes | None) -> dict[str, Any] | None:
+    return dict(orjson.loads(zlib.decompress(packed))) if packed is not None else None
 
 
 def _revision(found: Mapping[str, Any] | None) -> Key:

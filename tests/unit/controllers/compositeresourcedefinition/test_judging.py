@@ -2,8 +2,11 @@
 
 import asyncio
 import copy
+import gc
+import tracemalloc
 from typing import Any, cast
 
+import orjson
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
@@ -16,7 +19,7 @@ from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.operations.rehearsal.prediction import predict
 from tests.unit.controllers.fakeapi import FakeApi
 from tests.unit.core.composer.test_plan import OURS, TIGHTER, crd
-from tests.unit.core.composition.documents import document
+from tests.unit.core.composition.documents import document, schema, version
 
 Json = Any
 NAME = "databases.platform.example.com"
@@ -116,3 +119,33 @@ async def test_what_the_last_attempt_cost_counts_although_the_composites_cannot_
     assert (await scene.judge(TIGHTER, crd())).rehearsal.report is not None
     assert (await scene.judge(TIGHTER, crd(), composites=0)).rehearsal == Rehearsed()
     assert (await scene.judge(TIGHTER, crd())).rehearsal == Rehearsed()
+
+
+async def test_hardly_anything_is_kept_of_large_schemas() -> None:
+    """A composer has 512 MiB for all definitions."""
+    fields = {f"field{each}": {"type": "string", "description": f"{each} " * 20} for each in range(1000)}
+    value = document(version(of=schema({"type": "object", "properties": fields})), metadata=OURS)
+    size, scene = len(orjson.dumps(value)), Scene()
+
+    async def judge(name: str) -> None:
+        # As it comes from the API server: with strings of its own.
+        found = orjson.loads(orjson.dumps(value))
+        found["metadata"]["name"] = f"{name}.platform.example.com"
+        found["spec"]["names"] = {"kind": name.capitalize(), "plural": name}
+        live = crd(found)
+        await scene.judging.of(
+            found, CompositeResourceDefinition.model_validate(found), live, 0, lambda *_: None
+        )
+
+    await judge("first")
+    tracemalloc.start()
+    try:
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(4):
+            await judge(f"many{number}")
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (after - before) / 4 < size / 4
