@@ -1,21 +1,26 @@
-"""A conversion webhook that hangs is a problem of its own definition only."""
+"""Webhooks that hang, or ask for long pauses, are a problem of their own definition only."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH
+from crdkeeper.controllers.compositeresourcedefinition import controller
 from tests.cluster.composition.authoring import Author, Definition, condition, spec_with
 from tests.cluster.conversion.test_conversion_retries import Handler, Webhook
 from tests.cluster.harness import each_of, eventually
+from tests.cluster.harness.admission import WEBHOOKS
 from tests.unit.core.composition.documents import schema, version
 
-SLOW = 8
-"""More than the composer has ever had workers."""
+SLOW = controller._WORKERS + 4
+SLOW_DELETIONS = 3
+"""More than take turns at once."""
 
 
 class HangingWebhook(Webhook):
@@ -25,26 +30,72 @@ class HangingWebhook(Webhook):
         super().__init__(directory)
         self.RequestHandlerClass = _Hangs
         self.released = threading.Event()
+        self.kinds: set[str] = set()
+        """Whose composites were sent to it."""
 
 
 class _Hangs(Handler):
     server: HangingWebhook
 
     def do_POST(self) -> None:  # noqa: N802 - the name is http.server's
-        self.server.requests += 1
-        self.server.released.wait(90.0)
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.kinds.update(each["kind"] for each in review["request"]["objects"])
+        self.server.released.wait(300.0)
         self.close_connection = True
+
+
+class DeletionWebhook(HangingWebhook):
+    """Denies each deletion and asks for a pause of five minutes; or hangs."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.RequestHandlerClass = _Denies
+        self.hangs = False
+
+
+class _Denies(Handler):
+    server: DeletionWebhook
+
+    def do_POST(self) -> None:  # noqa: N802 - the name is http.server's
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        webhook = self.server
+        webhook.requests += 1
+        if webhook.hangs:
+            webhook.released.wait(300.0)
+            self.close_connection = True
+            return
+        later = {"code": 429, "message": "come again later", "details": {"retryAfterSeconds": 300}}
+        answer = {"uid": review["request"]["uid"], "allowed": False, "status": later}
+        self._answer(200, json.dumps({**review, "request": None, "response": answer}).encode(), {})
+
+
+_Webhook = TypeVar("_Webhook", bound=HangingWebhook)
+
+
+@contextmanager
+def serving(webhook: _Webhook) -> Iterator[_Webhook]:
+    """Until the end of the block."""
+    with webhook:
+        thread = threading.Thread(target=webhook.serve_forever)
+        thread.start()
+        try:
+            yield webhook
+        finally:
+            webhook.released.set()
+            webhook.shutdown()
+            thread.join()
 
 
 @pytest.fixture
 def webhook(tmp_path: Path) -> Iterator[HangingWebhook]:
-    with HangingWebhook(tmp_path) as webhook:
-        thread = threading.Thread(target=webhook.serve_forever)
-        thread.start()
+    with serving(HangingWebhook(tmp_path)) as webhook:
         yield webhook
-        webhook.released.set()
-        webhook.shutdown()
-        thread.join()
+
+
+@pytest.fixture
+def deletion_webhook(tmp_path: Path) -> Iterator[DeletionWebhook]:
+    with serving(DeletionWebhook(tmp_path)) as webhook:
+        yield webhook
 
 
 async def convert(author: Author, definition: Definition, conversion: Any) -> None:
@@ -76,11 +127,11 @@ async def test_others_are_served_while_webhooks_hang(
     await each_of(slow, hang)
 
     async def all_hang() -> bool:
-        return webhook.requests >= SLOW
+        return webhook.kinds == {each.kind for each in slow}
 
     await eventually(all_hang)
     try:
-        async with asyncio.timeout(15.0):
+        async with asyncio.timeout(60.0):
             healthy = Definition(group, "healthy")
             await author.apply(healthy)
             await author.ready(healthy)
@@ -91,9 +142,68 @@ async def test_others_are_served_while_webhooks_hang(
             found = [condition(await author.get(each.path), "Established") for each in slow]
             return all(each[:2] == ("False", "NotListed") for each in found)
 
-        await eventually(is_said, seconds=60.0)
+        await eventually(is_said, seconds=120.0)
     finally:
         for each in slow:
             await convert(author, each, {"strategy": "None", "webhook": None})
     for each in slow:
-        await author.ready(each, seconds=90.0)
+        await author.ready(each, seconds=120.0)
+
+
+@pytest.mark.parametrize("hangs", [True, False], ids=["hanging", "asking for a long pause"])
+async def test_other_composites_go_while_deletions_are_slow(
+    author: Author, deletion_webhook: DeletionWebhook, group: str, hangs: bool
+) -> None:
+    slow = [Definition(group, f"slow{each}") for each in range(SLOW_DELETIONS)]
+    healthy = Definition(group, "healthy")
+    composites = [f"a{each:02}" for each in range(60)]
+    for each in (*slow, healthy):
+        await author.apply(each, deletion="Cascade")
+        await author.ready(each)
+        await author.make_composites(each, composites)
+    guard = f"{WEBHOOKS}/guard.{group}"
+    rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["DELETE"]}
+    hook = {
+        "name": f"guard.{group}",
+        "clientConfig": deletion_webhook.client_config,
+        "rules": [{**rule, "resources": [each.plural for each in slow]}],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    configuration = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": f"guard.{group}"},
+        "webhooks": [hook],
+    }
+    await author.put(guard, configuration)
+    try:
+
+        async def in_force() -> bool:
+            answer = await author.client.send("DELETE", f"{slow[0].objects}/a00?dryRun=All")
+            return answer.code == 429 and answer.retry_after == 300
+
+        await eventually(in_force)
+        deletion_webhook.hangs, before = hangs, deletion_webhook.requests
+        for each in slow:
+            await author.delete(each.path)
+
+        async def under_way() -> bool:
+            return deletion_webhook.requests >= before + 16
+
+        await eventually(under_way)
+        await author.delete(healthy.path)
+        await author.gone(healthy.path, seconds=60)
+        await author.gone(healthy.crd)
+        for each in slow:
+            said = "failed calling webhook" if hangs else "come again later"
+            await author.says(each, "Established", "default/a", said, seconds=60)
+            assert await author.names(each) == composites
+    finally:
+        await author.delete(guard)
+        deletion_webhook.released.set()
+    for each in slow:
+        # One goes by itself: that leads to another attempt.
+        await author.delete(f"{each.objects}/a00")
+    for each in slow:
+        await author.gone(each.path, seconds=60)
