@@ -32,9 +32,9 @@ class Observer:
         judged: Status,
         seconds: float = 30.0,
     ) -> str:
-        """The message of a condition, once it has this status and reason and contains these texts.
+        """The message of a condition, once it is so and contains these texts, and all readers agree.
 
-        `judged` is the definition's kstatus.
+        `judged` is the definition's kstatus. A condition may be so before others are, in earlier statuses.
         """
         last: list[Json] = []
 
@@ -55,14 +55,13 @@ class Observer:
             # What changed meanwhile is read again.
             if now is None or now["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
                 return None
-            assert status_of(found) == judged, found["status"]
-            assert said == _expected(found)
-            return found
+            last.append((status_of(found), said))
+            return found if last[-1] == (judged, _expected(found)) else None
 
         found = await eventually(
             agreed,
             seconds=seconds,
-            otherwise=lambda: f"{type_} is not {status} {reason} with {texts}: {last}",
+            otherwise=lambda: f"{type_} is not {status} {reason} with {texts}, judged {judged}: {last}",
         )
         return condition(found, type_)[2]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from crdkeeper.cluster.transport.client import APPLY_PATCH, ApiError, Client
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness import NAMESPACE, each_of, eventually
 from tests.controlplane.cluster import Cluster
@@ -241,16 +241,24 @@ async def _unhold(author: Author, path: str) -> None:
             "PATCH",
             path,
             {"metadata": {"finalizers": None}},
-            content_type="application/merge-patch+json",
+            content_type=MERGE_PATCH,
         )
     except ApiError as error:
         if error.code != 404:
             raise
 
 
-async def until_denied(author: Author, verb: str, resource: str) -> None:
-    """Returns once the composer may not do this with one of crdkeeper's kinds."""
-    of = {"verb": verb, "group": "crdkeeper.dev", "resource": resource}
+@asynccontextmanager
+async def without(author: Author, verb: str, resource: str) -> AsyncIterator[None]:
+    """The composer's own role lacks a verb on a resource, until the end of the block."""
+    role = f"{ROLES}/crdkeeper-composer"
+    rules = (await author.get(role))["rules"]
+    concerned = [each for each in rules if resource in each["resources"]]
+    fewer = [
+        {**each, "verbs": [other for other in each["verbs"] if other != verb]} if each in concerned else each
+        for each in rules
+    ]
+    of = {"verb": verb, "group": concerned[0]["apiGroups"][0], "resource": resource}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
@@ -261,4 +269,9 @@ async def until_denied(author: Author, verb: str, resource: str) -> None:
     async def denied() -> bool:
         return not (await author.client.request("POST", reviews, review))["status"]["allowed"]
 
-    await eventually(denied)
+    await author.client.request("PATCH", role, {"rules": fewer}, content_type=MERGE_PATCH)
+    try:
+        await eventually(denied)
+        yield
+    finally:
+        await author.client.request("PATCH", role, {"rules": rules}, content_type=MERGE_PATCH)

@@ -1,16 +1,23 @@
 """Cascade on the API server: composites that may not be deleted, and a policy that changes in the middle."""
 
+import itertools
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
 
+from crdkeeper.cluster.resources.compositedeletion import UNASKED
 from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.composition.authoring import OWNER, Author, Definition
 from tests.cluster.harness import eventually
+from tests.cluster.harness.faultproxy import Fault, FaultProxy
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 KEPT = [f"a{each:02}" for each in range(24)]
 """More than are deleted at once, and first in the list."""
+COMPOSITES = 400
+DELETED = 100
+"""When the policy changes."""
 
 
 @pytest.fixture
@@ -76,21 +83,29 @@ async def test_composites_that_may_not_be_deleted(author: Author, group: str, po
     await author.gone(thing.crd)
 
 
-async def test_a_policy_that_changes_in_the_middle(author: Author, group: str) -> None:
-    thing = Definition(group, "thing")
+async def test_a_policy_that_changes_in_the_middle(
+    proxied_author: Author, proxy: FaultProxy, group: str
+) -> None:
+    author, thing = proxied_author, Definition(group, "thing")
     await author.apply(thing, deletion="Cascade")
     await author.ready(thing)
-    names = [f"a{each:03}" for each in range(400)]
-    await author.make_composites(thing, names)
+    await author.make_composites(thing, [f"a{each:03}" for each in range(COMPOSITES)])
+    held, numbers = threading.Event(), itertools.count()
+    others = Fault("DELETE", rf"/{thing.plural}/", held=held, chance=lambda: next(numbers) >= DELETED)
+    proxy.faults.append(others)
     await author.delete(thing.path)
 
-    async def begun() -> bool:
-        return len(await author.names(thing)) < len(names)
+    async def under_way() -> bool:
+        return others.met == 8
 
-    await eventually(begun)
-    await author.apply(thing, deletion="Orphan")
-    left = await author.names(thing)
+    try:
+        await eventually(under_way)
+        left = await author.names(thing)
+        assert len(left) == COMPOSITES - DELETED
+        await author.apply(thing, deletion="Orphan")
+    finally:
+        held.set()
     await author.gone(thing.path)
     kept = await author.names(thing)
-    assert len(kept) >= len(left) - 48 > 0
+    assert len(left) - UNASKED <= len(kept) < len(left)
     assert OWNER not in ((await author.get(thing.crd))["metadata"].get("annotations") or {})

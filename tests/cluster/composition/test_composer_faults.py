@@ -142,7 +142,8 @@ async def test_a_composer_that_wakes_up_too_late_deletes_no_composite(
     await eventually(under_way)
     proxied.pause()
     left = await author.names(thing)
-    assert left == names[DELETED:]
+    # Eight at once: not exactly the first ones.
+    assert len(left) == COMPOSITES - DELETED
     await author.apply(thing, deletion="Orphan")
     successor = start_operator(plane, identity="successor", account=ACCOUNT, command=COMPOSE, wait=False)
     await author.gone(thing.path, seconds=60)

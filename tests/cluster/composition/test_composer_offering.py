@@ -1,9 +1,21 @@
 """Whether composites find a Composition, as the composer says while Compositions come and go."""
 
+from collections.abc import AsyncIterator
+
+import pytest
+
 from tests.cluster.composition.agreement import Observer
 from tests.cluster.composition.authoring import Author, Definition
 
 COMPOSITIONS = "/apis/crdkeeper.dev/v1alpha1/compositions"
+
+
+@pytest.fixture
+async def offers(author: Author) -> AsyncIterator[None]:
+    """Compositions may come, and are gone at the end."""
+    yield
+    for name in ("small", "medium", "large", "forced"):
+        await author.delete(f"{COMPOSITIONS}/{name}")
 
 
 async def offer(author: Author, thing: Definition, name: str, kind: str = "") -> None:
@@ -22,7 +34,7 @@ async def offer(author: Author, thing: Definition, name: str, kind: str = "") ->
 
 
 async def test_a_definition_is_offered_while_a_composition_can_be_used(
-    author: Author, observer: Observer, group: str
+    author: Author, observer: Observer, offers: None, group: str
 ) -> None:
     thing = Definition(group, "thing")
     await author.apply(thing)
@@ -54,5 +66,3 @@ async def test_a_definition_is_offered_while_a_composition_can_be_used(
     await author.ready(forced)
     said = "New composites use the Composition forced, which spec.enforcedCompositionRef names."
     await observer.sees(forced, "Offered", "True", "Enforced", said, judged="Current")
-    for name in ("small", "medium", "large", "forced"):
-        await author.delete(f"{COMPOSITIONS}/{name}")

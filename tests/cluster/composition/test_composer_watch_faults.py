@@ -61,16 +61,18 @@ async def test_what_changes_while_watches_fail_is_not_missed(
         await author.apply(each)
     for each in (changed, counted, *all_edited):
         await author.ready(each)
+    watched = ("compositeresourcedefinitions", "customresourcedefinitions", counted.plural)
+
+    async def all_watch() -> bool:
+        return all(proxy.has_watch(rf"/{plural}\?") for plural in watched)
+
     log, pid = proxied.log_size(), proxied.pid
     for number, (name, edited) in enumerate(zip(FAULTS, all_edited, strict=True)):
         event, code = FAULTS[name]
-        faults = [
-            fault(plural, code)
-            for plural in ("compositeresourcedefinitions", "customresourcedefinitions", counted.plural)
-            if code != 200
-        ]
+        await eventually(all_watch, otherwise=partial(MISSED.format, name, "not all is watched before"))
+        faults = [fault(plural, code) for plural in watched if code != 200]
         proxy.faults.extend(faults)
-        assert proxy.end_watches(WATCHES, event) >= 3, "of definitions, CRDs, and composites"
+        proxy.end_watches(WATCHES, event)
 
         async def refused(faults: list[Fault] = faults) -> bool:
             return all(each.met for each in faults)
@@ -110,7 +112,7 @@ async def test_a_crd_deleted_while_no_watch_hears_of_it_is_made_again(
     await author.apply(thing)
     await author.ready(thing)
     before = await author.get(thing.crd)
-    # Until it looks again only because of an event, or after minutes.
+    # From then on it looks only because of an event, or after minutes.
     await asyncio.sleep(REST_SECONDS)
     # The list that follows a watch that expired does not say what is missing in it.
     deleted = threading.Event()
