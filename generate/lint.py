@@ -47,6 +47,7 @@ resources, names of fields in a beta or stable version, and everything in a depr
 Conventions name a field like `v1:.spec.ports[*].name`: the version, and the path in an object; the version
 alone is the root of its schema. The API server's errors use the server's own paths: what all versions share
 is under `spec.validation`, `spec.subresources`, `spec.additionalPrinterColumns` or `spec.selectableFields`.
+In a CompositeResourceDefinition they are named as in the file.
 The line is the field's line in the file or, if the field is missing, that of the nearest enclosing field.
 Where the server's message prints an internal data structure as the invalid value, the value is omitted.
 
