@@ -1,10 +1,11 @@
-"""The composer and short names that its definition does not have: those of others, and of an adopted CRD."""
+"""The composer and names that its definition does not have: those of others, and of an adopted CRD."""
 
 import asyncio
 from typing import Any
 
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, Client
 from crdkeeper.core.composition.acceptance import accept
+from crdkeeper.core.composition.definition import OWNER
 from tests.cluster.composition.composerscene import (
     CRDS,
     NAME,
@@ -60,19 +61,28 @@ async def test_a_short_name_that_somebody_adds_is_removed_and_all_is_quiet(
     await gone(client, DEFINITION)
 
 
-async def test_an_adopted_crd_loses_the_short_names_that_its_definition_gives_up(
+async def test_an_adopted_crd_loses_the_short_names_and_labels_that_its_definition_gives_up(
     client: Client, rights: None
 ) -> None:
     adopts = {"annotations": {"crdkeeper.dev/adopt": "true"}}
     names = {"kind": "Database", "plural": "databases", "shortNames": ["dbx"]}
+    texts = {"labels": {"team": "a", "tier": "b"}, "annotations": {"example.com/page": "c"}}
     made = accept(document(names=names)).crd
     assert made is not None
+    made["metadata"] |= {**texts, "labels": {**texts["labels"], "theirs": "d"}}
     await client.request("PATCH", f"{CRD}?fieldManager=kubectl", made, content_type=APPLY_PATCH)
-    await apply(client, document(metadata=adopts, names=names, deletion="Cascade"))
+    adopting = document(metadata=adopts, names=names, deletion="Cascade")
+    adopting["spec"]["metadata"] = texts
+    await apply(client, adopting)
     await ready(client, "True", "WatchingCompositeResource")
     assert await short_names(client) == ["dbx"]
-    await apply(client, document(metadata=adopts, deletion="Cascade"))
+    fewer = document(metadata=adopts, deletion="Cascade")
+    fewer["spec"]["metadata"] = {"labels": {"tier": "b"}}
+    await apply(client, fewer)
     await eventually(lambda: without_short_names(client))
+    metadata = (await get(client, CRD))["metadata"]
+    assert metadata["labels"] == {"tier": "b", "theirs": "d"}
+    assert set(metadata["annotations"]) == {OWNER}
     await at_rest(client)
     await delete(client, DEFINITION)
     await gone(client, DEFINITION)

@@ -75,7 +75,7 @@ async def delete_crd(client: Client, crd: Mapping[str, Any]) -> None:
 
 async def release_crd(client: Client, crd: Mapping[str, Any]) -> None:
     """Let the CRD belong to no definition. Raises ApiError; 409 if the CRD changed."""
-    await _annotate_crd(client, crd, {OWNER: None, CLAIMED: None})
+    await patch_metadata(client, crd, {"annotations": {OWNER: None, CLAIMED: None}})
 
 
 async def claim_crd(client: Client, crd: Mapping[str, Any]) -> None:
@@ -84,18 +84,17 @@ async def claim_crd(client: Client, crd: Mapping[str, Any]) -> None:
     Raises ApiError; 409 if the CRD changed.
     """
     # Another value each time: what changes nothing is not stored.
-    await _annotate_crd(client, crd, {CLAIMED: crd["metadata"]["resourceVersion"]})
+    await patch_metadata(client, crd, {"annotations": {CLAIMED: crd["metadata"]["resourceVersion"]}})
 
 
-async def _annotate_crd(
-    client: Client, crd: Mapping[str, Any], annotations: Mapping[str, str | None]
-) -> None:
+async def patch_metadata(
+    client: Client, crd: Mapping[str, Any], change: Mapping[str, Mapping[str, str | None]]
+) -> dict[str, Any]:
+    """Merge labels and annotations into the CRD, and return it. Raises ApiError; 409 if the CRD changed."""
     metadata = crd["metadata"]
-    body = {
-        "metadata": {**{key: metadata[key] for key in ("uid", "resourceVersion")}, "annotations": annotations}
-    }
+    body = {"metadata": {**{key: metadata[key] for key in ("uid", "resourceVersion")}, **change}}
     path = f"{_CRDS}/{metadata['name']}?fieldManager={FIELD_MANAGER}"
-    await client.request("PATCH", path, body, content_type=MERGE_PATCH)
+    return await client.request("PATCH", path, body, content_type=MERGE_PATCH)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.cluster.resources.composites import apply_crd, claim_crd, delete_crd, release_crd
+from crdkeeper.cluster.resources.composites import (
+    FIELD_MANAGER,
+    apply_crd,
+    claim_crd,
+    delete_crd,
+    patch_metadata,
+    release_crd,
+)
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
 from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.givenup import given_up
 from crdkeeper.core.composer.overwriting import Applied
 from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan
 from crdkeeper.core.composer.update import Rest
@@ -101,9 +109,16 @@ class CRDs:
             self._dues.repeat(name, Sent.APPLY)
         if rest is not None or (live is not None and known.applied == key):
             return False
-        applied = await self._dues.send(
-            name, Sent.APPLY, key, lambda: apply_crd(self._client, _whole(staged(made, live, held)), live)
-        )
+        whole = _whole(staged(made, live, held))
+
+        async def send() -> dict[str, Any]:
+            now = live
+            # First, while it can be seen what an earlier apply had: who dies in between leaves nothing.
+            if live is not None and (leftover := given_up(live, whole, FIELD_MANAGER)):
+                now = await patch_metadata(self._client, live, leftover)
+            return await apply_crd(self._client, whole, now)
+
+        applied = await self._dues.send(name, Sent.APPLY, key, send)
         known.applied = *wanted, *_revision(applied)
         changed = _revision(live) != _revision(applied)
         if known.put_back is None or known.put_back.content != wanted:

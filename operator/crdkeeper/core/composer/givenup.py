@@ -1,0 +1,31 @@
+"""Labels and annotations of a CRD that its definition no longer has, and that another program has set, too.
+
+Server-side apply leaves a field in place while it has another manager, such as the one who made the CRD
+before it was adopted.
+Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_TEXTS: Final = ("labels", "annotations")
+
+
+def given_up(live: Mapping[str, Any], made: Mapping[str, Any], manager: str) -> dict[str, dict[str, None]]:
+    """What to merge into the metadata of the live CRD before `manager` applies the one that was made.
+
+    Empty if the apply removes all that the definition gave up.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for texts in _TEXTS:
+        present = set(live["metadata"].get(texts) or ())
+        gone = present - set(made["metadata"].get(texts) or ())
+        ours, others = set[str](), set[str]()
+        for entry in live["metadata"].get("managedFields") or ():
+            fields = (((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get(f"f:{texts}")) or {}
+            names = {each.removeprefix("f:") for each in fields}
+            applied = entry.get("manager") == manager and entry.get("operation") == "Apply"
+            (ours if applied else others).update(names)
+        if both := gone & ours & others:
+            found[texts] = dict.fromkeys(sorted(both))
+    return found
