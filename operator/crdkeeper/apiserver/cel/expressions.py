@@ -5,7 +5,7 @@ types come from schemas (`declare`), values are bound to them (`converter`), and
 of evaluations. The rules of x-kubernetes-validations have their own entry point: `compilation`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crdkeeper.apiserver.cel.counting.program import MOST_WORK, STOPPED, CountedProgram
@@ -14,18 +14,19 @@ from crdkeeper.apiserver.cel.program.literals import problems_of_literals
 from crdkeeper.apiserver.cel.run.binding import converter
 from crdkeeper.apiserver.cel.run.bound import BoundList, BoundMap, UnseenData
 from crdkeeper.apiserver.cel.run.budget import CALL_LIMIT, EXHAUSTED, OBJECT_LIMIT
-from crdkeeper.apiserver.cel.run.evaluate import Account, Program, compile_program
+from crdkeeper.apiserver.cel.run.evaluate import OF_RULES, Account, Program, compile_program
 from crdkeeper.apiserver.cel.syntax.messages import rendered
 from crdkeeper.apiserver.cel.syntax.names import escape
-from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError, Expr
+from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError, Expr, Problem
 from crdkeeper.apiserver.cel.syntax.parser import parse
 from crdkeeper.apiserver.cel.types.checker import Checked, UndecidedExpression, check
 from crdkeeper.apiserver.cel.types.declared import declare, embedded
-from crdkeeper.apiserver.cel.types.types import STRING, Type, unwrap_optional
+from crdkeeper.apiserver.cel.types.types import DYN, STRING, Type, list_of, unwrap_optional
 from crdkeeper.apiserver.cel.values.values import Indeterminate
 
 __all__ = [
     "CALL_LIMIT",
+    "DYN",
     "EXHAUSTED",
     "MOST_WORK",
     "OBJECT_LIMIT",
@@ -46,12 +47,18 @@ __all__ = [
     "declare",
     "embedded",
     "escape",
+    "list_of",
     "unwrap_optional",
 ]
 
 
 class BadExpression(ValueError):
     """An expression that does not compile, or does not match the schemas; the text says why."""
+
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+        """The errors one by one, with their places, if that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +70,10 @@ class CompiledExpression:
     _tree: Expr
     _checked: Checked
 
-    def program(self, second: str | None = None) -> Program:
-        """The function that evaluates it; `second` names a variable besides `self`. Raises BadExpression."""
+    def program(self, variables: Sequence[str] = OF_RULES) -> Program:
+        """The function that evaluates it with these variables. Raises BadExpression."""
         try:
-            return compile_program(self._tree, self._checked.overloads, second=second or "oldSelf")
+            return compile_program(self._tree, self._checked.overloads, variables=variables)
         except Indeterminate as error:
             raise BadExpression(error.why) from None
 
@@ -85,10 +92,10 @@ def compile_expression(
         checked = check(tree, variables, stored=True)
         problems = checked.problems or problems_of_literals(tree, checked, mixed=mixed)
         if problems:
-            raise BadExpression(rendered(text, problems))
+            raise BadExpression(rendered(text, problems), problems)
         problem = problem_of_program(tree, checked)
     except CelSyntaxError as error:
-        raise BadExpression(rendered(text, error.problems)) from None
+        raise BadExpression(rendered(text, error.problems), error.problems) from None
     except (CelDepthError, UndecidedExpression) as error:
         raise BadExpression(str(error)) from None
     except RecursionError:

@@ -78,7 +78,7 @@ def expression(
     problem = type_problem(compiled.type, target)
     if problem is not None:
         raise BadExpression(problem)
-    program = compiled.program(second=OBJECT)
+    program = compiled.program(("self", OBJECT))
     whole = converter(source, root=top)
     own = converter(_schema_at(source, steps, top=top)) if steps is not None else None
     return _evaluation(program, where, whole, own, target)

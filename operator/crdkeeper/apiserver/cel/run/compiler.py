@@ -48,8 +48,6 @@ from crdkeeper.apiserver.cel.values.values import (
     Value,
 )
 
-_SELF, _SECOND, FIRST_FREE = 1, 2, 3
-"""Places in a frame, which begins with the budget."""
 _LAZY: Final = frozenset((Op.AND, Op.OR, "or", "orValue"))
 """Calls that decide themselves what they evaluate."""
 
@@ -57,12 +55,12 @@ _LAZY: Final = frozenset((Op.AND, Op.OR, "or", "orValue"))
 class Compiler:
     """Compiles one expression to a closure; `slots` and `cost` are what it needs, once it is compiled."""
 
-    def __init__(self, overloads: Mapping[Call, Sequence[str]], second: str) -> None:
-        """`second` is the name of the variable besides `self`."""
+    def __init__(self, overloads: Mapping[Call, Sequence[str]], variables: Sequence[str]) -> None:
+        """The variables have the first places in a frame, after the budget."""
         self._overloads = overloads
-        self._places = {"self": _SELF, second: _SECOND}
+        self._places = {name: place for place, name in enumerate(variables, 1)}
         self._scope: dict[str, int] = {}
-        self.slots = FIRST_FREE
+        self.slots = len(variables) + 1
         self.cost = 0
         self._panics = 0
         """How many calls that can end an evaluation have been compiled."""

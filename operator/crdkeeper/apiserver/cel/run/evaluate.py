@@ -6,9 +6,8 @@
 `evaluate` returns a value of CEL (see `values`), or raises EvaluationError(message) with cel-go's words for
 a run-time error, or Indeterminate(why) where the server's result cannot be known: it may run out of its
 cost budget, or the result depends on what only it has. An absent `oldSelf` is left out; an optional one is
-`NONE` or `OptionalValue(…)` of `containers`. Who has another variable beside `self` names it to
-compile_program. The expression must have passed the checker; one that has not is evaluated as far as its
-values allow.
+`NONE` or `OptionalValue(…)` of `containers`. Who has other variables names them to compile_program. The
+expression must have passed the checker; one that has not is evaluated as far as its values allow.
 
 `overloads` of the checker's result, handed to compile_program, tells what the sum of an empty list is;
 without it some such sums are Indeterminate. An `Account` adds up the cost of all rules for one object.
@@ -18,25 +17,29 @@ only, `!=` is true where comparing fails.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from crdkeeper.apiserver.cel.run import budget
 from crdkeeper.apiserver.cel.run.budget import EXHAUSTED, Account, Frame
-from crdkeeper.apiserver.cel.run.compiler import FIRST_FREE, Compiler
+from crdkeeper.apiserver.cel.run.compiler import Compiler
 from crdkeeper.apiserver.cel.run.comprehensions import Run
 from crdkeeper.apiserver.cel.syntax.nodes import Call, Expr
 from crdkeeper.apiserver.cel.values.values import MISSING, Aborted, EvaluationError, Indeterminate, Value
 
 __all__ = ["Account", "EvaluationError", "Indeterminate", "Program", "compile_program"]
 
+OF_RULES: Final = ("self", "oldSelf")
+"""The variables of x-kubernetes-validations."""
+
 
 class Program:
     """A compiled expression."""
 
-    __slots__ = ("_cost", "_run", "_second", "_slots")
+    __slots__ = ("_cost", "_run", "_slots", "_variables")
 
-    def __init__(self, run: Run, slots: int, cost: int, second: str) -> None:
+    def __init__(self, run: Run, slots: int, cost: int, variables: Sequence[str]) -> None:
         self._run = run
-        self._second = second
+        self._variables = variables
         self._slots = [None] * slots
         self._cost = cost
 
@@ -49,8 +52,7 @@ class Program:
         start = limit - self._cost
         frame: Frame = [
             start,
-            variables.get("self", MISSING),
-            variables.get(self._second, MISSING),
+            *[variables.get(name, MISSING) for name in self._variables],
             *self._slots,
         ]
         try:
@@ -70,15 +72,18 @@ class Program:
 
 
 def compile_program(
-    expression: Expr, overloads: Mapping[Call, Sequence[str]] | None = None, *, second: str = "oldSelf"
+    expression: Expr,
+    overloads: Mapping[Call, Sequence[str]] | None = None,
+    *,
+    variables: Sequence[str] = OF_RULES,
 ) -> Program:
     """The program of an expression. Raises Indeterminate for an expression that is nested too deeply.
 
-    `second` is the name of the variable beside `self`.
+    Without `variables`, these are the ones of rules.
     """
-    compiler = Compiler(overloads or {}, second)
+    compiler = Compiler(overloads or {}, variables)
     try:
         run = compiler.compile(expression)
     except RecursionError:
         raise Indeterminate("the expression is nested too deeply") from None
-    return Program(run, compiler.slots - FIRST_FREE, compiler.cost, second)
+    return Program(run, compiler.slots - len(variables) - 1, compiler.cost, variables)
