@@ -96,18 +96,20 @@ def _evaluation(
         if own is not None:
             variables["self"] = own(found)
         try:
-            return fitted(plain(program.evaluate(variables, _account.get())), target)
+            account = _account.get()
+            return fitted(plain(program.evaluate(variables, account), account), target)
         except EvaluationError as error:
-            raise Unconvertible(f"{where}: {_essence(error.message)}") from None
+            raise Unconvertible(f"{where}: {essence(error.message)}") from None
         except Indeterminate as error:
-            raise Unconvertible(f"{where}: {_essence(error.why)}") from None
+            raise Unconvertible(f"{where}: {essence(error.why)}") from None
         except Unconvertible as error:
             raise Unconvertible(f"{where}: does not fit the schema: {error}") from None
 
     return evaluate
 
 
-def _essence(said: str) -> str:
+def essence(said: str) -> str:
+    """What may be shown of an error of CEL, which can contain values."""
     found = _ESSENCE.match(said)
     return found[0] if found else "the expression fails on this object"
 

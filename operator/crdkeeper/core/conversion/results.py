@@ -5,7 +5,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from crdkeeper.apiserver.cel.expressions import BoundList, BoundMap, Type, UnseenData, unwrap_optional
+from crdkeeper.apiserver.cel.expressions import (
+    Account,
+    BoundList,
+    BoundMap,
+    Type,
+    UnseenData,
+    unwrap_optional,
+)
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.times import Duration, Timestamp
 from crdkeeper.apiserver.cel.values.unordered import Unordered
@@ -64,18 +71,35 @@ def _shown(schema: Schema) -> str:
     return f"{type_} ({form})" if form else f"{type_}"
 
 
-def plain(value: Value) -> Any:
-    """The value as JSON. Raises NOTHING for the empty optional, Unconvertible for what JSON does not have,
-    EvaluationError and Indeterminate for a part that is one.
+_MOST_VALUES: Final = 1_000_000
+"""In one result. An expression of a few hundred characters can make a list that contains another one many
+times, and so on, at hardly any cost: written out, it would fill the memory.
+"""
+_COST_OF_VALUE: Final = 10
+
+
+def plain(value: Value, account: Account | None = None) -> Any:
+    """The value as JSON, whose size is charged to the account. Raises NOTHING for the empty optional,
+    Unconvertible for what JSON does not have or what is too large, EvaluationError and Indeterminate for a
+    part that is one.
     """
     if type(value) is OptionalValue:
         if value is NONE:
             raise NOTHING
         value = value.value
-    return _plain(value)
+    most = _MOST_VALUES if account is None else min(_MOST_VALUES, account.left // _COST_OF_VALUE)
+    left = [most]
+    try:
+        return _plain(value, left)
+    finally:
+        if account is not None:
+            account.left -= (most - left[0]) * _COST_OF_VALUE
 
 
-def _plain(value: Value) -> Any:
+def _plain(value: Value, left: list[int]) -> Any:
+    left[0] -= 1
+    if left[0] < 0:
+        raise Unconvertible("too many values")
     value = read(value)
     kind = type(value)
     if kind is str or kind is bool or kind is int or value is None:
@@ -89,9 +113,9 @@ def _plain(value: Value) -> Any:
     if isinstance(value, BoundMap | BoundList | UnseenData):
         return value.data
     if isinstance(value, MapValue):
-        return {_key(key): _plain(value.find(key)) for key in value.key_list()}
+        return {_key(key): _plain(value.find(key), left) for key in value.key_list()}
     if is_list(value):
-        made = [_plain(each) for each in elements_of(value)]
+        made = [_plain(each, left) for each in elements_of(value)]
         # Iterating over a map has no defined order: any order that is always the same will do.
         return sorted(made, key=repr) if kind is Unordered else made
     if kind is Timestamp:

@@ -259,3 +259,11 @@ def test_the_engine_is_loaded_by_those_who_need_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("wide", [10, 100])
+def test_a_result_that_contains_itself_many_times(wide: int) -> None:
+    repeated = f".optMap(x, [{', '.join(['x'] * wide)}])"
+    conversion = to_spoke(STRING, ANYTHING, "optional.of(dyn(1))" + repeated * 8 + ".value()", refuse=True)
+    with pytest.raises(Unconvertible, match="too many values"):
+        conversion.convert(at("v1", {"a": "x"}), "v2")
