@@ -4,6 +4,7 @@ import click
 
 from crdkeeper.cli.compose.crd import crd
 from crdkeeper.cli.compose.importing import import_definitions
+from crdkeeper.cli.compose.render import render
 from crdkeeper.cli.compose.running import run
 
 
@@ -17,4 +18,5 @@ def compose() -> None:
 
 compose.add_command(crd)
 compose.add_command(import_definitions)
+compose.add_command(render)
 compose.add_command(run)

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from crdkeeper.apiserver.schema.violation import Unchecked
-from crdkeeper.cli.input.files import Failed, ForeignComposite, LocatedDefinition
+from crdkeeper.cli.input.files import Failed, LocatedDefinition, WrittenObject
 from crdkeeper.cli.input.yamldocument import Position
 from crdkeeper.cli.output.printing import line, print_json, print_yaml
 from crdkeeper.core.composition.problem import CompositeProblem
@@ -17,7 +17,7 @@ MOST_PROBLEMS: Final = 500
 _MOST_UNCHECKED: Final = 20
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_Located = LocatedDefinition | ForeignComposite
+_Located = LocatedDefinition | WrittenObject
 
 
 def format_option(command: _F) -> _F:

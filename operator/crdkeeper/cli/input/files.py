@@ -93,8 +93,8 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignComposite(Skipped):
-    """A CompositeResourceDefinition of another project, such as Crossplane."""
+class WrittenObject(Skipped):
+    """One whose fields can be found in the file."""
 
     document: Document = field(kw_only=True)
     steps: Steps = field(kw_only=True)
@@ -102,6 +102,11 @@ class ForeignComposite(Skipped):
     def find(self, steps: Steps) -> Position:
         """The place of one of its fields in the file."""
         return self.document.find((*self.steps, *steps))
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignComposite(WrittenObject):
+    """A CompositeResourceDefinition of another project, such as Crossplane."""
 
 
 def summary(skipped: Sequence[Skipped]) -> str:
@@ -157,7 +162,16 @@ def read(
             elif file not in seen:
                 seen.add(file)
                 if file == STDIN or not excludes(Path(file)):
-                    yield from _read_file(file)
+                    content = _content(file)
+                    yield from (content,) if isinstance(content, Failed) else parse(file, content)
+
+
+def contents(names: Iterable[str]) -> Iterator[tuple[str, bytes] | Failed]:
+    """The name and the content of each file; for a directory, of the YAML and JSON files in it."""
+    for name in names:
+        for file in _files(name):
+            content = file if isinstance(file, Failed) else _content(file)
+            yield content if isinstance(content, Failed) else (str(file), content)
 
 
 def _files(name: str) -> Iterator[str | Failed]:
@@ -175,17 +189,14 @@ def _files(name: str) -> Iterator[str | Failed]:
     yield from map(str, found)
 
 
-def _read_file(file: str) -> Iterator[LocatedDefinition | Skipped | Failed]:
+def _content(file: str) -> bytes | Failed:
     try:
         if file == STDIN:
-            content = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with Path(file).open("rb") as stream:
-                content = stream.read(MAX_BYTES + 1)
+            return sys.stdin.buffer.read(MAX_BYTES + 1)
+        with Path(file).open("rb") as stream:
+            return stream.read(MAX_BYTES + 1)
     except OSError as error:
-        yield Failed(file, Position(), error.strerror or str(error))
-        return
-    yield from parse(file, content)
+        return Failed(file, Position(), error.strerror or str(error))
 
 
 def parse(file: str, content: bytes) -> Iterator[LocatedDefinition | Skipped | Failed]:
@@ -225,6 +236,10 @@ def _definitions(
                 each.setdefault("kind", "CustomResourceDefinition")
                 each.setdefault("apiVersion", value.get("apiVersion"))
             yield from _definitions(file, document, (*steps, "items", i), each, comments)
+    elif kind == "Composition":
+        yield WrittenObject(
+            file, document.find(steps), "a Composition", value, document=document, steps=steps
+        )
     else:
         what = f"a {kind}" if isinstance(kind, str) and kind else "not a Kubernetes object"
         yield Skipped(file, document.find(steps), what, value)

@@ -55,7 +55,7 @@ def accept(value: Mapping[str, Any]) -> Acceptance:
     """Check the object, as a manifest or as read from a cluster, but not the CRD by itself."""
     admitted = _schema().admit(value)
     found = [CompositeProblem(problems.INVALID, each.path, each.message) for each in admitted.violations]
-    found += [CompositeProblem(problems.UNKNOWN, _path(each), "unknown field") for each in admitted.unknown]
+    found += [CompositeProblem(problems.UNKNOWN, path_of(each), "unknown field") for each in admitted.unknown]
     if admitted.violations or admitted.object is None:
         found += [CompositeProblem(problems.INVALID, each.path, each.reason) for each in admitted.unchecked]
         return Acceptance(None, tuple(found))
@@ -94,7 +94,7 @@ def _schema() -> ObjectSchema:
     return ObjectSchema.of(schema)
 
 
-def _path(name: str) -> Path:
+def path_of(name: str) -> Path:
     """The path of an unknown field, which the server names as `spec.versions[0].nmae`."""
     path = Path("", ())
     for part in name.replace("]", "").replace("[", ".[").split("."):

@@ -53,6 +53,25 @@ class Tokens(NamedTuple):
     offsets: list[int]
 
 
+def closing_brace(source: str, start: int, most: int) -> int | None:
+    """Where the brace that an expression from `start` leaves open is closed; None if it is not.
+
+    Reads little further than that or than `most`, and stops at what starts no token of CEL.
+    """
+    depth = 0
+    for match in _TOKEN.finditer(source, start):
+        text = match.group()
+        if match.lastgroup == "bad" or match.start() > most + 1:
+            return None
+        if text == "{" and match.lastgroup == "op":
+            depth += 1
+        elif text == "}" and match.lastgroup == "op":
+            if depth == 0:
+                return match.start()
+            depth -= 1
+    return None
+
+
 def tokenize(source: str) -> Tokens:
     """Split an expression into tokens; never fails."""
     kinds: list[str] = []

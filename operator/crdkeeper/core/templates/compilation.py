@@ -1,0 +1,245 @@
+"""Compiles a Composition: types, references and their order, before there is any composite."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from crdkeeper.api.composition import CompositionResource, CompositionSpec
+from crdkeeper.api.compositionrevision import CompositionRevisionSpec, RevisionResource
+from crdkeeper.apiserver.cel.expressions import unwrap_optional
+from crdkeeper.apiserver.schema.fieldpath import Path, root
+from crdkeeper.apiserver.schema.props import Schema
+from crdkeeper.core.composition.injected import STATUS_FIELDS
+from crdkeeper.core.templates.compiled import (
+    CompilationResult,
+    CompiledComposition,
+    CompiledResource,
+    Unverified,
+)
+from crdkeeper.core.templates.environment import COMPOSITE, EACH
+from crdkeeper.core.templates.expression import ExpressionAllowance, TemplateExpression, TemplateScope
+from crdkeeper.core.templates.graph import cycle, waves
+from crdkeeper.core.templates.kinds import KnownKinds, TargetKind, find_kind
+from crdkeeper.core.templates.namespaces import check_namespace
+from crdkeeper.core.templates.problem import Problems
+from crdkeeper.core.templates.template import OPEN, Make, TemplateCompiler, field_of
+from crdkeeper.core.templates.variables import TemplateVariable, of_list, of_object
+
+_TEXT: Final[Schema] = {"type": "string"}
+_TEXTS: Final[Schema] = {"type": "object", "additionalProperties": _TEXT}
+_METADATA: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "name": _TEXT,
+        "namespace": _TEXT,
+        "labels": _TEXTS,
+        "annotations": _TEXTS,
+        "finalizers": {"type": "array", "items": _TEXT},
+    },
+}
+"""What a template can set of metadata: the rest belongs to the API server, or to the composer."""
+
+
+def compile_composition(
+    spec: CompositionSpec | CompositionRevisionSpec, composite: TargetKind, kinds: KnownKinds
+) -> CompilationResult:
+    """Compile the spec of a Composition, which its CRD admits, for composites of a kind."""
+    return _Compilation(spec, composite, kinds).result()
+
+
+class _Compilation:
+    def __init__(
+        self, spec: CompositionSpec | CompositionRevisionSpec, composite: TargetKind, kinds: KnownKinds
+    ) -> None:
+        self._spec = spec
+        self._kinds = kinds
+        self._schema = composite.schema if composite.schema is not None else OPEN
+        self._namespaced = composite.namespaced is not False
+        self._composite = of_object(COMPOSITE, composite.schema)
+        self._problems = Problems()
+        self._allowance = ExpressionAllowance()
+        self._unverified: list[Unverified] = []
+        self._targets: dict[str, TargetKind] = {}
+        self._single: dict[str, TemplateVariable] = {}
+        self._variables: dict[str, TemplateVariable] = {COMPOSITE: self._composite}
+
+    def result(self) -> CompilationResult:
+        resources: Sequence[CompositionResource | RevisionResource] = self._spec.resources
+        at = root("spec").child("resources")
+        for i, each in enumerate(resources):
+            self._declare(each, at.index(i))
+        made = {each.name: self._resource(each, at.index(i)) for i, each in enumerate(resources)}
+        needs = {name: each.needs for name, each in made.items()}
+        around = cycle(needs)
+        if around is not None:
+            message = f"the resources refer to each other in a circle: {' → '.join(around)}"
+            self._problems.add(made[around[0]].path, message, "Take the value from the composite instead.")
+        status = self._status()
+        if self._problems.found:
+            return CompilationResult(None, self._problems.found, self._unverified)
+        order = waves(needs)
+        composition = CompiledComposition(
+            tuple(made[name] for wave in order for name in wave),
+            order,
+            self._composite,
+            self._namespaced,
+            status,
+        )
+        return CompilationResult(composition, (), self._unverified)
+
+    def _declare(self, resource: CompositionResource | RevisionResource, at: Path) -> None:
+        api_version, kind, within = _kind(resource)
+        target = self._targets[resource.name] = find_kind(self._kinds, api_version, kind)
+        if target.schema is None:
+            reason = f"no schema of {kind} ({api_version}) is given"
+            self._unverified.append(Unverified(at.child(within), reason))
+        one = self._single[resource.name] = of_object(resource.name, target.schema)
+        self._variables[resource.name] = of_list(one) if resource.for_each else one
+
+    def _compiler(self, variables: Mapping[str, TemplateVariable], because: str = "") -> TemplateCompiler:
+        scope = TemplateScope(variables, frozenset(self._variables.keys() - variables.keys()), because)
+        return TemplateCompiler(scope, self._allowance, self._problems)
+
+    def _resource(self, resource: CompositionResource | RevisionResource, at: Path) -> CompiledResource:
+        name = resource.name
+        others = {key: each for key, each in self._variables.items() if key != name}
+        itself = f"A resource can refer to itself only in readyWhen: {name} does not exist before."
+        conditions = self._compiler(others, itself)
+        include = self._conditions(conditions, resource.include_when, at.child("includeWhen"))
+        lists = self._compiler(others, itself)
+        for_each: list[tuple[str, TemplateExpression]] = []
+        items: dict[str, TemplateVariable] = {}
+        for i, each in enumerate(resource.for_each):
+            for variable, text in each.items():
+                made = self._list(lists, text, at.child("forEach").index(i).child(variable))
+                if made is not None:
+                    for_each.append((variable, made[0]))
+                    items[variable] = made[1]
+        template = self._compiler({**others, **items}, itself)
+        make = self._template(template, resource, at)
+        read = [*lists.expressions, *template.expressions]
+        own = {COMPOSITE: self._composite, EACH if resource.for_each else name: self._single[name]}
+        ready = self._conditions(
+            self._compiler(own, f"readyWhen can use {' and '.join(own)} only."),
+            resource.ready_when,
+            at.child("readyWhen"),
+        )
+        api_version, kind, _ = _kind(resource)
+        return CompiledResource(
+            name,
+            at,
+            api_version,
+            kind,
+            self._targets[name],
+            resource.external_ref is not None,
+            make,
+            self._variables[name],
+            self._single[name],
+            include,
+            tuple(for_each),
+            ready,
+            self._names([*conditions.expressions, *read], name, required=False),
+            self._names(read, name, required=True),
+        )
+
+    def _names(
+        self, expressions: Sequence[TemplateExpression], own: str, *, required: bool
+    ) -> frozenset[str]:
+        return frozenset(
+            each.name
+            for expression in expressions
+            for each in expression.readings
+            if each.name in self._single and each.name != own and not (required and each.optional)
+        )
+
+    def _conditions(
+        self, compiler: TemplateCompiler, texts: Sequence[str], at: Path
+    ) -> tuple[TemplateExpression, ...]:
+        found = []
+        for i, text in enumerate(texts):
+            made = compiler.expression(text, at.index(i))
+            if made is not None and made.type.kind not in ("bool", "dyn", "any"):
+                message = f"gives a value of type {made.type.text}, but a condition is true or false"
+                self._problems.add(at.index(i), message, "Compare the value with something.", made.column)
+            if made is not None:
+                found.append(made)
+        return tuple(found)
+
+    def _list(
+        self, compiler: TemplateCompiler, text: str, at: Path
+    ) -> tuple[TemplateExpression, TemplateVariable] | None:
+        made = compiler.expression(text, at)
+        if made is None:
+            return None
+        type_, _ = unwrap_optional(made.type)
+        if type_.kind == "list":
+            return made, TemplateVariable(type_.parameters[0], None, _itself)
+        if type_.kind in ("dyn", "any"):
+            return made, TemplateVariable(type_, None, _itself)
+        message = f"gives a value of type {type_.text}, but forEach needs a list"
+        self._problems.add(at, message, "Of a map, .map(key, key) makes the list of its keys.", made.column)
+        return None
+
+    def _template(
+        self, compiler: TemplateCompiler, resource: CompositionResource | RevisionResource, at: Path
+    ) -> Make:
+        target = self._targets[resource.name]
+        reference = resource.external_ref
+        if reference is not None:
+            at = at.child("externalRef")
+            metadata = {"name": reference.name}
+            if reference.namespace is not None:
+                metadata["namespace"] = reference.namespace
+            if target.namespaced is False and reference.namespace is not None:
+                self._problems.add(at.child("namespace"), f"{reference.kind} is cluster-scoped", "Remove it.")
+            fields = {key: compiler.compile(each, _TEXT, at.child(key)) for key, each in metadata.items()}
+            constant = {"apiVersion": reference.api_version, "kind": reference.kind}
+            return lambda environment: {
+                **constant,
+                "metadata": {key: each(environment) for key, each in fields.items()},
+            }
+        at = at.child("template")
+        template: Any = resource.template
+        if not isinstance(template, dict) or not isinstance(template.get("metadata"), dict):
+            self._problems.add(at, "must be an object with apiVersion, kind and metadata")
+            return lambda _: None
+        check_namespace(
+            template,
+            at.child("metadata"),
+            target,
+            composite_in_namespace=self._namespaced,
+            problems=self._problems,
+        )
+        return compiler.compile(template, _to_apply(target.schema), at)
+
+    def _status(self) -> Make | None:
+        if self._spec.status is None:
+            return None
+        at = root("spec").child("status")
+        if not isinstance(self._spec.status, dict):
+            self._problems.add(at, "must be an object")
+            return None
+        for name in STATUS_FIELDS:
+            if name in self._spec.status:
+                self._problems.add(at.child(name), "crdkeeper itself writes this field", "Remove it.")
+        schema = field_of(self._schema, "status")
+        return self._compiler(self._variables).compile(self._spec.status, schema or OPEN, at)
+
+
+def _kind(resource: CompositionResource | RevisionResource) -> tuple[str, str, str]:
+    """The apiVersion, the kind, and the field that has them."""
+    if resource.external_ref is not None:
+        return resource.external_ref.api_version, resource.external_ref.kind, "externalRef"
+    template: Any = resource.template
+    found = template if isinstance(template, dict) else {}
+    return str(found.get("apiVersion", "")), str(found.get("kind", "")), "template"
+
+
+def _to_apply(schema: Schema | None) -> Schema:
+    """The schema of a template for objects of a schema."""
+    base: Schema = schema if schema is not None else OPEN
+    properties = {**(base.get("properties") or {}), "apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
+    return {**base, "type": "object", "properties": properties}
+
+
+def _itself(value: Any) -> Any:
+    return value

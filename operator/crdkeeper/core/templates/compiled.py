@@ -1,0 +1,72 @@
+"""A Composition that compiles: what rendering needs of each resource."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.core.templates.expression import TemplateExpression
+from crdkeeper.core.templates.kinds import TargetKind
+from crdkeeper.core.templates.problem import TemplateProblem
+from crdkeeper.core.templates.template import Make
+from crdkeeper.core.templates.variables import TemplateVariable
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledResource:
+    """A resource of a Composition."""
+
+    name: str
+    path: Path
+    api_version: str
+    kind: str
+    target: TargetKind
+    external: bool
+    """Whether it is only read: then `make` gives apiVersion, kind and metadata with the object's identity."""
+    make: Make
+    variable: TemplateVariable
+    """What expressions of others see of it: an object, or the list of objects of a collection."""
+    one: TemplateVariable
+    """What its own readyWhen sees: one object."""
+    include_when: tuple[TemplateExpression, ...]
+    for_each: tuple[tuple[str, TemplateExpression], ...]
+    ready_when: tuple[TemplateExpression, ...]
+    needs: frozenset[str]
+    """The resources that it refers to: they come first."""
+    required: frozenset[str]
+    """Those of them that it refers to without `?`, includeWhen aside: without them it is excluded."""
+
+    @property
+    def collection(self) -> bool:
+        """Whether it is a list of objects."""
+        return bool(self.for_each)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledComposition:
+    """All resources, each after those that it refers to."""
+
+    resources: tuple[CompiledResource, ...]
+    waves: tuple[tuple[str, ...], ...]
+    """Their names: what is in one wave can be created at the same time."""
+    composite: TemplateVariable
+    namespaced: bool
+    """Whether the composite is in a namespace."""
+    status: Make | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unverified:
+    """A part of a Composition that is not checked, with the reason."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompilationResult:
+    """The result for a Composition."""
+
+    composition: CompiledComposition | None
+    """None if there are problems."""
+    problems: Sequence[TemplateProblem]
+    unverified: Sequence[Unverified]

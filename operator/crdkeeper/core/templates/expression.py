@@ -1,0 +1,220 @@
+"""One expression of a Composition: compiled with the types of its variables, evaluated on their values."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from crdkeeper.apiserver.cel.expressions import (
+    BadExpression,
+    Program,
+    Type,
+    compile_expression,
+    unwrap_optional,
+)
+from crdkeeper.apiserver.cel.syntax.names import unescape
+from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError
+from crdkeeper.apiserver.cel.syntax.parser import parse
+from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Value
+from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.props import Schema
+from crdkeeper.core.conversion.expressions import essence
+from crdkeeper.core.templates.environment import COMPOSITE, Environment, NotYet, NoValue
+from crdkeeper.core.templates.problem import Problems
+from crdkeeper.core.templates.readings import Reading, readings
+from crdkeeper.core.templates.texts import Embedded
+from crdkeeper.core.templates.variables import TemplateVariable
+
+MOST_CHARACTERS: Final = 200_000
+"""Of all expressions of a Composition: about two seconds of compilation."""
+_COST_OF_DOUBLING: Final = 12
+_MOST_DOUBLINGS: Final = 20
+_SHOWN: Final = 8
+_COMPARED: Final = 200
+_ABSENT: Final = ("no such key", "index out of bounds", "index out of range", "no such attribute")
+_PLAIN: Final = frozenset(("bool", "int", "uint", "double", "timestamp", "duration", "bytes", "dyn", "any"))
+
+
+class ExpressionAllowance:
+    """How many characters of expressions may still be compiled."""
+
+    def __init__(self) -> None:
+        self._left = MOST_CHARACTERS
+
+    def spend(self, text: str) -> bool:
+        """Whether an expression may be compiled, too."""
+        # Each of these macros has its target twice, so that a chain of them doubles with each.
+        doublings = min(text.count("optMap") + text.count("optFlatMap"), _MOST_DOUBLINGS)
+        self._left -= len(text) + (_COST_OF_DOUBLING << doublings if doublings else 0)
+        return self._left >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateScope:
+    """The variables that an expression sees."""
+
+    variables: Mapping[str, TemplateVariable]
+    hidden: frozenset[str] = frozenset()
+    """The resources that it does not see."""
+    because: str = ""
+    """Why not, as a hint."""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateExpression:
+    """An expression that compiles."""
+
+    path: Path
+    column: int
+    type: Type
+    readings: tuple[Reading, ...]
+    _program: Program
+
+    def evaluate(self, environment: Environment) -> Value:
+        """Its value. Raises NotYet if one that it reads is not there, NoValue if there is none."""
+        for each in self.readings:
+            environment.demand(each.name, optional=each.optional)
+        try:
+            return self._program.evaluate(environment.values, environment.account)
+        except EvaluationError as error:
+            self._absent(environment, error.message)
+            raise NoValue(self.path, self.column, essence(error.message)) from None
+        except Indeterminate as error:
+            raise NoValue(self.path, self.column, essence(error.why)) from None
+
+    def _absent(self, environment: Environment, message: str) -> None:
+        """Raise an exception that names what is absent, if that is why the evaluation failed."""
+        if not message.startswith(_ABSENT):
+            return
+        for each in self.readings:
+            data = environment.data.get(each.name)
+            missing = _missing(data, each.steps)
+            if missing is None or data is None:
+                continue
+            named = shown(each.name, missing)
+            if each.name == COMPOSITE:
+                raise NoValue(
+                    self.path, self.column, f"{named} is not set", "Ask with ?, or give it a default."
+                )
+            raise NotYet(named, self.path)
+        others = sorted({each.name for each in self.readings if each.name in environment.resources})
+        if others:
+            raise NotYet(f"a value of {' or '.join(others)}", self.path)
+
+
+def _missing(data: Any, steps: Sequence[str | int]) -> Sequence[str | int] | None:
+    """The first steps that lead to nothing; None if all lead to something."""
+    for at, step in enumerate(steps):
+        if isinstance(data, dict) and isinstance(step, str):
+            name = step if step in data else unescape(step)
+            data = data.get(name) if name is not None else None
+        elif isinstance(data, list) and isinstance(step, int):
+            data = data[step] if 0 <= step < len(data) else None
+        else:
+            data = None
+        if data is None:
+            return steps[: at + 1]
+    return None
+
+
+def shown(name: str, steps: Sequence[str | int]) -> str:
+    """A path of fields as an expression has it."""
+    return name + "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps)
+
+
+def compile_embedded(
+    embedded: Embedded,
+    path: Path,
+    scope: TemplateScope,
+    allowance: ExpressionAllowance,
+    problems: Problems,
+    *,
+    as_text: bool = False,
+) -> TemplateExpression | None:
+    """Compile an expression; None if it has a problem. `as_text` converts its value to a string."""
+    column = embedded.start + 1
+    if not allowance.spend(embedded.text):
+        message = f"the expressions have more than {MOST_CHARACTERS:,} characters in total"
+        if "optMap" in embedded.text or "optFlatMap" in embedded.text:
+            message += ", or too many of optMap and optFlatMap"
+        problems.add(path, message, "Split the Composition.")
+        return None
+    try:
+        read = tuple(readings(parse(embedded.text)))
+        types = {name: each.type for name, each in scope.variables.items()}
+        compiled = compile_expression(embedded.text, types, mixed=True)
+        type_ = compiled.type
+        if as_text:
+            problem = _no_text(type_)
+            if problem is not None:
+                problems.add(path, *problem, column)
+                return None
+            # In a line of its own, because the expression may end in a comment.
+            compiled = compile_expression(f"string({embedded.text}\n)", types, mixed=True)
+        program = compiled.program(tuple(types))
+    except CelSyntaxError as error:
+        problems.add(path, error.message, "", column + max(error.offset, 0))
+    except BadExpression as error:
+        if not error.problems:
+            problems.add(path, str(error), "", column)
+        for each in error.problems[:_SHOWN]:
+            hint = _hint(each.message, each.offset, read, scope)
+            problems.add(
+                path, each.message.removesuffix(" (in container '')"), hint, column + max(each.offset, 0)
+            )
+    except (CelDepthError, RecursionError):
+        problems.add(path, "the expression is nested too deep", "Split it.", column)
+    else:
+        return TemplateExpression(path, column, compiled.type if as_text else type_, read, program)
+    return None
+
+
+def _no_text(type_: Type) -> tuple[str, str] | None:
+    """Why values of a type are no part of a text, and what to do; None if they are."""
+    inner, optional = unwrap_optional(type_)
+    if optional:
+        return "an optional value cannot be a part of a text", "Append .orValue('…')."
+    if inner.kind == "string" or inner.kind in _PLAIN:
+        return None
+    return (
+        f"a value of type {inner.text} cannot be a part of a text",
+        "Select a field of it, or join a list with .join(',').",
+    )
+
+
+def _hint(message: str, offset: int, read: Sequence[Reading], scope: TemplateScope) -> str:
+    if message.startswith("undeclared reference to '"):
+        name = message.split("'")[1]
+        if name in scope.hidden:
+            return scope.because
+        return alternatives(name, tuple(scope.variables), "Known are")
+    if message.startswith("undefined field '"):
+        for each in read:
+            if offset in each.offsets and each.name in scope.variables:
+                at = each.offsets.index(offset)
+                fields = _fields(scope.variables[each.name].schema, each.steps[:at])
+                owner = shown(each.name, each.steps[:at])
+                return alternatives(str(each.steps[at]), fields, f"{owner} has")
+    return ""
+
+
+def _fields(schema: Schema | None, steps: Sequence[str | int]) -> Sequence[str]:
+    for step in steps:
+        if schema is None:
+            return ()
+        properties = schema.get("properties") or {}
+        inner = schema.get("items") if isinstance(step, int) else schema.get("additionalProperties")
+        found = properties.get(step, properties.get(unescape(str(step)) or "", inner))
+        schema = found if isinstance(found, Mapping) else None
+    return tuple((schema or {}).get("properties") or {})
+
+
+def alternatives(name: str, known: Sequence[str], have: str) -> str:
+    """A hint with the name that is meant, or with all."""
+    if not known:
+        return ""
+    similar = difflib.get_close_matches(name[:_COMPARED], known[:_COMPARED], 1)
+    if similar:
+        return f"Did you mean {similar[0]}?"
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    return f"{have} {', '.join(known[:_SHOWN])}{more}."

@@ -1,0 +1,78 @@
+"""The kinds that templates make: their schemas, and whether their objects are in namespaces."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from crdkeeper.apiserver.definitions.schemas import schemas_of
+from crdkeeper.apiserver.schema.props import Schema
+
+_CLUSTER_SCOPED: Final = frozenset(
+    (
+        *(("", each) for each in ("Namespace", "Node", "PersistentVolume")),
+        *(
+            ("admissionregistration.k8s.io", f"{each}{part}")
+            for each in ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
+            for part in ("", "Binding")
+        ),
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("apiregistration.k8s.io", "APIService"),
+        ("certificates.k8s.io", "CertificateSigningRequest"),
+        ("certificates.k8s.io", "ClusterTrustBundle"),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+        *(("networking.k8s.io", each) for each in ("IngressClass", "IPAddress", "ServiceCIDR")),
+        ("node.k8s.io", "RuntimeClass"),
+        ("rbac.authorization.k8s.io", "ClusterRole"),
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+        ("resource.k8s.io", "DeviceClass"),
+        ("resource.k8s.io", "ResourceSlice"),
+        ("scheduling.k8s.io", "PriorityClass"),
+        *(
+            ("storage.k8s.io", each)
+            for each in ("CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass")
+        ),
+    )
+)
+"""The kinds of Kubernetes itself that are in no namespace (`kubectl api-resources --namespaced=false`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetKind:
+    """A kind of objects."""
+
+    schema: Schema | None
+    """None if it is not known: then nothing in it is checked."""
+    namespaced: bool | None
+    """None if that is not known."""
+
+
+KnownKinds = Mapping[tuple[str, str], TargetKind]
+"""By apiVersion and kind."""
+
+
+def group_of(api_version: str) -> str:
+    """The API group, empty for that of v1."""
+    return api_version.rpartition("/")[0]
+
+
+def kinds_of(crd: Mapping[str, Any]) -> dict[tuple[str, str], TargetKind]:
+    """The kinds of a CRD, one for each version. Raises UnreadableDefinition."""
+    schemas = schemas_of(crd)
+    spec = crd["spec"]
+    namespaced = spec.get("scope") == "Namespaced"
+    return {
+        (f"{spec['group']}/{version}", spec["names"]["kind"]): TargetKind(schema, namespaced)
+        for version, schema in schemas.items()
+    }
+
+
+def find_kind(kinds: KnownKinds, api_version: str, kind: str) -> TargetKind:
+    """What is known of a kind."""
+    known = kinds.get((api_version, kind))
+    if known is not None and known.namespaced is not None:
+        return known
+    schema = known.schema if known is not None else None
+    return TargetKind(schema, False if (group_of(api_version), kind) in _CLUSTER_SCOPED else None)

@@ -1,0 +1,91 @@
+"""What expressions see of an object: its type by its schema, and its value.
+
+An object of a kind whose schema is not known has the type dyn: everything can be read, and nothing is checked
+before it is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from crdkeeper.apiserver.cel.expressions import DYN, BoundList, BoundMap, Type, converter, declare, list_of
+from crdkeeper.apiserver.cel.values.values import MISSING, Value
+from crdkeeper.apiserver.schema.props import Schema
+
+_TEXT: Final[Schema] = {"type": "string"}
+_TIME: Final[Schema] = {"type": "string", "format": "date-time"}
+_FLAG: Final[Schema] = {"type": "boolean"}
+_TEXTS: Final[Schema] = {"type": "object", "additionalProperties": _TEXT}
+_OWNER: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("apiVersion", "kind", "name", "uid"), _TEXT),
+        **dict.fromkeys(("controller", "blockOwnerDeletion"), _FLAG),
+    },
+}
+METADATA: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("name", "generateName", "namespace", "uid", "resourceVersion"), _TEXT),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _TIME),
+        **dict.fromkeys(("labels", "annotations"), _TEXTS),
+        "generation": {"type": "integer"},
+        "finalizers": {"type": "array", "items": _TEXT},
+        "ownerReferences": {"type": "array", "items": _OWNER},
+    },
+}
+"""Metadata of every object, as expressions read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateVariable:
+    """A variable of expressions."""
+
+    type: Type
+    schema: Schema | None
+    """None for one whose type is not of a schema of its own."""
+    convert: Callable[[Any], Value]
+    """Makes its value of an object; of a list of objects for a collection."""
+
+
+def unchecked_value(data: Any) -> Value:
+    """JSON without a schema as a value."""
+    if type(data) is dict:
+        return BoundMap(data, _any_field, None)
+    if type(data) is list:
+        return BoundList(data, unchecked_value, MISSING)
+    return data
+
+
+def _any_field(_: str) -> Callable[[Any], Value]:
+    return unchecked_value
+
+
+def of_object(name: str, schema: Schema | None) -> TemplateVariable:
+    """The variable for an object of a schema, or of an unknown one; all of its metadata can be read."""
+    if schema is not None:
+        schema = readable(schema)
+        declared = declare(schema, root=False)
+        if declared is not None:
+            return TemplateVariable(declared.type(name), schema, converter(schema))
+    return TemplateVariable(DYN, None, unchecked_value)
+
+
+def of_list(variable: TemplateVariable) -> TemplateVariable:
+    """The variable for a list of such objects."""
+
+    def convert(data: Any) -> Value:
+        return [variable.convert(each) for each in data]
+
+    return TemplateVariable(list_of(variable.type), None, convert)
+
+
+def readable(schema: Schema) -> Schema:
+    """The schema of an object with the fields that every object has."""
+    properties = {
+        **(schema.get("properties") or {}),
+        "apiVersion": _TEXT,
+        "kind": _TEXT,
+        "metadata": METADATA,
+    }
+    return {**schema, "type": "object", "properties": properties}
