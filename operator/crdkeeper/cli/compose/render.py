@@ -95,9 +95,7 @@ def render(
             continue
         refused = refused or rendering.failed
         if status:
-            manifests.append(
-                {**each.value, "status": {**(each.value.get("status") or {}), **rendering.status}}
-            )
+            manifests.append(_with_status(each.value, rendering.status))
         manifests += rendering.objects
     print_manifests(manifests, output)
     if not given.composites:
@@ -128,13 +126,16 @@ def _rendered(
     value, problems = admit_composite(composite.value, target.schema)
     at = place(composite.file, composite.position)
     name = _name(composite.value)
-    if target.namespaced and isinstance(value, dict) and not value["metadata"].get("namespace"):
-        value["metadata"]["namespace"] = "default"
     for each in problems[:MOST_PROBLEMS]:
-        line(f"{at}: error: {name}: {each}", err=True)
+        line(f"{at}: error: {name or f'a {given.kind}'}: {each}", err=True)
         _print_hint(each.hint)
     if problems:
         return None
+    if name is None:
+        line(f"{at}: error: a {given.kind}: metadata.name: must be set to render the composite", err=True)
+        return None
+    if target.namespaced and not value["metadata"].get("namespace"):
+        value["metadata"]["namespace"] = "default"
     made = rendering_of(compiled, value, given.observed)
     for resource in made.resources:
         if resource.state in _SAID:
@@ -153,9 +154,15 @@ def _rendered(
     return made
 
 
-def _name(value: Any) -> str:
+def _with_status(composite: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
+    known = composite.get("status")
+    return {**composite, "status": {**(known if isinstance(known, dict) else {}), **status}}
+
+
+def _name(value: Any) -> str | None:
     metadata = value.get("metadata")
-    return f"{metadata.get('name') if isinstance(metadata, dict) else None}"
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return None if name is None else str(name)
 
 
 def _at(written: WrittenObject, steps: tuple[str | int, ...]) -> str:

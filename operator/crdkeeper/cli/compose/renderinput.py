@@ -114,6 +114,9 @@ def _match(given: RenderInput, others: Sequence[Skipped], names: str) -> None:
         reference = {}
     api_version, given.kind = str(reference.get("apiVersion", "")), str(reference.get("kind", ""))
     at = composition.find(("spec", "compositeTypeRef"))
+    if not api_version or not given.kind:
+        # The Composition is refused for that, with the words of its CRD.
+        return
     if (api_version, given.kind) not in given.kinds:
         message = f"no definition of {given.kind} ({api_version}) is given"
         given.failed.append(Failed(composition.file, at, message))

@@ -194,6 +194,8 @@ def _hint(message: str, offset: int, read: Sequence[Reading], scope: TemplateSco
                 at = each.offsets.index(offset)
                 fields = _fields(scope.variables[each.name].schema, each.steps[:at])
                 owner = shown(each.name, each.steps[:at])
+                if not fields:
+                    return f"The schema declares no field of {owner}, so that expressions cannot read one."
                 return alternatives(str(each.steps[at]), fields, f"{owner} has")
     return ""
 

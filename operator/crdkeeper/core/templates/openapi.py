@@ -35,7 +35,8 @@ def kinds_of_openapi(document: Mapping[str, Any]) -> dict[tuple[str, str], Targe
         for each in _entries(_mapping(schema).get(_GROUP_VERSION_KIND)):
             key = _key(each)
             if key in namespaced:
-                found[key] = TargetKind(resolver.named(name), namespaced[key])
+                made = resolver.named(name)
+                found[key] = TargetKind(made if made.get("properties") else None, namespaced[key])
     return found
 
 

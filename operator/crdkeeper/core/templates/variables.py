@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.cel.expressions import DYN, BoundList, BoundMap, Type, converter, declare, list_of
 from crdkeeper.apiserver.cel.values.values import MISSING, Value
-from crdkeeper.apiserver.schema.props import Schema
+from crdkeeper.apiserver.schema.props import PRESERVE, Schema
 
 _TEXT: Final[Schema] = {"type": "string"}
 _TIME: Final[Schema] = {"type": "string", "format": "date-time"}
@@ -35,6 +35,8 @@ METADATA: Final[Schema] = {
     },
 }
 """Metadata of every object, as expressions read it."""
+
+_OF_EVERY_OBJECT: Final = {"apiVersion", "kind", "metadata"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +65,17 @@ def _any_field(_: str) -> Callable[[Any], Value]:
 
 def of_object(name: str, schema: Schema | None) -> TemplateVariable:
     """The variable for an object of a schema, or of an unknown one; all of its metadata can be read."""
-    if schema is not None:
+    if schema is not None and not _is_open(schema):
         schema = readable(schema)
         declared = declare(schema, root=False)
         if declared is not None:
             return TemplateVariable(declared.type(name), schema, converter(schema))
     return TemplateVariable(DYN, None, unchecked_value)
+
+
+def _is_open(schema: Schema) -> bool:
+    """Whether it allows all fields and declares none, beside those of every object."""
+    return bool(schema.get(PRESERVE)) and not (schema.get("properties") or {}).keys() - _OF_EVERY_OBJECT
 
 
 def of_list(variable: TemplateVariable) -> TemplateVariable:

@@ -200,6 +200,36 @@ def test_a_composite_that_its_crd_refuses(files: Path) -> None:
     assert 'composite.yaml:1:1: error: orders: spec.engine: Unsupported value: "oracle"' in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ("", "error: a Database: metadata.name: Required value: name or generateName is required"),
+        ("metadata: 7\n", "error: a Database: metadata: Invalid value: must be an object"),
+        ("metadata: {name: 7}\n", "error: 7: "),
+        (
+            "metadata: {generateName: a-}\n",
+            "error: a Database: metadata.name: must be set to render the composite",
+        ),
+        ("metadata: {name: a}\nstatus: 5\n", "error: a: status: Invalid value"),
+    ],
+)
+def test_a_composite_that_is_none(files: Path, metadata: str, message: str) -> None:
+    lines = COMPOSITE.splitlines(keepends=True)
+    (files / "composite.yaml").write_text("".join((*lines[:2], metadata, *lines[3:])))
+    result = run(files, "--status")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in result.stderr
+
+
+def test_a_composition_without_a_spec(files: Path) -> None:
+    (files / "composition.yaml").write_text(COMPOSITION.partition("spec:")[0])
+    result = run(files)
+    assert (result.exit_code, said(files, result)[0]) == (
+        1,
+        "composition.yaml:1:1: error: spec: Required value",
+    )
+
+
 def test_a_value_that_fails_is_an_error(files: Path) -> None:
     (files / "composite.yaml").write_text(COMPOSITE.replace("{engine: postgres}", "{}"))
     result = run(files)

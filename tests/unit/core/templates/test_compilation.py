@@ -285,3 +285,15 @@ def test_kinds_of_kubernetes_itself_are_known_to_be_cluster_scoped() -> None:
 def test_problems_are_bounded() -> None:
     wrong: dict[str, Any] = {f"x{j}": 1 for j in range(50)}
     assert len(problems(*[server(f"r{i}", **wrong) for i in range(100)])) == 100
+
+
+def test_what_the_schema_leaves_open() -> None:
+    assert problems(server("a"), server("b", text="${a.spec.open.x}")) == [
+        "spec.resources[1].template.spec.text: column 14: undefined field 'x' | "
+        "The schema declares no field of a.spec.open, so that expressions cannot read one."
+    ]
+    anything = TargetKind({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, True)
+    found = result(
+        server("a"), server("b", text="${a.status.x}"), kinds={("example.com/v1", "Server"): anything}
+    )
+    assert not found.problems

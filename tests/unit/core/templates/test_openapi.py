@@ -118,6 +118,15 @@ def test_documents_that_are_none() -> None:
         assert kinds_of_openapi(broken) == {}
 
 
+def test_a_kind_that_only_refers_to_itself_is_not_known() -> None:
+    schemas = {"a": {"$ref": "#/components/schemas/a", "x-kubernetes-group-version-kind": [_of("Thing")]}}
+    kinds = kinds_of_openapi({**DOCUMENT, "components": {"schemas": schemas}})
+    b = {**thing(replicas="${a.status.whatever}"), "name": "b"}
+    found = result(thing(), b, kinds=kinds)
+    assert not found.problems
+    assert len(found.unverified) == 2
+
+
 def test_a_schema_without_an_end() -> None:
     nested: dict[str, Any] = {"type": "string"}
     for _ in range(900):
