@@ -75,8 +75,16 @@ def follow(path: str, root: Schema) -> Target:
         if isinstance(below, Target):
             return below
         here = below
-        many = many or (isinstance(node, Slice) and not node.single)
+        many = many or (isinstance(node, Slice) and not _is_one(node))
     return Target(Lead.FIELD, here, many)
+
+
+def _is_one(node: Slice) -> bool:
+    """Whether a slice selects at most one entry, as `[-1:]` does: the last one."""
+    if node.single or node.end is None:
+        return node.single or node.start == -1
+    start = node.start or 0
+    return node.end == start + 1 and (start < 0) == (node.end < 0)
 
 
 def _problem(path: str, error: PathError) -> str:

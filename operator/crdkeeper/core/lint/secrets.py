@@ -23,7 +23,8 @@ _ITSELF = re.compile(
 )
 """The beginning of a description that calls the field the secret itself."""
 _NO_SECRET = re.compile(
-    r"\b(?:idempoten\w*|unique\w*|pages?|paginat\w*|audiences?|bucket|review|request token)\b", re.IGNORECASE
+    r"\b(?:idempoten\w*|unique\w*|pages?|paginat\w*|audiences?|bucket|review|(?:request|per) token)\b",
+    re.IGNORECASE,
 )
 """Words in descriptions of tokens that are not secrets."""
 _SECRET_KEY = re.compile(r"\bsecret (?:access )?key\b", re.IGNORECASE)

@@ -91,4 +91,7 @@ def test_follow(path: str, lead: Lead, type_: str | None) -> None:
 
 def test_several_values() -> None:
     assert follow(".spec.ports[*].name", SCHEMA).many
-    assert not follow(".spec.ports[0].name", SCHEMA).many
+    assert follow(".spec.ports[1:].name", SCHEMA).many
+    assert follow(".spec.ports[-2:].name", SCHEMA).many
+    for one in ("0", "-1", "-1:", "0:1", ":1", "-2:-1"):
+        assert not follow(f".spec.ports[{one}].name", SCHEMA).many

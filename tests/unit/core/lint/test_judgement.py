@@ -63,6 +63,7 @@ PASSWORD = said("The password of the user.")
         ({"serviceToken": said("Token is the token of the account.")}, 1),
         ({"serviceToken": TEXT}, 0),
         ({"clientToken": said("A unique token that makes the request idempotent.")}, 0),
+        ({"perToken": said("PerToken is the cost per token")}, 0),
         ({"nextToken": said("The token of the next page.")}, 0),
         ({"serviceToken": said("The token type that is expected.")}, 0),
         ({"serviceToken": said("The token of the account, in a Secret.")}, 0),
