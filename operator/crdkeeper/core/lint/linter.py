@@ -5,6 +5,7 @@ The only entry point, for reports about the CRDs of a cluster and for `crdkeeper
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from crdkeeper.apiserver.definitions.create import check_creation, check_decoded, decode
@@ -26,6 +27,8 @@ _SET_BY_SERVER = frozenset(
 )
 
 _UNKNOWN_FIELD = re.compile(r"undefined field '([^']*)'")
+_MISPLACED = ("spec", "schema")
+"""The schema of all versions, as if apiextensions.k8s.io/v1 had one."""
 MOST_STEPS: Final = 2_000_000
 """Values that all columns for samples visit: about two seconds."""
 
@@ -74,12 +77,18 @@ def lint_samples(
 
 
 def _of_the_server(report: Report) -> Iterator[Found]:
+    misplaced = [each for each in report.warnings if each.path.steps == _MISPLACED]
+    lacking = [each for each in report.violations if each.rule is rules.SCHEMA_REQUIRED]
     for violation in report.violations:
-        yield _of_violation(violation)
+        found = _of_violation(violation)
+        if misplaced and violation in lacking:
+            found = replace(found, message=f"{found.message}; spec.schema is at the wrong level")
+        yield found
     for violation in report.behind:
         yield _of_violation(violation, behind=True)
     for warning in report.warnings:
-        yield _of_warning(warning)
+        if not (lacking and warning in misplaced):
+            yield _of_warning(warning)
     for left in report.unchecked:
         yield Found(left.rule, AtPath(left.path), (), left.reason, Severity.UNCHECKED, final=True)
 

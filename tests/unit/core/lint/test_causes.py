@@ -106,3 +106,12 @@ def test_a_path_that_cannot_be_parsed_says_why(path: str, reason: str) -> None:
     (one,) = [each for each in check(definition(with_column(path))) if each.rule.id == "column-syntax"]
     assert one.message == f"column X: {path} is not a JSONPath{reason}"
     assert one.mistake == reason
+
+
+def test_a_schema_at_the_wrong_level_is_one_finding() -> None:
+    crd = definition(version(schema()))
+    crd["spec"]["schema"] = crd["spec"]["versions"][0].pop("schema")
+    reported = [each for each in lint(crd) if each.severity in (Severity.ERROR, Severity.WARNING)]
+    assert [(each.rule.id, each.message) for each in reported] == [
+        ("schema-required", "Required value; spec.schema is at the wrong level")
+    ]
