@@ -1,9 +1,10 @@
 """Conventions for x-kubernetes-validations; other checks decide whether the expressions compile."""
 
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import accumulate, islice
-from typing import Final
+from typing import Any, Final
 
 from crdkeeper.apiserver.schema.props import PRESERVE, VALIDATIONS, Schema
 from crdkeeper.core.lint.conventions.values import IMMUTABLE_BYPASS, IMMUTABLE_OPEN, RULE_MESSAGE
@@ -28,18 +29,34 @@ def check_rules(place: SchemaPlace, found: Findings) -> None:
     for i, rule in enumerate(place.schema.get(VALIDATIONS) or ()):
         if not rule.get("message") and not rule.get("messageExpression"):
             place.report(found, RULE_MESSAGE, "has a rule without a message", VALIDATIONS, i)
-        text = _BLANK.sub("", rule.get("rule") or "")
-        if text in _IMMUTABLE and not rule.get("optionalOldSelf") and _can_be_removed(place):
+        if _is_immutable(rule) and _can_be_removed(place):
             message = "is immutable, but may be removed and set again"
-            # Only its controller writes status, and nobody drops all that an object says by mistake.
-            at_root = place.parent is not None and place.parent.parent is None
-            whole = at_root and place.schema.get("type") == "object"
-            severity = Severity.INFO if place.area == "status" or whole else None
+            severity = Severity.INFO if _is_meant(place) else None
             place.report(found, IMMUTABLE_BYPASS, message, VALIDATIONS, i, severity=severity)
 
 
+def _is_immutable(rule: Mapping[str, Any]) -> bool:
+    text = _BLANK.sub("", rule.get("rule") or "")
+    return text in _IMMUTABLE and not rule.get("optionalOldSelf")
+
+
+def _is_meant(place: SchemaPlace) -> bool:
+    """Whether nobody removes the field by mistake, or its absence has a meaning.
+
+    Only its controller writes status, and nobody drops all that an object says. Beside a reference such as
+    nameRef or nameSelector, a controller sets the field later.
+    """
+    parent = place.parent
+    if place.area == "status" or parent is None:
+        return True
+    if parent.parent is None and place.schema.get("type") == "object":
+        return True
+    fields = parent.schema.get("properties") or {}
+    return any(f"{place.name}{suffix}" in fields for suffix in ("Ref", "Refs", "Selector", "From"))
+
+
 def _can_be_removed(place: SchemaPlace) -> bool:
-    """Whether the field is optional and no rule of the object around it is about its presence.
+    """Whether the field is optional and no rule of an object around it is about its presence or its value.
 
     That holds for a rule with a misspelt name, too: the API server refuses it, and its correction closes the
     gap.
@@ -50,7 +67,9 @@ def _can_be_removed(place: SchemaPlace) -> bool:
     rules = parent.schema.get(VALIDATIONS) or ()
     texts = (_BLANK.sub("", each.get("rule") or "") for each in rules)
     names = {name for text in texts for name in _PRESENCE.findall(text)}
-    return place.name not in names and not _is_misspelt(place.name, parent, names)
+    if place.name in names or _is_misspelt(place.name, parent, names):
+        return False
+    return _comparing(parent) is None
 
 
 def _is_misspelt(name: str, parent: SchemaPlace, names: set[str]) -> bool:

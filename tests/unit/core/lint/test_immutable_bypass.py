@@ -67,3 +67,18 @@ def test_nobody_removes_a_whole_spec_by_mistake() -> None:
     content = schema()
     content["properties"]["provisioner"] = {**TEXT, **FIXED}
     assert found(content) == [(".provisioner", Severity.WARNING)]
+
+
+def test_what_stands_in_an_immutable_object_cannot_be_removed() -> None:
+    inside = {"type": "object", "properties": {"selector": {**TEXT, **FIXED}}}
+    assert found(schema({"source": inside})) == [(".spec.source.selector", Severity.WARNING)]
+    around = {**inside, **FIXED}
+    assert found(schema({"source": around}, spec_keywords={"required": ["source"]})) == []
+    # Only the object around it can be removed.
+    assert found(schema({"source": around})) == [(".spec.source", Severity.WARNING)]
+
+
+@pytest.mark.parametrize("beside", ["keyRef", "keySelector"])
+def test_a_field_beside_its_reference_is_set_later(beside: str) -> None:
+    fields = {"key": {**TEXT, **FIXED}, beside: {"type": "object", "properties": {"name": TEXT}}}
+    assert found(schema(fields)) == [(".spec.key", Severity.INFO)]

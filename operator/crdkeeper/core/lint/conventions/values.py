@@ -89,9 +89,10 @@ IMMUTABLE_BYPASS = warning(
     "immutable-bypass",
     "A transition rule is not evaluated when the field is added or removed, so users can change an "
     "optional field by removing it and adding it again.",
-    "Require the field, or add a rule to the object around it: has(self.x) == has(oldSelf.x).",
-    otherwise="info for the whole spec, which nobody removes by mistake, and in status, which only its "
-    "controller writes",
+    "Require the field, or add a rule to the object around it: has(self.x) == has(oldSelf.x). If the field "
+    "may be set later, but not removed: !has(oldSelf.x) || has(self.x).",
+    otherwise="info for the whole spec, which nobody removes by mistake, in status, which only its "
+    "controller writes, and beside a reference such as xRef, from which a controller sets the field",
 )
 IMMUTABLE_OPEN = warning(
     _GROUP,
