@@ -27,9 +27,13 @@ _CLUSTER_SCOPED: Final = frozenset(
         ("node.k8s.io", "RuntimeClass"),
         ("rbac.authorization.k8s.io", "ClusterRole"),
         ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
-        ("resource.k8s.io", "DeviceClass"),
-        ("resource.k8s.io", "ResourceSlice"),
+        ("internal.apiserver.k8s.io", "StorageVersion"),
+        *(
+            ("resource.k8s.io", each)
+            for each in ("DeviceClass", "DeviceTaintRule", "ResourcePoolStatusRequest", "ResourceSlice")
+        ),
         ("scheduling.k8s.io", "PriorityClass"),
+        ("storagemigration.k8s.io", "StorageVersionMigration"),
         *(
             ("storage.k8s.io", each)
             for each in ("CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass")
