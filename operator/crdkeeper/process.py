@@ -50,6 +50,7 @@ class OperatorOptions:
     host: str = ""
     port: int = 8080
     at_once: int = 4
+    settle_seconds: float = 5.0
     lease_name: str = "crdkeeper-operator"
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
@@ -192,6 +193,7 @@ async def _work(
         namespace=options.namespace,
         webhook=options.webhook,
         at_once=options.at_once,
+        settle_seconds=options.settle_seconds,
     )
     registry = kopf.OperatorRegistry()
     ready = asyncio.Event()

@@ -23,3 +23,5 @@ class Context:
     """Where API servers reach `crdkeeper webhook`."""
     at_once: int
     """How many migrations may run concurrently."""
+    settle_seconds: float
+    """How long the API of a definition in deletion refuses new composites before its CRD is deleted."""

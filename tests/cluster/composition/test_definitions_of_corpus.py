@@ -12,8 +12,9 @@ from typing import Any
 import orjson
 import pytest
 
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import JSON_PATCH, Client
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.core.composer.fence import fencing
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
 from crdkeeper.core.composition.problem import CompositeProblem
 from tests.cluster.definitions.lint.variants import corpus
@@ -142,6 +143,8 @@ async def test_every_crd_has_a_definition_that_makes_the_same_api(plane: Cluster
             path = f"{CRDS}/{name}"
             live = await eventually(lambda path=path: _established(client, path))  # type: ignore[misc]
             assert api_of(live) == api_of(crd), name
+            # What the composer does before it deletes a CRD must be valid for each of them.
+            await client.request("PATCH", f"{path}?dryRun=All", fencing(live), content_type=JSON_PATCH)
             await client.send("DELETE", path)
             counted["made"] += 1
             counted["versions"] += len(crd["spec"]["versions"])

@@ -11,6 +11,13 @@ from crdkeeper.cli.input.options import connection_options, listen_address, repl
 @click.command(short_help="Run the composer.")
 @connection_options
 @replica_options
+@click.option(
+    "--settle-seconds",
+    type=click.FloatRange(3, 300),
+    default=5,
+    show_default=True,
+    help="How long an API without composites refuses new ones before it is deleted (deletion: Protect).",
+)
 def run(
     kubeconfig: Path | None,
     context: str | None,
@@ -19,6 +26,7 @@ def run(
     listen: str,
     log_format: str,
     verbose: bool,
+    settle_seconds: float,
 ) -> None:
     """Run the composer until it is stopped: it makes the CRDs of CompositeResourceDefinitions.
 
@@ -45,5 +53,6 @@ def run(
         lease_name="crdkeeper-composer",
         kinds=COMPOSITE_KINDS,
         controllers=COMPOSER_CONTROLLERS,
+        settle_seconds=settle_seconds,
     )
     sys.exit(run_async(run_operator(options)))

@@ -10,6 +10,7 @@ from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
 from crdkeeper.cluster.transport.client import (
     APPLY_PATCH,
+    JSON_PATCH,
     MERGE_PATCH,
     METADATA_ONLY_LIST,
     Client,
@@ -62,15 +63,13 @@ async def apply_crd(client: Client, crd: Mapping[str, Any], live: Mapping[str, A
     if live is not None:
         # Without force on a CRD that is not there: one that somebody creates now is in conflict, and stays.
         path += "&force=true"
-        metadata |= {key: live["metadata"][key] for key in ("uid", "resourceVersion")}
+        metadata |= _as_read(live)
     return await client.request("PATCH", path, {**crd, "metadata": metadata}, content_type=APPLY_PATCH)
 
 
 async def delete_crd(client: Client, crd: Mapping[str, Any]) -> None:
     """Delete the CRD, and with it all of its objects. Raises ApiError; 409 if it changed or is another."""
-    metadata = crd["metadata"]
-    preconditions = {key: metadata[key] for key in ("uid", "resourceVersion")}
-    await client.request("DELETE", f"{_CRDS}/{metadata['name']}", {"preconditions": preconditions})
+    await client.request("DELETE", f"{_CRDS}/{crd['metadata']['name']}", {"preconditions": _as_read(crd)})
 
 
 async def release_crd(client: Client, crd: Mapping[str, Any]) -> None:
@@ -91,10 +90,25 @@ async def patch_metadata(
     client: Client, crd: Mapping[str, Any], change: Mapping[str, Mapping[str, str | None]]
 ) -> dict[str, Any]:
     """Merge labels and annotations into the CRD, and return it. Raises ApiError; 409 if the CRD changed."""
-    metadata = crd["metadata"]
-    body = {"metadata": {**{key: metadata[key] for key in ("uid", "resourceVersion")}, **change}}
-    path = f"{_CRDS}/{metadata['name']}?fieldManager={FIELD_MANAGER}"
+    body = {"metadata": {**_as_read(crd), **change}}
+    path = f"{_CRDS}/{crd['metadata']['name']}?fieldManager={FIELD_MANAGER}"
     return await client.request("PATCH", path, body, content_type=MERGE_PATCH)
+
+
+async def patch_crd(
+    client: Client, crd: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Change the CRD by a JSON patch, and return it. Raises ApiError; 409 if the CRD changed."""
+    metadata = crd["metadata"]
+    # No other object has this version. A uid that differs would be an invalid change, not a conflict.
+    same = {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
+    path = f"{_CRDS}/{metadata['name']}?fieldManager={FIELD_MANAGER}"
+    return await client.request("PATCH", path, [same, *operations], content_type=JSON_PATCH)
+
+
+def _as_read(crd: Mapping[str, Any]) -> dict[str, Any]:
+    """What lets a request fail if the CRD has changed since."""
+    return {key: crd["metadata"][key] for key in ("uid", "resourceVersion")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from crdkeeper.controllers.compositeresourcedefinition.counting import count_com
 from crdkeeper.controllers.compositeresourcedefinition.crds import CRDs
 from crdkeeper.controllers.compositeresourcedefinition.deleting import CompositeDeletions
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues
+from crdkeeper.controllers.compositeresourcedefinition.fencing import Fences
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
 from crdkeeper.controllers.compositeresourcedefinition.migrations import Migrations, known_migrations
@@ -71,8 +72,9 @@ class CompositeDefinitions:
     """Reconciles each definition whenever it, its CRD, its composites or a Composition change."""
 
     def __init__(
-        self, client: Client, state: ClusterState, metrics: CompositeMetrics, *, identity: str
+        self, client: Client, state: ClusterState, metrics: CompositeMetrics, *, identity: str, settle: float
     ) -> None:
+        """`settle` is how many seconds an API refuses new composites before it is deleted."""
         self._client = client
         self._state = state
         self._metrics = metrics
@@ -89,6 +91,7 @@ class CompositeDefinitions:
         self.queue = WorkQueue(self._reconcile, _WORKERS)
         self._dues = Dues()
         self._crds = CRDs(client, self._dues)
+        self._fences = Fences(client, self._dues, settle)
         self._migrations = Migrations(client, self._dues)
         self._judging = Judging(client, self._changed)
         self._deletions = CompositeDeletions(client, self._dues, self.queue.add)
@@ -173,7 +176,7 @@ class CompositeDefinitions:
         except (ApiError, Unreachable) as error:
             await self._cannot_read(definition, error)
             return
-        planned = self._crds.paced(gathered, plan(gathered))
+        planned = self._fences.paced(definition, self._crds.paced(gathered, plan(gathered)))
         if definition.metadata.deletion_timestamp is None or definition.spec.deletion != "Cascade":
             self._deletions.forget(name)
         decided, failure = await self._take(gathered, planned)
@@ -196,6 +199,8 @@ class CompositeDefinitions:
         name = gathered.definition.metadata.name
         if planned.step is ComposerStep.DELETE_COMPOSITES:
             return self._deletions.pause(name) or _AGAIN_SECONDS
+        if decided.step in (ComposerStep.FENCE, ComposerStep.SETTLE):
+            return self._fences.left(name)
         if not _may_go_soon(gathered):
             del self._looks[name]
             return _pause(gathered, decided)
@@ -205,6 +210,7 @@ class CompositeDefinitions:
     def _forget(self, name: str) -> None:
         self._dues.forget(name)
         self._crds.forget(name)
+        self._fences.forget(name)
         self._deletions.forget(name)
         self._judging.forget(name)
         self._watches.stop(name)
@@ -269,6 +275,8 @@ class CompositeDefinitions:
 
     async def _gather(self, found: dict[str, Any], definition: CompositeResourceDefinition) -> Gathered:
         live = await get_definition_object(self._client, definition.metadata.name)
+        # Before they are counted: one that was created before the fence may come until then.
+        settled = self._fences.has_settled(live)
         counted = await count_composites(self._client, self._watches, self._dues, definition, live)
         rest = partial(self._crds.rest, definition)
         accepted, facts = await self._judging.of(found, definition, live, counted.number, rest)
@@ -277,6 +285,7 @@ class CompositeDefinitions:
             accepted,
             live,
             counted.number,
+            settled,
             first=counted.first,
             hidden=counted.hidden,
             waiting=counted.waiting,
@@ -304,6 +313,9 @@ class CompositeDefinitions:
                 wrote = "crd" if changed else ""
             case ComposerStep.DELETE_COMPOSITES if live is not None:
                 wrote = "composites" if await self._deletions.delete(definition, live) else ""
+            case ComposerStep.FENCE | ComposerStep.UNFENCE as step if live is not None:
+                await self._fences.change(step, definition, live)
+                wrote = "crd"
             case ComposerStep.DELETE_CRD if live is not None:
                 await self._crds.delete(definition, live)
                 wrote = "crd"
@@ -367,7 +379,8 @@ def _may_go_soon(gathered: Gathered) -> bool:
 
 def _pause(gathered: Gathered, decided: Plan) -> float:
     """Seconds until the next look, if no event comes before."""
-    if decided.step in (ComposerStep.DELETE_COMPOSITES, ComposerStep.DELETE_CRD, ComposerStep.RELEASE_CRD):
+    steps = ComposerStep
+    if decided.step in (steps.DELETE_COMPOSITES, steps.UNFENCE, steps.DELETE_CRD, steps.RELEASE_CRD):
         return _AGAIN_SECONDS
     hidden = gathered.hidden
     if (hidden is not None and hidden.reason is reasons.RIGHT_MISSING) or gathered.facts.migrations is None:
@@ -379,5 +392,5 @@ def _pause(gathered: Gathered, decided: Plan) -> float:
 
 def begin_composite_definitions(context: Context) -> Coroutine[Any, Any, None]:
     """The task of the controller."""
-    metrics = CompositeMetrics(context.metrics.registry)
-    return CompositeDefinitions(context.client, context.state, metrics, identity=context.identity).run()
+    known = context.client, context.state, CompositeMetrics(context.metrics.registry)
+    return CompositeDefinitions(*known, identity=context.identity, settle=context.settle_seconds).run()

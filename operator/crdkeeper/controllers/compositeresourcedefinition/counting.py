@@ -11,6 +11,7 @@ from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
 from crdkeeper.controllers.compositeresourcedefinition.refusing import right_missing
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.fence import takes_composites
 from crdkeeper.core.composer.holding import Waiting
 from crdkeeper.core.composer.plan import is_controlled
 from crdkeeper.core.composer.wording import SHOWN
@@ -43,8 +44,9 @@ async def count_composites(
 
     After a failure they are counted again when `dues` allow it.
     """
-    name = definition.metadata.name
-    if live is None or not is_served(live):
+    name, going = definition.metadata.name, definition.metadata.deletion_timestamp is not None
+    # In a deletion it matters whether there may be any.
+    if live is None or not (takes_composites(live) if going else is_served(live)):
         watches.stop(name)
         # Before a CRD is established, its deletion deletes no object, even if some were stored under an
         # earlier CRD of that name. Source: apiextensions-apiserver, pkg/controller/finalizer.
@@ -56,7 +58,7 @@ async def count_composites(
     ours = is_controlled(live, definition.metadata.uid)
     if not ours:
         watches.stop(name)
-    deleted = definition.metadata.deletion_timestamp is not None or "deletionTimestamp" in live["metadata"]
+    deleted = going or "deletionTimestamp" in live["metadata"]
     try:
         most = _LOOKED_AT if deleted else SHOWN
         found = await dues.send(name, Sent.COUNT, (uid, path), lambda: first_composites(client, path, most))

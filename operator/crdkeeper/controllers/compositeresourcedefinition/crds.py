@@ -1,4 +1,4 @@
-"""All writes to CRDs, and when: only what may change something, and as seldom as others allow.
+"""Writes to CRDs besides fences, and when: only what may change something, and as seldom as others allow.
 
 Each apply makes the API server validate the whole CRD and call admission webhooks for it, and a tenant who
 creates and deletes a composite in a loop makes the composer look at the definition several times a second.

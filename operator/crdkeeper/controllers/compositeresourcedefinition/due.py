@@ -30,6 +30,8 @@ class Sent(Enum):
     APPLY = "apply the CRD", 0.5, 15.0, frozenset((404, 409))
     """The CRD has changed, so that the next apply is another one."""
     CLAIM = "claim the CRD", 0.5, 15.0, _NEVER
+    FENCE = "let the API refuse new composites", 0.5, 15.0, _NEVER
+    UNFENCE = "let the API take composites again", 0.5, 15.0, _NEVER
     DELETE = "delete the CRD", 0.5, 15.0, _NEVER
     RELEASE = "release the CRD", 0.5, 15.0, _NEVER
     DELETE_COMPOSITES = "list the composites to delete them", 1.0, 60.0, _NEVER

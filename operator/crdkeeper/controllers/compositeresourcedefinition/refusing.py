@@ -25,6 +25,8 @@ _NEEDED: Final[Mapping[ComposerStep, Sequence[Right]]] = {
     ComposerStep.ADD_FINALIZER: (Right("patch", *_DEFINITIONS),),
     ComposerStep.APPLY: (Right("create", *_CRDS), Right("patch", *_CRDS)),
     ComposerStep.CLAIM_CRD: (Right("patch", *_CRDS),),
+    ComposerStep.FENCE: (Right("patch", *_CRDS),),
+    ComposerStep.UNFENCE: (Right("patch", *_CRDS),),
     ComposerStep.DELETE_CRD: (Right("delete", *_CRDS),),
     ComposerStep.RELEASE_CRD: (Right("patch", *_CRDS),),
     ComposerStep.REMOVE_FINALIZER: (Right("patch", *_DEFINITIONS),),

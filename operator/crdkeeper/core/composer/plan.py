@@ -12,6 +12,7 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.api.meta import GROUP
 from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.fence import is_fenced, is_partly_fenced, takes_composites
 from crdkeeper.core.composer.holding import Waiting, holds_crd, waits
 from crdkeeper.core.composer.offering import SeenComposition
 from crdkeeper.core.composer.update import UpdateFacts
@@ -38,6 +39,8 @@ class Gathered:
     """The CRD of its name."""
     composites: int | None
     """How many there are; None if that cannot be said."""
+    settled: bool = False
+    """Whether the CRD's fence had stood long enough before they were counted."""
     first: tuple[str, ...] = ()
     """The first of them, as namespace/name."""
     hidden: Verdict | None = None
@@ -61,6 +64,9 @@ class ComposerStep(Enum):
     CLAIM_CRD = "claim the CRD"
     """Never planned: it comes before what a deletion does next, and holds up nothing."""
     DELETE_COMPOSITES = "delete the composites"
+    FENCE = "let the API refuse new composites"
+    SETTLE = "wait until no request from before that is under way"
+    UNFENCE = "let the API take composites again"
     DELETE_CRD = "delete the CRD"
     RELEASE_CRD = "leave the CRD to nobody"
     REMOVE_FINALIZER = "remove the finalizer"
@@ -122,11 +128,11 @@ def _deletion(gathered: Gathered) -> Plan:
         # Gone, released, or that of a definition made again in between.
         return Plan(ComposerStep.REMOVE_FINALIZER)
     if definition.spec.deletion == "Orphan":
-        return Plan(ComposerStep.RELEASE_CRD)
+        return Plan(ComposerStep.UNFENCE if is_partly_fenced(live) else ComposerStep.RELEASE_CRD)
     if "deletionTimestamp" in live["metadata"]:
         return Plan(ComposerStep.NOTHING)
     if gathered.composites == 0:
-        return Plan(ComposerStep.DELETE_CRD)
+        return _last_step(gathered, live)
     if definition.spec.deletion == "Cascade":
         if gathered.composites is None:
             return Plan(ComposerStep.NOTHING, gathered.hidden)
@@ -134,8 +140,18 @@ def _deletion(gathered: Gathered) -> Plan:
         return Plan(ComposerStep.NOTHING if waiting else ComposerStep.DELETE_COMPOSITES)
     remedy = "delete them, or set spec.deletion to Cascade or Orphan."
     said = f"{_exist(gathered)}{_names(gathered)}; spec.deletion is Protect: {remedy}"
-    message = f"{said} {waits(gathered.waiting, gathered.composites)}".strip()
-    return Plan(ComposerStep.NOTHING, Verdict(reasons.TERMINATING, message))
+    fenced = "The API takes no new ones." if is_fenced(live) else ""
+    parts = said, waits(gathered.waiting, gathered.composites), fenced
+    return Plan(ComposerStep.NOTHING, Verdict(reasons.TERMINATING, " ".join(filter(None, parts))))
+
+
+def _last_step(gathered: Gathered, live: Mapping[str, Any]) -> Plan:
+    """Of the deletion of a definition without composites."""
+    if gathered.definition.spec.deletion != "Protect" or not takes_composites(live):
+        return Plan(ComposerStep.DELETE_CRD)
+    if not is_fenced(live):
+        return Plan(ComposerStep.FENCE)
+    return Plan(ComposerStep.DELETE_CRD if gathered.settled else ComposerStep.SETTLE)
 
 
 def keeps_crd(gathered: Gathered, decided: Plan) -> bool:

@@ -12,7 +12,7 @@ from crdkeeper.api.meta import READY, find_condition, set_condition, summarize
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.losses import recount
 from crdkeeper.core.composer.offering import SeenComposition, offered
-from crdkeeper.core.composer.plan import Gathered, Plan, is_controlled, left, owner_of
+from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan, is_controlled, left, owner_of
 from crdkeeper.core.composer.storage import storage_current
 from crdkeeper.core.composer.updaterefusal import pending
 from crdkeeper.core.diagnosis.nameconflicts import describe
@@ -176,6 +176,11 @@ def _deleted(gathered: Gathered, decided: Plan) -> str:
         return f"The CRD is being deleted. {left(gathered)}".strip()
     if gathered.composites and gathered.definition.spec.deletion == "Cascade":
         return f"The composites are being deleted. {left(gathered)}"
+    if decided.step in (ComposerStep.FENCE, ComposerStep.SETTLE):
+        return (
+            "There are no composites. The API takes no new ones, and the CRD is deleted in some seconds, "
+            "when no earlier request is under way."
+        )
     return "The definition is being deleted."
 
 

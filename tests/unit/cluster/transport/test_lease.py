@@ -124,7 +124,7 @@ class VirtualClient(Client):
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None = None,
+        body: Any = None,
         *,
         content_type: str = "application/json",
         accept: str = "application/json",

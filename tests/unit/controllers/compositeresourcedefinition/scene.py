@@ -6,7 +6,7 @@ objects with them.
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,6 +28,7 @@ from tests import virtualtime
 from tests.unit.builders import NOW
 from tests.unit.controllers.fakeapi import DEFINITIONS, OURS
 from tests.unit.core.composition.documents import document
+from tests.unit.jsonpatch import patched
 
 Json = Any
 NAME = "databases.platform.example.com"
@@ -81,7 +82,7 @@ class Server:
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None = None,
+        body: Json = None,
         *,
         content_type: str = "application/json",
         accept: str = "application/json",
@@ -94,7 +95,7 @@ class Server:
         if "/events.k8s.io/" in path and body is not None:
             self.events.append(body["reason"])
         await self.before(method, path)
-        answer = copy.deepcopy(self._answer(method, path, parse_qs(query), copy.deepcopy(dict(body or {}))))
+        answer = copy.deepcopy(self._answer(method, path, parse_qs(query), copy.deepcopy(body or {})))
         await self.after(method, path)
         if path == ALL:
             size = len(orjson.dumps(answer))
@@ -141,6 +142,8 @@ class Server:
                 return body
             case "DELETE":
                 return self._delete(path, body.get("preconditions") or {})
+            case _ if path == CRD and isinstance(body, list):
+                return self._patch_crd(body)
             case _ if path.endswith("/status"):
                 return self._put_status(path.removesuffix("/status"), body)
             case _ if path.startswith(DEFINITIONS) and "spec" not in body:
@@ -186,18 +189,14 @@ class Server:
         found = self._checked(path, metadata)
         if not force and found["spec"] != body["spec"]:
             raise ApiError(409, {"message": "conflict with another manager", "reason": "Conflict"})
-        texts = {
-            key: metadata[key] for key in ("ownerReferences", "labels", "annotations") if key in metadata
-        }
+        kept = "ownerReferences", "labels", "annotations"
+        texts = {key: metadata[key] for key in kept if key in metadata}
         spec = {**body["spec"], "names": _names_of(found["spec"], body["spec"])}
         wanted = {**found, "spec": spec, "metadata": {**found["metadata"], **texts}}
         if wanted != found:
             self.objects[path] = wanted
             if spec != found["spec"]:
-                wanted["metadata"] = {
-                    **wanted["metadata"],
-                    "generation": found["metadata"].get("generation", 0) + 1,
-                }
+                wanted["metadata"]["generation"] = found["metadata"].get("generation", 0) + 1
             self._wrote(path)
         return self.objects[path]
 
@@ -208,6 +207,13 @@ class Server:
             key: each for key, each in annotations.items() if each is not None
         }
         self._wrote(path)
+        return found
+
+    def _patch_crd(self, operations: Json) -> Json:
+        wanted = patched(self._found(CRD), operations)
+        found = self._checked(CRD, wanted["metadata"])
+        found |= {"spec": wanted["spec"], "metadata": {**found["metadata"], "generation": next(self.numbers)}}
+        self._wrote(CRD)
         return found
 
     def _delete(self, path: str, preconditions: Json) -> Json:
@@ -374,6 +380,7 @@ class composer:  # noqa: N801 - used like a function
             self._server.state,
             CompositeMetrics(CollectorRegistry()),
             identity="me",
+            settle=5.0,
         )
         self._task = asyncio.create_task(controller.run())
         for path in (PATH, CRD):

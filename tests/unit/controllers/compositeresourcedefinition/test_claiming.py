@@ -35,17 +35,26 @@ def decided(server: Server) -> Json:
     return {key: server.objects[CRD]["metadata"][key] for key in ("uid", "resourceVersion")}
 
 
-def until_write_of_crd(server: Server, then: Fault) -> list[Json]:
-    """Do something else instead of the first write of the CRD; what it named."""
+WRITES = {"Protect": "DELETE", "Orphan": "PATCH"}
+"""What ends the deletion of a definition without composites."""
+
+
+def until_write_of_crd(server: Server, policy: str, then: Fault) -> tuple[list[Json], asyncio.Event]:
+    """Do something else instead of the first write of the CRD that ends a deletion.
+
+    Returns what it named, and an event for when it was sent.
+    """
     seen: list[Json] = []
+    sent = asyncio.Event()
 
     async def fault(method: str, path: str) -> None:
-        if path == CRD and method in ("PATCH", "DELETE") and not seen:
+        if (method, path) == (WRITES[policy], CRD) and not seen:
             seen.append(decided(server))
+            sent.set()
             await then(method, path)
 
     server.before = fault
-    return seen
+    return seen, sent
 
 
 async def frozen(_: str, __: str) -> None:
@@ -63,7 +72,7 @@ def test_of_a_composer_that_was_frozen(policy: str) -> None:
     async def main() -> None:
         server = Server(ClusterState())
         with_policy(policy, 0)(server)
-        seen = until_write_of_crd(server, frozen)
+        seen, _ = until_write_of_crd(server, policy, frozen)
         async with composer(server):
             server.delete()
             await rest()
@@ -86,10 +95,9 @@ def test_of_a_composer_that_was_frozen(policy: str) -> None:
 @pytest.mark.parametrize("policy", ["Protect", "Orphan"])
 def test_that_got_no_answer(policy: str) -> None:
     async def people(server: Server) -> None:
-        seen = until_write_of_crd(server, unanswered)
+        seen, sent = until_write_of_crd(server, policy, unanswered)
         server.delete()
-        await asyncio.sleep(0.1)
-        assert seen
+        await sent.wait()
         server.make_composites(1)
         server.make(document(deletion="Protect"))
         await rest()
@@ -100,10 +108,9 @@ def test_that_got_no_answer(policy: str) -> None:
 
 def test_a_cascade_is_not_ended_by_a_delayed_release() -> None:
     async def people(server: Server) -> None:
-        seen = until_write_of_crd(server, unanswered)
+        seen, sent = until_write_of_crd(server, "Orphan", unanswered)
         server.delete()
-        await asyncio.sleep(0.1)
-        assert seen
+        await sent.wait()
         server.make(document(deletion="Cascade"))
         await rest()
         too_late(server, "Orphan", seen)

@@ -1,12 +1,14 @@
 """The next step for a CompositeResourceDefinition, and the conditions that follow."""
 
 import copy
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.core.composer.fence import fencing
 from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, plan, takes
 from crdkeeper.core.composer.standing import standing
 from crdkeeper.core.composer.update import Rehearsed, UpdateFacts, judge
@@ -14,6 +16,7 @@ from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.definition import OWNER
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from tests.unit.core.composition.documents import SPEC, document, schema, version
+from tests.unit.jsonpatch import patched
 
 Json = Any
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -47,6 +50,11 @@ def crd(value: Json = None, *, uid: str = "1-2", established: bool = True) -> Js
     ]
     found["status"] = {"storedVersions": ["v1"], "conditions": conditions if established else []}
     return found
+
+
+def fenced(live: Json) -> Json:
+    """The CRD when its API refuses new composites."""
+    return patched(live, fencing(live))
 
 
 ADOPTING = document(metadata={**OURS, "annotations": {"crdkeeper.dev/adopt": "true"}})
@@ -110,7 +118,29 @@ TIGHTER = document(
             ComposerStep.NOTHING,
             "TerminatingCompositeResource",
         ),
-        (gathered(document(metadata=GOING), live=crd()), ComposerStep.DELETE_CRD, ""),
+        (gathered(document(metadata=GOING), live=crd()), ComposerStep.FENCE, ""),
+        (gathered(document(metadata=GOING), live=fenced(crd())), ComposerStep.SETTLE, ""),
+        (
+            replace(gathered(document(metadata=GOING), live=fenced(crd())), settled=True),
+            ComposerStep.DELETE_CRD,
+            "",
+        ),
+        (
+            replace(gathered(document(metadata=GOING), live=fenced(crd()), composites=1), settled=True),
+            ComposerStep.NOTHING,
+            "TerminatingCompositeResource",
+        ),
+        (gathered(document(metadata=GOING), live=crd(established=False)), ComposerStep.DELETE_CRD, ""),
+        (
+            gathered(document(metadata=GOING, deletion="Cascade"), live=crd()),
+            ComposerStep.DELETE_CRD,
+            "",
+        ),
+        (
+            gathered(document(metadata=GOING, deletion="Orphan"), live=fenced(crd())),
+            ComposerStep.UNFENCE,
+            "",
+        ),
         (gathered(document(metadata=GOING)), ComposerStep.REMOVE_FINALIZER, ""),
         (
             gathered(document(metadata=GOING), live=crd(uid="0"), composites=2),

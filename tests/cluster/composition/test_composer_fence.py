@@ -1,0 +1,233 @@
+"""The rule by which the API of a definition in deletion refuses new composites, on the API server."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from crdkeeper.cluster.resources.composites import patch_crd
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError
+from crdkeeper.core.composer.fence import fencing, is_fenced, is_partly_fenced
+from tests.cluster.composition.authoring import Author, Definition, Json, spec_with
+from tests.cluster.conversion.test_conversion_retries import Handler, Webhook
+from tests.cluster.harness import Operator, eventually
+from tests.cluster.harness.admission import WEBHOOKS
+from tests.unit.core.composition.documents import schema, version
+
+REFUSED = "is being deleted: its API takes no new objects"
+NULLS = {"type": "string", "nullable": True, "default": None}
+RULES = [
+    {"rule": "self.spec.engine != 'None'", "message": "no engine"},
+    {"rule": "has(self.spec.engine)", "fieldPath": ".spec.engine", "reason": "FieldValueRequired"},
+]
+
+
+async def fenced(author: Author, thing: Definition) -> Json:
+    """The CRD once its API refuses new composites."""
+
+    async def look() -> Json:
+        found = await author.get(thing.crd)
+        assert found is not None, "the CRD is gone"
+        return found if is_fenced(found) else None
+
+    return await eventually(look)
+
+
+async def create(author: Author, thing: Definition, name: str) -> tuple[int, str]:
+    """As a user does; the code and the message of the answer."""
+    # Not by POST: the API server answers that with a delay of two seconds when a kind is new.
+    path = f"{thing.objects}/{name}?fieldManager=user"
+    content = orjson.dumps(thing.composite(name))
+    answer = await author.client.send("PATCH", path, content=content, content_type=APPLY_PATCH)
+    return answer.code, str(answer.json().get("message") or "")
+
+
+async def until_refused(author: Author, thing: Definition) -> None:
+    """Returns once the API server has heard of the rule, and says so to whoever creates a composite."""
+
+    async def look() -> bool:
+        code, message = await create(author, thing, "refused")
+        return code == 422 and f"the CompositeResourceDefinition {thing.name} {REFUSED}" in message
+
+    await eventually(look)
+
+
+async def test_the_crd_of_a_deletion_that_becomes_an_orphan_is_as_before(author: Author, group: str) -> None:
+    thing = Definition(group, "thing")
+    first = schema({**spec_with(), "properties": {**spec_with()["properties"], "note": NULLS}})
+    both = [
+        version("v1", {**first, "x-kubernetes-validations": RULES}),
+        version("v2", first, referenceable=False, deprecated=True, deprecationWarning="use v1"),
+    ]
+    await author.put(thing.path, thing.document(versions=both))
+    await author.ready(thing)
+    before = await author.get(thing.crd)
+
+    await author.delete(thing.path)
+    after = await fenced(author, thing)
+    assert after["metadata"]["generation"] == before["metadata"]["generation"] + 1
+    await author.says(thing, "Established", "There are no composites", "takes no new ones")
+    await author.put(thing.path, thing.document(versions=both, deletion="Orphan"))
+    await author.gone(thing.path)
+    crd = await author.get(thing.crd)
+    assert crd["spec"] == before["spec"]
+    await author.make_composites(thing, ["a"])
+
+
+async def test_a_definition_that_is_made_again_opens_its_api(author: Author, group: str) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    before = await author.get(thing.crd)
+    await author.delete(thing.path)
+    await fenced(author, thing)
+    body = {"metadata": {"finalizers": None}}
+    await author.client.request("PATCH", thing.path, body, content_type=MERGE_PATCH)
+    await author.gone(thing.path)
+    await author.apply(thing, metadata={"annotations": {"crdkeeper.dev/adopt": "true"}})
+    await author.ready(thing)
+    crd = await author.get(thing.crd)
+    assert crd["metadata"]["uid"] == before["metadata"]["uid"]
+    assert crd["spec"] == before["spec"]
+    await author.make_composites(thing, ["a"])
+
+
+async def test_a_composer_that_is_killed_leaves_the_api_closed(
+    author: Author, composer: Operator, group: str
+) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    await author.delete(thing.path)
+    await fenced(author, thing)
+    composer.kill()
+    try:
+        await until_refused(author, thing)
+        assert await author.get(thing.path) is not None
+    finally:
+        composer.start()
+    await author.gone(thing.path)
+    await author.gone(thing.crd)
+
+
+async def test_a_patch_of_another_state_changes_nothing(author: Author, group: str) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    crd = await author.get(thing.crd)
+    await author.apply(thing, "more")
+    await author.ready(thing)
+    with pytest.raises(ApiError) as refused:
+        await patch_crd(author.client, crd, fencing(crd))
+    assert refused.value.code == 409, refused.value.message
+    assert not is_partly_fenced(await author.get(thing.crd))
+
+
+class HoldingWebhook(Webhook):
+    """Allows what it is asked for, once it is released."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.RequestHandlerClass = _Holds
+        self.asked = threading.Event()
+        self.released = threading.Event()
+
+
+class _Holds(Handler):
+    server: HoldingWebhook
+
+    def do_POST(self) -> None:  # noqa: N802 - the name is http.server's
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.set()
+        self.server.released.wait(25.0)
+        response = {"uid": review["request"]["uid"], "allowed": True}
+        self._answer(200, json.dumps({**review, "request": None, "response": response}).encode(), {})
+
+
+@pytest.fixture
+def webhook(tmp_path: Path) -> Iterator[HoldingWebhook]:
+    with HoldingWebhook(tmp_path) as webhook:
+        thread = threading.Thread(target=webhook.serve_forever)
+        thread.start()
+        yield webhook
+        webhook.released.set()
+        webhook.shutdown()
+        thread.join()
+
+
+def holding(webhook: HoldingWebhook, thing: Definition) -> Json:
+    """Asks the webhook about one composite."""
+    rule = {"apiGroups": [thing.group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": f"hold.{thing.group}"},
+        "webhooks": [
+            {
+                "name": f"hold.{thing.group}",
+                "clientConfig": webhook.client_config,
+                "rules": [rule],
+                "matchConditions": [
+                    {"name": "held", "expression": "object.metadata.name.startsWith('held')"}
+                ],
+                "failurePolicy": "Fail",
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+                "timeoutSeconds": 30,
+            }
+        ],
+    }
+
+
+async def test_a_create_that_a_webhook_holds_is_kept(
+    author: Author, webhook: HoldingWebhook, group: str
+) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    path = f"{WEBHOOKS}/hold.{group}"
+    await author.put(path, holding(webhook, thing))
+    tries: list[asyncio.Task[Any]] = []
+    try:
+
+        async def asked() -> bool:
+            # Until the API server has heard of the webhook.
+            tries.append(asyncio.create_task(create(author, thing, f"held{len(tries)}")))
+            await asyncio.sleep(0.5)
+            return webhook.asked.is_set()
+
+        await eventually(asked)
+        done = [each.result() for each in tries if each.done()]
+        for each in range(len(done)):
+            await author.delete(f"{thing.objects}/held{each}")
+        held = [f"held{number}" for number, each in enumerate(tries) if not each.done()]
+
+        await author.delete(thing.path)
+        await fenced(author, thing)
+        await until_refused(author, thing)
+        webhook.released.set()
+        assert [await each for each in tries][-len(held) :] == [(201, "")] * len(held)
+    finally:
+        webhook.released.set()
+        await author.delete(path)
+    await author.says(thing, "Established", f"default/{held[0]}", "The API takes no new ones.")
+    crd = await author.get(thing.crd)
+    # Whoever has one can use it, and nobody gets another.
+    body = {"spec": {"engine": "Postgres"}}
+    await author.client.request("PATCH", f"{thing.objects}/{held[0]}", body, content_type=MERGE_PATCH)
+    await author.client.request(
+        "PATCH",
+        f"{thing.objects}/{held[0]}/status",
+        {"status": {"observedGeneration": 2}},
+        content_type=MERGE_PATCH,
+    )
+    await until_refused(author, thing)
+    for name in held:
+        await author.delete(f"{thing.objects}/{name}")
+    await author.gone(thing.path)
+    assert (await author.get(thing.crd) or crd)["metadata"]["generation"] == crd["metadata"]["generation"]
