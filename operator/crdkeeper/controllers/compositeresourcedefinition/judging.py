@@ -6,8 +6,6 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import orjson
-
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.resources.composites import is_served
 from crdkeeper.cluster.resources.versionconversions import read_conversion
@@ -17,6 +15,7 @@ from crdkeeper.core.composer.plan import takes
 from crdkeeper.core.composer.update import Rest, Update, UpdateFacts, judge, resting
 from crdkeeper.core.composer.updaterefusal import held_versions, needs_rehearsal
 from crdkeeper.core.composition.acceptance import Acceptance, accept
+from crdkeeper.core.conversion.nesting import dumps, loads
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from crdkeeper.core.rehearsal.update import applied
 from crdkeeper.operations.rehearsal.prediction import predict
@@ -122,11 +121,11 @@ def _judge(
 
 
 def _packed(crd: Mapping[str, Any] | None) -> bytes | None:
-    return zlib.compress(orjson.dumps(crd), level=1) if crd is not None else None
+    return zlib.compress(dumps(crd), level=1) if crd is not None else None
 
 
 def _unpacked(packed: bytes | None) -> dict[str, Any] | None:
-    return dict(orjson.loads(zlib.decompress(packed))) if packed is not None else None
+    return dict(loads(zlib.decompress(packed))) if packed is not None else None
 
 
 def _revision(found: Mapping[str, Any] | None) -> Key:

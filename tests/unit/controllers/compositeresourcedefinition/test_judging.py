@@ -15,6 +15,7 @@ from crdkeeper.controllers.compositeresourcedefinition import judging
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.core.composer.update import Rehearsed, UpdateFacts
 from crdkeeper.core.composition.acceptance import accept
+from crdkeeper.core.conversion.nesting import dumps, loads
 from crdkeeper.core.rehearsal.effect import EffectKind
 from crdkeeper.operations.rehearsal.prediction import predict
 from tests.unit.controllers.fakeapi import FakeApi
@@ -119,6 +120,17 @@ async def test_what_the_last_attempt_cost_counts_although_the_composites_cannot_
     assert (await scene.judge(TIGHTER, crd())).rehearsal.report is not None
     assert (await scene.judge(TIGHTER, crd(), composites=0)).rehearsal == Rehearsed()
     assert (await scene.judge(TIGHTER, crd())).rehearsal == Rehearsed()
+
+
+async def test_what_is_nested_too_deep_for_most_programs_is_judged() -> None:
+    text = b"[" * 2_000 + b"]" * 2_000
+    field = loads(b'{"type": "array", "default": %s}' % text)
+    value = document(version(of=schema({"type": "object", "properties": {"deep": field}})), metadata=OURS)
+    definition = CompositeResourceDefinition.model_validate(value)
+    accepted, _ = await Scene().judging.of(value, definition, None, 0, lambda *_: None)
+    assert accepted.crd is not None
+    made = accepted.crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert dumps(made["properties"]["deep"]["default"]) == text
 
 
 async def test_hardly_anything_is_kept_of_large_schemas() -> None:
