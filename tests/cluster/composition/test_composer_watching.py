@@ -155,6 +155,13 @@ async def test_nobody_fights_about_the_conversion(client: Client, rights: None, 
     await eventually(renamed)
     assert (await get(client, f"{CRDS}/{NAME}"))["spec"]["conversion"] == conversion
     await delete(client, f"{PATH}/{NAME}")
+
+    async def no_longer_in_use() -> bool:
+        found = conditions(await get(client, f"{CONVERSIONS}/{NAME}"))
+        return bool(found["InUse"]["reason"] == "NoDefinition")
+
+    # Until the operator hears that the CRD is gone, a policy keeps the rules.
+    await eventually(no_longer_in_use)
     await delete(client, f"{CONVERSIONS}/{NAME}")
     for role in (CONVERTER, READER):
         await client.request("DELETE", f"{ROLES}/{role['metadata']['name']}")
