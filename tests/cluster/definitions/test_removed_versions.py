@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, Answer
 from crdkeeper.core.compatibility.change import Audience, Change, Impact
 from crdkeeper.core.compatibility.compare import compare
 from crdkeeper.core.removedversions import APPLY_ANSWER
@@ -47,10 +47,10 @@ async def test_the_removal_of_a_stored_version_is_refused(
 ) -> None:
     kind = CustomKind(group).changed("v1", served=served)
     await admin.apply_definition(kind)
-    file, live = kind.to_object(), await admin.definition(kind)
+    file = kind.to_object()
     new = change(file, "v1")
 
-    answer = await admin.client.send("PUT", f"{CRDS}/{kind.name}?dryRun=All", content=_complete(new, live))
+    live, answer = await _put(admin, kind, new, dry_run=True)
 
     assert answer.code == 422
     message = answer.json()["message"]
@@ -66,10 +66,10 @@ async def test_the_removal_of_a_version_that_once_stored_is_refused(admin: Admin
     kind = CustomKind(group)
     await admin.apply_definition(kind)
     await admin.apply_definition(kind.storing("v2"))
-    file, live = kind.storing("v2").to_object(), await admin.definition(kind)
+    file = kind.storing("v2").to_object()
     new = without(file, "v1")
 
-    answer = await admin.client.send("PUT", f"{CRDS}/{kind.name}?dryRun=All", content=_complete(new, live))
+    live, answer = await _put(admin, kind, new, dry_run=True)
 
     (said,) = _said(live, new, "stored-version-removed")
     assert answer.code == 422
@@ -79,9 +79,18 @@ async def test_the_removal_of_a_version_that_once_stored_is_refused(admin: Admin
     assert maybe.severity is Impact.RISKY
 
 
-def _complete(new: Crd, live: Crd) -> bytes:
-    metadata = {**new["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}
-    return orjson.dumps({**new, "metadata": metadata, "status": live["status"]})
+async def _put(admin: Admin, kind: CustomKind, new: Crd, *, dry_run: bool = False) -> tuple[Crd, Answer]:
+    """Replace the CRD: what it was before, and the answer. Others may write to it meanwhile."""
+    path = f"{CRDS}/{kind.name}{'?dryRun=All' if dry_run else ''}"
+
+    async def put() -> tuple[Crd, Answer] | None:
+        live = await admin.definition(kind)
+        metadata = {**new["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}
+        content = orjson.dumps({**new, "metadata": metadata, "status": live["status"]})
+        answer = await admin.client.send("PUT", path, content=content)
+        return (live, answer) if answer.code != 409 else None
+
+    return await eventually(put)
 
 
 async def test_apply_fails_where_managed_fields_name_a_removed_version(admin: Admin, group: str) -> None:
@@ -103,11 +112,8 @@ async def test_apply_fails_where_managed_fields_name_a_removed_version(admin: Ad
     await admin.apply_definition(kind.changed("v1", served=False))
     assert await code("old", "admin") == 200
     before = kind.to_object()
-    await admin.client.request(
-        "PUT",
-        f"{CRDS}/{kind.name}",
-        orjson.loads(_complete(without(before, "v1"), await admin.definition(kind))),
-    )
+    _, answer = await _put(admin, kind, without(before, "v1"))
+    assert answer.code == 200
 
     async def fails() -> bool:
         return await code("old", "admin") == 500

@@ -82,6 +82,7 @@ async def test_only_what_is_old_is_written(admin: Admin, operator: Operator, gro
     kind = CustomKind(group)
     await outdated(admin, kind, 10)
     flipped = kind.storing("v2")
+    await stores(admin, flipped, "v2")
     await admin.create_objects(flipped, 5, prefix="new")
     await admin.create_objects(flipped, 5, prefix="elsewhere", namespace="kube-public")
     before = await admin.resource_versions(flipped)
@@ -95,9 +96,23 @@ async def test_only_what_is_old_is_written(admin: Admin, operator: Operator, gro
     assert admin.stored(flipped) == {"v2": 20}
 
 
+async def stores(admin: Admin, kind: CustomKind, version: str) -> None:
+    """Returns once the API server stores new objects at that version: a changed CRD counts a little later."""
+
+    async def look() -> bool:
+        before = admin.stored(kind).get(version, 0)
+        (name,) = await admin.create_objects(kind, 1, prefix="probe")
+        found = admin.stored(kind).get(version, 0) > before
+        await admin.client.request("DELETE", kind.path(name))
+        return found
+
+    await eventually(look)
+
+
 async def test_all_old_versions_go_at_once(admin: Admin, operator: Operator, group: str) -> None:
     versions = (Version("v1", storage=True), Version("v2"), Version("v3"))
     kind = await outdated(admin, CustomKind(group, versions=versions), 4)
+    await stores(admin, kind, "v2")
     await admin.create_objects(kind, 5, prefix="middle")
     latest = kind.storing("v3")
     await admin.apply_definition(latest)
