@@ -1,21 +1,14 @@
 """Whether a CEL rule uses an object as a whole, and not only its fields."""
 
-from collections.abc import Iterator
-
 from crdkeeper.apiserver.cel.syntax.nodes import (
     Call,
     CelDepthError,
     CelSyntaxError,
-    Comprehension,
     Expr,
     Identifier,
-    ListLiteral,
-    Literal,
-    Macro,
-    MapLiteral,
     Op,
     Select,
-    StructLiteral,
+    parts,
 )
 from crdkeeper.apiserver.cel.syntax.parser import parse
 
@@ -41,7 +34,7 @@ def _used(expression: Expr, field: str | None) -> bool:
     if isinstance(expression, Call) and expression.function == Op.OPT_SELECT:
         operand = expression.args[0]
         return not _selects_from_whole(operand, field) and _used(operand, field)
-    return any(_used(each, field) for each in _parts(expression))
+    return any(_used(each, field) for each in parts(expression))
 
 
 def _is_whole(expression: Expr, field: str | None) -> bool:
@@ -65,29 +58,3 @@ def _is_field(expression: Expr, field: str) -> bool:
         and isinstance(expression.operand, Identifier)
         and expression.operand.name in _VARIABLES
     )
-
-
-def _parts(expression: Expr) -> Iterator[Expr]:
-    match expression:
-        case Select(operand=operand):
-            yield operand
-        case Call(args=args, target=target):
-            yield from args
-            if target is not None:
-                yield target
-        case ListLiteral(elements=elements):
-            yield from elements
-        case MapLiteral(entries=entries):
-            for entry in entries:
-                yield entry.key
-                yield entry.value
-        case StructLiteral(fields=fields):
-            for each in fields:
-                yield each.value
-        case Macro(target=target, filter=condition, body=body):
-            yield target
-            if condition is not None:
-                yield condition
-            yield body
-        case Literal() | Identifier() | Comprehension():
-            pass

@@ -8,13 +8,11 @@ from crdkeeper.apiserver.cel.syntax.nodes import (
     Call,
     Expr,
     Identifier,
-    ListLiteral,
     Literal,
     Macro,
-    MapLiteral,
     Op,
     Select,
-    StructLiteral,
+    parts,
 )
 
 _OPTIONAL: Final = (Op.OPT_INDEX, Op.OPT_SELECT)
@@ -56,7 +54,7 @@ def readings(tree: Expr) -> Iterator[Reading]:
             if name != current.name or name not in bound:
                 yield _reading(name, selections[::-1])
         else:
-            waiting += _parts(current, bound)
+            waiting += _within(current, bound)
 
 
 def _reading(name: str, selections: list[Select | Call]) -> Reading:
@@ -78,18 +76,9 @@ def _reading(name: str, selections: list[Select | Call]) -> Reading:
     return Reading(name, tuple(step for step, _ in steps), tuple(at for _, at in steps), optional)
 
 
-def _parts(node: Expr, bound: frozenset[str]) -> list[tuple[Expr, frozenset[str]]]:
+def _within(node: Expr, bound: frozenset[str]) -> list[tuple[Expr, frozenset[str]]]:
     if isinstance(node, Macro):
         inside = bound | frozenset(node.variables)
         found = [(node.target, bound), (node.body, inside)]
         return found if node.filter is None else [*found, (node.filter, inside)]
-    parts: list[Expr] = []
-    if isinstance(node, Call):
-        parts = [*node.args, *([node.target] if node.target is not None else [])]
-    elif isinstance(node, ListLiteral):
-        parts = [*node.elements]
-    elif isinstance(node, MapLiteral):
-        parts = [part for entry in node.entries for part in (entry.key, entry.value)]
-    elif isinstance(node, StructLiteral):
-        parts = [each.value for each in node.fields]
-    return [(each, bound) for each in parts]
+    return [(each, bound) for each in parts(node)]

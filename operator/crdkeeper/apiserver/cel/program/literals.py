@@ -19,7 +19,7 @@ from crdkeeper.apiserver.cel.syntax.nodes import (
     MapLiteral,
     Problem,
     Select,
-    StructLiteral,
+    parts,
 )
 from crdkeeper.apiserver.cel.types.checker import Checked, UndecidedExpression
 from crdkeeper.apiserver.cel.types.types import Type, unwrap_optional
@@ -81,15 +81,9 @@ def children(node: Expr, checked: Checked) -> list[Expr]:
         return list(node.args)
     if isinstance(node, Select):
         return [] if node in checked.names else [node.operand]
-    if isinstance(node, ListLiteral):
-        return list(node.elements)
-    if isinstance(node, MapLiteral):
-        return [part for entry in node.entries for part in (entry.key, entry.value)]
-    if isinstance(node, StructLiteral):
-        return [each.value for each in node.fields]
     if isinstance(node, Comprehension):
         return [node.range, node.init, node.condition, node.step, node.result]
-    return []
+    return parts(node)
 
 
 _Nodes = list[tuple[Expr, bool]]

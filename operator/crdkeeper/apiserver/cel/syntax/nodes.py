@@ -173,6 +173,23 @@ Expr = Literal | Identifier | Select | Call | ListLiteral | MapLiteral | StructL
 """Any expression."""
 
 
+def parts(node: Expr) -> list[Expr]:
+    """The expressions directly within one, as written: those of a macro's call, not of its expansion."""
+    if isinstance(node, Select):
+        return [node.operand]
+    if isinstance(node, Call):
+        return [*node.args, node.target] if node.target is not None else [*node.args]
+    if isinstance(node, Macro):
+        return [node.target, node.body, *([node.filter] if node.filter is not None else [])]
+    if isinstance(node, ListLiteral):
+        return [*node.elements]
+    if isinstance(node, MapLiteral):
+        return [part for entry in node.entries for part in (entry.key, entry.value)]
+    if isinstance(node, StructLiteral):
+        return [each.value for each in node.fields]
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """An error in an expression: its position (a code point), and the server's message."""

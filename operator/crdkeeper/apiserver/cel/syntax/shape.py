@@ -5,12 +5,10 @@ from typing import Final
 from crdkeeper.apiserver.cel.syntax.nodes import (
     Call,
     Expr,
-    ListLiteral,
     Macro,
-    MapLiteral,
     Op,
     Select,
-    StructLiteral,
+    parts,
 )
 
 MAX_DEPTH: Final = 250
@@ -41,29 +39,14 @@ def depth_exceeded(tree: Expr) -> bool:
     stack = [(tree, 0)]
     while stack:
         node, depth = stack.pop()
-        children: list[Expr] = []
-        if isinstance(node, Select):
+        if isinstance(node, Select | Macro):
             # has(a.b) contains its selection in the source.
             depth += 1
-            children = [node.operand]
-        elif isinstance(node, Call):
-            if node.target is not None:
-                children = [node.target]
-            if node.target is not None or (node.function[:1] in "_@" and node.function not in _WEIGHTLESS):
-                depth += 1
-            children.extend(node.args)
-        elif isinstance(node, Macro):
+        elif isinstance(node, Call) and (
+            node.target is not None or (node.function[:1] in "_@" and node.function not in _WEIGHTLESS)
+        ):
             depth += 1
-            children = [node.target, node.body]
-            if node.filter is not None:
-                children.append(node.filter)
-        elif isinstance(node, ListLiteral):
-            children = list(node.elements)
-        elif isinstance(node, MapLiteral):
-            children = [part for entry in node.entries for part in (entry.key, entry.value)]
-        elif isinstance(node, StructLiteral):
-            children = [each.value for each in node.fields]
         if depth > MAX_DEPTH:
             return True
-        stack.extend((child, depth) for child in children)
+        stack.extend((each, depth) for each in parts(node))
     return False
