@@ -205,11 +205,7 @@ def _hurts(
     found = [each for each in report.tally.findings() if not each.at_new_version]
     harm = [each for each in found if each.kind.is_harm]
     if harm or update.breaking:
-        parts = [
-            f"Tried on {exist}: {listed(list(_findings(harm)))}."
-            if harm
-            else f"Tried on {exist}: none is affected."
-        ]
+        parts = [f"Tried on {exist}: {listed(list(_findings(harm))) if harm else 'none is affected'}."]
         if update.breaking:
             parts.append(_changes(update.breaking))
         if any(each.kind is EffectKind.APPLY_FAILS for each in harm):

@@ -133,6 +133,15 @@ def test_a_crd_is_claimed_once() -> None:
     play(people, begin=with_policy("Protect", 1))
 
 
+async def come_and_go(server: Server) -> None:
+    """A tenant creates and deletes a composite each second, for two minutes."""
+    for _ in range(120):
+        server.make_composites(1)
+        await asyncio.sleep(0.5)
+        server.delete(next(each for each in server.objects if each.startswith(OBJECTS)))
+        await asyncio.sleep(0.5)
+
+
 @pytest.mark.parametrize("code", [403, 409, 500])
 def test_a_tenant_cannot_have_the_crd_written_in_a_loop(code: int) -> None:
     """Whose deletion is denied, so that it is claimed again when a composite was created."""
@@ -146,11 +155,7 @@ def test_a_tenant_cannot_have_the_crd_written_in_a_loop(code: int) -> None:
         server.delete()
         await rest()
         since = len(server.requests)
-        for _ in range(120):
-            server.make_composites(1)
-            await asyncio.sleep(0.5)
-            server.delete(next(each for each in server.objects if each.startswith(OBJECTS)))
-            await asyncio.sleep(0.5)
+        await come_and_go(server)
         writes = server.writes(since)
         assert writes.count(("DELETE", CRD)) <= 12
         assert writes.count(("PATCH", CRD)) <= 12
@@ -171,11 +176,7 @@ def test_a_tenant_cannot_have_a_write_that_is_denied_sent_in_a_loop(
         server.delete()
         await rest()
         since = len(server.requests)
-        for _ in range(120):
-            server.make_composites(1)
-            await asyncio.sleep(0.5)
-            server.delete(next(each for each in server.objects if each.startswith(OBJECTS)))
-            await asyncio.sleep(0.5)
+        await come_and_go(server)
         assert 1 <= server.writes(since).count(("PATCH", CRD)) <= 12
         assert f"cannot {ComposerStep[f'{step.upper()}_CRD'].value}" in server.condition("Established")[2]
 

@@ -120,15 +120,16 @@ def test_versions_that_wait_for_a_conversion_say_only_that() -> None:
     play(people, begin=with_composites)
 
 
+async def no_apply(method: str, path: str) -> None:
+    """As a policy that denies it."""
+    if (method, path) == ("PATCH", CRD):
+        raise ApiError(403, {"message": "denied by a policy"})
+
+
 def test_an_apply_that_is_refused_stays_refused_while_it_is_tried_again() -> None:
     async def people(server: Server) -> None:
         await rest()
-
-        async def refuse(method: str, path: str) -> None:
-            if (method, path) == ("PATCH", CRD):
-                raise ApiError(403, {"message": "denied by a policy"})
-
-        server.before = refuse
+        server.before = no_apply
         server.make(HARMLESS)
         await rest()
         assert server.ready() == ("False", "Refused")
@@ -143,12 +144,7 @@ def test_an_apply_that_is_refused_stays_refused_while_it_is_tried_again() -> Non
 def test_a_tenant_cannot_have_a_change_that_is_refused_tried_more_often_than_it_is_applied() -> None:
     async def people(server: Server) -> None:
         await rest()
-
-        async def refuse(method: str, path: str) -> None:
-            if (method, path) == ("PATCH", CRD):
-                raise ApiError(403, {"message": "denied by a policy"})
-
-        server.before = refuse
+        server.before = no_apply
         server.make(HARMLESS)
         await rest()
         since = len(server.requests)
