@@ -24,12 +24,12 @@ class WorkQueue:
         self._running: set[str] = set()
         self._again: set[str] = set()
         self._failures: dict[str, int] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._timers: dict[str, tuple[float, asyncio.Handle]] = {}
+        """When each key is due, in the loop's time: uvloop's handle of a timer of no length does not say."""
 
     def add(self, key: str) -> None:
         """Queue the key; if it is being reconciled right now, once more after that."""
-        if timer := self._timers.pop(key, None):
-            timer.cancel()
+        self._stop_timer(key)
         if key in self._running:
             self._again.add(key)
         elif key not in self._waiting:
@@ -38,16 +38,20 @@ class WorkQueue:
 
     def add_after(self, key: str, seconds: float) -> None:
         """Queue the key in `seconds`, or earlier if it is added before."""
-        if timer := self._timers.pop(key, None):
-            timer.cancel()
-        self._timers[key] = asyncio.get_running_loop().call_later(seconds, self.add, key)
+        self._stop_timer(key)
+        loop = asyncio.get_running_loop()
+        self._timers[key] = loop.time() + seconds, loop.call_later(seconds, self.add, key)
 
     def add_within(self, key: str, seconds: float) -> None:
         """Queue the key in `seconds` at the latest: many changes in a row lead to one call."""
         due = asyncio.get_running_loop().time() + seconds
         timer = self._timers.get(key)
-        if key not in self._waiting and (timer is None or timer.when() > due):
+        if key not in self._waiting and (timer is None or timer[0] > due):
             self.add_after(key, seconds)
+
+    def _stop_timer(self, key: str) -> None:
+        if timer := self._timers.pop(key, None):
+            timer[1].cancel()
 
     async def run(self) -> None:
         """Run until cancelled."""

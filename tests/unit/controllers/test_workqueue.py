@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
+import uvloop
 
 from crdkeeper.controllers.workqueue import WorkQueue
 from tests import virtualtime
@@ -197,3 +198,23 @@ def test_what_waits_for_a_retry_comes_within_the_time_too() -> None:
 
     work(reconciler, people)
     assert reconciler.began == [(2.0, "a"), (5.0, "b")]
+
+
+def test_what_is_due_at_once_may_be_due_again() -> None:
+    """The programs run on uvloop, whose handle of a timer that rounds to no milliseconds is not a timer's."""
+    began: list[str] = []
+
+    async def reconcile(key: str) -> None:
+        began.append(key)
+
+    async def main() -> None:
+        queue = WorkQueue(reconcile)
+        queue.add_within("a", 0.0001)
+        queue.add_within("a", 10.0)
+        queue.add_within("a", 0.0)
+        running = asyncio.create_task(queue.run())
+        await asyncio.sleep(0.1)
+        running.cancel()
+
+    uvloop.run(main())
+    assert began == ["a"]
