@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crdkeeper.core.templates.graph import cycle, waves
-from crdkeeper.core.templates.namespaces import Identity, identity_of
 from crdkeeper.core.templates.rendered import Rendering, ResourceState
 from crdkeeper.core.templates.rendering import render
-from tests.unit.core.templates.compositions import DATABASE, compiled, result, server, summary
+from tests.unit.core.templates.compositions import DATABASE, compiled, in_files, result, server, summary
 
 NAMES = [f"r{i}" for i in range(8)]
 HARD, SOFT, LATER = "${%s.metadata.name}", "${%s.?metadata.?name}", "${%s.status.phase}"
@@ -68,7 +67,7 @@ def test_rendering(graph: dict[str, dict[str, str]], excluded: set[str], existin
     composition = compiled(*resources(graph, excluded))
 
     def again(observed: list[dict[str, Any]]) -> Rendering:
-        return render(composition, DATABASE, {server_of(each): each for each in observed})
+        return render(composition, DATABASE, in_files(*observed))
 
     observed = [
         there for each in again([]).objects if (there := running(each))["metadata"]["name"] in existing
@@ -96,9 +95,3 @@ def test_rendering(graph: dict[str, dict[str, str]], excluded: set[str], existin
 def running(rendered: dict[str, Any]) -> dict[str, Any]:
     """The object as it is in a cluster."""
     return {**rendered, "status": {"phase": "up"}}
-
-
-def server_of(value: dict[str, Any]) -> Identity:
-    found = identity_of(value)
-    assert found is not None
-    return found

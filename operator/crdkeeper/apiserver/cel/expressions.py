@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from crdkeeper.apiserver.cel.counting.program import MOST_WORK, STOPPED, CountedProgram
 from crdkeeper.apiserver.cel.program.instantiation import problem_of_program
 from crdkeeper.apiserver.cel.program.literals import problems_of_literals
-from crdkeeper.apiserver.cel.run.binding import converter
+from crdkeeper.apiserver.cel.run.binding import NO_BASE64, converter, unchecked_value, whole_converter
 from crdkeeper.apiserver.cel.run.bound import BoundList, BoundMap, UnseenData
 from crdkeeper.apiserver.cel.run.budget import CALL_LIMIT, EXHAUSTED, OBJECT_LIMIT
 from crdkeeper.apiserver.cel.run.evaluate import OF_RULES, Account, Program, compile_program
@@ -29,6 +29,7 @@ __all__ = [
     "DYN",
     "EXHAUSTED",
     "MOST_WORK",
+    "NO_BASE64",
     "OBJECT_LIMIT",
     "STOPPED",
     "STRING",
@@ -48,7 +49,9 @@ __all__ = [
     "embedded",
     "escape",
     "list_of",
+    "unchecked_value",
     "unwrap_optional",
+    "whole_converter",
 ]
 
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import click
 
+from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.cli.compose.output import (
     MOST_PROBLEMS,
     format_option,
@@ -20,6 +21,8 @@ from crdkeeper.core.templates.admission import admit_composite, admit_compositio
 from crdkeeper.core.templates.compilation import compile_composition
 from crdkeeper.core.templates.compiled import CompilationResult, CompiledComposition
 from crdkeeper.core.templates.kinds import TargetKind
+from crdkeeper.core.templates.mappedstatus import mapped_status
+from crdkeeper.core.templates.observed import ObservedInFiles
 from crdkeeper.core.templates.problem import TemplateProblem
 from crdkeeper.core.templates.rendered import Rendering, ResourceState
 from crdkeeper.core.templates.rendering import render as rendering_of
@@ -83,6 +86,12 @@ def render(
     print_failures(given.failed)
     if given.failed or given.composition is None:
         raise SystemExit(_UNREADABLE)
+    for each in given.unused[:MOST_PROBLEMS]:
+        line(
+            f"{place(each.file, each.position)}: not used: no {given.kind}, and nothing else to read",
+            err=True,
+        )
+    print_rest(len(given.unused) - MOST_PROBLEMS, "unused object")
     compiled = _compiled(given, given.composition)
     if compiled is None:
         raise SystemExit(_REFUSED)
@@ -93,10 +102,11 @@ def render(
         if rendering is None:
             refused = True
             continue
-        refused = refused or rendering.failed
+        made, mapped = rendering
+        refused = refused or made.failed
         if status:
-            manifests.append(_with_status(each.value, rendering.status))
-        manifests += rendering.objects
+            manifests.append({**each.value, "status": mapped})
+        manifests += made.objects
     print_manifests(manifests, output)
     if not given.composites:
         line(f"No {given.kind} is given: the Composition is valid, and nothing is rendered.", err=True)
@@ -115,12 +125,13 @@ def _compiled(given: RenderInput, written: WrittenObject) -> CompiledComposition
         line(f"{_at(written, each.path.steps)}: not checked: {each.path}: {each.reason}", err=True)
     if result.unverified:
         line("Give their CRDs, or OpenAPI documents of the API server, with --schemas.", err=True)
-    return result.composition
+    return None if result.problems else result.composition
 
 
 def _rendered(
     given: RenderInput, written: WrittenObject, compiled: CompiledComposition, composite: Skipped
-) -> Rendering | None:
+) -> tuple[Rendering, dict[str, Any]] | None:
+    """The rendering of a composite, and its status; None if the composite has an error."""
     target: TargetKind = given.target
     assert target.schema is not None
     value, problems = admit_composite(composite.value, target.schema)
@@ -136,7 +147,7 @@ def _rendered(
         return None
     if target.namespaced and not value["metadata"].get("namespace"):
         value["metadata"]["namespace"] = "default"
-    made = rendering_of(compiled, value, given.observed)
+    made = rendering_of(compiled, value, ObservedInFiles(external=given.observed))
     for resource in made.resources:
         if resource.state in _SAID:
             where = _at(written, resource.path.steps if resource.path is not None else ())
@@ -149,14 +160,13 @@ def _rendered(
         elif resource.unready is not None:
             where = _at(written, (*resource.path.steps, "readyWhen") if resource.path is not None else ())
             line(f"{where}: not ready: {name}: {resource.name}: {resource.unready}", err=True)
-    for path, reason in made.gaps[:MOST_PROBLEMS]:
-        line(f"{_at(written, path.steps)}: no value: {name}: {path}: {reason}", err=True)
-    return made
-
-
-def _with_status(composite: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
-    known = composite.get("status")
-    return {**composite, "status": {**(known if isinstance(known, dict) else {}), **status}}
+    # Without the defaults of a status: the composer has not written it.
+    value["status"] = composite.value.get("status", {})
+    mapped = mapped_status(made, value, ObjectSchema.of(target.schema))
+    for gap in mapped.gaps[:MOST_PROBLEMS]:
+        line(f"{_at(written, gap.path.steps)}: no value: {name}: {gap.path}: {gap.text}", err=True)
+    print_rest(len(mapped.gaps) - MOST_PROBLEMS, "missing value")
+    return made, mapped.status
 
 
 def _name(value: Any) -> str | None:

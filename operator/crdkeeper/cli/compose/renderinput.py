@@ -37,6 +37,8 @@ class RenderInput:
     composites: list[Skipped] = field(default_factory=list)
     kinds: dict[tuple[str, str], TargetKind] = field(default_factory=dict)
     observed: dict[Identity, Any] = field(default_factory=dict)
+    unused: list[Skipped] = field(default_factory=list)
+    """What is neither: its kind may be misspelled."""
     failed: list[Failed] = field(default_factory=list)
 
 
@@ -127,8 +129,8 @@ def _match(given: RenderInput, others: Sequence[Skipped], names: str) -> None:
         value = each.value if isinstance(each.value, dict) else {}
         version = str(value.get("apiVersion", ""))
         if value.get("kind") != given.kind or version.rpartition("/")[0] != group:
-            continue
-        if version == api_version:
+            given.unused.append(each)
+        elif version == api_version:
             given.composites.append(each)
         else:
             message = f"the {given.kind} is at {version}, but the Composition reads {api_version}"

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.cel.expressions import (
     EXHAUSTED,
+    NO_BASE64,
     STRING,
     Account,
     BadExpression,
@@ -39,7 +40,7 @@ _ESSENCE: Final = re.compile(
     r"no such (?:key|overload|attribute)|index out of (?:bounds|range)|(?:unsigned )?integer overflow"
     r"|(?:division|modulus) by zero|timestamp overflow|optional\.none\(\) dereference"
     r"|type conversion error from '\w+' to '[\w.]+'|invalid data, expected \w+"
-    r"|unable to parse quantity's suffix|" + re.escape(EXHAUSTED)
+    rf"|unable to parse quantity's suffix|{NO_BASE64}|{re.escape(EXHAUSTED)}"
 )
 """What to show of CEL's messages: what follows these words, and other errors, may contain values."""
 

@@ -2,6 +2,7 @@
 
 import base64
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from crdkeeper.apiserver.cel.expressions import (
     UnseenData,
     unwrap_optional,
 )
+from crdkeeper.apiserver.cel.syntax.names import unescape
 from crdkeeper.apiserver.cel.values.containers import NONE, OptionalValue
 from crdkeeper.apiserver.cel.values.times import Duration, Timestamp
 from crdkeeper.apiserver.cel.values.unordered import Unordered
@@ -34,6 +36,8 @@ _FORMATS: Final = {
     "duration": ("duration",),
     "bytes": ("byte",),
 }
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_MIDNIGHT: Final = "T00:00:00Z"
 _PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
     "integer": (int,),
@@ -44,8 +48,22 @@ _PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
-def type_problem(result: Type, schema: Schema) -> str | None:
-    """Why no result of a type can be a value of a schema; None if one can, or only run time can tell."""
+def type_problem(result: Type, schema: Schema, *, strict: bool = False) -> str | None:
+    """Why no result of a type can be a value of a schema; None if one can, or only run time can tell.
+
+    `strict` also refuses objects with a field that the schema does not have, which fit while it is not set,
+    and strings in fields of bytes, which fit if they happen to be base64.
+    """
+    found = _type_problem(result, schema, strict=strict)
+    if found is None:
+        return None
+    steps, problem = found
+    inside = ".".join(step for step in steps if step)
+    return ": ".join(part for part in ("in what it gives" if steps else "", inside, problem) if part)
+
+
+def _type_problem(result: Type, schema: Schema, *, strict: bool) -> tuple[tuple[str, ...], str] | None:
+    """The fields that lead to what does not fit, empty names for items and values of maps, and why not."""
     result, _ = unwrap_optional(result)
     kind = result.kind
     if kind in ("dyn", "any", "param", "null", "error"):
@@ -56,13 +74,42 @@ def type_problem(result: Type, schema: Schema) -> str | None:
         wanted = _KINDS.get(schema.get("type", ""), frozenset())
         if not wanted:
             return None
-    if kind not in wanted and schema.get("format", "") not in _FORMATS.get(kind, ()):
-        return f"gives a value of type {result.text}, but the field is {_shown(schema)}"
+    form = schema.get("format", "")
+    if (kind not in wanted and form not in _FORMATS.get(kind, ())) or (
+        strict and kind == "string" and form == "byte"
+    ):
+        return (), f"gives a value of type {result.text}, but the field is {_shown(schema)}"
     inner = schema.get("items") if kind == "list" else schema.get("additionalProperties")
     if kind in ("list", "map") and isinstance(inner, Mapping):
-        found = type_problem(result.parameters[-1], inner)
-        return f"in what it gives: {found}" if found and "in what" not in found else found
+        found = _type_problem(result.parameters[-1], inner, strict=strict)
+        return (("", *found[0]), found[1]) if found else None
+    return _field_problem(result, schema) if strict and kind == "struct" else None
+
+
+def _field_problem(result: Type, schema: Schema) -> tuple[tuple[str, ...], str] | None:
+    """The first field of a struct that does not fit."""
+    assert result.fields is not None
+    for name in result.fields.names():
+        field = unescape(name) or name
+        type_, inner = result.fields(name), _schema_of(field, schema)
+        if inner is None and not _open(schema):
+            return (field,), "there is no such field"
+        found = _type_problem(type_, inner, strict=True) if type_ is not None and inner is not None else None
+        if found is not None:
+            return (field, *found[0]), found[1]
     return None
+
+
+def _schema_of(field: str, schema: Schema) -> Schema | None:
+    """The schema of a field or entry, if there is one."""
+    values = schema.get("additionalProperties")
+    found = (schema.get("properties") or {}).get(field) or (values if isinstance(values, Mapping) else None)
+    return found if isinstance(found, Mapping) else None
+
+
+def _open(schema: Schema) -> bool:
+    """Whether objects of a schema may have other fields."""
+    return bool(schema.get("additionalProperties") is True or schema.get(PRESERVE) or schema.get(EMBEDDED))
 
 
 def _shown(schema: Schema) -> str:
@@ -119,9 +166,9 @@ def _plain(value: Value, left: list[int]) -> Any:
         # Iterating over a map has no defined order: any order that is always the same will do.
         return sorted(made, key=repr) if kind is Unordered else made
     if kind is Timestamp:
-        return value.text()
+        return value.text() if value.written is None else value.written
     if kind is Duration:
-        return shown_duration(value.order)
+        return shown_duration(value.order) if value.written is None else value.written
     if kind is bytes:
         return base64.b64encode(value).decode()
     raise Unconvertible(f"a value of type {type_name(value)} is nothing that JSON has; use string()")
@@ -134,7 +181,7 @@ def _key(key: Value) -> str:
 
 
 def fitted(value: Any, schema: Schema, at: str = "") -> Any:
-    """The value, with whole numbers as integers if the schema requires them.
+    """The value, with whole numbers as integers, and times as dates, if the schema requires them.
 
     Raises Unconvertible for a value of another type, NOTHING for null if the field does not allow null.
     """
@@ -153,6 +200,8 @@ def fitted(value: Any, schema: Schema, at: str = "") -> Any:
         value = int(value)
     if wanted in _PYTHON and type(value) not in _PYTHON[wanted]:
         raise Unconvertible(f"{at or 'it'} is {kind_of(value)}, and no {wanted}")
+    if type(value) is str:
+        return _text(value, schema, at)
     items = schema.get("items")
     if isinstance(value, list) and isinstance(items, Mapping):
         return [fitted(each, items, f"{at}[{i}]") for i, each in enumerate(value)]
@@ -161,13 +210,22 @@ def fitted(value: Any, schema: Schema, at: str = "") -> Any:
     return value
 
 
+def _text(value: str, schema: Schema, at: str) -> str:
+    form = schema.get("format")
+    if form == "date" and value[10:11] == "T" and _DATE.fullmatch(value[:10]):
+        if value[10:] != _MIDNIGHT:
+            raise Unconvertible(f"{at or 'it'} has a time of day, and a date has none")
+        return value[:10]
+    if form in ("date-time", "datetime") and _DATE.fullmatch(value):
+        return value + _MIDNIGHT
+    return value
+
+
 def _object(value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
-    properties = schema.get("properties") or {}
-    values = schema.get("additionalProperties")
-    open_ = values is True or schema.get(PRESERVE) or schema.get(EMBEDDED)
+    open_ = _open(schema)
     made = {}
     for name, each in value.items():
-        inner = properties.get(name) or (values if isinstance(values, Mapping) else None)
+        inner = _schema_of(name, schema)
         path = f"{at}.{name}" if at else name
         if inner is not None:
             made[name] = fitted(each, inner, path)

@@ -1,6 +1,7 @@
 """Compiles a Composition: types, references and their order, before there is any composite."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from crdkeeper.api.composition import CompositionResource, CompositionSpec
@@ -15,12 +16,13 @@ from crdkeeper.core.templates.compiled import (
     CompiledResource,
     Unverified,
 )
-from crdkeeper.core.templates.environment import COMPOSITE, EACH
+from crdkeeper.core.templates.environment import COMPOSITE, EACH, Environment
 from crdkeeper.core.templates.expression import ExpressionAllowance, TemplateExpression, TemplateScope
 from crdkeeper.core.templates.graph import cycle, waves
-from crdkeeper.core.templates.kinds import KnownKinds, TargetKind, find_kind
+from crdkeeper.core.templates.kinds import KnownKinds, TargetKind, find_kind, group_of
 from crdkeeper.core.templates.namespaces import check_namespace
-from crdkeeper.core.templates.problem import Problems
+from crdkeeper.core.templates.problem import MOST_PROBLEMS, Problems, TemplateProblem
+from crdkeeper.core.templates.statusgap import StatusGap, StatusGapKind
 from crdkeeper.core.templates.template import OPEN, Make, TemplateCompiler, field_of
 from crdkeeper.core.templates.variables import TemplateVariable, of_list, of_object
 
@@ -42,11 +44,33 @@ _METADATA: Final[Schema] = {
 def compile_composition(
     spec: CompositionSpec | CompositionRevisionSpec, composite: TargetKind, kinds: KnownKinds
 ) -> CompilationResult:
-    """Compile the spec of a Composition, which its CRD admits, for composites of a kind."""
-    return _Compilation(spec, composite, kinds).result()
+    """Compile the spec of a Composition, which its CRD admits, for composites of a kind.
+
+    A problem is the Composition's own if it is there whatever the schemas of the resources' kinds say. With
+    others, which a change of such a schema can cause, the Composition compiles without the resources that
+    have them.
+    """
+    checked = _Compilation(spec, composite, kinds)
+    found = checked.problems
+    if not found:
+        return checked.result(checked.composition())
+    if len(found) >= MOST_PROBLEMS:
+        # There may be more than are known, in any resource.
+        return checked.result(None, found)
+    open_kinds = {key: TargetKind(None, each.namespaced) for key, each in kinds.items()}
+    unchecked = _Compilation(spec, composite, open_kinds)
+    own = unchecked.problems
+    if own:
+        return checked.result(None, own)
+    held: dict[str, list[TemplateProblem]] = {}
+    for each in found:
+        held.setdefault(checked.resource_of(each), []).append(each)
+    return checked.result(_holding(unchecked.composition(), checked, held), (), held)
 
 
 class _Compilation:
+    """Compiles the resources and the status when it is made."""
+
     def __init__(
         self, spec: CompositionSpec | CompositionRevisionSpec, composite: TargetKind, kinds: KnownKinds
     ) -> None:
@@ -61,30 +85,59 @@ class _Compilation:
         self._targets: dict[str, TargetKind] = {}
         self._single: dict[str, TemplateVariable] = {}
         self._variables: dict[str, TemplateVariable] = {COMPOSITE: self._composite}
-
-    def result(self) -> CompilationResult:
-        resources: Sequence[CompositionResource | RevisionResource] = self._spec.resources
+        resources: Sequence[CompositionResource | RevisionResource] = spec.resources
+        self._resources = resources
         at = root("spec").child("resources")
         for i, each in enumerate(resources):
             self._declare(each, at.index(i))
-        made = {each.name: self._resource(each, at.index(i)) for i, each in enumerate(resources)}
-        needs = {name: each.needs for name, each in made.items()}
-        around = cycle(needs)
+        self.made = {each.name: self._resource(each, at.index(i)) for i, each in enumerate(resources)}
+        self._needs = {name: each.needs for name, each in self.made.items()}
+        around = cycle(self._needs)
         if around is not None:
             message = f"the resources refer to each other in a circle: {' → '.join(around)}"
-            self._problems.add(made[around[0]].path, message, "Take the value from the composite instead.")
-        status = self._status()
-        if self._problems.found:
-            return CompilationResult(None, self._problems.found, self._unverified)
-        order = waves(needs)
-        composition = CompiledComposition(
-            tuple(made[name] for wave in order for name in wave),
+            hint = "Take the value from the composite instead."
+            self._problems.add(self.made[around[0]].path, message, hint)
+        self.status = self._mapping()
+
+    @property
+    def problems(self) -> Sequence[TemplateProblem]:
+        """Those that were found."""
+        return self._problems.found
+
+    def resource_of(self, problem: TemplateProblem) -> str:
+        """The name of the resource that has a problem; empty if it is in the status."""
+        steps = problem.path.steps
+        if steps[1] != "resources" or not isinstance(steps[2], int):
+            return ""
+        return self._resources[steps[2]].name
+
+    def composition(self) -> CompiledComposition:
+        """The Composition, if there are no problems."""
+        order = waves(self._needs)
+        reference = self._spec.composite_type_ref
+        return CompiledComposition(
+            reference.api_version,
+            reference.kind,
+            tuple(self.made[name] for wave in order for name in wave),
             order,
             self._composite,
             self._namespaced,
-            status,
+            self.status,
+            self._spec.service_account_name,
         )
-        return CompilationResult(composition, (), self._unverified)
+
+    def result(
+        self,
+        composition: CompiledComposition | None,
+        own: Sequence[TemplateProblem] = (),
+        held: Mapping[str, Sequence[TemplateProblem]] | None = None,
+    ) -> CompilationResult:
+        """The result with the problems that are the Composition's own, and those of resources."""
+        known = {(str(each.path), each.column) for each in self.problems}
+        more = [each for each in own if (str(each.path), each.column) not in known]
+        missing = frozenset(_kind(each)[:2] for each in self._resources) - self._kinds.keys()
+        problems = [*self.problems, *more]
+        return CompilationResult(composition, problems, own, held or {}, self._unverified, missing)
 
     def _declare(self, resource: CompositionResource | RevisionResource, at: Path) -> None:
         api_version, kind, within = _kind(resource)
@@ -95,17 +148,20 @@ class _Compilation:
         one = self._single[resource.name] = of_object(resource.name, target.schema)
         self._variables[resource.name] = of_list(one) if resource.for_each else one
 
-    def _compiler(self, variables: Mapping[str, TemplateVariable], because: str = "") -> TemplateCompiler:
-        scope = TemplateScope(variables, frozenset(self._variables.keys() - variables.keys()), because)
+    def _compiler(
+        self, variables: Mapping[str, TemplateVariable], because: str = "", *, decides: bool = False
+    ) -> TemplateCompiler:
+        hidden = frozenset(self._variables.keys() - variables.keys())
+        scope = TemplateScope(variables, hidden, because, decides)
         return TemplateCompiler(scope, self._allowance, self._problems)
 
     def _resource(self, resource: CompositionResource | RevisionResource, at: Path) -> CompiledResource:
         name = resource.name
         others = {key: each for key, each in self._variables.items() if key != name}
         itself = f"A resource can refer to itself only in readyWhen: {name} does not exist before."
-        conditions = self._compiler(others, itself)
+        conditions = self._compiler(others, itself, decides=True)
         include = self._conditions(conditions, resource.include_when, at.child("includeWhen"))
-        lists = self._compiler(others, itself)
+        lists = self._compiler(others, itself, decides=True)
         for_each: list[tuple[str, TemplateExpression]] = []
         items: dict[str, TemplateVariable] = {}
         for i, each in enumerate(resource.for_each):
@@ -114,9 +170,10 @@ class _Compilation:
                 if made is not None:
                     for_each.append((variable, made[0]))
                     items[variable] = made[1]
+        names = self._compiler({**others, **items}, itself, decides=True)
         template = self._compiler({**others, **items}, itself)
-        make = self._template(template, resource, at)
-        read = [*lists.expressions, *template.expressions]
+        make = self._template(template, names, resource, at)
+        read = [*lists.expressions, *names.expressions, *template.expressions]
         own = {COMPOSITE: self._composite, EACH if resource.for_each else name: self._single[name]}
         ready = self._conditions(
             self._compiler(own, f"readyWhen can use {' and '.join(own)} only."),
@@ -139,6 +196,9 @@ class _Compilation:
             ready,
             self._names([*conditions.expressions, *read], name, required=False),
             self._names(read, name, required=True),
+            resource.conflicts,
+            resource.deletion,
+            resource.recreate,
         )
 
     def _names(
@@ -159,7 +219,13 @@ class _Compilation:
             made = compiler.expression(text, at.index(i))
             if made is not None and made.type.kind not in ("bool", "dyn", "any"):
                 message = f"gives a value of type {made.type.text}, but a condition is true or false"
-                self._problems.add(at.index(i), message, "Compare the value with something.", made.column)
+                inner, optional = unwrap_optional(made.type)
+                hint = "Compare the value with something."
+                if optional:
+                    hint = (
+                        "Append .orValue(false)." if inner.kind == "bool" else f"Append .orValue(…). {hint}"
+                    )
+                self._problems.add(at.index(i), message, hint, made.column)
             if made is not None:
                 found.append(made)
         return tuple(found)
@@ -180,8 +246,13 @@ class _Compilation:
         return None
 
     def _template(
-        self, compiler: TemplateCompiler, resource: CompositionResource | RevisionResource, at: Path
+        self,
+        compiler: TemplateCompiler,
+        names: TemplateCompiler,
+        resource: CompositionResource | RevisionResource,
+        at: Path,
     ) -> Make:
+        """The function for the object of a resource; `names` compiles what identifies it."""
         target = self._targets[resource.name]
         reference = resource.external_ref
         if reference is not None:
@@ -191,6 +262,9 @@ class _Compilation:
                 metadata["namespace"] = reference.namespace
             if target.namespaced is False and reference.namespace is not None:
                 self._problems.add(at.child("namespace"), f"{reference.kind} is cluster-scoped", "Remove it.")
+            elif target.namespaced and reference.namespace is None and not self._namespaced:
+                message = f"{reference.kind} needs a namespace, and composites have none"
+                self._problems.add(at, message, "Set externalRef.namespace.")
             fields = {key: compiler.compile(each, _TEXT, at.child(key)) for key, each in metadata.items()}
             constant = {"apiVersion": reference.api_version, "kind": reference.kind}
             return lambda environment: {
@@ -202,6 +276,11 @@ class _Compilation:
         if not isinstance(template, dict) or not isinstance(template.get("metadata"), dict):
             self._problems.add(at, "must be an object with apiVersion, kind and metadata")
             return lambda _: None
+        own = self._spec.composite_type_ref
+        api_version, kind, _ = _kind(resource)
+        if (group_of(api_version), kind) == (group_of(own.api_version), own.kind):
+            message = "a composite cannot compose its own kind"
+            self._problems.add(at.child("kind"), message, "Each would compose another one, without end.")
         check_namespace(
             template,
             at.child("metadata"),
@@ -209,9 +288,20 @@ class _Compilation:
             composite_in_namespace=self._namespaced,
             problems=self._problems,
         )
-        return compiler.compile(template, _to_apply(target.schema), at)
+        metadata = template["metadata"]
+        identity = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+        rest = {key: each for key, each in metadata.items() if key not in identity}
+        identify = names.compile(identity, _METADATA, at.child("metadata"))
+        make = compiler.compile({**template, "metadata": rest}, _to_apply(target.schema), at)
 
-    def _status(self) -> Make | None:
+        def made(environment: Environment) -> Any:
+            named = identify(environment)
+            value = make(environment)
+            return {**value, "metadata": {**named, **value["metadata"]}}
+
+        return made
+
+    def _mapping(self) -> Make | None:
         if self._spec.status is None:
             return None
         at = root("spec").child("status")
@@ -239,6 +329,35 @@ def _to_apply(schema: Schema | None) -> Schema:
     base: Schema = schema if schema is not None else OPEN
     properties = {**(base.get("properties") or {}), "apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
     return {**base, "type": "object", "properties": properties}
+
+
+def _holding(
+    unchecked: CompiledComposition, checked: _Compilation, held: Mapping[str, Sequence[TemplateProblem]]
+) -> CompiledComposition:
+    """The Composition as it was checked, without the resources that do not compile then."""
+    resources = []
+    for each in unchecked.resources:
+        typed = checked.made[each.name]
+        if each.name in held:
+            problem = held[each.name][0]
+            typed = replace(
+                each, target=typed.target, variable=typed.variable, one=typed.one, problem=problem
+            )
+        resources.append(typed)
+    status = _failing(held[""][0]) if "" in held else checked.status
+    return replace(unchecked, resources=tuple(resources), status=status)
+
+
+def _failing(problem: TemplateProblem) -> Make:
+    """The function for a status that does not compile: it is a gap as a whole."""
+
+    def make(environment: Environment) -> Any:
+        if environment.gaps is not None:
+            at = root("spec").child("status")
+            environment.gaps.append(StatusGap(at, StatusGapKind.FAILED, f"{problem}"))
+        return {}
+
+    return make
 
 
 def _itself(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """A Composition that compiles: what rendering needs of each resource."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.core.templates.expression import TemplateExpression
@@ -34,6 +35,11 @@ class CompiledResource:
     """The resources that it refers to: they come first."""
     required: frozenset[str]
     """Those of them that it refers to without `?`, includeWhen aside: without them it is excluded."""
+    conflicts: Literal["Refuse", "Force"]
+    deletion: Literal["Delete", "Orphan"]
+    recreate: bool
+    problem: TemplateProblem | None = None
+    """Why it is held: a schema that it was compiled by does not fit. Nothing of it changes."""
 
     @property
     def collection(self) -> bool:
@@ -45,6 +51,9 @@ class CompiledResource:
 class CompiledComposition:
     """All resources, each after those that it refers to."""
 
+    api_version: str
+    """Of the composites."""
+    kind: str
     resources: tuple[CompiledResource, ...]
     waves: tuple[tuple[str, ...], ...]
     """Their names: what is in one wave can be created at the same time."""
@@ -52,6 +61,7 @@ class CompiledComposition:
     namespaced: bool
     """Whether the composite is in a namespace."""
     status: Make | None
+    service_account_name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,13 @@ class CompilationResult:
     """The result for a Composition."""
 
     composition: CompiledComposition | None
-    """None if there are problems."""
+    """None if there are problems of its own."""
     problems: Sequence[TemplateProblem]
+    """All, because of which a Composition that is new is not valid."""
+    own_problems: Sequence[TemplateProblem]
+    """Those that it has whatever the schemas of its resources are."""
+    target_problems: Mapping[str, Sequence[TemplateProblem]]
+    """The others, by the names of resources; those of the status by an empty one. Empty if it has its own."""
     unverified: Sequence[Unverified]
+    missing: frozenset[tuple[str, str]]
+    """The apiVersions and kinds of resources of which nothing is known: they may not exist yet."""

@@ -7,6 +7,7 @@ from crdkeeper.apiserver.cel.expressions import OBJECT_LIMIT, Account
 from crdkeeper.apiserver.cel.values.values import Value
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.core.templates.sizes import MOST_OF_ALL, MOST_OF_OBJECT, SizeExceeded, measure
+from crdkeeper.core.templates.statusgap import StatusGap
 
 COMPOSITE: Final = "composite"
 EACH: Final = "each"
@@ -52,18 +53,26 @@ class Environment:
         self.resources: set[str] = set()
         self.waiting: dict[str, str] = {}
         """Resources that are not there, with the words for what is waited for."""
+        self.absent: dict[str, str] = {}
+        """Resources that are rendered, but of whose objects one does not exist, with its identity."""
         self.unready: dict[str, str] = {}
         """Resources that are there, but whose readyWhen does not hold."""
         self.excluded: set[str] = set()
-        self.gaps: list[tuple[Path, str]] | None = None
+        self.gaps: list[StatusGap] | None = None
         """If not None: fields without a value are left out and recorded here, instead of raising."""
         self._left = MOST_OF_OBJECT
         self._left_of_all = MOST_OF_ALL
 
-    def demand(self, name: str, *, optional: bool) -> None:
-        """Raises NotYet or Excluded if a resource is not there; one that is excluded may be optional."""
+    def demand(self, name: str, path: Path, *, optional: bool, exists: bool) -> None:
+        """Raises NotYet or Excluded if a resource is not there; one that is excluded may be optional.
+
+        `exists`: it has to be in the cluster, and it is not enough that it is rendered. `path` is that of the
+        expression.
+        """
         if name in self.waiting:
             raise NotYet(self.waiting[name], Path("", ()))
+        if exists and name in self.absent:
+            raise NotYet(self.absent[name], path)
         if name in self.excluded and not optional:
             raise Excluded(name)
 

@@ -1,11 +1,14 @@
 """One expression of a Composition: compiled with the types of its variables, evaluated on their values."""
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from crdkeeper.apiserver.cel.expressions import (
+    EXHAUSTED,
     BadExpression,
     Program,
     Type,
@@ -13,8 +16,9 @@ from crdkeeper.apiserver.cel.expressions import (
     unwrap_optional,
 )
 from crdkeeper.apiserver.cel.syntax.names import unescape
-from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError
+from crdkeeper.apiserver.cel.syntax.nodes import CelDepthError, CelSyntaxError, Problem
 from crdkeeper.apiserver.cel.syntax.parser import parse
+from crdkeeper.apiserver.cel.values.unordered import NO_ORDER
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate, Value
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.props import Schema
@@ -27,29 +31,49 @@ from crdkeeper.core.templates.variables import TemplateVariable
 
 MOST_CHARACTERS: Final = 200_000
 """Of all expressions of a Composition: about two seconds of compilation."""
+MOST_EXPRESSIONS: Final = 5_000
+"""Of a Composition: each takes 0.1 milliseconds and 1.5 KB, however short."""
 _COST_OF_DOUBLING: Final = 12
 _MOST_DOUBLINGS: Final = 20
 _SHOWN: Final = 8
 _COMPARED: Final = 200
 _ABSENT: Final = ("no such key", "index out of bounds", "index out of range", "no such attribute")
 _PLAIN: Final = frozenset(("bool", "int", "uint", "double", "timestamp", "duration", "bytes", "dyn", "any"))
+_TOO_EXPENSIVE: Final = "it is too expensive: let the lists or texts that it reads be shorter"
+_SORT: Final = "Sort what is made of it first, with .sort()."
+_LITERAL: Final = "Write $${ for a literal ${."
+_SHELL: Final = re.compile(r"\w+(?::?[-=?+]|[:#%^,@])")
+"""How the parameters of a shell begin that are more than a name."""
+_IDENTITY: Final = (("metadata", "name"), ("metadata", "namespace"))
+"""What is known of an object before it exists, and remains."""
+_OF_CLUSTERS: Final = frozenset(
+    ("metadata", each) for each in ("uid", "creationTimestamp", "generation", "resourceVersion")
+)
+"""Fields that every composite in a cluster has, and no file."""
 
 
 class ExpressionAllowance:
-    """How many characters of expressions may still be compiled."""
+    """How many expressions, with how many characters, may still be compiled."""
 
     def __init__(self) -> None:
         self._left = MOST_CHARACTERS
+        self._expressions = MOST_EXPRESSIONS
 
-    def spend(self, text: str) -> bool:
-        """Whether an expression may be compiled, too."""
+    def spend(self, text: str) -> str | None:
+        """Count an expression: what is exceeded by it; None if it may be compiled, too."""
         # Each of these macros has its target twice, so that a chain of them doubles with each.
         doublings = min(text.count("optMap") + text.count("optFlatMap"), _MOST_DOUBLINGS)
         self._left -= len(text) + (_COST_OF_DOUBLING << doublings if doublings else 0)
-        return self._left >= 0
+        self._expressions -= 1
+        if self._expressions < 0:
+            return f"more than {MOST_EXPRESSIONS:,} expressions in total"
+        if self._left >= 0:
+            return None
+        message = f"the expressions have more than {MOST_CHARACTERS:,} characters in total"
+        return f"{message}, or too many of optMap and optFlatMap" if doublings else message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TemplateScope:
     """The variables that an expression sees."""
 
@@ -58,6 +82,18 @@ class TemplateScope:
     """The resources that it does not see."""
     because: str = ""
     """Why not, as a hint."""
+    decides: bool = False
+    """Whether its expressions decide which objects there are: these see only what exists, and identities."""
+
+    @cached_property
+    def types(self) -> Mapping[str, Type]:
+        """Those of the variables."""
+        return {name: each.type for name, each in self.variables.items()}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Those of the variables, one object for all programs."""
+        return tuple(self.variables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +104,21 @@ class TemplateExpression:
     column: int
     type: Type
     readings: tuple[Reading, ...]
+    decides: bool
     _program: Program
 
     def evaluate(self, environment: Environment) -> Value:
         """Its value. Raises NotYet if one that it reads is not there, NoValue if there is none."""
         for each in self.readings:
-            environment.demand(each.name, optional=each.optional)
+            exists = self.decides and each.steps not in _IDENTITY
+            environment.demand(each.name, self.path, optional=each.optional, exists=exists)
         try:
             return self._program.evaluate(environment.values, environment.account)
         except EvaluationError as error:
             self._absent(environment, error.message)
-            raise NoValue(self.path, self.column, essence(error.message)) from None
+            raise no_value(self.path, self.column, error.message) from None
         except Indeterminate as error:
-            raise NoValue(self.path, self.column, essence(error.why)) from None
+            raise no_value(self.path, self.column, error.why) from None
 
     def _absent(self, environment: Environment, message: str) -> None:
         """Raise an exception that names what is absent, if that is why the evaluation failed."""
@@ -92,6 +130,8 @@ class TemplateExpression:
             if missing is None or data is None:
                 continue
             named = shown(each.name, missing)
+            if each.name == COMPOSITE and tuple(missing) in _OF_CLUSTERS:
+                raise NotYet(f"{named}, which is known in a cluster only", self.path)
             if each.name == COMPOSITE:
                 raise NoValue(
                     self.path, self.column, f"{named} is not set", "Ask with ?, or give it a default."
@@ -117,6 +157,14 @@ def _missing(data: Any, steps: Sequence[str | int]) -> Sequence[str | int] | Non
     return None
 
 
+def no_value(path: Path, column: int, message: str) -> NoValue:
+    """The exception for an error of CEL, with what may be shown of its message, which can contain values."""
+    if message == NO_ORDER:
+        return NoValue(path, column, "a map has no order", _SORT)
+    reason = essence(message)
+    return NoValue(path, column, _TOO_EXPENSIVE if reason == EXHAUSTED else reason)
+
+
 def shown(name: str, steps: Sequence[str | int]) -> str:
     """A path of fields as an expression has it."""
     return name + "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps)
@@ -133,16 +181,13 @@ def compile_embedded(
 ) -> TemplateExpression | None:
     """Compile an expression; None if it has a problem. `as_text` converts its value to a string."""
     column = embedded.start + 1
-    if not allowance.spend(embedded.text):
-        message = f"the expressions have more than {MOST_CHARACTERS:,} characters in total"
-        if "optMap" in embedded.text or "optFlatMap" in embedded.text:
-            message += ", or too many of optMap and optFlatMap"
-        problems.add(path, message, "Split the Composition.")
+    exceeded = allowance.spend(embedded.text)
+    if exceeded is not None:
+        problems.add(path, exceeded, "Split the Composition.")
         return None
     try:
         read = tuple(readings(parse(embedded.text)))
-        types = {name: each.type for name, each in scope.variables.items()}
-        compiled = compile_expression(embedded.text, types, mixed=True)
+        compiled = compile_expression(embedded.text, scope.types, mixed=True)
         type_ = compiled.type
         if as_text:
             problem = _no_text(type_)
@@ -150,22 +195,24 @@ def compile_embedded(
                 problems.add(path, *problem, column)
                 return None
             # In a line of its own, because the expression may end in a comment.
-            compiled = compile_expression(f"string({embedded.text}\n)", types, mixed=True)
-        program = compiled.program(tuple(types))
+            compiled = compile_expression(f"string({embedded.text}\n)", scope.types, mixed=True)
+        program = compiled.program(scope.names)
     except CelSyntaxError as error:
-        problems.add(path, error.message, "", column + max(error.offset, 0))
+        hint = _LITERAL if _SHELL.match(embedded.text) else ""
+        problems.add(path, error.message, hint, column + max(error.offset, 0))
     except BadExpression as error:
         if not error.problems:
             problems.add(path, str(error), "", column)
         for each in error.problems[:_SHOWN]:
-            hint = _hint(each.message, each.offset, read, scope)
+            hint = _hint(embedded.text, each, read, scope)
             problems.add(
                 path, each.message.removesuffix(" (in container '')"), hint, column + max(each.offset, 0)
             )
     except (CelDepthError, RecursionError):
         problems.add(path, "the expression is nested too deep", "Split it.", column)
     else:
-        return TemplateExpression(path, column, compiled.type if as_text else type_, read, program)
+        found = compiled.type if as_text else type_
+        return TemplateExpression(path, column, found, read, scope.decides, program)
     return None
 
 
@@ -182,12 +229,16 @@ def _no_text(type_: Type) -> tuple[str, str] | None:
     )
 
 
-def _hint(message: str, offset: int, read: Sequence[Reading], scope: TemplateScope) -> str:
+def _hint(text: str, problem: Problem, read: Sequence[Reading], scope: TemplateScope) -> str:
+    message, offset = problem.message, problem.offset
     if message.startswith("undeclared reference to '"):
         name = message.split("'")[1]
         if name in scope.hidden:
             return scope.because
-        return alternatives(name, tuple(scope.variables), "Known are")
+        hint = alternatives(name, tuple(scope.variables), "Known are")
+        return f"{hint} {_LITERAL}" if text.strip() == name and hint.startswith("Known") else hint
+    if message.startswith("found no matching overload") and "optional_type(" in message:
+        return "Append .orValue(…) to what is optional."
     if message.startswith("undefined field '"):
         for each in read:
             if offset in each.offsets and each.name in scope.variables:

@@ -1,12 +1,13 @@
 """The result of a rendering: the objects of a composite, and why others are not there."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.core.templates.namespaces import Identity
+from crdkeeper.core.templates.statusgap import StatusGap
 
 
 class ResourceState(StrEnum):
@@ -14,7 +15,7 @@ class ResourceState(StrEnum):
 
     RENDERED = "rendered"
     READ = "read"
-    """An externalRef whose object is there."""
+    """An externalRef whose objects are there."""
     WAITING = "waiting"
     """Something that it needs is not there yet. Nothing of it is deleted."""
     PENDING = "pending"
@@ -25,24 +26,64 @@ class ResourceState(StrEnum):
     """It has no value for this composite. Nothing of it is deleted."""
 
 
-@dataclass(slots=True)
+class ReadinessState(StrEnum):
+    """Whether an object is ready."""
+
+    READY = "ready"
+    NOT_READY = "not ready"
+    ABSENT = "absent"
+    """It does not exist yet."""
+    UNKNOWN = "unknown"
+    """It could not be read."""
+    FAILED = "failed"
+    """Its readyWhen cannot be evaluated, and waiting does not help."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectReadiness:
+    """Whether an object is ready, and why not."""
+
+    state: ReadinessState
+    why: str = ""
+    """A sentence that names the object; empty if it is ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedObject:
+    """An object of a resource."""
+
+    identity: Identity
+    value: dict[str, Any] | None
+    """The object to apply, which shares parts with what it was rendered from: change a copy. None of an
+    externalRef."""
+    readiness: ObjectReadiness | None = None
+    """By readyWhen; None if that is not set, or if the resource waits."""
+
+
+@dataclass(frozen=True, slots=True)
 class RenderedResource:
     """A resource for one composite."""
 
     name: str
     state: ResourceState
-    objects: list[dict[str, Any]] = field(default_factory=list)
-    """Those to apply; none in any state but `rendered`."""
-    identities: list[Identity] = field(default_factory=list)
-    """Of the objects, or of the one that is read."""
+    wave: int
+    """Its place in the order: resources of one wave do not need each other."""
+    objects: Sequence[RenderedObject] = ()
+    """Those to apply, or those that an externalRef reads, which are named also while it waits for them."""
     path: Path | None = None
     """The field that is the reason of the state."""
     column: int | None = None
     why: str = ""
     """What it waits for, why it is excluded, or how it failed."""
     hint: str = ""
-    unready: str | None = None
-    """If readyWhen is set: why it is not ready; None if it is, or if that is not said by readyWhen."""
+
+    @property
+    def unready(self) -> str | None:
+        """Why the first object that is not ready by readyWhen is not; None if there is none."""
+        for each in self.objects:
+            if each.readiness is not None and each.readiness.state is not ReadinessState.READY:
+                return each.readiness.why
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +93,15 @@ class Rendering:
     resources: Sequence[RenderedResource]
     status: dict[str, Any]
     """The fields of the composite's status that have values."""
-    gaps: Sequence[tuple[Path, str]]
-    """The fields of the status that have none, with the reason."""
+    gaps: Sequence[StatusGap]
+    """The fields of the status that have none."""
 
     @property
     def objects(self) -> list[dict[str, Any]]:
         """All objects to apply, in order."""
-        return [each for resource in self.resources for each in resource.objects]
+        return [
+            each.value for resource in self.resources for each in resource.objects if each.value is not None
+        ]
 
     @property
     def failed(self) -> bool:

@@ -1,5 +1,6 @@
 """A template as a function: checked against its schema once, called for each object."""
 
+import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -7,7 +8,6 @@ from typing import Any, Final
 from crdkeeper.apiserver.cel.values.values import EvaluationError, Indeterminate
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
-from crdkeeper.core.conversion.expressions import essence
 from crdkeeper.core.conversion.results import fitted, plain, type_problem
 from crdkeeper.core.conversion.values import NOTHING, Unconvertible
 from crdkeeper.core.templates.environment import Environment, Excluded, NotYet, NoValue
@@ -17,10 +17,12 @@ from crdkeeper.core.templates.expression import (
     TemplateScope,
     alternatives,
     compile_embedded,
+    no_value,
 )
 from crdkeeper.core.templates.openapi import QUANTITY
 from crdkeeper.core.templates.problem import Problems
 from crdkeeper.core.templates.sizes import MOST_DEPTH, SizeExceeded
+from crdkeeper.core.templates.statusgap import StatusGap, StatusGapKind
 from crdkeeper.core.templates.texts import BadText, Embedded, parts_of
 
 Make = Callable[[Environment], Any]
@@ -29,6 +31,11 @@ Make = Callable[[Environment], Any]
 OPEN: Final[Schema] = {PRESERVE: True}
 """The schema of what is not checked."""
 _ESCAPED: Final = re.compile(r"\$\{")
+_KINDS: Final = {
+    NotYet: StatusGapKind.NOT_YET,
+    Excluded: StatusGapKind.EXCLUDED,
+    NoValue: StatusGapKind.FAILED,
+}
 
 
 class TemplateCompiler:
@@ -43,6 +50,8 @@ class TemplateCompiler:
 
     def compile(self, value: Any, schema: Schema, path: Path, depth: int = 1) -> Make:
         """The function for a part of a template; `schema` is that of the part."""
+        if value is None:
+            return lambda _: fitted(None, schema)
         if schema.get("format") == QUANTITY:
             schema = OPEN
         if depth > MOST_DEPTH:
@@ -53,7 +62,7 @@ class TemplateCompiler:
             return self._object(value, schema, path, depth)
         elif isinstance(value, list):
             return self._list(value, schema, path, depth)
-        elif value is not None:
+        else:
             self._literal(value, schema, path)
         return lambda _: value
 
@@ -97,6 +106,9 @@ class TemplateCompiler:
         if schema.get("type", "string") != "string":
             message = f"a text, but the field is of type {schema['type']}"
             self._problems.add(path, message, "Write one expression, without text around it.")
+        elif schema.get("format") == "byte":
+            message = "a text, but the field has bytes in base64"
+            self._problems.add(path, message, "Write bytes(…) in one expression: it is encoded.")
         pieces: list[str | TemplateExpression] = []
         for each in parts:
             piece = each if isinstance(each, str) else self._expression(each, path, as_text=True)
@@ -108,7 +120,7 @@ class TemplateCompiler:
         expression = self._expression(part, path)
         if expression is None:
             return lambda _: None
-        problem = type_problem(expression.type, schema)
+        problem = type_problem(expression.type, schema, strict=True)
         if problem is not None:
             self._problems.add(path, problem, _conversion(schema), part.start + 1)
 
@@ -117,19 +129,24 @@ class TemplateCompiler:
             try:
                 made = plain(value, environment.account)
                 environment.spend(made)
-                return fitted(made, schema)
+                made = fitted(made, schema)
+                if _no_bytes(made, schema):
+                    raise Unconvertible("it is no base64")
+                return made
             except (Unconvertible, SizeExceeded) as error:
                 raise NoValue(path, expression.column, f"does not fit: {error}") from None
             except (EvaluationError, Indeterminate) as error:
-                raise NoValue(path, expression.column, essence(str(error))) from None
+                raise no_value(path, expression.column, str(error)) from None
 
         return _recording(path, make)
 
     def _literal(self, value: Any, schema: Schema, path: Path) -> None:
         try:
             fitted(value, schema)
-        except (Unconvertible, NOTHING) as error:
-            self._problems.add(path, str(error) or "null, which the field does not allow")
+        except Unconvertible as error:
+            self._problems.add(path, str(error))
+        if _no_bytes(value, schema):
+            self._problems.add(path, "it is no base64", "Write ${bytes('…')}.")
 
     def _object(self, value: dict[str, Any], schema: Schema, path: Path, depth: int) -> Make:
         if not _may_be(schema, "object"):
@@ -189,7 +206,7 @@ def _recording(path: Path, make: Make) -> Make:
         except (NotYet, Excluded, NoValue) as error:
             if environment.gaps is None:
                 raise
-            environment.gaps.append((path, why(error)))
+            environment.gaps.append(StatusGap(path, _KINDS[type(error)], why(error)))
             raise NOTHING from None
 
     return made
@@ -232,6 +249,17 @@ def field_of(schema: Schema, name: str) -> Schema | None:
     return None
 
 
+def _no_bytes(value: Any, schema: Schema) -> bool:
+    """Whether it is a string of a field of bytes, but no base64."""
+    if schema.get("format") != "byte" or not isinstance(value, str):
+        return False
+    try:
+        base64.b64decode(value, validate=True)
+    except ValueError:
+        return True
+    return False
+
+
 def _may_be(schema: Schema, kind: str) -> bool:
     return not schema.get(INT_OR_STRING) and schema.get("type", kind) == kind
 
@@ -242,6 +270,8 @@ def _type(schema: Schema) -> str:
 
 def _conversion(schema: Schema) -> str:
     """How to make a value of the type."""
+    if schema.get("format") == "byte":
+        return "Write bytes(…): it is encoded in base64."
     return {
         "string": "Convert it with string(…).",
         "integer": "Convert it with int(…).",

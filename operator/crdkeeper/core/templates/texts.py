@@ -51,9 +51,10 @@ def parts_of(text: str) -> tuple[str | Embedded, ...]:
         start = found.end()
         end = closing_brace(text, start, start + LONGEST_EXPRESSION)
         if end is None:
-            raise BadText(
-                "the expression has no end", found.start(), "Close it with }, or write $${ for a literal ${."
-            )
+            longer = len(text) - start > LONGEST_EXPRESSION
+            within = f" within {LONGEST_EXPRESSION:,} characters" if longer else ""
+            hint = "Close it with }, or write $${ for a literal ${."
+            raise BadText(f"the expression has no end{within}", found.start(), hint)
         if end - start > LONGEST_EXPRESSION:
             raise BadText(
                 f"the expression has more than {LONGEST_EXPRESSION:,} characters", start, "Split it."

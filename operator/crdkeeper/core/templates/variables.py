@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from crdkeeper.apiserver.cel.expressions import DYN, BoundList, BoundMap, Type, converter, declare, list_of
-from crdkeeper.apiserver.cel.values.values import MISSING, Value
+from crdkeeper.apiserver.cel.expressions import DYN, Type, declare, list_of, unchecked_value, whole_converter
+from crdkeeper.apiserver.cel.values.values import Value
 from crdkeeper.apiserver.schema.props import PRESERVE, Schema
 
 _TEXT: Final[Schema] = {"type": "string"}
@@ -50,26 +50,13 @@ class TemplateVariable:
     """Makes its value of an object; of a list of objects for a collection."""
 
 
-def unchecked_value(data: Any) -> Value:
-    """JSON without a schema as a value."""
-    if type(data) is dict:
-        return BoundMap(data, _any_field, None)
-    if type(data) is list:
-        return BoundList(data, unchecked_value, MISSING)
-    return data
-
-
-def _any_field(_: str) -> Callable[[Any], Value]:
-    return unchecked_value
-
-
 def of_object(name: str, schema: Schema | None) -> TemplateVariable:
     """The variable for an object of a schema, or of an unknown one; all of its metadata can be read."""
     if schema is not None and not _is_open(schema):
         schema = readable(schema)
-        declared = declare(schema, root=False)
+        declared = declare(schema, root=False, whole=True)
         if declared is not None:
-            return TemplateVariable(declared.type(name), schema, converter(schema))
+            return TemplateVariable(declared.type(name), schema, whole_converter(schema))
     return TemplateVariable(DYN, None, unchecked_value)
 
 

@@ -171,6 +171,21 @@ def test_a_warning_can_be_ignored(file: Path) -> None:
     assert found["findings"] == []
 
 
+def test_the_annotation_in_its_metadata_is_read_and_checked(file: Path) -> None:
+    annotation = (
+        "\n  metadata:\n    annotations:\n      lint.crdkeeper.dev/ignore: |\n"
+        "        keyword-type .spec.size: for our forms\n        no-such-rule .spec.size: as before\n"
+    )
+    pointless = GOOD.replace("{type: string, enum", "{type: string, minimum: 1, enum")
+    file.write_text(pointless.replace("\n  names:", f"{annotation}  names:"))
+    result = run("lint", "-o", "json", "-f", file)
+    found = json.loads(result.stdout)
+    assert [each["id"] for each in found["ignored"]] == ["keyword-type"]
+    (wrong,) = found["findings"]
+    assert (wrong["id"], wrong["line"]) == ("ignore-invalid", 9)
+    assert wrong["field"] == "spec.metadata.annotations[lint.crdkeeper.dev/ignore]"
+
+
 def test_diff_compares_it(file: Path, tmp_path: Path) -> None:
     old = tmp_path / "old.yaml"
     old.write_text(GOOD)

@@ -142,7 +142,7 @@ def test_objects_are_printed_in_order(files: Path) -> None:
         f"composition.yaml:14:5: not checked: spec.resources[1].template: {UNKNOWN}",
         f"composition.yaml:20:5: not checked: spec.resources[2].template: {UNKNOWN}",
         "Give their CRDs, or OpenAPI documents of the API server, with --schemas.",
-        "composition.yaml:23:18: waiting: orders: late: waits for server.status",
+        "composition.yaml:23:18: waiting: orders: late: waits for Server shop/orders",
         "composition.yaml:24:80: no value: orders: spec.status.ready: waits for server.status",
     ]
 
@@ -160,6 +160,19 @@ def test_schemas_and_observed_objects(files: Path) -> None:
     composite, *items = json.loads(result.stdout)["items"]
     assert composite["status"] == {"address": "orders.shop", "ready": "x"}
     assert [each["metadata"]["name"] for each in items] == ["orders", "orders", "x"]
+
+
+def test_a_status_that_the_api_server_would_refuse(files: Path) -> None:
+    narrow = DEFINITION.replace("address: {type: string}", "address: {type: string, maxLength: 3}")
+    (files / "definition.yaml").write_text(narrow)
+    (files / "composite.yaml").write_text(f"{COMPOSITE}status: {{ready: before}}\n")
+    result = run(files, "--status")
+    composite = next(iter(yaml.safe_load_all(result.stdout)))
+    assert (result.exit_code, composite["status"]) == (0, {"ready": "before"})
+    assert said(files, result)[-1] == (
+        "composition.yaml:24:12: no value: orders: spec.status.address: the API server would refuse it: "
+        "status.address: Too long: may not be more than 3 bytes"
+    )
 
 
 def test_a_namespaced_composite_without_one_is_in_default(files: Path) -> None:
@@ -246,6 +259,14 @@ def test_without_a_composite_the_composition_is_checked(files: Path) -> None:
     assert (
         said(files, result)[-1] == "No Database is given: the Composition is valid, and nothing is rendered."
     )
+
+
+def test_what_is_not_used_is_named(files: Path) -> None:
+    (files / "composite.yaml").write_text(f"{COMPOSITE.replace('Database', 'Databse')}---\n7\n")
+    result = run(files)
+    assert (result.exit_code, result.stdout) == (0, "")
+    unused = "not used: no Database, and nothing else to read"
+    assert said(files, result)[:2] == [f"composite.yaml:1:1: {unused}", f"composite.yaml:6:1: {unused}"]
 
 
 @pytest.mark.parametrize(

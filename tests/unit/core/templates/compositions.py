@@ -7,7 +7,8 @@ from crdkeeper.api.composition import CompositionSpec
 from crdkeeper.core.templates.compilation import compile_composition
 from crdkeeper.core.templates.compiled import CompilationResult, CompiledComposition
 from crdkeeper.core.templates.kinds import KnownKinds, TargetKind
-from crdkeeper.core.templates.namespaces import identity_of
+from crdkeeper.core.templates.namespaces import Identity, identity_of
+from crdkeeper.core.templates.observed import Observed, ObservedInFiles
 from crdkeeper.core.templates.rendered import RenderedResource, Rendering
 from crdkeeper.core.templates.rendering import render
 
@@ -102,23 +103,38 @@ def result(
 def problems(*resources: Any, composite: TargetKind = NAMESPACED, **fields: Any) -> list[str]:
     """What is wrong with a Composition, with the hints."""
     found = result(*resources, composite=composite, **fields)
-    assert (found.composition is None) == bool(found.problems)
+    assert (found.composition is None) == bool(found.own_problems)
+    assert bool(found.problems) == bool(found.own_problems or found.target_problems)
     return [f"{each} | {each.hint}" if each.hint else str(each) for each in found.problems]
 
 
 def compiled(*resources: Any, **fields: Any) -> CompiledComposition:
     """A Composition without problems."""
     made = result(*resources, **fields)
-    assert made.composition is not None, [str(each) for each in made.problems]
+    assert not made.problems, [str(each) for each in made.problems]
+    assert made.composition is not None
     return made.composition
 
 
 def rendered(
-    *resources: Any, observed: Sequence[Any] = (), given: Mapping[str, Any] = DATABASE, **fields: Any
+    *resources: Any,
+    observed: Sequence[Any] | Observed = (),
+    given: Mapping[str, Any] = DATABASE,
+    **fields: Any,
 ) -> Rendering:
-    """The rendering of a composite; objects that exist are those of `observed`."""
-    there = {identity: each for each in observed if (identity := identity_of(each)) is not None}
+    """The rendering of a composite; a sequence of `observed` objects is found by their names."""
+    there = observed if isinstance(observed, Observed) else in_files(*observed)
     return render(compiled(*resources, **fields), given, there)
+
+
+def in_files(*objects: Any) -> Observed:
+    """Objects that are found by their names."""
+    return ObservedInFiles(external=by_identity(*objects))
+
+
+def by_identity(*objects: Any) -> dict[Identity, Any]:
+    """The objects by what identifies them."""
+    return {identity: each for each in objects if (identity := identity_of(each)) is not None}
 
 
 def named(rendering: Rendering) -> dict[str, RenderedResource]:

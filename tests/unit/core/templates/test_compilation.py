@@ -66,6 +66,20 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
         "Close it with }, or write $${ for a literal ${.",
     ),
     "an escape": ({"text": "$${composite}"}, ""),
+    "a variable of a shell": (
+        {"text": "echo ${HOME}"},
+        f"{AT}.text: column 8: undeclared reference to 'HOME' | Known are composite. "
+        "Write $${ for a literal ${.",
+    ),
+    "a default of a shell": (
+        {"text": "echo ${X:-1}"},
+        f"{AT}.text: column 9: Syntax error: mismatched input ':' | Write $${{ for a literal ${{.",
+    ),
+    "an optional that is compared": (
+        {"open": {"a": "${composite.spec.?engine == 'x'}"}},
+        f"{AT}.open.a: column 26: found no matching overload for '_==_' applied to "
+        "'(optional_type(string), string)' | Append .orValue(…) to what is optional.",
+    ),
     "a list as text": (
         {"text": "x${composite.spec.names}"},
         f"{AT}.text: column 4: a value of type list(string) cannot be a part of a text | "
@@ -113,6 +127,7 @@ def test_references_have_the_types_of_the_target() -> None:
 def test_a_kind_without_a_schema_is_not_checked() -> None:
     found = result(config_map("a", x="${b.data.whatever + 1}"), config_map("b"))
     assert not found.problems
+    assert found.missing == {("v1", "ConfigMap")}
     assert [f"{each.path}: {each.reason}" for each in found.unverified] == [
         "spec.resources[0].template: no schema of ConfigMap (v1) is given",
         "spec.resources[1].template: no schema of ConfigMap (v1) is given",
@@ -157,6 +172,16 @@ def test_cycles_are_named() -> None:
             {"ReadyWhen": ["${a.status.phase}"]},
             "readyWhen[0]: column 3: gives a value of type string, but a condition is true or false | "
             "Compare the value with something.",
+        ),
+        (
+            {"IncludeWhen": ["${composite.spec.?enabled}"]},
+            "includeWhen[0]: column 3: gives a value of type optional_type(bool), but a condition is true or "
+            "false | Append .orValue(false).",
+        ),
+        (
+            {"IncludeWhen": ["${composite.spec.?engine}"]},
+            "includeWhen[0]: column 3: gives a value of type optional_type(string), but a condition is true "
+            "or false | Append .orValue(…). Compare the value with something.",
         ),
         ({"ReadyWhen": ["${a.status.ready == composite.spec.replicas}"]}, ""),
         (
@@ -273,6 +298,30 @@ def test_namespaces(resource: Any, namespaced: bool, problem: str) -> None:
     assert problems(resource, composite=TargetKind(COMPOSITE, namespaced)) == ([problem] if problem else [])
 
 
+def test_an_external_object_needs_a_namespace() -> None:
+    reference = {"apiVersion": "example.com/v1", "kind": "Server", "name": "z"}
+    zone = {"name": "a", "externalRef": reference}
+    assert problems(zone) == []
+    assert problems(zone, composite=TargetKind(COMPOSITE, False)) == [
+        "spec.resources[0].externalRef: Server needs a namespace, and composites have none | "
+        "Set externalRef.namespace."
+    ]
+    region = {"name": "a", "externalRef": {**reference, "kind": "Region"}}
+    assert problems(region, composite=TargetKind(COMPOSITE, False)) == []
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_composite_cannot_compose_its_own_kind(version: str) -> None:
+    own = _placed("Database")
+    own["template"]["apiVersion"] = f"example.com/{version}"
+    assert problems(own) == [
+        "spec.resources[0].template.kind: a composite cannot compose its own kind | "
+        "Each would compose another one, without end."
+    ]
+    own["template"]["apiVersion"] = "example.org/v1"
+    assert problems(own) == []
+
+
 def test_kinds_of_kubernetes_itself_are_known_to_be_cluster_scoped() -> None:
     resource = config_map("a")
     resource["template"] |= {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
@@ -288,10 +337,15 @@ def test_problems_are_bounded() -> None:
 
 
 def test_what_the_schema_leaves_open() -> None:
-    assert problems(server("a"), server("b", text="${a.spec.open.x}")) == [
-        "spec.resources[1].template.spec.text: column 14: undefined field 'x' | "
-        "The schema declares no field of a.spec.open, so that expressions cannot read one."
-    ]
+    assert not problems(server("a"), server("b", text="${a.spec.open.x}"))
+    closed = TargetKind({"type": "object", "properties": {"spec": {"type": "object"}}}, True)
+    (*_, refused) = result(
+        server("a"), server("b", text="${a.spec.x}"), kinds={("example.com/v1", "Server"): closed}
+    ).problems
+    assert f"{refused} | {refused.hint}" == (
+        "spec.resources[1].template.spec.text: column 9: undefined field 'x' | "
+        "The schema declares no field of a.spec, so that expressions cannot read one."
+    )
     anything = TargetKind({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, True)
     found = result(
         server("a"), server("b", text="${a.status.x}"), kinds={("example.com/v1", "Server"): anything}

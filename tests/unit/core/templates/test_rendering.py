@@ -49,6 +49,9 @@ VALUES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"open": {"a": [1, {"b": "postgres"}]}},
     ),
     "an integer or string": ({"port": "${true ? dyn(1) : dyn('http')}"}, {"port": 1}),
+    "null": ({"text": None, "replicas": 1}, {"replicas": 1}),
+    "null in a list": ({"texts": [None, "x"]}, {"texts": ["x"]}),
+    "null where all is allowed": ({"open": {"a": None}}, {"open": {"a": None}}),
 }
 
 
@@ -77,6 +80,13 @@ def test_a_composite_without_a_namespace_fills_in_none() -> None:
     assert made["metadata"] == {"name": "orders-a"}
 
 
+def test_a_namespace_that_is_null_is_filled_in() -> None:
+    resource = server("a")
+    resource["template"]["metadata"] |= {"namespace": None, "labels": None}
+    (made,) = rendered(resource).objects
+    assert made["metadata"] == {"name": "orders-a", "namespace": "shop"}
+
+
 def test_another_namespace_is_refused() -> None:
     resource = server("a")
     resource["template"]["metadata"]["namespace"] = "${composite.spec.engine}"
@@ -88,7 +98,7 @@ def test_another_namespace_is_refused() -> None:
 @pytest.mark.parametrize("name", ["a/b", "..", "x%2f", "x" * 254])
 def test_what_is_no_name_is_refused(name: str) -> None:
     made = named(rendered(server("a", called="${'" + name + "'}")))["a"]
-    assert (made.state, made.objects) == (ResourceState.FAILED, [])
+    assert (made.state, made.objects) == (ResourceState.FAILED, ())
     assert "is not the name of an object" in made.why
 
 
@@ -117,6 +127,17 @@ def test_a_value_that_the_composite_lacks_is_an_error() -> None:
     assert (made.state, made.why) == (ResourceState.FAILED, "composite.spec.engine is not set")
     assert (str(made.path), made.column) == ("spec.resources[0].template.spec.text", 3)
     assert made.hint == "Ask with ?, or give it a default."
+
+
+@pytest.mark.parametrize("field", ["uid", "creationTimestamp", "generation"])
+def test_what_a_composite_has_only_in_a_cluster_is_waited_for(field: str) -> None:
+    made = rendered(server("a", text="x${composite.metadata." + field + "}"))
+    assert summary(made) == {"a": f"waiting composite.metadata.{field}, which is known in a cluster only"}
+
+
+def test_what_has_an_error_is_not_waited_for_by_its_name_alone() -> None:
+    a, b = server("a", replicas="${int(composite.spec.engine)}"), server("b", text="${a.metadata.name}")
+    assert summary(rendered(a, b))["b"] == "waiting a, which has an error"
 
 
 def test_other_errors_are_told_without_values() -> None:
@@ -160,11 +181,58 @@ def test_an_excluded_collection_is_empty_for_those_that_ask() -> None:
 def test_an_includewhen_that_cannot_be_computed_is_pending() -> None:
     a, b = server("a"), server("b", IncludeWhen=["${a.status.ready > 0}"])
     c = server("c", text="${b.metadata.name}")
-    assert summary(rendered(a, b, c)) == {"a": "rendered", "b": "pending a.status", "c": "waiting b"}
+    assert summary(rendered(a, b, c)) == {
+        "a": "rendered",
+        "b": "pending Server shop/orders-a",
+        "c": "waiting b",
+    }
     false = server("b", IncludeWhen=["${a.status.ready > 0}", "${false}"])
     assert summary(rendered(a, false))["b"] == "excluded includeWhen is false"
+    later = rendered(a, b, observed=[there("orders-a", status={})])
+    assert summary(later)["b"] == "pending a.status.ready"
     no = rendered(a, b, observed=[there("orders-a", status={"ready": 0})])
     assert summary(no)["b"] == "excluded includeWhen is false"
+
+
+@pytest.mark.parametrize(
+    "decides",
+    [
+        {"IncludeWhen": ["${a.?status.?ready.orValue(0) > 0}"]},
+        {"IncludeWhen": ["${has(a.status)}"]},
+        {"IncludeWhen": ["${a.spec.text == 'x'}"]},
+        {"ForEach": [{"x": "${a.?status.?phase.hasValue() ? ['p'] : []}"}]},
+    ],
+)
+def test_what_does_not_exist_decides_nothing(decides: dict[str, Any]) -> None:
+    a, b = server("a"), server("b", **decides)
+    made = named(rendered(a, b))["b"]
+    assert made.state in (ResourceState.PENDING, ResourceState.WAITING)
+    assert made.why == "Server shop/orders-a"
+    made = named(rendered(a, b, observed=[there("orders-a", spec={"text": "y"})]))["b"]
+    assert not made.objects
+    up = there("orders-a", spec={"text": "x"}, status={"ready": 1, "phase": "up"})
+    assert len(named(rendered(a, b, observed=[up]))["b"].objects) == 1
+
+
+def test_a_collection_that_is_not_complete_decides_nothing() -> None:
+    a = server("a", called="${x}", ForEach=[{"x": "${composite.spec.names}"}])
+    b = server("b", IncludeWhen=["${a.exists(each, each.?status.?ready.orValue(0) > 0)}"])
+    assert summary(rendered(a, b, observed=[there("a", status={})]))["b"] == "pending Server shop/b"
+    both = [there("a", status={}), there("b", status={})]
+    assert summary(rendered(a, b, observed=both))["b"] == "excluded includeWhen is false"
+
+
+def test_what_does_not_exist_names_nothing() -> None:
+    a, b = server("a", text="x"), server("b", called="${a.?status.?phase.orValue('none')}")
+    made = named(rendered(a, b))["b"]
+    assert (made.state, made.why) == (ResourceState.WAITING, "Server shop/orders-a")
+    assert str(made.path) == "spec.resources[1].template.metadata.name"
+    up = there("orders-a", status={"phase": "up"})
+    assert rendered(a, b, observed=[up]).objects[1]["metadata"]["name"] == "up"
+    by_spec = server("b", called="${a.spec.text}")
+    assert summary(rendered(a, by_spec))["b"] == "waiting Server shop/orders-a"
+    by_name = server("b", called="${a.metadata.name}-${a.metadata.namespace}")
+    assert rendered(a, by_name).objects[1]["metadata"]["name"] == "orders-a-shop"
 
 
 def test_what_has_readywhen_is_waited_for() -> None:
@@ -210,7 +278,7 @@ def test_items_of_one_name_are_refused() -> None:
     assert (made.state, made.why, made.objects) == (
         ResourceState.FAILED,
         "two of its items are Server shop/orders-a",
-        [],
+        (),
     )
     assert str(made.path) == "spec.resources[0].template.metadata.name"
 
@@ -235,6 +303,33 @@ def test_an_external_object_is_only_read() -> None:
     assert [each["spec"] for each in made.objects] == [{"text": "east"}]
 
 
+def test_an_external_collection_is_a_list() -> None:
+    zones = {
+        "name": "zones",
+        "externalRef": {**ZONE, "name": "${x}"},
+        "forEach": [{"x": "${composite.spec.names}"}],
+    }
+    b = server("b", texts="${zones.map(each, each.metadata.name)}")
+    exist = [{**ZONE, "metadata": {"name": name, "namespace": "platform"}} for name in ("a", "b")]
+    assert summary(rendered(zones, b, observed=exist[:1])) == {
+        "zones": "waiting ConfigMap platform/b",
+        "b": "waiting zones",
+    }
+    assert specs(zones, b, observed=exist) == [{"texts": ["a", "b"]}]
+    assert specs(zones, b, given=WITHOUT) == [{"texts": []}]
+
+
+def test_an_external_object_with_readywhen_is_waited_for() -> None:
+    zone = {"name": "zone", "externalRef": ZONE, "readyWhen": ["${has(zone.data)}"]}
+    a = server("a", text="${zone.metadata.name}")
+    exists = {**ZONE, "metadata": {"name": "zones", "namespace": "platform"}}
+    assert summary(rendered(zone, a, observed=[exists])) == {
+        "zone": "read",
+        "a": "waiting zone to be ready: readyWhen[0] is false for ConfigMap platform/zones",
+    }
+    assert summary(rendered(zone, a, observed=[{**exists, "data": {}}]))["a"] == "rendered"
+
+
 def test_the_status_has_what_is_known() -> None:
     status = {
         "address": "${a.metadata.name}.${composite.metadata.namespace}",
@@ -242,7 +337,9 @@ def test_the_status_has_what_is_known() -> None:
     }
     made = rendered(server("a", ReadyWhen=["${false}"]), status=status)
     assert made.status == {"address": "orders-a.shop"}
-    assert [(str(path), why) for path, why in made.gaps] == [("spec.status.replicas", "waits for a.status")]
+    assert [(str(each.path), each.kind, each.text) for each in made.gaps] == [
+        ("spec.status.replicas", "not yet", "waits for a.status")
+    ]
     made = rendered(server("a"), status=status, observed=[there("orders-a", status={"ready": 1})])
     assert (made.status, made.gaps) == ({"address": "orders-a.shop", "replicas": 1}, [])
 
@@ -250,7 +347,9 @@ def test_the_status_has_what_is_known() -> None:
 def test_the_status_of_an_excluded_resource_is_left_out() -> None:
     made = rendered(server("a", IncludeWhen=["${false}"]), status={"address": "${a.metadata.name}"})
     assert made.status == {}
-    assert [why for _, why in made.gaps] == ["refers to a, which is excluded"]
+    assert [(each.status_path, each.kind, each.text) for each in made.gaps] == [
+        (("address",), "excluded", "refers to a, which is excluded")
+    ]
 
 
 def test_a_value_of_an_unknown_kind_is_checked_when_it_is_there() -> None:

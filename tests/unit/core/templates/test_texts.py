@@ -56,6 +56,7 @@ def test_an_expression_knows_where_it_is() -> None:
         ("x${}", 3, "the expression is empty"),
         ("${ }", 2, "the expression is empty"),
         (f"${{{'a' * (LONGEST_EXPRESSION + 1)}}}", 2, "the expression has more than 8,192 characters"),
+        (f"${{{'a' * (LONGEST_EXPRESSION + 2)}}}", 0, "the expression has no end within 8,192 characters"),
     ],
 )
 def test_what_is_no_expression(text: str, offset: int, message: str) -> None:

@@ -2,6 +2,8 @@
 
 `bind(data, schema)` returns the value of `self` at a node of the schema. What is below is converted when an
 expression reads it. A schema is prepared once: binding many objects to the same schema object is cheap.
+
+`whole_converter` is for expressions that the API server does not evaluate: they also read what it cannot.
 """
 
 import base64
@@ -12,6 +14,7 @@ from typing import Any, Final
 
 from crdkeeper.apiserver.cel.run.bound import BoundList, BoundMap, BoundMapList, BoundSet, Convert, UnseenData
 from crdkeeper.apiserver.cel.syntax.names import escape
+from crdkeeper.apiserver.cel.types.declared import leaves_open
 from crdkeeper.apiserver.cel.values.times import (
     SECOND,
     Duration,
@@ -33,6 +36,9 @@ from crdkeeper.apiserver.schema.props import (
 )
 
 _CACHED: Final = 4096
+_ALPHABETS: Final = str.maketrans("-_", "+/")
+NO_BASE64: Final = "a field of bytes is not base64"
+"""The error when such a field is read by `whole_converter`."""
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
 _LOCAL_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
 _WORDED: Final = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-z\u00b5]+)", re.ASCII)
@@ -67,11 +73,37 @@ def converter(schema: Schema, *, root: bool = False) -> Convert:
     cached = _converters.get(key)
     if cached is not None and cached[0] is schema:
         return cached[1]
-    made = _nullable(schema, _converter(with_metadata(schema) if root else schema))
+    made = _nullable(schema, _converter(with_metadata(schema) if root else schema, converter))
     if len(_converters) >= _CACHED:
         _converters.clear()
     _converters[key] = schema, made
     return made
+
+
+def whole_converter(schema: Schema) -> Convert:
+    """Like `converter`, but reads also what a schema leaves open, and bytes in both alphabets of base64.
+
+    The API server reads bytes only in the alphabet of URLs, although Secrets have the other. The function
+    prepares what it needs itself, and nothing is kept without it.
+    """
+    if leaves_open(schema):
+        return unchecked_value
+    if schema.get("type") == "string" and schema.get("format") == "byte":
+        return _nullable(schema, _bytes)
+    return _nullable(schema, _converter(schema, whole_converter))
+
+
+def unchecked_value(data: Any) -> Value:
+    """JSON without a schema as a value."""
+    if type(data) is dict:
+        return BoundMap(data, _any_field, None)
+    if type(data) is list:
+        return BoundList(data, unchecked_value, MISSING)
+    return data
+
+
+def _any_field(_: str) -> Convert:
+    return unchecked_value
 
 
 def _nullable(schema: Schema, convert: Convert) -> Convert:
@@ -85,14 +117,15 @@ def _nullable(schema: Schema, convert: Convert) -> Convert:
     return converted
 
 
-def _converter(schema: Schema) -> Convert:
+def _converter(schema: Schema, prepare: Callable[[Schema], Convert]) -> Convert:
+    """The conversion of data that are not null; `prepare` makes that of what is inside."""
     if schema.get(INT_OR_STRING):
         return _int_or_string
     kind = schema.get("type", "")
     if kind == "object":
-        return _object(with_metadata(schema) if schema.get(EMBEDDED) else schema)
+        return _object(with_metadata(schema) if schema.get(EMBEDDED) else schema, prepare)
     if kind == "array":
-        return _array(schema)
+        return _array(schema, prepare)
     if kind == "string":
         return _TEXTS.get(schema.get("format", ""), _text)
     simple = _SIMPLE.get(kind)
@@ -141,8 +174,15 @@ def _text(data: Any) -> Value:
 def _duration(data: Any) -> Value:
     if type(data) is not str:
         return _bad("string", data)
-    parsed = parse_duration(data)
-    return _worded_duration(data) if parsed is None else parsed
+    parsed = parse_duration(data) or _worded_duration(data)
+    return _written(parsed, data)
+
+
+def _written(value: Value, text: str) -> Value:
+    """The duration or time with the text that it was read from."""
+    if type(value) is Duration or type(value) is Timestamp:
+        value.written = text
+    return value
 
 
 def _worded_duration(text: str) -> Value:
@@ -167,7 +207,7 @@ def _date(data: Any) -> Value:
     year, month, day = map(int, found.groups()) if found else (0, 0, 0)
     if not 1 <= month <= 12 or not 1 <= day <= days_in(year, month):
         return Indeterminate("a date that is none")
-    return Timestamp(days_of(year, month, day) * 86400 * SECOND)
+    return _written(Timestamp(days_of(year, month, day) * 86400 * SECOND), data)
 
 
 def _date_time(data: Any) -> Value:
@@ -178,7 +218,7 @@ def _date_time(data: Any) -> Value:
     parsed = parse_timestamp(data)
     if parsed is None and _LOCAL_TIME.fullmatch(data):
         parsed = parse_timestamp(f"{data}Z")
-    return Indeterminate("a date-time that Go cannot read") if parsed is None else parsed
+    return Indeterminate("a date-time that Go cannot read") if parsed is None else _written(parsed, data)
 
 
 def _byte(data: Any) -> Value:
@@ -195,6 +235,15 @@ def _byte(data: Any) -> Value:
         return Indeterminate("bytes that are no base64")
 
 
+def _bytes(data: Any) -> Value:
+    if type(data) is not str:
+        return _bad("string", data)
+    try:
+        return base64.b64decode(data.translate(_ALPHABETS), validate=True)
+    except ValueError:
+        return EvaluationError(NO_BASE64)
+
+
 _SIMPLE: Final[Mapping[str, Convert]] = {"number": _number, "integer": _integer, "boolean": _boolean}
 _TEXTS: Final[Mapping[str, Convert]] = {
     "duration": _duration,
@@ -209,16 +258,16 @@ _ZEROS: Final[Mapping[Convert, Value]] = {
 }
 
 
-def _object(schema: Schema) -> Convert:
+def _object(schema: Schema, prepare: Callable[[Schema], Convert]) -> Convert:
     properties: Mapping[str, Schema] = schema.get("properties") or {}
     values = schema.get("additionalProperties")
     shown: Mapping[str, str] | None = None
     of_field: Callable[[str], Convert | None]
     if properties:
         shown = {name: escape(name) or name for name in properties}
-        of_field = {name: _Lazy(each) for name, each in properties.items()}.get
+        of_field = {name: _Lazy(each, prepare) for name, each in properties.items()}.get
     else:
-        of_value = _Lazy(values) if isinstance(values, Mapping) else None
+        of_value = _Lazy(values, prepare) if isinstance(values, Mapping) else None
 
         def of_field(name: str) -> Convert | None:
             return of_value
@@ -234,21 +283,22 @@ def _object(schema: Schema) -> Convert:
 class _Lazy:
     """The conversion by a schema, prepared on first use."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, prepare: Callable[[Schema], Convert]) -> None:
         self._schema = schema
+        self._prepare = prepare
         self._convert: Convert | None = None
 
     def __call__(self, data: Any) -> Value:
         if self._convert is None:
-            self._convert = converter(self._schema)
+            self._convert = self._prepare(self._schema)
         return self._convert(data)
 
 
-def _array(schema: Schema) -> Convert:
+def _array(schema: Schema, prepare: Callable[[Schema], Convert]) -> Convert:
     items = schema.get("items")
     if not isinstance(items, Mapping):
         return lambda data: EvaluationError("invalid array type, expected Items with a non-empty Schema")
-    of_item = _Lazy(items)
+    of_item = _Lazy(items, prepare)
     list_type = schema.get(LIST_TYPE) or "atomic"
     names = tuple(escape(name) or name for name in schema.get(LIST_MAP_KEYS, ()))
     zero = MISSING if items.get("type") not in ("integer", "number", "string") else _zero(items)
@@ -265,7 +315,7 @@ def _array(schema: Schema) -> Convert:
 
 
 def _zero(items: Schema) -> Value:
-    return MISSING if items.get(INT_OR_STRING) else _ZEROS.get(_converter(items), MISSING)
+    return MISSING if items.get(INT_OR_STRING) else _ZEROS.get(_converter(items, converter), MISSING)
 
 
 def with_metadata(schema: Schema) -> Schema:

@@ -5,13 +5,13 @@ The checker uses the types, the cost estimate the sizes. Follows SchemaDeclType 
 pkg/cel/limits.go. Fields are declared when they are first used: a rule uses only a few of a thousand.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from crdkeeper.apiserver.cel.syntax.names import KEYWORDS, escape
 from crdkeeper.apiserver.cel.types import types
 from crdkeeper.apiserver.cel.types.types import Type
-from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, Schema
+from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
 
 MAX_REQUEST_BYTES = 3 * 1024 * 1024
 _MAX_TEXT = MAX_REQUEST_BYTES - 2
@@ -28,10 +28,11 @@ class Declared:
 
     `kind` is that of the CEL type, or `object`. `max_elements` bounds the size of a value: bytes of a string,
     items of a list, entries of a map, 0 if size is meaningless. `min_size` is the size of the shortest value
-    as JSON in bytes. `element` is the declaration of a list's items or a map's values.
+    as JSON in bytes. `element` is the declaration of a list's items or a map's values. `whole` declares the
+    fields with what a schema leaves open.
     """
 
-    __slots__ = ("_fields", "element", "kind", "max_elements", "min_size", "schema")
+    __slots__ = ("_fields", "element", "kind", "max_elements", "min_size", "schema", "whole")
 
     def __init__(
         self,
@@ -40,12 +41,15 @@ class Declared:
         max_elements: int = 0,
         element: "Declared | None" = None,
         schema: Schema | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
         self.kind = kind
         self.min_size = min_size
         self.max_elements = max_elements
         self.element = element
         self.schema = schema
+        self.whole = whole
         self._fields: dict[str, Declared] | None = None
 
     @property
@@ -56,7 +60,8 @@ class Declared:
             properties = self.schema.get("properties", {}) if self.schema is not None else {}
             for name, schema in properties.items():
                 escaped = escape(name)
-                if escaped is not None and (field := declare(schema, root=embedded(schema))) is not None:
+                field = declare(schema, root=embedded(schema), whole=self.whole)
+                if escaped is not None and field is not None:
                     self._fields[escaped] = field
         return self._fields
 
@@ -71,7 +76,7 @@ class Declared:
         if plain is not None:
             return plain
         if self.kind == "object":
-            return Type("struct", name, fields=_Fields(self, name).__call__)
+            return Type("struct", name, fields=_Fields(self, name))
         assert self.element is not None
         if self.kind == "list":
             return types.list_of(self.element.type(f"{name}.@idx"))
@@ -101,6 +106,9 @@ class _Fields:
                 known = self._known[field] = declared.type(f"{self._name}.{field}")
         return known
 
+    def names(self) -> Iterable[str]:
+        return self._declared.fields
+
 
 _TYPES = {
     "dyn": types.DYN,
@@ -126,8 +134,23 @@ def embedded(schema: Schema) -> bool:
     return bool(schema.get(EMBEDDED))
 
 
-def declare(schema: Schema, *, root: bool) -> Declared | None:
-    """The declaration of a schema; None if CEL cannot see its values. `root` is that of a resource."""
+def leaves_open(schema: Schema) -> bool:
+    """Whether a schema allows all data, or all fields and declares none."""
+    kind = schema.get("type", "")
+    if kind != "object":
+        return not kind and not schema.get(INT_OR_STRING)
+    if schema.get("properties") or isinstance(schema.get("additionalProperties"), Mapping):
+        return False
+    return bool(schema.get(PRESERVE)) or schema.get("additionalProperties") is True
+
+
+def declare(schema: Schema, *, root: bool, whole: bool = False) -> Declared | None:
+    """The declaration of a schema; None if CEL cannot see its values. `root` is that of a resource.
+
+    `whole` declares as dyn what a schema leaves open, which the rules of a CRD cannot see.
+    """
+    if whole and leaves_open(schema):
+        return Declared("dyn", 1)
     if schema.get(INT_OR_STRING):
         limit = schema.get("maxLength")
         return Declared("dyn", 1, _MAX_TEXT if limit is None else max(limit, 0) * 4)
@@ -135,19 +158,19 @@ def declare(schema: Schema, *, root: bool) -> Declared | None:
         schema = _with_metadata(schema)
     kind = schema.get("type", "")
     if kind == "object":
-        return _object(schema)
+        return _object(schema, whole=whole)
     if kind == "string":
         return _text(schema)
     if kind == "array":
-        return _list(schema)
+        return _list(schema, whole=whole)
     return _PLAIN.get(kind)
 
 
-def _list(schema: Schema) -> Declared | None:
+def _list(schema: Schema, *, whole: bool) -> Declared | None:
     items = schema.get("items")
     if not isinstance(items, dict):
         return None
-    element = declare(items, root=embedded(items))
+    element = declare(items, root=embedded(items), whole=whole)
     if element is None:
         return None
     limit = schema.get("maxItems")
@@ -156,10 +179,10 @@ def _list(schema: Schema) -> Declared | None:
     return Declared("list", 2, max(limit, 0), element)
 
 
-def _object(schema: Schema) -> Declared | None:
+def _object(schema: Schema, *, whole: bool) -> Declared | None:
     values = schema.get("additionalProperties")
     if isinstance(values, dict):
-        element = declare(values, root=embedded(values))
+        element = declare(values, root=embedded(values), whole=whole)
         if element is None:
             return None
         limit = schema.get("maxProperties")
@@ -174,7 +197,7 @@ def _object(schema: Schema) -> Declared | None:
             declared = declare(field, root=embedded(field))
             if declared is not None:
                 size += len(name.encode()) + declared.min_size + 4
-    return Declared("object", size, schema=schema)
+    return Declared("object", size, schema=schema, whole=whole)
 
 
 def _text(schema: Schema) -> Declared:

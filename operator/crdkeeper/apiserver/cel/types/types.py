@@ -4,7 +4,8 @@ Follows cel-go's checker (checker/types.go, common/types/types.go): type paramet
 expressions are checked, `dyn` matches everything, and null every type that is not a plain value.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 MAX_TEXT = 10_000
 """The maximum length of a type's text: types that contain each other twice double with each step."""
@@ -12,6 +13,16 @@ MAX_TEXT = 10_000
 
 class TypeTooBig(Exception):
     """A type that takes too much memory."""
+
+
+class StructFields(Protocol):
+    """The fields of a struct."""
+
+    def __call__(self, field: str, /) -> "Type | None":
+        """The type of a field by its name in CEL."""
+
+    def names(self) -> Iterable[str]:
+        """The names of all fields in CEL."""
 
 
 class Type:
@@ -29,7 +40,7 @@ class Type:
         kind: str,
         name: str,
         parameters: tuple["Type", ...] = (),
-        fields: "Callable[[str], Type | None] | None" = None,
+        fields: StructFields | None = None,
     ) -> None:
         self.kind = kind
         self.name = name

@@ -27,11 +27,13 @@ _ATOI: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 class Duration(Opaque):
     """A span of time in nanoseconds, as an int64."""
 
-    __slots__ = ("order",)
+    __slots__ = ("order", "written")
     type_name = "google.protobuf.Duration"
 
     def __init__(self, nanoseconds: int) -> None:
         self.order = nanoseconds
+        self.written: str | None = None
+        """The text that it was read from in data, unless it is computed."""
 
     def equals(self, other: Value) -> bool:
         """Durations are equal if they have the same length."""
@@ -58,12 +60,14 @@ class Duration(Opaque):
 class Timestamp(Opaque):
     """A point in time with nanoseconds, and the zone it was written in (as seconds east of Greenwich)."""
 
-    __slots__ = ("offset", "order")
+    __slots__ = ("offset", "order", "written")
     type_name = "google.protobuf.Timestamp"
 
     def __init__(self, nanoseconds: int, offset: int = 0) -> None:
         self.order = nanoseconds
         self.offset = offset
+        self.written: str | None = None
+        """The text that it was read from in data, unless it is computed."""
 
     def equals(self, other: Value) -> bool:
         """Timestamps are equal if they are the same moment; the zone does not matter."""

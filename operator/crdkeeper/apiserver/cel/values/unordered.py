@@ -35,11 +35,13 @@ ORDERLY: Final = frozenset(
     )
 )
 """Functions whose results depend on the order of a list."""
+NO_ORDER: Final = "the order in which the server goes through a map"
+"""The message for a result that depends on it."""
 
 
 def unknown_order() -> Indeterminate:
     """Why a result that depends on the order is unknown."""
-    return Indeterminate("the order in which the server goes through a map")
+    return Indeterminate(NO_ORDER)
 
 
 class Unordered(ListValue):
