@@ -23,7 +23,7 @@ server accepts although it causes trouble: violated conventions of the Kubernete
 widgets.yaml:14:7: error[scope]: spec.scope: Required value
     why: Objects live in namespaces or in the cluster.
     hint: Set spec.scope to Namespaced or Cluster.
-widgets.yaml:31:19: warning[secret-text]: v1:.spec.password: holds a secret in plain text
+widgets.yaml:31:19: warning[pattern-anchors]: v1:.spec.zone: [a-z0-9-]+ matches anywhere
 ```
 
 | severity | meaning |
@@ -160,6 +160,8 @@ metadata:
 
 An unknown id or a missing reason is an error (`ignore-invalid`), and so is an annotation of more than 1,000
 lines. A suppression that no finding needs is a warning (`ignore-unused`).
+
+A CompositeResourceDefinition has the annotation in `spec.metadata.annotations`, as the CRD will have it.
 
 ## What is not checked
 

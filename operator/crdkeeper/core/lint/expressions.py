@@ -15,6 +15,12 @@ from crdkeeper.core.lint.severity import Severity
 _IMMUTABLE = frozenset(("self==oldSelf", "oldSelf==self"))
 _BLANK = re.compile(r"\s+")
 _PRESENCE = re.compile(r"\bhas\((?:self|oldSelf)\.(\w+)\)")
+_ONCE_SET: Final = re.compile(r"\b(?:once|after) (?:it (?:is|has been) |being )?set\b", re.IGNORECASE)
+_FINAL: Final = re.compile(
+    r"\b(?:immutab|(?:can ?not|can't|must not|may not) be (?:changed|modified|updated|edited)|once\s+set\b)",
+    re.IGNORECASE,
+)
+"""Phrases in descriptions of fields that keep their value."""
 _ALIKE: Final = 0.8
 """How alike two names are of which one is the other, misspelt: at most a fifth of the letters differ."""
 _LONGEST_NAME: Final = 64
@@ -31,7 +37,7 @@ def check_rules(place: SchemaPlace, found: Findings) -> None:
             place.report(found, RULE_MESSAGE, "has a rule without a message", VALIDATIONS, i)
         if _is_immutable(rule) and _can_be_removed(place):
             message = "is immutable, but may be removed and set again"
-            severity = Severity.INFO if _is_meant(place) else None
+            severity = Severity.INFO if _is_meant(place) or _is_set_later(place, rule) else None
             place.report(found, IMMUTABLE_BYPASS, message, VALIDATIONS, i, severity=severity)
 
 
@@ -53,6 +59,15 @@ def _is_meant(place: SchemaPlace) -> bool:
         return True
     fields = parent.schema.get("properties") or {}
     return any(f"{place.name}{suffix}" in fields for suffix in ("Ref", "Refs", "Selector", "From"))
+
+
+def _is_set_later(place: SchemaPlace, rule: Mapping[str, Any]) -> bool:
+    """Whether the field has its value only after creation, as the message says, and no text promises more.
+
+    Generators write "immutable once set" for each field that a controller may fill in.
+    """
+    promised = _FINAL.search(place.schema.get("description") or "")
+    return not promised and _ONCE_SET.search(rule.get("message") or "") is not None
 
 
 def _can_be_removed(place: SchemaPlace) -> bool:

@@ -79,6 +79,7 @@ def check_object(place: SchemaPlace, found: Findings) -> None:
         template is not None
         and "spec" in properties
         and place.parent is not None
+        and place.area != "status"
         and not schema.get(EMBEDDED)
     ):
         metadata = place.child("metadata")

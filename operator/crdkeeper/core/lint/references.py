@@ -14,8 +14,6 @@ _PLACES = frozenset(("key", "name", "namespace", "optional", "secretkeyref", "va
 """Fields of a reference to a secret."""
 _ALTERNATIVE = re.compile(r"(?:secret|credentials?)(?:key)?(?:ref|name|selector)?$|valuefrom$")
 """Names of fields that refer to a secret instead of what stands beside them."""
-_PUBLIC = re.compile(r"certificate$|cert$|crt$|certificatechain$|publickey$")
-"""Names of the public half of a key pair."""
 _WRITTEN = re.compile(r"\bwill (?:store|create|write|save|sync|generate)\b", re.IGNORECASE)
 """Phrases in descriptions of a Secret that a controller writes."""
 
@@ -28,15 +26,13 @@ def plain(name: str) -> str:
 class References:
     """The fields of one object that refer to a secret."""
 
-    __slots__ = ("_alternatives", "_beside", "_names", "public")
+    __slots__ = ("_alternatives", "_beside", "_names")
 
     def __init__(self, schema: Schema) -> None:
         properties: Mapping[str, Any] = schema.get("properties") or {}
         self._names = sorted(map(plain, properties))
         self._beside: set[str] = set()
         self._alternatives: set[str] = set()
-        self.public = any(map(_PUBLIC.search, self._names))
-        """Whether a field has the public half of a key pair."""
         for each, field in properties.items():
             name = plain(each)
             secretive = "secret" in name or "credential" in name

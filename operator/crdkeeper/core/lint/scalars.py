@@ -23,7 +23,7 @@ from crdkeeper.core.lint.found import Findings
 from crdkeeper.core.lint.namedvalues import named_values
 from crdkeeper.core.lint.patterns import is_unanchored, refused_if_anchored, unmeant
 from crdkeeper.core.lint.place import SchemaPlace
-from crdkeeper.core.lint.secrets import is_evident, is_secret
+from crdkeeper.core.lint.secrets import is_secret
 from crdkeeper.core.lint.severity import Severity
 
 _ABOUT = {
@@ -135,8 +135,7 @@ def check_string(place: SchemaPlace, found: Findings) -> None:
     elif name in _AMOUNT_NAMES or name.endswith(_AMOUNTS):
         place.report(found, QUANTITY_TEXT, "takes any text for a quantity")
     elif is_secret(place):
-        severity = None if is_evident(place) else Severity.INFO
-        place.report(found, SECRET_TEXT, "holds a secret in plain text", severity=severity)
+        place.report(found, SECRET_TEXT, "holds a secret in plain text")
     elif name.endswith("Ref"):
         place.report(found, REFERENCE_SHAPE, "is a reference, but a text")
 

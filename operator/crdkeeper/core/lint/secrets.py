@@ -59,18 +59,6 @@ def is_secret(place: SchemaPlace) -> bool:
     return form is None or holder is None or not holder.references.instead_of(form.name)
 
 
-def is_evident(place: SchemaPlace) -> bool:
-    """Whether the schema shows that nothing else is meant, or wanted, than the secret itself.
-
-    Without a description, the text may be a reference that the project resolves. And whoever keeps a private
-    key beside its certificate has decided so, as Routes of OpenShift do.
-    """
-    if not place.schema.get("description"):
-        return False
-    around = place.parent
-    return not (plain(place.name).endswith("privatekey") and around is not None and around.references.public)
-
-
 def _says_secret(name: str, description: str) -> bool:
     certain = name.endswith(_NAMES)
     if not certain and not name.endswith(_UNCERTAIN_NAMES):

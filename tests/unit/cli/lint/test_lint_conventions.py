@@ -15,12 +15,13 @@ FIELDS = """\
               drainTimeout:
                 type: string
                 description: Golang duration.
-              adminPassword:
+              zoneName:
                 type: string
-                description: The password.
+                description: The zone.
+                pattern: '[a-z]+'
 """
 CRD = GOOD + FIELDS
-WARNINGS = ["duration-text", "duration-text", "secret-text"]
+WARNINGS = ["duration-text", "duration-text", "pattern-anchors"]
 
 
 def line_of(text: str, part: str) -> int:
@@ -53,10 +54,10 @@ def test_findings_of_one_kind_are_put_together() -> None:
     assert [each for each in result.stdout.splitlines() if not each.startswith(" ")] == [
         f"-:{line_of(CRD, ' timeout:')}:15: warning[duration-text]: v1:.spec.timeout: takes any text for a "
         "duration, although the description demands a format (and 1 more such field)",
-        f"-:{line_of(CRD, 'adminPassword:')}:15: warning[secret-text]: v1:.spec.adminPassword: holds a "
-        "secret in plain text",
+        f"-:{line_of(CRD, '[a-z]+')}:17: warning[pattern-anchors]: v1:.spec.zoneName: "
+        "[a-z]+ matches anywhere",
     ]
-    counted = "1 CRD: 0 errors, 3 warnings, 6 info hidden (--all shows them)."
+    counted = "1 CRD: 0 errors, 3 warnings, 5 info hidden (--all shows them)."
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (0, counted)
 
 
@@ -64,8 +65,8 @@ def test_json_has_each_by_itself() -> None:
     found = document("-", stdin=CRD)
     assert [each["id"] for each in found["findings"]] == WARNINGS
     assert found["findings"][1]["field"] == "v1:.spec.drainTimeout"
-    assert (found["hidden"], found["ignored"]) == (6, [])
-    assert len(document("--all", "-", stdin=CRD)["findings"]) == 9
+    assert (found["hidden"], found["ignored"]) == (5, [])
+    assert len(document("--all", "-", stdin=CRD)["findings"]) == 8
 
 
 def test_sarif_has_related_places_levels_and_help() -> None:
@@ -81,7 +82,7 @@ def test_sarif_has_related_places_levels_and_help() -> None:
     assert levels == {
         "description": "note",
         "duration-text": "warning",
-        "secret-text": "warning",
+        "pattern-anchors": "warning",
         "unbounded": "note",
     }
     assert {each["level"] for each in run["results"]} == {"note", "warning"}
@@ -113,30 +114,29 @@ def test_an_error_that_the_server_accepts() -> None:
 
 
 def test_the_nearest_configuration_counts(project: Path) -> None:
-    configure(
-        project, "lint:\n  severity:\n    duration-text: off\n    secret-text: error\n    boolean: 'off'\n"
-    )
-    configure(project, "lint: {severity: {secret-text: info, description: warning}, all: false}", "crds/old")
-    assert shown(str(project / "crds" / "widgets.yaml")) == [("secret-text", "error")]
+    configure(project, "lint: {severity: {duration-text: off, pattern-anchors: error, boolean: 'off'}}")
+    nearer = "lint: {severity: {pattern-anchors: info, description: warning}, all: false}"
+    configure(project, nearer, "crds/old")
+    assert shown(str(project / "crds" / "widgets.yaml")) == [("pattern-anchors", "error")]
     old = shown(str(project / "crds" / "old"))
-    assert set(old) == {("description", "warning"), ("duration-text", "warning"), ("secret-text", "info")}
+    assert set(old) == {("description", "warning"), ("duration-text", "warning"), ("pattern-anchors", "info")}
     result = lint("-f", str(project / "crds" / "widgets.yaml"))
     assert result.exit_code == 1
     assert "skipped" not in lint("-f", str(project)).stderr
 
 
 def test_a_configuration_that_is_named_counts_for_all(project: Path) -> None:
-    configure(project, "lint: {severity: {secret-text: off}}")
+    configure(project, "lint: {severity: {pattern-anchors: off}}")
     (project / "mine.yaml").write_text("lint: {all: true}")
     found = shown("--config", str(project / "mine.yaml"), str(project / "crds" / "old"))
-    assert ("secret-text", "warning") in found
+    assert ("pattern-anchors", "warning") in found
     assert ("unbounded", "info") in found
 
 
 def test_standard_input_has_the_configuration_of_the_working_folder(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configure(project, "lint: {severity: {secret-text: off, duration-text: off}}")
+    configure(project, "lint: {severity: {pattern-anchors: off, duration-text: off}}")
     monkeypatch.chdir(project / "crds")
     assert shown("-", stdin=CRD) == []
 
@@ -232,7 +232,7 @@ def test_a_comment_on_or_above_the_line() -> None:
         found = document("-", stdin=text)
         assert [each["field"] for each in found["findings"]] == [
             "v1:.spec.drainTimeout",
-            "v1:.spec.adminPassword",
+            "v1:.spec.zoneName",
         ]
         (ignored,) = found["ignored"]
         assert (ignored["id"], ignored["field"], ignored["reason"]) == (
@@ -243,10 +243,10 @@ def test_a_comment_on_or_above_the_line() -> None:
 
 
 def test_a_comment_for_several_and_for_hidden_ones() -> None:
-    text = with_comments(("adminPassword", "# crdkeeper:ignore=secret-text , unbounded Public."))
+    text = with_comments(("drainTimeout", "# crdkeeper:ignore=duration-text , unbounded Public."))
     found = document("-", stdin=text)
-    assert [each["id"] for each in found["findings"]] == ["duration-text", "duration-text"]
-    assert found["hidden"] == 5
+    assert [each["id"] for each in found["findings"]] == ["duration-text", "pattern-anchors"]
+    assert found["hidden"] == 4
     assert "3 warnings" not in lint("-", stdin=text).stderr
 
 
@@ -313,7 +313,7 @@ def annotated(*lines: str) -> str:
 
 
 def test_an_annotation() -> None:
-    text = annotated("duration-text .spec.*imeout: Ours.", "", "secret-text v1:.spec.adminPassword: A hash.")
+    text = annotated("duration-text .spec.*imeout: Ours.", "", "pattern-anchors v1:.spec.zoneName: A hash.")
     found = document("-", stdin=text)
     assert found["findings"] == []
     assert [each["reason"] for each in found["ignored"]] == ["Ours.", "Ours.", "A hash."]

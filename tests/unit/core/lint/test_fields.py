@@ -29,6 +29,7 @@ def rule(text: str, **fields: Any) -> dict[str, Any]:
 
 
 UNIQUE_BY_RULE = rule("self.all(x, self.exists_one(y, x.name == y.name))")
+UNIQUE_BY_COUNT = rule("self.all(x, size(self.filter(y, y.name == x.name)) == 1)")
 
 # id, name of the field, its schema that violates the convention, one that follows it
 FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
@@ -100,6 +101,7 @@ FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("list-of-named", "x", listed(UNIQUE), listed(NAMED)),
     ("list-of-named", "x", listed(NAMED, description="Their names are unique."), listed(NAMED)),
     ("list-of-named", "x", listed(UNIQUE, **rule("self.size() > 0")), listed(UNIQUE, **UNIQUE_BY_RULE)),
+    ("list-of-named", "x", listed(UNIQUE), listed(UNIQUE, **UNIQUE_BY_COUNT)),
     ("list-of-named", "x", listed(UNIQUE), listed({**UNIQUE, "required": []})),
     ("list-of-named", "x", listed(UNIQUE), listed(with_field(UNIQUE, "kind"))),
     (
@@ -274,6 +276,9 @@ def test_an_empty_template_metadata_is_said_once() -> None:
     template = {**OBJECT, "properties": {"metadata": OBJECT, "spec": NAMED}}
     found = {each.rule.id for each in check(definition(version(schema({"x": template}))))}
     assert "empty-object" not in found
+    # Nobody creates objects from what a status contains.
+    found = {each.rule.id for each in check(definition(version(schema(status={"x": template}))))}
+    assert "template-metadata" not in found
     alone = {**OBJECT, "properties": {"metadata": OBJECT}}
     found = {each.rule.id for each in check(definition(version(schema({"x": alone}))))}
     assert found == {"empty-object"}

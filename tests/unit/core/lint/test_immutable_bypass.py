@@ -82,3 +82,22 @@ def test_what_stands_in_an_immutable_object_cannot_be_removed() -> None:
 def test_a_field_beside_its_reference_is_set_later(beside: str) -> None:
     fields = {"key": {**TEXT, **FIXED}, beside: {"type": "object", "properties": {"name": TEXT}}}
     assert found(schema(fields)) == [(".spec.key", Severity.INFO)]
+
+
+@pytest.mark.parametrize(
+    ("message", "description", "expected"),
+    [
+        ("Value is immutable once set", "The account.", Severity.INFO),
+        ("cannot be changed once it is set", "The account.", Severity.INFO),
+        ("Value is immutable", "The account.", Severity.WARNING),
+        # What users read of the field is a promise.
+        ("Value is immutable once set", "The account. Immutable once\nset.", Severity.WARNING),
+        ("Value is immutable once set", "The account. It cannot be changed.", Severity.WARNING),
+    ],
+)
+def test_a_field_that_is_fixed_once_set_is_set_later(
+    message: str, description: str, expected: Severity
+) -> None:
+    rule = {"rule": "self == oldSelf", "message": message}
+    field = {**TEXT, "description": description, "x-kubernetes-validations": [rule]}
+    assert found(schema({"account": field})) == [(".spec.account", expected)]

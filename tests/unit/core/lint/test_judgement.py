@@ -89,28 +89,6 @@ def test_a_secret_is_one_and_not_the_way_to_one(spec: Json, expected: int) -> No
     assert len(found(spec, "secret-text")) == expected
 
 
-UNDESCRIBED: Json = {"type": "string", "maxLength": 64}
-KEY = said("The private key, PEM encoded.")
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ({"clientSecret": said("Created by the provider.")}, Severity.WARNING),
-        ({"password": UNDESCRIBED}, Severity.INFO),
-        ({"login": {**holding(user=TEXT, password=UNDESCRIBED), "description": "A login."}}, Severity.INFO),
-        ({"tls": holding(privateKey=KEY)}, Severity.WARNING),
-        ({"tls": holding(privateKey=KEY, color=TEXT)}, Severity.WARNING),
-        ({"tls": holding(privateKey=KEY, certificate=TEXT)}, Severity.INFO),
-        ({"tls": holding(privateKey=KEY, publicKey=TEXT)}, Severity.INFO),
-        ({"tls": holding(private_key=KEY, tls_crt=TEXT)}, Severity.INFO),
-        ({"tls": holding(password=PASSWORD, certificate=TEXT)}, Severity.WARNING),
-    ],
-)
-def test_a_secret_that_may_be_a_reference_or_half_of_a_pair_is_info(spec: Json, expected: Severity) -> None:
-    assert found(spec, "secret-text") == [expected]
-
-
 WAIT = said("Given up after this time, a Go duration.")
 
 

@@ -46,7 +46,7 @@ STORAGE_STABILITY = info(
     "Objects stored at an alpha or beta version must be migrated before that version can be removed.",
     "Mark the stable version with storage: true, then migrate the objects (crdkeeper migrate).",
 )
-STORAGE_DEPRECATED = warning(
+STORAGE_DEPRECATED = info(
     _GROUP,
     "storage-deprecated",
     "New objects are stored at a version that is about to be removed.",

@@ -69,14 +69,12 @@ QUANTITY_TEXT = info(
     "Any string is accepted as an amount of memory, storage or CPU.",
     "Use the schema of resource.Quantity: x-kubernetes-int-or-string with its pattern.",
 )
-SECRET_TEXT = warning(
+SECRET_TEXT = info(
     _GROUP,
     "secret-text",
     "Everyone who can read the object can read the secret. RBAC, encryption at rest and audit rules "
     "for Secrets do not protect it.",
     "Reference a key of a Secret: {name, key}.",
-    otherwise="info without a description, because the text may be a reference that the project resolves, "
-    "and for a private key beside its certificate or public key",
 )
 RULE_MESSAGE = warning(
     _GROUP,
@@ -92,7 +90,8 @@ IMMUTABLE_BYPASS = warning(
     "Require the field, or add a rule to the object around it: has(self.x) == has(oldSelf.x). If the field "
     "may be set later, but not removed: !has(oldSelf.x) || has(self.x).",
     otherwise="info for the whole spec, which nobody removes by mistake, in status, which only its "
-    "controller writes, and beside a reference such as xRef, from which a controller sets the field",
+    "controller writes, and for a field that a controller sets: beside a reference such as xRef, and where "
+    "only the rule's message says that it is immutable once set",
 )
 IMMUTABLE_OPEN = warning(
     _GROUP,
