@@ -87,6 +87,21 @@ def test_it_goes_when_it_is_not_in_use(scene: Scene) -> None:
     until(lambda: not bundle_exists(scene))
 
 
+def test_it_goes_right_after_its_crd(scene: Scene) -> None:
+    mine = f"crontabs.v1.{scene.group}", "mine", "--type=merge"
+    scene.plane.kubectl("patch", *mine, '--patch={"metadata":{"finalizers":["example.com/wait"]}}')
+    scene.plane.kubectl("delete", "crd", scene.name, "--wait=false")
+    until(lambda: in_use(scene) == "False")
+    delete(scene)
+    assert not exists(scene, "vconv", scene.name)
+    assert scene.spec("v1alpha1", "mine") == V1ALPHA1
+    assert scene.conversion()["strategy"] == "Webhook"
+    scene.plane.kubectl("patch", *mine, '--patch={"metadata":{"finalizers":null}}')
+    until(lambda: not exists(scene, "crd", scene.name))
+    until(lambda: not bundle_exists(scene))
+    assert not events(scene, "DeletedInUse")
+
+
 def test_its_rules_go_on_serving_while_anybody_needs_them(
     scene: Scene, operator: Operator, pod: WebhookPod
 ) -> None:

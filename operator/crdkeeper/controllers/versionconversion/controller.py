@@ -11,15 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
-from crdkeeper.api.meta import READY, ObjectMeta, find_condition
+from crdkeeper.api.meta import READY, find_condition
 from crdkeeper.api.versionconversion import (
     SHOWN,
     ConversionVerification,
     RuleProblem,
-    VersionConversion,
-    VersionConversionSpec,
     VersionConversionStatus,
 )
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
@@ -40,6 +36,7 @@ from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.versionconversion import leftovers
 from crdkeeper.controllers.versionconversion.leftovers import Leftovers
+from crdkeeper.controllers.versionconversion.parsing import parse
 from crdkeeper.controllers.versionconversion.permission import permitted
 from crdkeeper.controllers.versionconversion.reading import read_through
 from crdkeeper.controllers.versionconversion.serving import WebhookService
@@ -153,7 +150,8 @@ class VersionConversions:
         if found is None:
             self._failed.pop(name, None)
             wait = await self._leftovers.look_after(name, asyncio.get_running_loop().time())
-            self._count(name, ("False", leftovers.REASON) if name in self._leftovers else None)
+            needed = self._leftovers.is_needed(name)
+            self._count(name, ("False", leftovers.REASON) if needed else None)
         else:
             self._leftovers.forget(name)
             wait = await self._follow(found)
@@ -161,7 +159,7 @@ class VersionConversions:
             self.queue.add_after(name, wait)
 
     async def _follow(self, found: Mapping[str, Any]) -> float | None:
-        owner, problems = _parse(found)
+        owner, problems = parse(found)
         if FINALIZER in owner.metadata.finalizers:
             await keep_bundle(self._client, self._namespace, owner.metadata.name)
             await drop_finalizer(self._client, owner.metadata)
@@ -169,6 +167,11 @@ class VersionConversions:
             return None
         standing = StatusDraft(owner, self._client.now())
         before = owner.status.model_copy(deep=True)
+        if self._may_be_going(owner.metadata.name):
+            # Whoever deletes the CRD may delete its rules right after it, and must not wait for their steps.
+            await self._put_use(standing)
+            if owner.status != before:
+                await apply_status(self._client, owner)
         wait = await self._advance(standing, problems, before)
         await self._put_use(standing)
         if owner.status != before:
@@ -319,6 +322,10 @@ class VersionConversions:
 
     # Once rules serve, whether or not their successors succeed
 
+    def _may_be_going(self, name: str) -> bool:
+        seen = self._state.definitions.get(name)
+        return seen is None or seen.terminating
+
     async def _put_use(self, standing: StatusDraft) -> None:
         """Report whether the conversion is needed; have the CRD trust the webhook's current certificates."""
         crd = await get_definition_object(self._client, standing.owner.metadata.name)
@@ -326,7 +333,7 @@ class VersionConversions:
         definition = None if crd is None else definition_facts(crd)
         objects = None
         if crd is not None and definition is not None and held is ConversionOwner.OURS:
-            objects = await has_objects(self._client, definition)
+            objects = None if definition.terminating else await has_objects(self._client, definition)
             await self._renew_trust(crd)
         standing.put(IN_USE, use(definition, held, objects))
 
@@ -357,25 +364,6 @@ class VersionConversions:
                 last.message,
                 instance=self._identity,
             )
-
-
-def _parse(found: Mapping[str, Any]) -> tuple[VersionConversion, list[RuleProblem]]:
-    """The object, without its spec if that is invalid, and why it is."""
-    metadata = ObjectMeta.model_validate(found["metadata"])
-    try:
-        status = VersionConversionStatus.model_validate(found.get("status") or {})
-    except ValidationError:
-        status = VersionConversionStatus.model_validate({})
-    spec, problems = None, []
-    try:
-        spec = VersionConversionSpec.model_validate(found["spec"])
-    except ValidationError as error:
-        problems = [
-            RuleProblem(path=".".join(map(str, ("spec", *each["loc"]))), message=each["msg"])
-            for each in error.errors()[:SHOWN]
-        ]
-    understood: dict[str, Any] = {"spec": spec} if spec is not None else {}
-    return VersionConversion.model_construct(metadata=metadata, status=status, **understood), problems
 
 
 def _invalid(problems: Sequence[RuleProblem]) -> StepResult:

@@ -51,11 +51,16 @@ class Leftovers:
         self._identity = identity
         self._bundle = bundle
         self._reported: dict[str, str] = {}
+        """Why each is needed; empty until its CRD, which is being deleted, is gone."""
         self._released: dict[str, float] = {}
 
     def __contains__(self, name: object) -> bool:
-        """Whether that CRD still needs what its VersionConversion left."""
+        """Whether that CRD still has what its VersionConversion left."""
         return name in self._reported
+
+    def is_needed(self, name: str) -> bool:
+        """Whether a person has to do something before it can be removed."""
+        return bool(self._reported.get(name))
 
     def forget(self, name: str) -> None:
         """The CRD has a VersionConversion again."""
@@ -75,9 +80,11 @@ class Leftovers:
             self.forget(name)
             return None
         definition = definition_facts(crd)
-        why = still_needed(definition, await has_objects(self._client, definition))
+        # Its rules end with a CRD that is being deleted, which needs nobody.
+        going = definition.terminating
+        why = "" if going else still_needed(definition, await has_objects(self._client, definition))
         try:
-            if not why:
+            if not (why or going):
                 await release_conversion(self._client, crd)
                 _log.info("%s is no longer converted: its VersionConversion was deleted.", name)
                 return _SOON
@@ -90,7 +97,10 @@ class Leftovers:
             if error.code not in (403, 422):
                 raise
             why = f"spec.conversion cannot be written: {error.message.rstrip('.')}. {why}".rstrip()
-        await self._tell(crd, why)
+        if why:
+            await self._tell(crd, why)
+        else:
+            self._reported[name] = ""
         return _WAITING
 
     async def _discard(self, name: str, now: float) -> float | None:

@@ -9,9 +9,14 @@ def use(definition: DefinitionFacts | None, held: ConversionOwner, objects: bool
     """The condition InUse, by which an admission policy refuses to delete a VersionConversion.
 
     `definition` is None without the CRD, `held` says who converts it; `objects` is as in `still_needed`.
+    Nobody can undo the deletion of a CRD, whose objects are converted until it is gone, also without the
+    VersionConversion: whoever has deleted the CRD need not wait to delete that, too.
     """
     if definition is None:
         return StepResult("False", "NoDefinition", "There is no CRD to convert.")
+    if definition.terminating:
+        said = "The CRD is being deleted. The rules are served until it is gone."
+        return StepResult("False", "DefinitionTerminating", said)
     if held is not ConversionOwner.OURS:
         return StepResult("False", "NotConfigured", "The CRD is not converted by these rules.")
     why = still_needed(definition, objects)

@@ -200,6 +200,8 @@ class Scene:
         self.certificate: tuple[str | None, str] = (CERTIFICATE, "")
         self.silence = ""
         """Why the webhook does not answer."""
+        self.slow = 0.0
+        """Seconds that the webhook takes to answer."""
         self.behind = False
         """Whether the webhook has not loaded the newest rules yet."""
         self.controller = VersionConversions(
@@ -216,6 +218,7 @@ class Scene:
         self, address: WebhookAddress, name: str, bundle: str, version: str, objects: Sequence[Any]
     ) -> WebhookReply:
         """Replaces `ask_webhook`."""
+        await asyncio.sleep(self.slow)
         assert (address, name, bundle) == (ADDRESS, NAME, CERTIFICATE)
         if self.silence:
             return WebhookReply("", (), self.silence)
@@ -257,6 +260,13 @@ class Scene:
         for each in paths:
             del self.api.objects[each]
             (self.see_definition if each == CRD else self.see_conversion)()
+
+    def begin_deletion(self) -> None:
+        """The CRD is deleted, and waits for its finalizers."""
+        crd = self.api.objects[CRD]
+        crd["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        self.api.touch(crd)
+        self.see_definition()
 
     @property
     def status(self) -> dict[str, Any]:

@@ -110,6 +110,27 @@ def test_both_are_deleted(scene: Scene, first: str) -> None:
     scene.play(story)
 
 
+def test_who_deletes_the_crd_need_not_wait_to_delete_its_rules(scene: Scene) -> None:
+    async def story(scene: Scene) -> None:
+        await asyncio.sleep(5.0)
+        scene.see()
+        assert scene.condition("InUse") == ("True", "Needed")
+        scene.slow = 10.0
+        scene.begin_deletion()
+        await asyncio.sleep(1.0)
+        assert scene.condition("InUse") == ("False", "DefinitionTerminating")
+        scene.delete(CONVERSION)
+        await asyncio.sleep(60.0)
+        assert (scene.strategy, BUNDLE in scene.api.objects) == ("Webhook", True), "its objects are read"
+        assert scene.counted() == {}
+        assert "DeletedInUse" not in scene.api.events
+        scene.delete(CRD)
+        await asyncio.sleep(15.0)
+        assert BUNDLE not in scene.api.objects
+
+    scene.play(story)
+
+
 def test_others_rules_at_our_webhook_are_not_touched(scene: Scene) -> None:
     """Someone points a CRD here without a VersionConversion."""
 

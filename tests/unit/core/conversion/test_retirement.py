@@ -1,5 +1,6 @@
 """A conversion remains as long as any stored object could need it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,6 +52,11 @@ def test_what_is_in_use(
 ) -> None:
     found = use(definition(("v2",), served=served), held, objects)
     assert (found.status, found.reason) == reported
+
+
+def test_nothing_is_in_use_while_the_crd_is_being_deleted() -> None:
+    going = replace(definition(("v1", "v2"), served=("v1", "v2")), terminating=True)
+    assert use(going, ConversionOwner.OURS, True).reason == "DefinitionTerminating"
 
 
 def test_nothing_is_in_use_without_the_crd() -> None:
