@@ -39,15 +39,19 @@ demo-composites: controlplane ## Show an API from a CompositeResourceDefinition,
 	$(BIN)/python -m demo composites
 
 .PHONY: test
-test: test-unit test-cluster ## Run all tests but those of the image and of nodes (image-check, e2e)
+test: test-cluster test-composites test-unit ## Run all tests but those of the image and of nodes (image-check, e2e)
 
 .PHONY: test-unit
 test-unit: $(READY) ## Run the tests that need no control plane
 	nice -n 5 $(BIN)/pytest tests/unit tests/property
 
 .PHONY: test-cluster
-test-cluster: controlplane ## Run the tests that need a control plane
-	$(BIN)/pytest tests/controlplane tests/cluster tests/faults tests/benchmark
+test-cluster: controlplane ## Run the tests that need a control plane, but for those of composites
+	$(BIN)/pytest tests/controlplane tests/cluster tests/faults tests/benchmark --ignore tests/cluster/composition
+
+.PHONY: test-composites
+test-composites: controlplane ## Run the tests of composites that need a control plane
+	$(BIN)/pytest tests/cluster/composition
 
 .PHONY: test-pythons
 test-pythons: $(READY) ## Run the tests that need no control plane on every other Python from 3.11 on in PATH
@@ -65,7 +69,18 @@ test-pythons: $(READY) ## Run the tests that need no control plane on every othe
 .PHONY: test-long
 test-long: controlplane ## Run all tests, with the long versions of the random ones
 	HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 CRDKEEPER_FLIPS=20 CRDKEEPER_VARIANTS=5000 CRDKEEPER_EXPRESSIONS=10000 CRDKEEPER_COSTS=4000 CRDKEEPER_UPDATES=150 CRDKEEPER_PUBLISHED=4000 CRDKEEPER_OBJECTS=20000 CRDKEEPER_CELLS=200000 CRDKEEPER_SCALES=5000 \
-		CRDKEEPER_UPGRADES=1000 CRDKEEPER_CONVERSIONS=20 CRDKEEPER_ANSWERS=4000 CRDKEEPER_LISTED=5000 CRDKEEPER_REHEARSALS=107 CRDKEEPER_COMPOSITES=300 CRDKEEPER_COMPOSITE_DEFINITIONS=100 CRDKEEPER_DELETED_COMPOSITES=5000 CRDKEEPER_FAULT_SECONDS=120 $(BIN)/pytest --timeout 1800
+		CRDKEEPER_UPGRADES=1000 CRDKEEPER_CONVERSIONS=20 CRDKEEPER_ANSWERS=4000 CRDKEEPER_LISTED=5000 CRDKEEPER_REHEARSALS=107 CRDKEEPER_COMPOSITES=300 CRDKEEPER_DELETED_COMPOSITES=5000 CRDKEEPER_PROTECT_ROUNDS=90 CRDKEEPER_DEMO=1 CRDKEEPER_FAULT_SECONDS=120 $(BIN)/pytest --timeout 1800
+
+# Those that take schemas or rules from published CRDs if there are any, besides their own.
+CORPUS_TESTS := $(addprefix tests/,unit/core/lint/test_noise.py unit/core/conversion/test_proposals.py \
+	cluster/definitions cluster/objects cluster/cel/test_cel_compiles_agree.py cluster/conversion/test_conversion_corpus.py \
+	cluster/rehearsal/test_rehearse_predictions.py cluster/composition/test_definitions_of_corpus.py \
+	cluster/composition/test_definitions_agree.py)
+
+.PHONY: test-corpus
+test-corpus: controlplane ## Run the tests that use published CRDs with those of a folder: CRDKEEPER_CORPUS=FOLDER
+	@test -d "$$CRDKEEPER_CORPUS" || { echo "Set CRDKEEPER_CORPUS to a folder with files *.yaml of CRDs." >&2; exit 2; }
+	$(BIN)/pytest --timeout 1800 $(CORPUS_TESTS)
 
 .PHONY: lint
 lint: $(READY) ## Check style, types, the direction of imports, and that readers find their way
