@@ -20,6 +20,8 @@ FIELD_MANAGER = "crdkeeper"
 OPERATOR = f"{GROUP}/operator"
 CLI = f"{GROUP}/cli"
 POLICY_LABEL = f"{GROUP}/policy"
+DEFINITION_UID = f"{GROUP}/definition-uid"
+"""The annotation of a CRD with the uid of the CompositeResourceDefinition that it belongs to."""
 
 
 def format_time(moment: datetime) -> str:

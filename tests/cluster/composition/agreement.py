@@ -4,8 +4,7 @@ import asyncio
 from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.cluster.transport.watches import watch
-from tests.cluster.composition.authoring import DEFINITIONS, Author, Definition, condition
+from tests.cluster.composition.authoring import Author, Definition, condition
 from tests.cluster.harness import eventually
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
@@ -65,15 +64,12 @@ class Observer:
         )
         return condition(found, type_)[2]
 
-    async def saw(
-        self, definition: Definition, since: str, type_: str, status: str, reason: str, message: str
-    ) -> None:
-        """Returns if a condition was so, since a resourceVersion; for states that pass by themselves."""
-        async with asyncio.timeout(30):
-            async for _, found in watch(self._author.client, DEFINITIONS, since):
-                said = found["metadata"]["name"], *condition(found, type_)
-                if said == (definition.name, status, reason, message):
-                    return
+    async def is_behind(self, definition: Definition) -> None:
+        """Checks that nobody takes what is said of an earlier generation, or nothing, for an answer."""
+        found = await self._author.get(definition.path)
+        assert found["status"]["observedGeneration"] < found["metadata"]["generation"]
+        assert status_of(found) == "InProgress"
+        assert (await self._read(definition))[0] == [False, False]
 
     async def _read(self, definition: Definition) -> tuple[list[bool], list[str]]:
         """Whether kubectl wait for Ready and Established returns, and the row of kubectl get but its age."""

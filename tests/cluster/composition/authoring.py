@@ -275,3 +275,31 @@ async def without(author: Author, verb: str, resource: str) -> AsyncIterator[Non
         yield
     finally:
         await author.client.request("PATCH", role, {"rules": rules}, content_type=MERGE_PATCH)
+
+
+@asynccontextmanager
+async def opted_in(author: Author, thing: Definition, *to: str) -> AsyncIterator[None]:
+    """The operator may do this with the composites: read, rewrite or convert them."""
+    of_group = {"apiGroups": [thing.group], "resources": ["*"]}
+    crds = {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
+    rules: Json = {
+        "reader": {**of_group, "verbs": ["get", "list"]},
+        "rewriter": {**of_group, "verbs": ["get", "list", "patch"]},
+        "converter": {**crds, "resourceNames": [thing.name], "verbs": ["patch"]},
+    }
+    for each in to:
+        role = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {
+                "name": f"{each}-{thing.group}",
+                "labels": {f"rbac.crdkeeper.dev/aggregate-to-{each}": "true"},
+            },
+            "rules": [rules[each]],
+        }
+        await author.put(f"{ROLES}/{each}-{thing.group}", role)
+    try:
+        yield
+    finally:
+        for each in to:
+            await author.delete(f"{ROLES}/{each}-{thing.group}")

@@ -1,10 +1,14 @@
 """What tests of the composer share: an admin who applies definitions, and waits for what becomes of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from crdkeeper.cluster.transport.client import APPLY_PATCH, ApiError, Client
-from tests.cluster.harness import eventually
+from tests.cluster.harness import Operator, eventually
+from tests.cluster.harness.webhookpod import WebhookPod
+from tests.controlplane.cluster import Cluster
 
 Json = Any
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -103,3 +107,17 @@ async def grant(client: Client, name: str, verbs: list[str], resource: str = "da
         return any(set(each["verbs"]) >= set(verbs) and resource in each["resources"] for each in rules)
 
     await eventually(aggregated)
+
+
+@contextmanager
+def operator_beside(cluster: Cluster, directory: Path, **flags: str) -> Iterator[Operator]:
+    """The operator with a conversion webhook, beside the composer, until the end of the block."""
+    pod = WebhookPod(cluster, directory)
+    operator = Operator(cluster, flags={"webhook-url": pod.url, **flags})
+    operator.start()
+    pod.start()
+    try:
+        yield operator
+    finally:
+        operator.close()
+        pod.close()

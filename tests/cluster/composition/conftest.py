@@ -10,11 +10,10 @@ from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.composition.agreement import Observer
 from tests.cluster.composition.authoring import ACCOUNT, Author, author_of
-from tests.cluster.composition.composerscene import ROLES, grant
+from tests.cluster.composition.composerscene import ROLES, grant, operator_beside
 from tests.cluster.harness import NAMESPACE, Operator, install
 from tests.cluster.harness.faultproxy import FaultProxy
 from tests.cluster.harness.installation import MANIFESTS
-from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
 
 
@@ -114,10 +113,5 @@ def keeper(
     composer: Operator, plane: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Operator]:
     """The operator with a conversion webhook, beside the composer."""
-    pod = WebhookPod(plane, tmp_path_factory.mktemp("webhook"))
-    operator = Operator(plane, flags={"webhook-url": pod.url})
-    operator.start()
-    pod.start()
-    yield operator
-    operator.close()
-    pod.close()
+    with operator_beside(plane, tmp_path_factory.mktemp("webhook")) as operator:
+        yield operator

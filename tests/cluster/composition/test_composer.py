@@ -1,6 +1,5 @@
 """The composer under its own account: the life of a definition, and each way to delete it."""
 
-import asyncio
 from typing import Any
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH, Client
@@ -119,30 +118,3 @@ async def test_what_the_api_server_would_refuse_is_a_condition(client: Client, r
     said = conditions(found)["Accepted"]["message"]
     assert "status.storedVersions still has v1" in said
     await delete(client, f"{PATH}/{NAME}")
-
-
-async def test_a_hundred_definitions_at_once(client: Client, rights: None) -> None:
-    names = [f"databases.g{number}.example.com" for number in range(100)]
-
-    async def make(name: str) -> None:
-        value = document(metadata={"name": name}, group=name.partition(".")[2])
-        await client.request("POST", PATH, value)
-
-    await asyncio.gather(*map(make, names))
-
-    async def served() -> bool:
-        items = (await client.request("GET", PATH))["items"]
-        ready = [
-            each["metadata"]["name"]
-            for each in items
-            for condition in each["status"].get("conditions", ())
-            if condition["type"] == "Ready" and condition["status"] == "True"
-        ]
-        return sorted(ready) == sorted(names)
-
-    await eventually(served, seconds=120)
-    for name in names:
-        await client.request("DELETE", f"{PATH}/{name}")
-    for name in names:
-        await gone(client, f"{PATH}/{name}")
-        await gone(client, f"{CRDS}/{name}")

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,8 @@ async def test_the_crd_of_a_deletion_that_becomes_an_orphan_is_as_before(author:
     await author.make_composites(thing, ["a"])
 
 
-async def test_a_definition_that_is_made_again_opens_its_api(author: Author, group: str) -> None:
-    thing = Definition(group, "thing")
+async def left_fenced(author: Author, thing: Definition) -> Json:
+    """The CRD as it was before its definition lost the finalizer in the middle of its deletion."""
     await author.apply(thing)
     await author.ready(thing)
     before = await author.get(thing.crd)
@@ -89,12 +90,29 @@ async def test_a_definition_that_is_made_again_opens_its_api(author: Author, gro
     body = {"metadata": {"finalizers": None}}
     await author.client.request("PATCH", thing.path, body, content_type=MERGE_PATCH)
     await author.gone(thing.path)
+    return before
+
+
+async def test_a_definition_that_is_made_again_opens_its_api(author: Author, group: str) -> None:
+    thing = Definition(group, "thing")
+    before = await left_fenced(author, thing)
     await author.apply(thing, metadata={"annotations": {"crdkeeper.dev/adopt": "true"}})
     await author.ready(thing)
     crd = await author.get(thing.crd)
     assert crd["metadata"]["uid"] == before["metadata"]["uid"]
     assert crd["spec"] == before["spec"]
     await author.make_composites(thing, ["a"])
+
+
+async def test_an_api_takes_composites_again_when_its_definition_is_gone(author: Author, group: str) -> None:
+    thing = Definition(group, "thing")
+    before = await left_fenced(author, thing)
+
+    async def created() -> bool:
+        return (await create(author, thing, "a"))[0] == 201
+
+    await eventually(created)
+    assert (await author.get(thing.crd))["spec"] == before["spec"]
 
 
 async def test_a_composer_that_is_killed_leaves_the_api_closed(
@@ -126,6 +144,34 @@ async def test_a_patch_of_another_state_changes_nothing(author: Author, group: s
         await patch_crd(author.client, crd, fencing(crd))
     assert refused.value.code == 409, refused.value.message
     assert not is_partly_fenced(await author.get(thing.crd))
+
+
+async def test_who_changes_the_conversion_does_not_hold_up_the_deletion(author: Author, group: str) -> None:
+    """As two programs do that inject their own caBundle each, one right after the other."""
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    changes = 0
+
+    async def inject(program: str) -> None:
+        nonlocal changes
+        with suppress(ApiError):
+            while True:
+                config = {"url": f"https://{program}.example.com/{changes}"}
+                webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
+                body = {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
+                await author.client.request("PATCH", thing.crd, body, content_type=MERGE_PATCH)
+                changes += 1
+                await asyncio.sleep(1.0)
+
+    await author.delete(thing.path)
+    await fenced(author, thing)
+    async with asyncio.TaskGroup() as programs:
+        for program in ("a", "b"):
+            programs.create_task(inject(program))
+        await author.gone(thing.path)
+        await author.gone(thing.crd)
+    assert changes > 5
 
 
 class HoldingWebhook(Webhook):

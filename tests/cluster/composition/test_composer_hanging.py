@@ -144,10 +144,8 @@ async def test_others_are_served_while_webhooks_hang(
 
         await eventually(is_said, seconds=120.0)
     finally:
-        for each in slow:
-            await convert(author, each, {"strategy": "None", "webhook": None})
-    for each in slow:
-        await author.ready(each, seconds=120.0)
+        # Or else the API server could delete none of them.
+        await each_of(slow, lambda each: convert(author, each, {"strategy": "None", "webhook": None}))
 
 
 @pytest.mark.parametrize("hangs", [True, False], ids=["hanging", "asking for a long pause"])
@@ -157,10 +155,13 @@ async def test_other_composites_go_while_deletions_are_slow(
     slow = [Definition(group, f"slow{each}") for each in range(SLOW_DELETIONS)]
     healthy = Definition(group, "healthy")
     composites = [f"a{each:02}" for each in range(60)]
-    for each in (*slow, healthy):
+
+    async def make(each: Definition) -> None:
         await author.apply(each, deletion="Cascade")
         await author.ready(each)
         await author.make_composites(each, composites)
+
+    await each_of((*slow, healthy), make)
     guard = f"{WEBHOOKS}/guard.{group}"
     rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["DELETE"]}
     hook = {

@@ -1,88 +1,84 @@
 """The composer and names that its definition does not have: those of others, and of an adopted CRD."""
 
 import asyncio
-from typing import Any
 
-from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, Client
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.definition import OWNER
-from tests.cluster.composition.composerscene import (
-    CRDS,
-    NAME,
-    OBJECTS,
-    PATH,
-    apply,
-    database,
-    delete,
-    get,
-    gone,
-    ready,
-)
+from tests.cluster.composition.authoring import Author, Definition, Json
 from tests.cluster.harness import eventually
-from tests.unit.core.composition.documents import document
 
-Json = Any
-CRD = f"{CRDS}/{NAME}"
-DEFINITION = f"{PATH}/{NAME}"
-REST_SECONDS = 25.0
+REST_SECONDS = 20.0
 """Longer than a rehearsal counts, and than the composer waits after a write of the status."""
 
 
-async def short_names(client: Client) -> Json:
+async def short_names(author: Author, thing: Definition) -> Json:
     """Those of the CRD."""
-    return (await get(client, CRD))["spec"]["names"].get("shortNames")
+    return (await author.get(thing.crd))["spec"]["names"].get("shortNames")
 
 
-async def without_short_names(client: Client) -> bool:
-    return not await short_names(client)
+async def without_short_names(author: Author, thing: Definition) -> None:
+    """Returns when the CRD has none."""
+
+    async def look() -> bool:
+        return not await short_names(author, thing)
+
+    await eventually(look)
 
 
-async def at_rest(client: Client) -> None:
+async def at_rest(author: Author, *things: Definition) -> None:
     """Nothing is written for some time."""
+    paths = [path for each in things for path in (each.crd, each.path)]
     await asyncio.sleep(3.0)
-    before = [await get(client, each) for each in (CRD, DEFINITION)]
+    before = [await author.get(each) for each in paths]
     await asyncio.sleep(REST_SECONDS)
-    assert [await get(client, each) for each in (CRD, DEFINITION)] == before
+    assert [await author.get(each) for each in paths] == before
 
 
-async def test_a_short_name_that_somebody_adds_is_removed_and_all_is_quiet(
-    client: Client, rights: None
-) -> None:
-    await apply(client, document(deletion="Cascade"))
-    await ready(client, "True", "WatchingCompositeResource")
-    await client.request("POST", OBJECTS, database("a"))
-    # One who changes it, and one who becomes its manager.
+async def take_a_short_name(author: Author, thing: Definition) -> None:
+    """Somebody adds one that the definition does not have, which is removed again."""
+    await author.apply(thing, deletion="Cascade")
+    await author.ready(thing)
+    await author.make_composites(thing, ["a"])
     names = {"spec": {"names": {"shortNames": ["dbx"]}}}
-    await client.request("PATCH", CRD, names, content_type=MERGE_PATCH)
-    await eventually(lambda: without_short_names(client))
-    await at_rest(client)
-    await ready(client, "True", "WatchingCompositeResource")
-    await delete(client, DEFINITION)
-    await gone(client, DEFINITION)
+    await author.client.request("PATCH", thing.crd, names, content_type=MERGE_PATCH)
+    await without_short_names(author, thing)
 
 
-async def test_an_adopted_crd_loses_the_short_names_and_labels_that_its_definition_gives_up(
-    client: Client, rights: None
-) -> None:
+async def adopt_and_give_up(author: Author, thing: Definition) -> None:
+    """A definition adopts a CRD, and then gives up short names, labels and annotations of it."""
     adopts = {"annotations": {"crdkeeper.dev/adopt": "true"}}
-    names = {"kind": "Database", "plural": "databases", "shortNames": ["dbx"]}
+    names = {"kind": thing.kind, "plural": thing.plural, "shortNames": ["dby"]}
     texts = {"labels": {"team": "a", "tier": "b"}, "annotations": {"example.com/page": "c"}}
-    made = accept(document(names=names)).crd
+    made = accept(thing.document(names=names)).crd
     assert made is not None
     made["metadata"] |= {**texts, "labels": {**texts["labels"], "theirs": "d"}}
-    await client.request("PATCH", f"{CRD}?fieldManager=kubectl", made, content_type=APPLY_PATCH)
-    adopting = document(metadata=adopts, names=names, deletion="Cascade")
+    # One who becomes the manager of them, too.
+    await author.client.request("PATCH", f"{thing.crd}?fieldManager=kubectl", made, content_type=APPLY_PATCH)
+    adopting = thing.document(metadata=adopts, names=names, deletion="Cascade")
     adopting["spec"]["metadata"] = texts
-    await apply(client, adopting)
-    await ready(client, "True", "WatchingCompositeResource")
-    assert await short_names(client) == ["dbx"]
-    fewer = document(metadata=adopts, deletion="Cascade")
+    await author.put(thing.path, adopting)
+    await author.ready(thing)
+    assert await short_names(author, thing) == ["dby"]
+    fewer = thing.document(metadata=adopts, deletion="Cascade")
     fewer["spec"]["metadata"] = {"labels": {"tier": "b"}}
-    await apply(client, fewer)
-    await eventually(lambda: without_short_names(client))
-    metadata = (await get(client, CRD))["metadata"]
+    await author.put(thing.path, fewer)
+    await without_short_names(author, thing)
+    metadata = (await author.get(thing.crd))["metadata"]
     assert metadata["labels"] == {"tier": "b", "theirs": "d"}
     assert set(metadata["annotations"]) == {OWNER}
-    await at_rest(client)
-    await delete(client, DEFINITION)
-    await gone(client, DEFINITION)
+
+
+async def test_what_a_definition_does_not_have_is_removed_and_all_is_quiet(
+    author: Author, group: str
+) -> None:
+    taken, adopted = Definition(group, "taken"), Definition(group, "adopted")
+    await take_a_short_name(author, taken)
+    await adopt_and_give_up(author, adopted)
+    await at_rest(author, taken, adopted)
+    for each in (taken, adopted):
+        await author.ready(each)
+        await author.delete(each.path)
+    for each in (taken, adopted):
+        await author.gone(each.path)
+        await author.gone(each.crd)

@@ -10,6 +10,7 @@ from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
 from tests.cluster.composition.agreement import Observer
 from tests.cluster.composition.authoring import (
     CRDS,
+    ROLES,
     Author,
     Definition,
     Json,
@@ -191,6 +192,72 @@ async def test_a_name_that_another_crd_has(
         "delete the other CRD",
         judged="Failed",
     )
+    await author.delete(f"{CRDS}/others.{group}")
+    await works(observer, thing)
+
+
+async def test_a_crd_that_garbage_collection_would_delete(
+    author: Author, observer: Observer, group: str
+) -> None:
+    thing = Definition(group, "thing")
+    role = await author.get(f"{ROLES}/composer-{group}")
+    owner = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "name": role["metadata"]["name"],
+        "uid": role["metadata"]["uid"],
+    }
+
+    async def owned_by(*owners: Json) -> None:
+        change = {"metadata": {"ownerReferences": [*owners]}}
+        await author.client.request("PATCH", thing.crd, change, content_type=MERGE_PATCH)
+
+    other = await author.put(thing.crd, crd_of_other(group, "thing"))
+    await owned_by(owner)
+    await author.apply(thing, metadata={"annotations": {"crdkeeper.dev/adopt": "true"}})
+    await observer.sees(
+        thing,
+        "Accepted",
+        "False",
+        "NotOurs",
+        f"a CRD of this name exists, which ClusterRole {owner['name']} owns. When that is deleted, the API "
+        "server deletes the CRD and all of its objects",
+        "then remove metadata.ownerReferences from the CRD",
+        judged="Failed",
+    )
+    assert (await author.get(thing.crd))["spec"] == other["spec"]
+    await owned_by()
+    await works(observer, thing)
+    await owned_by(owner)
+    await observer.sees(
+        thing,
+        "Accepted",
+        "True",
+        "AcceptedWithWarnings",
+        f"ClusterRole {owner['name']} owns the CRD: when that is deleted, the API server deletes the CRD and "
+        "all composites, whatever spec.deletion says. Remove metadata.ownerReferences from the CRD.",
+        judged="Current",
+    )
+    await owned_by()
+    await observer.sees(thing, "Accepted", "True", "Accepted", judged="Current")
+
+
+async def test_a_name_that_another_crd_has_got_since(author: Author, observer: Observer, group: str) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await works(observer, thing)
+    other = await author.put(f"{CRDS}/others.{group}", crd_of_other(group, "other", shortNames=["th"]))
+    await author.apply(thing, names={"kind": thing.kind, "plural": thing.plural, "shortNames": ["th"]})
+    await observer.sees(
+        thing,
+        "Established",
+        "False",
+        "ShortNamesConflict",
+        f'shortNames "th" is held by CRD {other["metadata"]["name"]} (as its short name). '
+        "The API is still served under its former names. ",
+        judged="Failed",
+    )
+    assert await author.get(f"{thing.objects}?limit=1") is not None
     await author.delete(f"{CRDS}/others.{group}")
     await works(observer, thing)
 

@@ -9,13 +9,15 @@ import yaml
 from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.composition.agreement import Observer
 from tests.cluster.composition.authoring import (
-    ROLES,
     Author,
     Definition,
     Json,
+    opted_in,
     spec_with,
     without,
 )
+from tests.cluster.harness import eventually
+from tests.cluster.harness.admission import BINDINGS, POLICIES
 from tests.unit.core.composition.documents import schema, version
 
 OURS = "/apis/crdkeeper.dev/v1alpha1"
@@ -29,34 +31,6 @@ pytestmark = pytest.mark.usefixtures("keeper")
 async def works(observer: Observer, thing: Definition) -> None:
     """Waits until the definition is as it should be."""
     await observer.sees(thing, "Ready", "True", "WatchingCompositeResource", judged="Current", seconds=60)
-
-
-@asynccontextmanager
-async def opted_in(author: Author, thing: Definition, *to: str) -> AsyncIterator[None]:
-    """The operator may do this with the composites."""
-    of_group = {"apiGroups": [thing.group], "resources": ["*"]}
-    crds = {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
-    rules: Json = {
-        "reader": {**of_group, "verbs": ["get", "list"]},
-        "rewriter": {**of_group, "verbs": ["get", "list", "patch"]},
-        "converter": {**crds, "resourceNames": [thing.name], "verbs": ["patch"]},
-    }
-    for each in to:
-        role = {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": {
-                "name": f"{each}-{thing.group}",
-                "labels": {f"rbac.crdkeeper.dev/aggregate-to-{each}": "true"},
-            },
-            "rules": [rules[each]],
-        }
-        await author.put(f"{ROLES}/{each}-{thing.group}", role)
-    try:
-        yield
-    finally:
-        for each in to:
-            await author.delete(f"{ROLES}/{each}-{thing.group}")
 
 
 async def test_a_version_that_nothing_converts_yet(author: Author, observer: Observer, group: str) -> None:
@@ -176,8 +150,65 @@ async def test_composites_that_are_not_migrated(author: Author, observer: Observ
             judged="Current",
             seconds=60,
         )
+        # One that somebody refuses to write, and that nobody tries again.
         path = f"{MIGRATIONS}/{migration['metadata']['name']}"
+        async with refusing_updates(author, thing):
+            once = {"spec": {**QUICK, "retry": {"limit": 0}}}
+            await author.client.request("PATCH", path, once, content_type=MERGE_PATCH)
+            await observer.sees(
+                thing,
+                "StorageCurrent",
+                "False",
+                "MigrationFailing",
+                f"{stored}; StorageMigration {migration['metadata']['name']}: RetriesExhausted: ",
+                "It has ended: delete it, and another one is created.",
+                judged="Current",
+                seconds=60,
+            )
+        await author.delete(path)
+
+        async def another() -> bool:
+            found = await author.get(path)
+            return found is not None and found["metadata"]["uid"] != migration["metadata"]["uid"]
+
+        await eventually(another)
         await author.client.request("PATCH", path, {"spec": QUICK}, content_type=MERGE_PATCH)
         await observer.sees(
             thing, "StorageCurrent", "True", "Current", "All composites are stored in v2.", judged="Current"
         )
+
+
+@asynccontextmanager
+async def refusing_updates(author: Author, thing: Definition) -> AsyncIterator[None]:
+    """A ValidatingAdmissionPolicy denies updates of the composites, until the end of the block."""
+    name, registration = f"frozen.{thing.group}", "admissionregistration.k8s.io/v1"
+    rule = {
+        "apiGroups": [thing.group],
+        "apiVersions": ["*"],
+        "operations": ["UPDATE"],
+        "resources": [thing.plural],
+    }
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "false", "message": "it is frozen"}],
+    }
+    bound = {"policyName": name, "validationActions": ["Deny"]}
+    kind = "ValidatingAdmissionPolicy"
+    for collection, of, content in ((POLICIES, kind, spec), (BINDINGS, f"{kind}Binding", bound)):
+        value = {"apiVersion": registration, "kind": of, "metadata": {"name": name}, "spec": content}
+        await author.put(f"{collection}/{name}", value)
+
+    async def denied(expected: bool) -> bool:
+        answer = await author.client.send(
+            "PATCH", f"{thing.objects}/a?dryRun=All", content=b"{}", content_type=MERGE_PATCH
+        )
+        return (answer.code >= 400) == expected
+
+    await eventually(lambda: denied(True))
+    try:
+        yield
+    finally:
+        for collection in (BINDINGS, POLICIES):
+            await author.delete(f"{collection}/{name}")
+        await eventually(lambda: denied(False))

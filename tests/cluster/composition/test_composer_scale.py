@@ -1,6 +1,6 @@
 """Many definitions, and hostile ones: the composer keeps its Lease and its memory, and nobody waits."""
 
-import os
+import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -26,7 +26,7 @@ from tests.cluster.harness.installation import MANIFESTS
 from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import SPEC, schema, version
 
-DEFINITIONS = int(os.environ.get("CRDKEEPER_COMPOSITE_DEFINITIONS", "30"))
+DEFINITIONS = 100
 LONGEST_PAUSE = 5.0
 """CPU seconds of the event loop; the Lease must be renewed within ten."""
 
@@ -83,36 +83,46 @@ async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterato
 
 
 async def test_many_definitions_at_once(author: Author, composer: Operator, group: str) -> None:
+    """At the same time some are created, others are changed, and others are deleted."""
     all_ = [Definition(group, f"thing{each}") for each in range(DEFINITIONS)]
+    new, changed, unwanted = (all_[each::3] for each in range(3))
     broken = Definition(group, "broken")
-    invalid = {**broken.document(), "spec": {**broken.document()["spec"]}}
-    invalid["spec"]["versions"] = [version(of=schema({"type": "array"}))]
-    began = time.monotonic()
+    wrong = [version(of=schema({"type": "array"}))]
+    pid, began = composer.pid, time.monotonic()
     with pauses(composer) as found:
-        await author.put(broken.path, invalid)
-        await each_of(all_, author.apply)
-        for each in all_:
+        await author.apply(broken, versions=wrong)
+        await each_of([*changed, *unwanted], author.apply)
+        for each in [*changed, *unwanted]:
             await author.ready(each, seconds=120)
-        print(f"{len(all_)} definitions ready after {time.monotonic() - began:.1f} s")
+        print(f"{len(changed) + len(unwanted)} definitions ready after {time.monotonic() - began:.1f} s")
         await author.ready(broken, "False", "Invalid")
 
         began = time.monotonic()
-        await each_of(all_, lambda each: author.apply(each, "more", deletion="Cascade"))
-        for each in all_:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(each_of(new, author.apply))
+            tasks.create_task(each_of(changed, lambda each: author.apply(each, "more", deletion="Cascade")))
+            tasks.create_task(each_of(unwanted, lambda each: author.delete(each.path)))
+        for each in [*new, *changed]:
             await author.ready(each, seconds=120)
+        for each in unwanted:
+            await author.gone(each.path, seconds=120)
+            await author.gone(each.crd, seconds=60)
+        print(f"all as wanted after {time.monotonic() - began:.1f} s")
+        for each in changed:
 
             async def applied(each: Definition = each) -> bool:
                 return await author.fields(each) == ["more"]
 
             await eventually(applied, seconds=60)
-        print(f"changed after {time.monotonic() - began:.1f} s")
+        assert all([await author.get(each.crd) for each in new])
 
         began = time.monotonic()
-        await each_of([*all_, broken], lambda each: author.delete(each.path))
-        for each in [*all_, broken]:
+        await each_of([*new, *changed, broken], lambda each: author.delete(each.path))
+        for each in [*new, *changed, broken]:
             await author.gone(each.path, seconds=120)
             await author.gone(each.crd, seconds=60)
         print(f"deleted after {time.monotonic() - began:.1f} s")
+    assert composer.pid == pid
     check(found, composer)
 
 

@@ -79,23 +79,26 @@ async def _waits_for_its_conversion(author: Author, group: str) -> None:
     await author.delete(conversion)
 
 
+async def _until_denied(author: Author, thing: Definition, said: str) -> None:
+    """Returns once nobody may change the CRD."""
+
+    async def denied() -> bool:
+        path = f"{thing.crd}?fieldManager=probe&dryRun=All"
+        crd: Json = {"metadata": {"name": thing.name, "labels": {"probe": "a"}}}
+        crd |= {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+        answer = await author.client.send("PATCH", path, content=orjson.dumps(crd), content_type=APPLY_PATCH)
+        return said in str(answer.json().get("message"))
+
+    await eventually(denied)
+
+
 async def test_a_claim_that_is_denied_holds_up_nothing(author: Author, group: str) -> None:
     thing = Definition(group, "thing")
     await author.apply(thing)
     await author.ready(thing)
     await author.make_composites(thing, ["a"])
     async with guard(author, group, "denying", "UPDATE") as said:
-
-        async def in_force() -> bool:
-            path = f"{thing.crd}?fieldManager=probe&dryRun=All"
-            crd: Json = {"metadata": {"name": thing.name, "labels": {"probe": "a"}}}
-            crd |= {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
-            answer = await author.client.send(
-                "PATCH", path, content=orjson.dumps(crd), content_type=APPLY_PATCH
-            )
-            return said in str(answer.json().get("message"))
-
-        await eventually(in_force)
+        await _until_denied(author, thing, said)
         await author.delete(thing.path)
         message = await author.says(
             thing, "Established", "Besides, the composer cannot claim the CRD: ", said
@@ -105,3 +108,19 @@ async def test_a_claim_that_is_denied_holds_up_nothing(author: Author, group: st
         await author.apply(thing, deletion="Cascade")
         await author.gone(f"{thing.objects}/a")
         await author.gone(thing.path)
+
+
+async def test_protect_says_what_else_there_is_if_the_crd_may_not_be_changed(
+    author: Author, group: str
+) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    async with guard(author, group, "denying", "UPDATE") as said:
+        await _until_denied(author, thing, said)
+        await author.delete(thing.path)
+        refusal = "cannot let the API refuse new composites: "
+        await author.says(thing, "Established", refusal, said, "set spec.deletion to Cascade", "or to Orphan")
+        await author.apply(thing, deletion="Cascade")
+        await author.gone(thing.path)
+        await author.gone(thing.crd)

@@ -1,12 +1,14 @@
 """The CRDs of real projects, each as a CompositeResourceDefinition: what it makes of them is the same API.
 
 CRDKEEPER_CORPUS names the directory of the CRDs. What their schemas do to objects, another file compares.
+CRDKEEPER_COMPOSED sets how many of them a composer makes.
 """
 
 import copy
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import orjson
@@ -17,11 +19,14 @@ from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.core.composer.fence import fencing
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
 from crdkeeper.core.composition.problem import CompositeProblem
+from tests.cluster.composition.composerscene import CRDS, PATH, ROLES, apply, get, gone, grant, ready
 from tests.cluster.definitions.lint.variants import corpus
 from tests.cluster.harness import eventually
 from tests.controlplane.cluster import Cluster
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+COMPOSED = int(os.environ.get("CRDKEEPER_COMPOSED", "60"))
+"""How many of the CRDs, at regular distances, a composer makes."""
+AT_ONCE = 10
 OWN_COLUMNS = {"ready", "synced", "composition", "age"}
 
 Json = Any
@@ -30,6 +35,14 @@ COUNTS = re.compile(r"versions\[(\d+)\].schema.openAPIV3Schema.properties\[(spec
 WRITTEN = re.compile(r'instead, write in x-kubernetes-validations: rule: "(.*)"$')
 
 pytestmark = pytest.mark.skipif(not corpus(None), reason="CRDKEEPER_CORPUS names no folder of CRDs")
+
+
+@pytest.fixture
+async def any_rights(client: Client) -> AsyncIterator[None]:
+    """The composer may count, watch and delete all objects."""
+    await grant(client, "composer-corpus", ["list", "watch", "delete"], "*")
+    yield
+    await client.request("DELETE", f"{ROLES}/composer-corpus")
 
 
 def in_another_group(crd: Json) -> Json:
@@ -149,3 +162,27 @@ async def test_every_crd_has_a_definition_that_makes_the_same_api(plane: Cluster
             counted["made"] += 1
             counted["versions"] += len(crd["spec"]["versions"])
     print(dict(counted))
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("any_rights")
+async def test_the_composer_makes_the_same_api(client: Client) -> None:
+    """Definitions of real projects, some at once, under the composer's own account."""
+    known = list(corpus(None))
+    chosen = [in_another_group(each) for each in known[:: max(1, len(known) // COMPOSED)]]
+    for start in range(0, len(chosen), AT_ONCE):
+        part = {each["metadata"]["name"]: each for each in chosen[start : start + AT_ONCE]}
+        for crd in part.values():
+            definition = as_definition(crd)
+            definition = as_advised(definition, accept(definition).problems)
+            # Between versions that differ, nothing converts here.
+            definition["spec"] |= {"breakingChanges": "Allow", "deletion": "Cascade"}
+            await apply(client, definition)
+        for name, crd in part.items():
+            await ready(client, "True", "WatchingCompositeResource", name)
+            assert api_of(await get(client, f"{CRDS}/{name}")) == api_of(crd), name
+        for name in part:
+            await client.request("DELETE", f"{PATH}/{name}")
+        for name in part:
+            await gone(client, f"{PATH}/{name}")
+    print(f"{len(chosen)} of {len(known)} CRDs")

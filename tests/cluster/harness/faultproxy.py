@@ -47,9 +47,12 @@ class Request:
 
     @property
     def writes(self) -> bool:
-        """Whether it may change something; Leases and Events do not count."""
-        about_work = not re.search(r"/(leases|events)(/|\?|$)", self.path)
+        """Whether it may change something; Leases and Events do not count, nor questions about rights."""
+        about_work = not re.search(r"/(leases|events|selfsubjectaccessreviews)(/|\?|$)", self.path)
         return self.method != "GET" and about_work
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path.partition('?')[0]} {self.code}"
 
 
 @dataclass

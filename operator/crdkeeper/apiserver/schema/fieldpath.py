@@ -57,6 +57,13 @@ class Path:
             found = Path(each._text_in_file(), each._steps, found)
         return found or self
 
+    def below(self, parent: "Path") -> "Path":
+        """The same place in a part of another document."""
+        found = parent
+        for each in self._from_top():
+            found = Path(each._text if each._parent is not None else f".{each._text}", each._steps, found)
+        return found
+
     def _text_in_file(self) -> str:
         if not self._steps or self._text in _texts(self._steps):
             return self._text

@@ -63,15 +63,13 @@ class LocatedDefinition:
         """The CRD as in the file."""
         return self.old.written if self.old is not None else self.value
 
-    def is_written(self, steps: Steps) -> bool:
-        """Whether the file has the field, or else crdkeeper added it to a composite's CRD."""
+    @property
+    def origin(self) -> Any:
+        """What the file has there: the CRD, or the CompositeResourceDefinition from which it is generated."""
         at: Any = self.document.value
-        for step in (*self.steps, *steps):
-            try:
-                at = at[step]
-            except (KeyError, IndexError, TypeError):
-                return False
-        return True
+        for step in self.steps:
+            at = at[step]
+        return at
 
     def find(self, steps: Steps) -> Position:
         """The place of a field of the CRD in the file."""

@@ -13,6 +13,7 @@ from crdkeeper.cli.lint.config import Configuration
 from crdkeeper.cli.lint.findings import Ignored, LintFinding, LintResult
 from crdkeeper.cli.lint.selection import Level
 from crdkeeper.core.lint.annotation import unused
+from crdkeeper.core.lint.authored import authored
 from crdkeeper.core.lint.convention import Convention
 from crdkeeper.core.lint.conventions.columns import OF_SAMPLES
 from crdkeeper.core.lint.conventions.suppressions import IGNORE_INVALID, IGNORE_UNUSED
@@ -40,7 +41,7 @@ def check_definition(
     if definition.old is not None:
         found = [_removed_version(), *map(_behind, found)]
     if definition.composite is not None:
-        found = [*_of_composite(definition.composite), *_of_author(found, definition)]
+        found = [*_of_composite(definition.composite), *authored(definition.origin, found)]
     _add(found, definition, configuration, result, everything=everything)
     duplicates, definition.document.duplicates = definition.document.duplicates, []
     for key, position in duplicates:
@@ -94,15 +95,6 @@ def _of_composite(judged: "Acceptance") -> list[Found]:
             final=each.refused,
         )
         for each in judged.problems
-    ]
-
-
-def _of_author(found: Sequence[Found], definition: LocatedDefinition) -> list[Found]:
-    """Without findings about fields that crdkeeper adds to every composite, and named as in its file."""
-    written = [each for each in found if each.final or definition.is_written(each.owner)]
-    return [
-        replace(each, where=AtPath(each.where.at.in_file())) if isinstance(each.where, AtPath) else each
-        for each in written
     ]
 
 

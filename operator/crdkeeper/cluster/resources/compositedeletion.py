@@ -49,7 +49,7 @@ class ListPlace:
     tried: set[str] = field(default_factory=set)
     """The uids of those on that page which were tried already."""
     size: PageSize = field(
-        default_factory=lambda: PageSize(_PAGE, _PAGE, METADATA_BYTES // 2, METADATA_BYTES)
+        default_factory=lambda: PageSize(_PAGE, _PAGE, METADATA_BYTES // 2, METADATA_BYTES, _READ_SECONDS)
     )
 
 
@@ -73,10 +73,11 @@ async def delete_composites(
     Asks `wanted` before each batch, and stops if it says no. Moves `place` to where the next pass begins.
     Ends within a minute, whatever hangs. Raises ApiError and Unreachable, but not for single composites.
     """
-    until = asyncio.get_running_loop().time() + PASS_SECONDS
-    result = PassResult()
+    until, result = 0.0, PassResult()
     while True:
-        left = await within(_READ_SECONDS, _page(client, crd, place))
+        left = await _page(client, crd, place)
+        # A page that takes long leaves as much time as any other.
+        until = until or asyncio.get_running_loop().time() + PASS_SECONDS
         for first in range(0, len(left), UNASKED):
             if not await within(_READ_SECONDS, wanted()):
                 return result

@@ -16,7 +16,7 @@ from crdkeeper.cluster.transport.client import (
     Client,
     find,
 )
-from crdkeeper.cluster.transport.deadlines import within
+from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
 from crdkeeper.core.composer.holding import Waiting, waiting_among
 from crdkeeper.core.composition.definition import OWNER
 from crdkeeper.core.diagnosis.census import object_name
@@ -49,7 +49,7 @@ async def set_finalizers(
         "finalizers": list(finalizers),
     }
     path = f"{_path(definition.metadata.name)}?fieldManager={FIELD_MANAGER}"
-    await client.request("PATCH", path, {"metadata": metadata}, content_type=MERGE_PATCH)
+    await _write(client, "PATCH", path, {"metadata": metadata}, MERGE_PATCH)
 
 
 async def apply_crd(client: Client, crd: Mapping[str, Any], live: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -64,12 +64,13 @@ async def apply_crd(client: Client, crd: Mapping[str, Any], live: Mapping[str, A
         # Without force on a CRD that is not there: one that somebody creates now is in conflict, and stays.
         path += "&force=true"
         metadata |= _as_read(live)
-    return await client.request("PATCH", path, {**crd, "metadata": metadata}, content_type=APPLY_PATCH)
+    return await _write(client, "PATCH", path, {**crd, "metadata": metadata}, APPLY_PATCH)
 
 
 async def delete_crd(client: Client, crd: Mapping[str, Any]) -> None:
     """Delete the CRD, and with it all of its objects. Raises ApiError; 409 if it changed or is another."""
-    await client.request("DELETE", f"{_CRDS}/{crd['metadata']['name']}", {"preconditions": _as_read(crd)})
+    path = f"{_CRDS}/{crd['metadata']['name']}"
+    await _write(client, "DELETE", path, {"preconditions": _as_read(crd)})
 
 
 async def release_crd(client: Client, crd: Mapping[str, Any]) -> None:
@@ -92,7 +93,7 @@ async def patch_metadata(
     """Merge labels and annotations into the CRD, and return it. Raises ApiError; 409 if the CRD changed."""
     body = {"metadata": {**_as_read(crd), **change}}
     path = f"{_CRDS}/{crd['metadata']['name']}?fieldManager={FIELD_MANAGER}"
-    return await client.request("PATCH", path, body, content_type=MERGE_PATCH)
+    return await _write(client, "PATCH", path, body, MERGE_PATCH)
 
 
 async def patch_crd(
@@ -103,7 +104,19 @@ async def patch_crd(
     # No other object has this version. A uid that differs would be an invalid change, not a conflict.
     same = {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
     path = f"{_CRDS}/{metadata['name']}?fieldManager={FIELD_MANAGER}"
-    return await client.request("PATCH", path, [same, *operations], content_type=JSON_PATCH)
+    return await _write(client, "PATCH", path, [same, *operations], JSON_PATCH)
+
+
+async def _write(
+    client: Client,
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    content_type: str = "application/json",
+) -> dict[str, Any]:
+    """Send a write once: a failing webhook takes half a minute each time, and whoever decided that pauses."""
+    answer = client.request(method, path, body, content_type=content_type, once=True)
+    return await within(WRITE_SECONDS, answer)
 
 
 def _as_read(crd: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,15 +143,21 @@ def is_served(crd: Mapping[str, Any]) -> bool:
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
-async def first_composites(client: Client, collection: str, most: int) -> FirstComposites:
-    """Count the composites, by a consistent read, and name the first of them: fewer if they are large.
+def page_of_first(most: int) -> PageSize:
+    """A page has at most that many composites, and fewer if they are large or slow."""
+    return PageSize(most, most, METADATA_BYTES // 2, METADATA_BYTES, _COUNT_SECONDS)
 
-    Raises ApiError and Unreachable; Unreachable also if it takes long, as when a conversion webhook hangs.
+
+async def first_composites(client: Client, collection: str, size: PageSize) -> FirstComposites:
+    """Count the composites, by a consistent read, and name the first of them: a page.
+
+    Raises ApiError and Unreachable; Unreachable also if it takes long, as when a conversion webhook hangs;
+    the next page has fewer then.
     """
-    size = PageSize(most, most, METADATA_BYTES, METADATA_BYTES)
-    body = await within(_COUNT_SECONDS, bounded_page(client, collection, "", size, accept=METADATA_ONLY_LIST))
+    body = await bounded_page(client, collection, "", size, accept=METADATA_ONLY_LIST)
     # An empty list of metadata is null.
     found = [each["metadata"] for each in body["items"] or ()]
+    size.fit(found)
     more = int(body["metadata"].get("remainingItemCount") or 0)
     return FirstComposites(
         len(found) + more,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from crdkeeper.api.meta import API_VERSION, OPERATOR, Kind
 from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
 
 _log = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ async def _send(
         "regarding": regarding,
     }
     try:
-        await client.request("POST", "/apis/events.k8s.io/v1/namespaces/default/events", body)
+        sent = client.request("POST", "/apis/events.k8s.io/v1/namespaces/default/events", body)
+        await within(WRITE_SECONDS, sent)
     except (ApiError, Unreachable) as error:
         _log.warning("An Event on %s was lost: %s", regarding["name"], error)

@@ -11,10 +11,11 @@ from typing import Any
 
 from crdkeeper.api.composition import Composition
 from crdkeeper.api.meta import GROUP, VERSION
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.pages import pages
 from crdkeeper.cluster.transport.watches import follow
-from crdkeeper.core.composer.offering import SeenComposition, seen_composition
+from crdkeeper.core.composer.offering import SeenComposition, not_listed, seen_composition
+from crdkeeper.core.diagnosis.verdict import Verdict
 
 _log = logging.getLogger(__name__)
 _PATH = f"/apis/{GROUP}/{VERSION}/{Composition.plural}"
@@ -24,20 +25,20 @@ _PAGE = 100
 class SeenCompositions:
     """Calls `changed` with each Composition that came, went or changed: then as it was, and as it is.
 
-    With None when all of them have become known after they could not be listed.
+    With None when they have become known after they could not be listed, or may not be listed any more.
     """
 
     def __init__(self, client: Client, changed: Callable[[SeenComposition | None], None]) -> None:
         self._client = client
         self._changed = changed
         self._known: dict[str, SeenComposition] = {}
-        self._complete = False
+        self._unknown: Verdict | None = not_listed()
         self.loaded = asyncio.Event()
         """Set once they have been listed, or cannot be listed for now."""
 
-    def all(self) -> tuple[SeenComposition, ...] | None:
-        """All of them; None if they cannot be listed."""
-        return tuple(self._known.values()) if self._complete else None
+    def all(self) -> tuple[SeenComposition, ...] | Verdict:
+        """All of them, or why they cannot be listed."""
+        return tuple(self._known.values()) if self._unknown is None else self._unknown
 
     async def follow(self) -> None:
         """Keep them up to date, until cancelled."""
@@ -47,6 +48,20 @@ class SeenCompositions:
         self.loaded.set()
 
     async def _load(self) -> str:
+        try:
+            return await self._list()
+        except ApiError as error:
+            if error.code == 403:
+                # What was known before gets old, and nothing says so.
+                self._deny(not_listed(error.message))
+            raise
+
+    def _deny(self, denied: Verdict) -> None:
+        before, self._unknown = self._unknown, denied
+        if before != denied and self.loaded.is_set():
+            self._changed(None)
+
+    async def _list(self) -> str:
         found: dict[str, SeenComposition] = {}
         version = ""
         async for body in pages(self._client, f"{_PATH}?limit={_PAGE}"):
@@ -56,8 +71,8 @@ class SeenCompositions:
                     found[seen.name] = seen
             version = version or body["metadata"]["resourceVersion"]
         before, self._known = self._known, found
-        first, self._complete = not self._complete, True
-        if first and self.loaded.is_set():
+        unknown, self._unknown = self._unknown, None
+        if unknown is not None and self.loaded.is_set():
             self._changed(None)
         for each in {*before.values()} ^ {*found.values()}:
             self._changed(each)

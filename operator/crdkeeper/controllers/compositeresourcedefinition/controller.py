@@ -24,15 +24,24 @@ from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.resources.kinds import apply_status
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
 from crdkeeper.controllers.compositeresourcedefinition.compositions import SeenCompositions
-from crdkeeper.controllers.compositeresourcedefinition.counting import count_composites
+from crdkeeper.controllers.compositeresourcedefinition.counting import CompositeCounts
 from crdkeeper.controllers.compositeresourcedefinition.crds import CRDs
 from crdkeeper.controllers.compositeresourcedefinition.deleting import CompositeDeletions
-from crdkeeper.controllers.compositeresourcedefinition.due import Dues
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Repeated
 from crdkeeper.controllers.compositeresourcedefinition.fencing import Fences
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
 from crdkeeper.controllers.compositeresourcedefinition.migrations import Migrations, known_migrations
+from crdkeeper.controllers.compositeresourcedefinition.pauses import (
+    AGAIN_SECONDS,
+    REFUSED_SECONDS,
+    RIGHTS_SECONDS,
+    may_go_soon,
+    pause_after,
+)
+from crdkeeper.controllers.compositeresourcedefinition.races import Races
 from crdkeeper.controllers.compositeresourcedefinition.refusing import (
     Trouble,
     refusal_of,
@@ -42,10 +51,18 @@ from crdkeeper.controllers.compositeresourcedefinition.watching import Composite
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
-from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.losses import described
 from crdkeeper.core.composer.offering import SeenComposition
-from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, Plan, keeps_crd, plan, unclaimed
+from crdkeeper.core.composer.plan import (
+    FINALIZER,
+    ComposerStep,
+    Gathered,
+    Plan,
+    keeps_crd,
+    plan,
+    unclaimed,
+    unfenced,
+)
 from crdkeeper.core.composer.standing import standing, standing_unread
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
 from crdkeeper.core.migration.pace import backoff
@@ -53,19 +70,10 @@ from crdkeeper.core.migration.pace import backoff
 _log = logging.getLogger(__name__)
 _PERMANENT = frozenset((400, 403, 422))
 """Refused again, unless the definition, rights or somebody's admission webhook change."""
-_RACES = frozenset((404, 409))
-"""What the step was decided on has changed since: look again, and say so only if that never ends."""
-_MOST_RACES = 5
 _WORKERS = 16
 """Those of definitions whose composites take long to count must leave others free."""
 _GATHERING_SECONDS = 0.25
 """Many composites that come or go lead to one count."""
-_AGAIN_SECONDS = 2.0
-"""Until composites are counted again, while something waits for their end."""
-_REFUSED_SECONDS = 15.0
-_RIGHTS_SECONDS = 5.0
-_RECOUNT_SECONDS = 300.0
-"""In case that an event was missed."""
 
 
 class CompositeDefinitions:
@@ -84,8 +92,8 @@ class CompositeDefinitions:
         """What this process has written last, or is writing."""
         self._lost: dict[str, int] = {}
         """How many lost composites were reported by an Event."""
-        self._races: Counter[str] = Counter()
-        """By definition: how often in a row a step was decided on what had changed since."""
+        self._races, self._claim_races = Races(), Races()
+        """Of steps, and of the claims before them: one that works says nothing about the other."""
         self._looks: Counter[str] = Counter()
         """By definition: how often in a row its CRD was found in deletion, and the composites were not."""
         self.queue = WorkQueue(self._reconcile, _WORKERS)
@@ -95,7 +103,8 @@ class CompositeDefinitions:
         self._migrations = Migrations(client, self._dues)
         self._judging = Judging(client, self._changed)
         self._deletions = CompositeDeletions(client, self._dues, self.queue.add)
-        self._watches = CompositeWatches(client, self._changed)
+        self._watches = CompositeWatches(client, self._changed, self._dues)
+        self._counts = CompositeCounts(client, self._watches, self._dues)
         self._compositions = SeenCompositions(client, self._composition_changed)
         state.listen(self._saw)
 
@@ -122,7 +131,9 @@ class CompositeDefinitions:
             if name in known:
                 self._changed(name)
         elif kind == "definitions":
-            if name in known:
+            seen = self._state.seen.get(name)
+            # One without its definition may have been left in the middle of a deletion.
+            if name in known or (seen is not None and seen.definition_uid):
                 self.queue.add(name)
             # Another CRD may have freed a name, or be the one that has it.
             group = name.partition(".")[2]
@@ -138,7 +149,7 @@ class CompositeDefinitions:
             self.queue.add(name)
         elif definition is not None and definition.status != self._written.get(name):
             # Only the status, by somebody else: this must not end the backoff.
-            self.queue.add_within(name, _REFUSED_SECONDS)
+            self.queue.add_within(name, REFUSED_SECONDS)
 
     def _changed(self, name: str) -> None:
         self.queue.add_within(name, _GATHERING_SECONDS)
@@ -165,10 +176,15 @@ class CompositeDefinitions:
         if wait := self._deletions.wait(name, self._seen.get(name)):
             self.queue.add_within(name, wait)
             return
+        await self._look(name)
+        self._deletions.looked(name)
+
+    async def _look(self, name: str) -> None:
         began = time.monotonic()
         found = await get_composite_definition(self._client, name)
         if found is None:
             self._forget(name)
+            await self._fences.open_left(name)
             return
         definition = CompositeResourceDefinition.model_validate(found)
         try:
@@ -176,10 +192,14 @@ class CompositeDefinitions:
         except (ApiError, Unreachable) as error:
             await self._cannot_read(definition, error)
             return
-        planned = self._fences.paced(definition, self._crds.paced(gathered, plan(gathered)))
+        planned = self._fences.paced(gathered, self._crds.paced(gathered, plan(gathered)))
         if definition.metadata.deletion_timestamp is None or definition.spec.deletion != "Cascade":
             self._deletions.forget(name)
-        decided, failure = await self._take(gathered, planned)
+        try:
+            decided, failure = await self._take(gathered, planned)
+        except Repeated:
+            self.queue.add_within(name, self._dues.left(name) or 0.0)
+            return
         if decided.step is ComposerStep.REMOVE_FINALIZER:
             self._forget(name)
             return
@@ -198,14 +218,14 @@ class CompositeDefinitions:
         """Seconds until the next look, if no event comes before and no request has to be repeated."""
         name = gathered.definition.metadata.name
         if planned.step is ComposerStep.DELETE_COMPOSITES:
-            return self._deletions.pause(name) or _AGAIN_SECONDS
+            return self._deletions.pause(name) or AGAIN_SECONDS
         if decided.step in (ComposerStep.FENCE, ComposerStep.SETTLE):
             return self._fences.left(name)
-        if not _may_go_soon(gathered):
+        if not may_go_soon(gathered):
             del self._looks[name]
-            return _pause(gathered, decided)
+            return pause_after(gathered, decided)
         self._looks[name] += 1
-        return backoff(self._looks[name] - 1, _AGAIN_SECONDS, _REFUSED_SECONDS)
+        return backoff(self._looks[name] - 1, AGAIN_SECONDS, REFUSED_SECONDS)
 
     def _forget(self, name: str) -> None:
         self._dues.forget(name)
@@ -214,8 +234,11 @@ class CompositeDefinitions:
         self._deletions.forget(name)
         self._judging.forget(name)
         self._watches.stop(name)
+        self._counts.forget(name)
         self._metrics.forget(name)
-        del self._races[name], self._looks[name]
+        self._races.end(name)
+        self._claim_races.end(name)
+        del self._looks[name]
         self._written.pop(name, None)
         self._lost.pop(name, None)
 
@@ -228,12 +251,12 @@ class CompositeDefinitions:
         )
         if isinstance(error, Unreachable) or error.code not in _PERMANENT:
             raise error
-        self.queue.add_within(definition.metadata.name, _RIGHTS_SECONDS)
+        self.queue.add_within(definition.metadata.name, RIGHTS_SECONDS)
 
     async def _take(self, gathered: Gathered, decided: Plan) -> tuple[Plan, Trouble | None]:
         """Carry out the step. If it is refused: what to say instead, and the error if it may succeed soon.
 
-        Raises ApiError if the step was decided on what has changed since.
+        Raises ApiError if the step was decided on what has changed since; Repeated if that is known already.
         """
         error = await self._claim(gathered, decided)
         taken, failure = await self._take_claimed(gathered, decided)
@@ -245,39 +268,35 @@ class CompositeDefinitions:
         """Claim a CRD that a deletion keeps for now; what prevents that holds up nothing else."""
         if gathered.live is None or not keeps_crd(gathered, decided):
             return None
+        name = gathered.definition.metadata.name
         try:
             await self._crds.claim(gathered.definition, gathered.live)
         except (ApiError, Unreachable) as error:
-            if self._is_race(gathered.definition.metadata.name, error):
-                raise
-            return error
+            return None if self._claim_races.is_race(name, error) else error
+        self._claim_races.end(name)
         return None
-
-    def _is_race(self, name: str, error: Trouble) -> bool:
-        """Whether a step was decided on what has changed since: if not, or if that never ends, it is said."""
-        code = error.code if isinstance(error, ApiError) else 0
-        self._races[name] = self._races[name] + 1 if code in _RACES else 0
-        return 0 < self._races[name] < _MOST_RACES
 
     async def _take_claimed(self, gathered: Gathered, decided: Plan) -> tuple[Plan, Trouble | None]:
         name = gathered.definition.metadata.name
         try:
             await self._carry_out(gathered, decided)
         except (ApiError, Unreachable) as error:
-            if self._is_race(name, error):
+            if self._races.is_race(name, error):
                 raise
             refusal = await refusal_of(self._client, gathered, decided.step, error)
+            if decided.step is ComposerStep.FENCE:
+                refusal = unfenced(refusal)
             code = error.code if isinstance(error, ApiError) else 0
             paced = code in _PERMANENT or decided.step is ComposerStep.DELETE_COMPOSITES
             return Plan(ComposerStep.NOTHING, refusal), None if paced else error
-        del self._races[name]
+        self._races.end(name)
         return self._crds.paced(gathered, decided), None
 
     async def _gather(self, found: dict[str, Any], definition: CompositeResourceDefinition) -> Gathered:
         live = await get_definition_object(self._client, definition.metadata.name)
         # Before they are counted: one that was created before the fence may come until then.
         settled = self._fences.has_settled(live)
-        counted = await count_composites(self._client, self._watches, self._dues, definition, live)
+        counted = await self._counts.of(definition, live)
         rest = partial(self._crds.rest, definition)
         accepted, facts = await self._judging.of(found, definition, live, counted.number, rest)
         return Gathered(
@@ -340,7 +359,7 @@ class CompositeDefinitions:
         updated: CompositeResourceDefinition = definition.model_copy(update={"status": status})
         await self._report_losses(definition, status.lost_composites)
         self._written[definition.metadata.name] = status
-        if not await apply_status(self._client, updated, manager=FIELD_MANAGER):
+        if not await within(WRITE_SECONDS, apply_status(self._client, updated, manager=FIELD_MANAGER)):
             return
         self._metrics.writes.labels("status").inc()
         if now is not None and (before is None or before.reason != now.reason):
@@ -366,28 +385,6 @@ class CompositeDefinitions:
             instance=self._identity,
             controller=COMPOSER,
         )
-
-
-def _may_go_soon(gathered: Gathered) -> bool:
-    """Whether the CRD is being deleted, and nobody can say yet what holds its composites.
-
-    The API server deletes them a moment later, unless an admission webhook denies that.
-    """
-    deleted = gathered.live is not None and "deletionTimestamp" in gathered.live["metadata"]
-    return deleted and gathered.waiting.number < min(gathered.composites or 0, gathered.waiting.looked_at)
-
-
-def _pause(gathered: Gathered, decided: Plan) -> float:
-    """Seconds until the next look, if no event comes before."""
-    steps = ComposerStep
-    if decided.step in (steps.DELETE_COMPOSITES, steps.UNFENCE, steps.DELETE_CRD, steps.RELEASE_CRD):
-        return _AGAIN_SECONDS
-    hidden = gathered.hidden
-    if (hidden is not None and hidden.reason is reasons.RIGHT_MISSING) or gathered.facts.migrations is None:
-        return _RIGHTS_SECONDS
-    if decided.step is ComposerStep.NOTHING or decided.refusal is not None or decided.held:
-        return _REFUSED_SECONDS
-    return _RECOUNT_SECONDS
 
 
 def begin_composite_definitions(context: Context) -> Coroutine[Any, Any, None]:

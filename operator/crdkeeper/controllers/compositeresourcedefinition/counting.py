@@ -5,7 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.cluster.resources.composites import composites_path, first_composites, is_served
+from crdkeeper.cluster.resources.composites import (
+    composites_path,
+    first_composites,
+    is_served,
+    page_of_first,
+)
+from crdkeeper.cluster.transport.boundedpages import PageSize
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
 from crdkeeper.controllers.compositeresourcedefinition.refusing import right_missing
@@ -33,50 +39,69 @@ class CompositeCount:
     """Why they cannot be counted, or not be watched."""
 
 
-async def count_composites(
-    client: Client,
-    watches: CompositeWatches,
-    dues: Dues,
-    definition: CompositeResourceDefinition,
-    live: Mapping[str, Any] | None,
-) -> CompositeCount:
-    """Count the composites of a CRD, and watch them from now on if it is the definition's.
+class CompositeCounts:
+    """Counts the composites of each definition, and has the definition's own watched from then on."""
 
-    After a failure they are counted again when `dues` allow it.
-    """
-    name, going = definition.metadata.name, definition.metadata.deletion_timestamp is not None
-    # In a deletion it matters whether there may be any.
-    if live is None or not (takes_composites(live) if going else is_served(live)):
-        watches.stop(name)
-        # Before a CRD is established, its deletion deletes no object, even if some were stored under an
-        # earlier CRD of that name. Source: apiextensions-apiserver, pkg/controller/finalizer.
-        return CompositeCount(0)
-    path, uid = composites_path(live), live["metadata"]["uid"]
-    if path is None:
-        watches.stop(name)
-        return CompositeCount(None, hidden=Verdict(reasons.NOT_LISTED, "no version of the CRD is served"))
-    ours = is_controlled(live, definition.metadata.uid)
-    if not ours:
-        watches.stop(name)
-    deleted = going or "deletionTimestamp" in live["metadata"]
-    try:
-        most = _LOOKED_AT if deleted else SHOWN
-        found = await dues.send(name, Sent.COUNT, (uid, path), lambda: first_composites(client, path, most))
-    except (ApiError, Unreachable) as error:
+    def __init__(self, client: Client, watches: CompositeWatches, dues: Dues) -> None:
+        self._client = client
+        self._watches = watches
+        self._dues = dues
+        self._sizes: dict[str, PageSize] = {}
+        """By definition: kept, so that what takes too long once does not do so each time."""
+
+    async def of(
+        self, definition: CompositeResourceDefinition, live: Mapping[str, Any] | None
+    ) -> CompositeCount:
+        """Count the composites of a CRD, and watch them if it is the definition's.
+
+        After a failure they are counted again when the pause is over.
+        """
+        client, watches = self._client, self._watches
+        name, going = definition.metadata.name, definition.metadata.deletion_timestamp is not None
+        # In a deletion it matters whether there may be any.
+        if live is None or not (takes_composites(live) if going else is_served(live)):
+            watches.stop(name)
+            # Before a CRD is established, its deletion deletes no object, even if some were stored under an
+            # earlier CRD of that name. Source: apiextensions-apiserver, pkg/controller/finalizer.
+            return CompositeCount(0)
+        path, uid = composites_path(live), live["metadata"]["uid"]
+        if path is None:
+            watches.stop(name)
+            return CompositeCount(None, hidden=Verdict(reasons.NOT_LISTED, "no version of the CRD is served"))
+        ours = is_controlled(live, definition.metadata.uid)
+        if not ours:
+            watches.stop(name)
+        deleted = going or "deletionTimestamp" in live["metadata"]
+        size = self._size(name, _LOOKED_AT if deleted else SHOWN)
+        # Whoever edits the definition does not wait for the pause.
+        key = uid, path, definition.metadata.generation
+        try:
+            found = await self._dues.send(name, Sent.COUNT, key, lambda: first_composites(client, path, size))
+        except (ApiError, Unreachable) as error:
+            if ours:
+                watches.keep(name, uid, path, "")
+            if isinstance(error, Unreachable):
+                return CompositeCount(None, hidden=_not_listed(str(error)))
+            if error.code == 403:
+                return CompositeCount(None, hidden=await right_missing(client, definition, error.message))
+            # Also 404: an API server that does not serve them yet says nothing about their number.
+            return CompositeCount(None, hidden=_not_listed(error.message))
         if ours:
-            watches.keep(name, uid, path, "")
-        if isinstance(error, Unreachable):
-            return CompositeCount(None, hidden=_not_listed(str(error)))
-        if error.code == 403:
-            return CompositeCount(None, hidden=await right_missing(client, definition, error.message))
-        # Also 404: an API server that does not serve them yet says nothing about their number.
-        return CompositeCount(None, hidden=_not_listed(error.message))
-    if ours:
-        watches.keep(name, uid, path, found.resource_version)
-    refused = watches.refused(name)
-    hidden = await right_missing(client, definition, refused) if refused else None
-    waiting = found.waiting if deleted else Waiting()
-    return CompositeCount(found.number, found.names[:SHOWN], waiting, hidden)
+            watches.keep(name, uid, path, found.resource_version)
+        refused = watches.refused(name)
+        hidden = await right_missing(client, definition, refused) if refused else None
+        waiting = found.waiting if deleted else Waiting()
+        return CompositeCount(found.number, found.names[:SHOWN], waiting, hidden)
+
+    def forget(self, name: str) -> None:
+        """The definition is gone."""
+        self._sizes.pop(name, None)
+
+    def _size(self, name: str, most: int) -> PageSize:
+        known = self._sizes.get(name)
+        if known is None or known.most_objects != most:
+            known = self._sizes[name] = page_of_first(most)
+        return known
 
 
 def _not_listed(said: str) -> Verdict:

@@ -25,7 +25,7 @@ from crdkeeper.cluster.resources.composites import (
     release_crd,
 )
 from crdkeeper.cluster.transport.client import Client
-from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent, key_of
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.givenup import given_up
 from crdkeeper.core.composer.overwriting import Applied
@@ -80,6 +80,8 @@ class CRDs:
         put_back = self._of(gathered.definition).put_back
         if gathered.live is None or put_back is None or "deletionTimestamp" in gathered.live["metadata"]:
             return decided
+        if decided.step is ComposerStep.UNFENCE:
+            return decided
         same = put_back.content == _wanted(gathered.definition, decided.held)
         refusal = decided.refusal
         if refusal is not None and refusal.reason is reasons.REHEARSING:
@@ -132,8 +134,9 @@ class CRDs:
         """Make earlier requests for a CRD harmless, unless they are. Raises ApiError; 409 if it changed."""
         known, uid = self._of(definition), crd["metadata"]["uid"]
         if known.claimed != uid:
+            key = key_of(definition, crd)
             await self._dues.send(
-                definition.metadata.name, Sent.CLAIM, uid, lambda: claim_crd(self._client, crd)
+                definition.metadata.name, Sent.CLAIM, key, lambda: claim_crd(self._client, crd)
             )
             known.claimed = uid
 
@@ -145,7 +148,7 @@ class CRDs:
             self._of(definition).claimed = ""
             await delete_crd(self._client, crd)
 
-        await self._dues.send(definition.metadata.name, Sent.DELETE, _kept(definition, crd), send)
+        await self._dues.send(definition.metadata.name, Sent.DELETE, key_of(definition, crd), send)
 
     async def release(self, definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> None:
         """Leave a CRD to nobody. Raises ApiError and Unreachable, for a while that of the last attempt."""
@@ -154,7 +157,7 @@ class CRDs:
             self._of(definition).claimed = ""
             await release_crd(self._client, crd)
 
-        await self._dues.send(definition.metadata.name, Sent.RELEASE, _kept(definition, crd), send)
+        await self._dues.send(definition.metadata.name, Sent.RELEASE, key_of(definition, crd), send)
 
     def forget(self, name: str) -> None:
         """The definition is gone."""
@@ -176,11 +179,6 @@ def _whole(crd: Mapping[str, Any]) -> Mapping[str, Any]:
 def _wanted(definition: CompositeResourceDefinition, held: Sequence[str]) -> Key:
     """Differs if the definition does, or what is left out of its CRD for the time being."""
     return definition.metadata.uid, definition.metadata.generation, tuple(held)
-
-
-def _kept(definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> Key:
-    """Not with the CRD's resourceVersion, which a claim changes."""
-    return crd["metadata"]["uid"], definition.metadata.uid, definition.metadata.generation
 
 
 def _revision(crd: Mapping[str, Any] | None) -> Key:

@@ -7,6 +7,7 @@ what nobody can delete is tried less and less often.
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
@@ -26,7 +27,9 @@ _TURN_SECONDS: Final = 2.0
 _LOOK_SECONDS: Final = 0.5
 """Between looks at those that wait for a turn, all together: each lists composites."""
 _CALL_SECONDS: Final = 4.0
-"""Within which one whose turn it is has to come; or else another one is called."""
+"""Within which one whose turn it is has to come; or else another one is called, too."""
+_COMING_SECONDS: Final = 15.0
+"""The same, once somebody looks at it: to count its composites may take ten."""
 _LONGEST_TURN_SECONDS: Final = 15.0
 """The same, after many attempts without an effect."""
 _FIRST_SECONDS: Final = 15.0
@@ -62,8 +65,12 @@ class _Wait:
     """The definition that asked, without its resourceVersion."""
     look: float
     """In the loop's time: it is looked at then, if it is not called before."""
-    until: float
-    """It has lost its place if it has not asked again by then."""
+    until: float = inf
+    """Once it was called: others are called if it has not asked by then."""
+    comes: float = -inf
+    """In the loop's time: when somebody has begun to look at it, and has not asked yet."""
+    late: bool = False
+    """Whether others were called. It still has its turn before them if it comes first."""
 
 
 class CompositeDeletions:
@@ -125,9 +132,20 @@ class CompositeDeletions:
         0 if it does not wait, or if `seen`, its metadata without resourceVersion, is no longer what asked.
         """
         wait = self._waiting.get(name)
-        if wait is None or wait.of != seen or self._is_next(name):
+        if wait is None:
             return 0.0
-        return max(0.0, wait.look - asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        if wait.of == seen and now < wait.look and not self._is_next(name):
+            return wait.look - now
+        wait.comes = now
+        return 0.0
+
+    def looked(self, name: str) -> None:
+        """A look at the definition has ended. If it did not ask for a turn, it does not wait for one."""
+        wait = self._waiting.get(name)
+        if wait is not None and wait.comes > -inf:
+            del self._waiting[name]
+            self._call()
 
     def forget(self, name: str) -> None:
         """Composites of this definition are not to be deleted, or not any more."""
@@ -136,17 +154,23 @@ class CompositeDeletions:
             self._call()
 
     def _has_turn(self, asks: ObjectMeta, now: float) -> bool:
-        self._end_waits(now)
-        look = now + max(_TURN_SECONDS, _LOOK_SECONDS * len(self._waiting))
-        wait = _Wait(asks.model_copy(update={"resource_version": None}), look, look + _CALL_SECONDS)
-        self._waiting[asks.name] = wait
-        if not self._is_next(asks.name):
-            return False
-        del self._waiting[asks.name]
-        return True
+        self._pass_over(now)
+        name, look = asks.name, now + max(_TURN_SECONDS, _LOOK_SECONDS * len(self._waiting))
+        # One that waits already keeps its place.
+        wait = self._waiting.setdefault(name, _Wait(asks, look))
+        if self._is_next(name):
+            del self._waiting[name]
+            return True
+        wait.of, wait.look = asks.model_copy(update={"resource_version": None}), look
+        wait.until, wait.comes, wait.late = inf, -inf, False
+        return False
 
     def _is_next(self, name: str) -> bool:
-        return name in list(self._waiting)[: _AT_ONCE - self._running]
+        return self._running < _AT_ONCE and (self._waiting[name].late or name in self._next())
+
+    def _next(self) -> list[str]:
+        """Those who are called."""
+        return [name for name, each in self._waiting.items() if not each.late][: _AT_ONCE - self._running]
 
     def _call(self) -> None:
         """Call those whose turn it is, and if they do not come, the next ones."""
@@ -155,8 +179,8 @@ class CompositeDeletions:
             self._next_call = None
         loop = asyncio.get_running_loop()
         now = loop.time()
-        self._end_waits(now)
-        names = list(self._waiting)[: _AT_ONCE - self._running]
+        self._pass_over(now)
+        names = self._next()
         if names:
             self._next_call = loop.call_at(now + _CALL_SECONDS, self._call)
         for name in names:
@@ -164,9 +188,9 @@ class CompositeDeletions:
             wait.until = min(wait.until, now + _CALL_SECONDS)
             self._called(name)
 
-    def _end_waits(self, now: float) -> None:
-        for name in [name for name, each in self._waiting.items() if each.until <= now]:
-            del self._waiting[name]
+    def _pass_over(self, now: float) -> None:
+        for each in self._waiting.values():
+            each.late = each.late or now >= max(each.until, each.comes + _COMING_SECONDS)
 
     async def _pass(
         self, definition: CompositeResourceDefinition, crd: Mapping[str, Any], known: _Deletion

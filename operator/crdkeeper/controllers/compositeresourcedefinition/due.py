@@ -6,11 +6,12 @@ queue is no limit then. So there is one pause for each definition and request, a
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.controllers.compositeresourcedefinition.refusing import Trouble
 from crdkeeper.core.migration.pace import backoff
@@ -19,6 +20,8 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _REST: Final = 3.0
 """A pause is at least this multiple of the time that the request took."""
+_LONGEST_REST: Final = 4.0
+"""But at most this multiple of the longest pause: who has mended what was slow does not wait for minutes."""
 _NEVER: Final = frozenset[int]()
 
 
@@ -54,6 +57,10 @@ class _Failure:
     due: float
 
 
+class Repeated(ApiError):
+    """The error of an earlier request: none was sent now."""
+
+
 class Dues:
     """What has failed last, for each definition and request."""
 
@@ -72,7 +79,8 @@ class Dues:
         except (ApiError, Unreachable) as error:
             if not isinstance(error, ApiError) or error.code not in request.unless:
                 number, now = before.number if before is not None else 0, loop.time()
-                pause = max(backoff(number, request.first, request.longest), _REST * (now - began))
+                rest = min(_REST * (now - began), _LONGEST_REST * request.longest)
+                pause = max(backoff(number, request.first, request.longest), rest)
                 failure = _Failure(key, alone(error), number + 1, now + pause)
                 self._failures.setdefault(name, {})[request] = failure
                 _log.warning("%s: cannot %s: %s; trying again in %.1f s", name, request.words, error, pause)
@@ -81,10 +89,11 @@ class Dues:
         return answer
 
     def repeat(self, name: str, request: Sent) -> None:
-        """Raise the error of the last such request again, if it has failed."""
+        """Raise the error of the last such request again, as Repeated, if it has failed."""
         failure = self._failures.get(name, {}).get(request)
         if failure is not None:
-            raise alone(failure.error)
+            error = failure.error
+            raise Repeated(error.code, error.body) if isinstance(error, ApiError) else alone(error)
 
     def rests(self, name: str, request: Sent, key: object) -> bool:
         """Whether the last such request with that key failed, and it is too early for another one."""
@@ -97,6 +106,10 @@ class Dues:
         waits = [each.due - now for each in self._failures.get(name, {}).values()]
         return min((each for each in waits if each > 0.0), default=None)
 
+    def end(self, name: str, request: Sent) -> None:
+        """Such a request may be sent at once: another one shows that it may succeed now."""
+        self._failures.get(name, {}).pop(request, None)
+
     def forget(self, name: str) -> None:
         """The definition is gone."""
         self._failures.pop(name, None)
@@ -104,6 +117,14 @@ class Dues:
     def _failure(self, name: str, request: Sent, key: object) -> _Failure | None:
         found = self._failures.get(name, {}).get(request)
         return found if found is not None and found.key == key else None
+
+
+def key_of(definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> object:
+    """Of a request for a CRD as it is: differs if a person has changed the definition, or the CRD is another.
+
+    Without the CRD's resourceVersion, which a claim changes.
+    """
+    return crd["metadata"]["uid"], definition.metadata.uid, definition.metadata.generation
 
 
 def alone(error: Trouble) -> Trouble:

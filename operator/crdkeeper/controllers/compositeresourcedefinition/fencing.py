@@ -10,27 +10,59 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.cluster.resources.composites import patch_crd
+from crdkeeper.cluster.resources.composites import FIELD_MANAGER, get_composite_definition, patch_crd
+from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.transport.client import Client
-from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
-from crdkeeper.core.composer.fence import fencing, is_fenced, unfencing
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent, key_of
+from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.fence import fencing, is_fenced, setters, unfencing
 from crdkeeper.core.composer.overwriting import Applied
-from crdkeeper.core.composer.plan import ComposerStep, Plan
+from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan, may_open
+from crdkeeper.core.composer.wording import SHOWN
+from crdkeeper.core.diagnosis.verdict import Verdict
 
 _log = logging.getLogger(__name__)
+_OURS: Final = (FIELD_MANAGER, "Update")
+"""Who has set the versions if nobody has changed them since the fence was put up."""
+_OFTEN: Final = 3
+"""So often a fence may have been off without a word: people edit CRDs, too."""
 
 
 @dataclass(slots=True)
 class _Known:
     """The fence of one CRD."""
 
-    crd: tuple[str, int]
-    """The uid and generation of the CRD. Whoever changes the spec may have taken the fence off meanwhile."""
+    uid: str
+    """That of the CRD."""
+    generation: int
+    """Of the CRD when it was seen last."""
     since: float
     """In the loop's time: when the fence was seen first."""
+    broken: int = 0
+    """How often the fence may have been taken off and put up again since."""
+
+    def see(self, crd: Mapping[str, Any], now: float) -> None:
+        """Begin again if the fence may have been off since the CRD was seen last."""
+        generation = crd["metadata"]["generation"]
+        # Each change of the spec raises it by one: with a single one, the fence was there before and after.
+        if generation > self.generation + 1 and _OURS not in setters(crd):
+            self.since = now
+            self.broken += 1
+        self.generation = generation
+
+    def verdict(self, crd: Mapping[str, Any]) -> Verdict:
+        """What to say if that happens again and again."""
+        who = ", ".join(sorted(manager for manager, _ in setters(crd))[:SHOWN])
+        return Verdict(
+            reasons.OVERWRITTEN,
+            f"The versions of the CRD are changed again and again by {who or 'somebody unknown'}, so far "
+            f"{self.broken:,} times since the API takes no new composites: each time, the rule that refuses "
+            "them may have been off for a moment. The CRD is deleted when that has not happened for some "
+            "seconds. Or set spec.deletion to Cascade or Orphan.",
+        )
 
 
 class Fences:
@@ -42,7 +74,8 @@ class Fences:
         self._dues = dues
         self._seconds = seconds
         self._known: dict[str, _Known] = {}
-        self._raised: dict[str, Applied] = {}
+        self._changed: dict[str, tuple[ComposerStep, Applied]] = {}
+        """The last step of each, and the uid of its CRD as the content."""
 
     def has_settled(self, live: Mapping[str, Any] | None) -> bool:
         """Whether the fence of a CRD that was just read has stood long enough."""
@@ -52,10 +85,10 @@ class Fences:
         if not is_fenced(live):
             self._known.pop(name, None)
             return False
-        crd = metadata["uid"], metadata["generation"]
         known = self._known.get(name)
-        if known is None or known.crd != crd:
-            known = self._known[name] = _Known(crd, _now())
+        if known is None or known.uid != metadata["uid"]:
+            known = self._known[name] = _Known(metadata["uid"], metadata["generation"], _now())
+        known.see(live, _now())
         return _now() >= known.since + self._seconds
 
     def left(self, name: str) -> float:
@@ -63,12 +96,16 @@ class Fences:
         known = self._known.get(name)
         return max(0.0, known.since + self._seconds - _now()) if known is not None else self._seconds
 
-    def paced(self, definition: CompositeResourceDefinition, decided: Plan) -> Plan:
-        """The step; or none, with a refusal, as long as a fence that others take off is not put up again."""
-        raised = self._raised.get(definition.metadata.name)
-        if decided.step is not ComposerStep.FENCE or raised is None or not raised.is_paused(_now()):
+    def paced(self, gathered: Gathered, decided: Plan) -> Plan:
+        """The step; or none, with a refusal, as long as what others undo is not done again."""
+        definition, live = gathered.definition, gathered.live
+        known = self._known.get(definition.metadata.name)
+        if decided.step is ComposerStep.SETTLE and known is not None and live is not None:
+            return replace(decided, refusal=known.verdict(live)) if known.broken >= _OFTEN else decided
+        step, changed = self._changed.get(definition.metadata.name, (None, None))
+        if changed is None or decided.step is not step or not changed.is_paused(_now()):
             return decided
-        return replace(decided, step=ComposerStep.NOTHING, refusal=raised.verdict())
+        return replace(decided, step=ComposerStep.NOTHING, refusal=changed.verdict())
 
     async def change(
         self, step: ComposerStep, definition: CompositeResourceDefinition, crd: Mapping[str, Any]
@@ -79,28 +116,43 @@ class Fences:
         """
         fences = step is ComposerStep.FENCE
         sent, operations = (Sent.FENCE, fencing) if fences else (Sent.UNFENCE, unfencing)
-        name, uid = definition.metadata.name, crd["metadata"]["uid"]
+        name, key = definition.metadata.name, key_of(definition, crd)
         changed = await self._dues.send(
-            name, sent, uid, lambda: patch_crd(self._client, crd, operations(crd))
+            name, sent, key, lambda: patch_crd(self._client, crd, operations(crd))
         )
         self.has_settled(changed)
-        if fences:
-            self._count(name, uid, crd, changed)
+        self._count(name, step, crd, changed)
 
-    def _count(self, name: str, uid: str, crd: Mapping[str, Any], fenced: Mapping[str, Any]) -> None:
-        """How often a fence had to be put up."""
-        raised = self._raised.get(name)
-        if raised is None or raised.content != uid:
-            self._raised[name] = Applied(uid)
-            _log.info("%s has no composites. Its API takes no new ones, and is deleted soon.", name)
+    async def open_left(self, name: str) -> None:
+        """Let an API take composites again if the definition of its CRD is gone.
+
+        Somebody may have removed the finalizer in the middle of a deletion. Raises ApiError and Unreachable.
+        """
+        crd = await get_definition_object(self._client, name)
+        if crd is None or not may_open(crd):
+            return
+        # Read after the CRD: one that is made now is not the one that the CRD belongs to.
+        if await get_composite_definition(self._client, name) is None:
+            await patch_crd(self._client, crd, unfencing(crd))
+            _log.warning("%s has no definition any more: its API takes new composites again", name)
+
+    def _count(
+        self, name: str, step: ComposerStep, before: Mapping[str, Any], after: Mapping[str, Any]
+    ) -> None:
+        """How often the same had to be done."""
+        uid = before["metadata"]["uid"]
+        last, changed = self._changed.get(name, (None, None))
+        if changed is None or (last, changed.content) != (step, uid):
+            changed = Applied(uid)
         else:
-            self._raised[name] = raised.again(crd, fenced, _now())
-            _log.info("Put up the fence of %s again: %s", name, self._raised[name].who)
+            changed = changed.again(before, after, _now())
+        self._changed[name] = step, changed
+        _log.info("%s: %s. %s", name, step.value, changed.who)
 
     def forget(self, name: str) -> None:
         """The definition is gone."""
         self._known.pop(name, None)
-        self._raised.pop(name, None)
+        self._changed.pop(name, None)
 
 
 def _now() -> float:

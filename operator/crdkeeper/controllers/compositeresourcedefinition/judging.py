@@ -9,8 +9,9 @@ from typing import Any, Final
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.resources.composites import is_served
 from crdkeeper.cluster.resources.versionconversions import read_conversion
-from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.compositeresourcedefinition.rehearsing import Place, Rehearsals
+from crdkeeper.core.composer.advice import Advice, advise
 from crdkeeper.core.composer.plan import takes
 from crdkeeper.core.composer.update import Rest, Update, UpdateFacts, judge, resting
 from crdkeeper.core.composer.updaterefusal import held_versions, needs_rehearsal
@@ -36,6 +37,7 @@ class _Judged:
     crd: bytes | None
     """Compressed: as objects, CRDs of some hundred KiB would take all of the memory."""
     update: Update
+    advice: Advice
 
 
 class Judging:
@@ -67,7 +69,7 @@ class Judging:
             # What cannot be read for a judgement must not hold up a deletion, which needs none.
             self.forget(name)
             return Acceptance(None, ()), UpdateFacts()
-        conversion = await self._conversion(name)
+        conversion = await read_conversion(self._client, name)
         ours = live if live is not None and takes(definition, live) else None
         key = (_revision(found), _revision(ours), _stored(ours), _revision(conversion), _serves(conversion))
         known = self._known.get(name)
@@ -76,7 +78,8 @@ class Judging:
                 known = await asyncio.to_thread(_judge, key, found, ours, conversion)
             self._known[name] = known
         update, made = known.update, _unpacked(known.crd)
-        accepted, facts = replace(known.accepted, crd=made), UpdateFacts(update, conversion=conversion)
+        accepted = replace(known.accepted, crd=made)
+        facts = UpdateFacts(update, conversion=conversion, advice=known.advice)
         found_rest = rest(ours, held_versions(definition, ours, facts)) if ours is not None else None
         if found_rest is not None:
             # What the last attempt has cost still counts.
@@ -95,15 +98,6 @@ class Judging:
         rehearsal = self._rehearsals.of(name, key, run)
         return accepted, replace(facts, rehearsal=rehearsal)
 
-    async def _conversion(self, name: str) -> dict[str, Any] | None:
-        """The VersionConversion of the CRD; None if there is none, or none that may be read."""
-        try:
-            return await read_conversion(self._client, name)
-        except ApiError as error:
-            if error.code == 403:
-                return None
-            raise
-
     def forget(self, name: str) -> None:
         """Drop everything about a definition that is gone."""
         self._known.pop(name, None)
@@ -117,7 +111,9 @@ def _judge(
     conversion: Mapping[str, Any] | None,
 ) -> _Judged:
     accepted, update = judge(accept(found), live, conversion)
-    return _Judged(key, replace(accepted, crd=None), _packed(accepted.crd), update)
+    made = accepted.crd
+    advice = advise(found, made, live) if made is not None and not accepted.refused else Advice()
+    return _Judged(key, replace(accepted, crd=None), _packed(made), update, advice)
 
 
 def _packed(crd: Mapping[str, Any] | None) -> bytes | None:

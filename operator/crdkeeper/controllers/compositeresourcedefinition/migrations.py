@@ -10,6 +10,7 @@ from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kinds import create_migration, list_migrations_of
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
 from crdkeeper.controllers.compositeresourcedefinition.refusing import Trouble
 from crdkeeper.controllers.state import ClusterState
@@ -70,7 +71,8 @@ class Migrations:
         if found is None or wanted is None:
             return found
         try:
-            made = await create_migration(self._client, wanted, manager=FIELD_MANAGER)
+            sent = create_migration(self._client, wanted, manager=FIELD_MANAGER)
+            made = await within(WRITE_SECONDS, sent)
         except ApiError as error:
             found = await self._listed(name) if error.code == 409 else None
             if found is None or wanted_migration(definition, live, found) is not None:

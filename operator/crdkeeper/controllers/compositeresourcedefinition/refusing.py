@@ -2,15 +2,20 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
+
+import orjson
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import GROUP
+from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.resources.access import Right, missing_rights
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.deadlines import within
 from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.fence import NOT_KNOWN as FENCE_NOT_KNOWN
 from crdkeeper.core.composer.plan import ComposerStep, Gathered
+from crdkeeper.core.composer.wording import own_rules
 from crdkeeper.core.diagnosis.verdict import Verdict
 
 _log = logging.getLogger(__name__)
@@ -20,7 +25,7 @@ LABEL: Final = f'rbac.{GROUP}/aggregate-to-composer: "true"'
 _CRDS: Final = "apiextensions.k8s.io", "customresourcedefinitions"
 _DEFINITIONS: Final = GROUP, CompositeResourceDefinition.plural
 _REVIEW_SECONDS: Final = 5.0
-_READ: Final = (Right("get", *_CRDS),)
+_READ: Final = (Right("get", *_CRDS), Right("get", GROUP, VersionConversion.plural))
 _NEEDED: Final[Mapping[ComposerStep, Sequence[Right]]] = {
     ComposerStep.ADD_FINALIZER: (Right("patch", *_DEFINITIONS),),
     ComposerStep.APPLY: (Right("create", *_CRDS), Right("patch", *_CRDS)),
@@ -34,6 +39,11 @@ _NEEDED: Final[Mapping[ComposerStep, Sequence[Right]]] = {
 """What each step needs, besides rights on composites."""
 _FAILURES: Final = frozenset((404, 409, 410, 429))
 """Besides those of the server: nobody objects, but something is in the way."""
+_TOO_LARGE: Final = ("etcdserver: request is too large", "trying to send message larger than max")
+"""What the API server passes on from etcd and its client, with the code 500.
+
+Source: isTooLargeError in k8s.io/apiserver/pkg/endpoints/handlers/rest.go. Its own limit has the code 413.
+"""
 
 
 async def refusal_of_reading(client: Client, error: Trouble) -> Verdict:
@@ -48,14 +58,18 @@ async def refusal_of(client: Client, gathered: Gathered, step: ComposerStep, err
     missing = await _own_right_missing(client, error, _NEEDED.get(step, ()), said)
     if missing is not None:
         return missing
+    if step in _NEEDED and _is_too_large(error):
+        return _too_large(gathered, step, said)
     if isinstance(error, Unreachable) or error.code >= 500 or error.code in _FAILURES:
         return Verdict(reasons.FAILED, said)
+    if step is ComposerStep.FENCE and any(each.endswith(".rule") for each in _invalid_fields(error)):
+        return Verdict(reasons.REFUSED, f"{said.rstrip('.')}. {FENCE_NOT_KNOWN}")
     if error.code == 403 and step is ComposerStep.DELETE_COMPOSITES:
         # Or else an admission webhook or policy denies it.
         spec = gathered.definition.spec
         if await _missing(client, [Right("delete", spec.group, spec.names.plural)]):
             return await right_missing(client, gathered.definition, said)
-    return Verdict(reasons.INVALID if _is_invalid(error) else reasons.REFUSED, said)
+    return Verdict(reasons.INVALID if _invalid_fields(error) else reasons.REFUSED, said)
 
 
 async def right_missing(client: Client, definition: CompositeResourceDefinition, said: str) -> Verdict:
@@ -63,11 +77,11 @@ async def right_missing(client: Client, definition: CompositeResourceDefinition,
     spec = definition.spec
     verbs = ("list", "watch", "delete") if spec.deletion == "Cascade" else ("list", "watch")
     wanted = [Right(each, spec.group, spec.names.plural) for each in verbs]
-    missing = await _missing(client, wanted)
+    missing = ", ".join(map(str, await _missing(client, wanted)))
     return Verdict(
         reasons.RIGHT_MISSING,
-        f"the composer lacks rights on the composites ({', '.join(missing) or said}). Create a ClusterRole "
-        f"that has the label {LABEL} and this rule: {_rule(wanted[0], verbs)}",
+        f"the composer lacks rights on the composites ({missing or said}). Create a ClusterRole "
+        f"that has the label {LABEL} and this rule: {_rules(wanted)}",
     )
 
 
@@ -80,33 +94,55 @@ async def _own_right_missing(
     missing = await _missing(client, needed)
     if not missing:
         return None
-    rule = _rule(needed[0], [each.split()[0] for each in missing])
-    return Verdict(
-        reasons.RIGHT_MISSING_TO_APPLY,
-        f"{said}. Apply manifests/composer, whose ClusterRole has the missing rule: {rule}",
-    )
+    return Verdict(reasons.RIGHT_MISSING_TO_APPLY, f"{said}. {own_rules(_rules(missing))}")
 
 
-async def _missing(client: Client, rights: Sequence[Right]) -> list[str]:
+async def _missing(client: Client, rights: Sequence[Right]) -> list[Right]:
     """Those that the composer is known to lack: a review that fails must not hide what is to be said."""
     try:
-        return await within(_REVIEW_SECONDS, missing_rights(client, rights))
+        found = await within(_REVIEW_SECONDS, missing_rights(client, rights))
     except (ApiError, Unreachable) as error:
         _log.warning("The composer's own rights are not known: %s", error)
         return []
+    return [each for each in rights if str(each) in found]
 
 
-def _rule(right: Right, verbs: Sequence[str]) -> str:
-    """The rule that a ClusterRole needs for these verbs on the resource of a right, as YAML."""
-    return f"{{apiGroups: [{right.group}], resources: [{right.resource}], verbs: [{', '.join(verbs)}]}}"
+def _rules(rights: Sequence[Right]) -> str:
+    """The rules that a ClusterRole needs for these rights, as YAML."""
+    verbs: dict[tuple[str, str], list[str]] = {}
+    for each in rights:
+        verbs.setdefault((each.group, each.resource), []).append(each.verb)
+    return " and ".join(
+        f"{{apiGroups: [{group}], resources: [{resource}], verbs: [{', '.join(of)}]}}"
+        for (group, resource), of in verbs.items()
+    )
 
 
-def _is_invalid(error: ApiError) -> bool:
-    """Whether validation refuses a field. Policies, too, answer with its code, by default."""
+def _too_large(gathered: Gathered, step: ComposerStep, said: str) -> Verdict:
+    made, what = gathered.judged.crd, "The definition is too large to be changed."
+    if step is not ComposerStep.ADD_FINALIZER and made is not None:
+        size = len(orjson.dumps(made)) / 1024
+        what = (
+            f"The CRD has {size:,.0f} KiB as JSON, to which the API server adds metadata.managedFields with "
+            "the path of each field. etcd takes 1,536 KiB for both by default."
+        )
+    remedy = "Shorten the schemas of the definition, such as by shorter descriptions, or remove versions."
+    return Verdict(reasons.TOO_LARGE, f"{said}. {what} {remedy}")
+
+
+def _is_too_large(error: Trouble) -> bool:
+    """Whether what was sent, or what would be stored, is larger than the API server or etcd takes."""
+    if isinstance(error, Unreachable):
+        return False
+    return error.code == 413 or (error.code >= 500 and any(each in error.message for each in _TOO_LARGE))
+
+
+def _invalid_fields(error: ApiError) -> list[str]:
+    """The fields that validation refuses. Policies, too, answer with its code, by default, but name none."""
     details = error.body.get("details")
-    causes = details.get("causes") if isinstance(details, dict) else None
-    fields = [each.get("field") for each in causes or () if isinstance(each, dict)]
-    return error.code == 422 and any(fields)
+    causes: Any = details.get("causes") if isinstance(details, dict) else None
+    found = [each.get("field") for each in causes or () if isinstance(each, dict)]
+    return [str(each) for each in found if each] if error.code == 422 else []
 
 
 def _described(error: Trouble) -> str:

@@ -52,6 +52,8 @@ class _Attempts:
     """When the next one may begin."""
     failures: int = 0
     """In a row."""
+    seen: bool = True
+    """Whether somebody has seen the last result."""
 
 
 class _Place(Place):
@@ -96,7 +98,12 @@ class Rehearsals:
         if found is None or found.key != key:
             self.end(name)
             found = self._attempts[name] = _Attempts(key)
-        if found.task is None and loop.time() >= found.due:
+        if found.task is not None:
+            return found.known
+        # When there is much to do, nobody comes in time; without this, there would be no end of attempts.
+        due = found.due if found.seen else found.due + _LONGEST_REST
+        found.seen = True
+        if loop.time() >= due:
             found.known = _without_proof(found.known)
             found.task = loop.create_task(self._attempt(name, found, rehearse))
         return found.known
@@ -122,6 +129,7 @@ class Rehearsals:
         if report is not None:
             rest = max(_VALID_SECONDS, min(_REST * took, max(_LONGEST_REST, took)))
             of.known, of.failures = Rehearsed(report, at if rest > _OLD_SECONDS else None), 0
+            of.seen = False
         else:
             rest = max(backoff(of.failures, _FIRST_PAUSE, _LONGEST_PAUSE), took)
             due = self._client.now() + timedelta(seconds=rest)

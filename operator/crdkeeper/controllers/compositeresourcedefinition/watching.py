@@ -8,10 +8,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from crdkeeper.cluster.resources.composites import first_composites
+from crdkeeper.cluster.resources.composites import first_composites, page_of_first
 from crdkeeper.cluster.transport.client import METADATA_ONLY, ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import ConfigurationError
 from crdkeeper.cluster.transport.watches import watch
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
 from crdkeeper.core.migration.pace import backoff
 
 _log = logging.getLogger(__name__)
@@ -24,10 +25,11 @@ _RIGHTS_SECONDS = 5.0
 class CompositeWatches:
     """One watch for each definition whose API is served. It keeps nothing of the composites."""
 
-    def __init__(self, client: Client, changed: Callable[[str], None]) -> None:
+    def __init__(self, client: Client, changed: Callable[[str], None], dues: Dues) -> None:
         """`changed` is called with the name of a definition when composites came or went, or rights did."""
         self._client = client
         self._changed = changed
+        self._dues = dues
         self._group: asyncio.TaskGroup | None = None
         self._running: dict[str, tuple[tuple[str, str], asyncio.Task[None]]] = {}
         """By definition: the uid of the CRD with the collection, and what watches it."""
@@ -76,7 +78,10 @@ class CompositeWatches:
         while True:
             try:
                 if not version:
-                    version = (await first_composites(self._client, collection, 1)).resource_version
+                    first = await first_composites(self._client, collection, page_of_first(1))
+                    version = first.resource_version
+                    # Whoever counts them need not wait until a pause is over.
+                    self._dues.end(name, Sent.COUNT)
                     if name not in self._refused:
                         self._changed(name)
                 async for type_, _ in watch(

@@ -10,6 +10,18 @@ from typing import Any, Final
 from crdkeeper.apiserver.schema.props import VALIDATIONS
 
 _SERVING: Final = ("NamesAccepted", "Established")
+_RULE: Final = {"rule": "oldSelf.hasValue()", "optionalOldSelf": True}
+_MESSAGE: Final = "the CompositeResourceDefinition "
+"""How the message of such a rule begins, of any release: the rest may change."""
+NOT_KNOWN: Final = (
+    "The API server does not know optionalOldSelf, which such a rule needs: Kubernetes 1.30 and later do, "
+    "unless their feature gate CRDValidationRatcheting is off"
+)
+"""What to say if an API server cannot have the rule.
+
+It drops the field before it validates the rule, which is then invalid. Source: dropDisabledFields in
+k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, and kube_features.go.
+"""
 
 Operation = dict[str, Any]
 """Of a JSON patch (RFC 6902)."""
@@ -32,6 +44,19 @@ def is_fenced(crd: Mapping[str, Any]) -> bool:
 def is_partly_fenced(crd: Mapping[str, Any]) -> bool:
     """Whether any version has the rule."""
     return any(_places(crd))
+
+
+def setters(crd: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Manager and operation of whoever has set the versions last, or has applied the same.
+
+    The list of versions has managers only as a whole. Who changes it takes it from all others. Source:
+    https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+    """
+    return {
+        (str(each.get("manager", "")), str(each.get("operation", "")))
+        for each in crd["metadata"].get("managedFields") or ()
+        if "f:versions" in ((each.get("fieldsV1") or {}).get("f:spec") or {})
+    }
 
 
 def fencing(crd: Mapping[str, Any]) -> list[Operation]:
@@ -67,18 +92,22 @@ def _rule(crd: Mapping[str, Any]) -> dict[str, Any]:
     """
     name = crd["metadata"]["name"]
     return {
-        "rule": "oldSelf.hasValue()",
-        "optionalOldSelf": True,
+        **_RULE,
         "reason": "FieldValueForbidden",
-        "message": f"the CompositeResourceDefinition {name} is being deleted: its API takes no new objects",
+        "message": f"{_MESSAGE}{name} is being deleted: its API takes no new objects",
     }
 
 
 def _places(crd: Mapping[str, Any]) -> Iterator[list[int]]:
     """Where each version has the rule among those of its root."""
-    rule = _rule(crd)
     for each in _roots(crd):
-        yield [number for number, has in enumerate(each.get(VALIDATIONS) or ()) if has == rule]
+        yield [number for number, rule in enumerate(each.get(VALIDATIONS) or ()) if _is_fence(rule)]
+
+
+def _is_fence(rule: Mapping[str, Any]) -> bool:
+    """Also that of another release, which nobody else would remove."""
+    same = all(rule.get(key) == value for key, value in _RULE.items())
+    return same and str(rule.get("message") or "").startswith(_MESSAGE)
 
 
 def _roots(crd: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

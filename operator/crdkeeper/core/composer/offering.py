@@ -5,9 +5,11 @@ The choice is the enforced one, the composite's own, the definition's default, e
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.api.composition import Composition
+from crdkeeper.api.meta import GROUP
 from crdkeeper.core.composer.reasons import (
     COMPOSITION_MISMATCH,
     COMPOSITION_MISSING,
@@ -18,8 +20,10 @@ from crdkeeper.core.composer.reasons import (
     OFFERED_BY_ENFORCED,
     OFFERED_BY_ONLY,
 )
-from crdkeeper.core.composer.wording import SHOWN
+from crdkeeper.core.composer.wording import SHOWN, own_rules
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
+
+_RULE: Final = f"{{apiGroups: [{GROUP}], resources: [{Composition.plural}], verbs: [list, watch]}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +44,21 @@ def seen_composition(found: Mapping[str, Any]) -> SeenComposition:
     return SeenComposition(found["metadata"]["name"], group, version, reference["kind"])
 
 
-def offered(
-    definition: CompositeResourceDefinition, compositions: Collection[SeenComposition] | None
-) -> Verdict:
-    """The condition, by the Compositions of the cluster; None if they cannot be listed."""
-    if compositions is None:
+def not_listed(denied: str = "") -> Verdict:
+    """What to say while the Compositions are not known; `denied` is how the API server refuses the list."""
+    if not denied:
         return Verdict(COMPOSITIONS_UNKNOWN, f"{COMPOSITIONS_UNKNOWN.meaning} {COMPOSITIONS_UNKNOWN.remedy}")
+    return Verdict(
+        COMPOSITIONS_UNKNOWN, f"{COMPOSITIONS_UNKNOWN.meaning} {denied.rstrip('.')}. {own_rules(_RULE)}"
+    )
+
+
+def offered(
+    definition: CompositeResourceDefinition, compositions: Collection[SeenComposition] | Verdict
+) -> Verdict:
+    """The condition, by the Compositions of the cluster, or by why they are not known."""
+    if isinstance(compositions, Verdict):
+        return compositions
     spec = definition.spec
     for reference, field, reason in (
         (spec.enforced_composition_ref, "enforcedCompositionRef", OFFERED_BY_ENFORCED),

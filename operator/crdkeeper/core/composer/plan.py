@@ -49,8 +49,8 @@ class Gathered:
     """Those that are being deleted and wait for their finalizers."""
     conflicts: tuple[NameConflict, ...] = ()
     """The names of the CRD that belong to others."""
-    compositions: tuple[SeenComposition, ...] | None = ()
-    """All Compositions; None if they cannot be listed."""
+    compositions: tuple[SeenComposition, ...] | Verdict = ()
+    """All Compositions, or why they cannot be listed."""
     facts: UpdateFacts = field(default_factory=UpdateFacts)
     """What applying the CRD would do, and what has to be done around it."""
 
@@ -89,6 +89,10 @@ def plan(gathered: Gathered) -> Plan:
     if metadata.deletion_timestamp is not None:
         return _deletion(gathered)
     refusal, held = _refusal(gathered), FINALIZER in metadata.finalizers
+    made = gathered.judged.crd
+    if gathered.live is not None and may_open(gathered.live) and not (made and is_partly_fenced(made)):
+        # Of a deletion that has ended: of another definition of this name, or of one in a backup.
+        return Plan(ComposerStep.UNFENCE, refusal)
     if refusal is not None:
         # A definition that lost its finalizer would leave its CRD behind, whatever spec.deletion says.
         lost = not held and gathered.live is not None and is_controlled(gathered.live, metadata.uid)
@@ -120,11 +124,26 @@ def is_controlled(live: Mapping[str, Any], uid: str | None) -> bool:
     return uid is not None and annotations.get(OWNER) == uid
 
 
+def may_open(live: Mapping[str, Any]) -> bool:
+    """Whether an API refuses new composites, and the composer can let it take them again.
+
+    It may not write a CRD without the annotation of a definition. One in deletion takes none anyway.
+    """
+    metadata = live["metadata"]
+    made = OWNER in (metadata.get("annotations") or {})
+    return made and "deletionTimestamp" not in metadata and is_partly_fenced(live)
+
+
 def _deletion(gathered: Gathered) -> Plan:
     definition, live = gathered.definition, gathered.live
-    if FINALIZER not in definition.metadata.finalizers:
+    held = FINALIZER in definition.metadata.finalizers
+    ours = live is not None and is_controlled(live, definition.metadata.uid)
+    if live is not None and may_open(live) and not (held and ours):
+        # A person has removed the finalizer, or has given the CRD to another definition.
+        return Plan(ComposerStep.UNFENCE)
+    if not held:
         return Plan(ComposerStep.NOTHING)
-    if live is None or not is_controlled(live, definition.metadata.uid):
+    if live is None or not ours:
         # Gone, released, or that of a definition made again in between.
         return Plan(ComposerStep.REMOVE_FINALIZER)
     if definition.spec.deletion == "Orphan":
@@ -172,6 +191,17 @@ def unclaimed(decided: Plan, failure: Verdict) -> Plan:
         return replace(decided, refusal=failure)
     said = f"{decided.refusal.message.rstrip('.')}. Besides, the composer {failure.message}"
     return replace(decided, refusal=Verdict(decided.refusal.reason, said))
+
+
+def unfenced(failure: Verdict) -> Verdict:
+    """What to say if the API cannot be closed to new composites: there may be nobody who can change that."""
+    if failure.reason is reasons.RIGHT_MISSING_TO_APPLY:
+        return failure
+    return Verdict(
+        failure.reason,
+        f"{failure.message.rstrip('.')}. If that stays so, set spec.deletion to Cascade, which deletes the "
+        "CRD with all composites that are created until then, or to Orphan, which leaves the CRD",
+    )
 
 
 def _refusal(gathered: Gathered) -> Verdict | None:

@@ -34,7 +34,9 @@ ACCEPTED_ALL = _accepted("True", "Accepted", "The CRD is as the definition says.
 ACCEPTED_WITH_WARNINGS = _accepted(
     "True",
     "AcceptedWithWarnings",
-    "The same, but something in the schemas cannot work as it is written, or another object owns the CRD.",
+    "The same, but `crdkeeper lint` warns about the definition, or another object owns the CRD.",
+    "Change what the message names, or let the annotation lint.crdkeeper.dev/ignore in spec.metadata say why "
+    "it is right.",
 )
 INVALID = _accepted(
     "False",
@@ -59,14 +61,21 @@ CRD_TERMINATING = _accepted(
 RIGHT_MISSING_TO_APPLY = _accepted(
     "False",
     "RightMissing",
-    "The composer lacks a right to read or write the CRD, or to write the definition.",
-    "Apply manifests/composer, or grant what the message names.",
+    "The composer lacks a right to read or write the CRD, to write the definition, or to read the "
+    "VersionConversion.",
+    "Apply manifests/composer, or grant the rule in the message.",
 )
 REFUSED = _accepted(
     "False",
     "Refused",
     "The API server, or an admission webhook or policy, refuses the CRD.",
     "Change what the message names.",
+)
+TOO_LARGE = _accepted(
+    "False",
+    "TooLarge",
+    "The CRD is larger than the API server or etcd takes.",
+    "Shorten the schemas, or remove versions. Or raise the limit of etcd, --max-request-bytes.",
 )
 FAILED = _accepted(
     "False",
@@ -214,7 +223,7 @@ COMPOSITIONS_UNKNOWN = _offered(
     "Unknown",
     "CompositionsUnknown",
     "The composer cannot list Compositions.",
-    "It tries again. If it lasts, see its log for the reason.",
+    "It tries again. If the message has a rule, grant it; otherwise, see the composer's log for the reason.",
 )
 
 CURRENT = _storage("True", "Current", "All composites are stored in the referenceable version.")
@@ -254,6 +263,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     CRD_TERMINATING,
     RIGHT_MISSING_TO_APPLY,
     REFUSED,
+    TOO_LARGE,
     FAILED,
     OVERWRITTEN,
     NOT_READ,

@@ -43,7 +43,7 @@ def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResou
 def standing_unread(
     definition: CompositeResourceDefinition,
     unread: Verdict,
-    compositions: Collection[SeenComposition] | None,
+    compositions: Collection[SeenComposition] | Verdict,
     now: datetime,
 ) -> CompositeResourceDefinitionStatus:
     """The status while the API server does not return the CRD, or what else the next step depends on.
@@ -118,11 +118,14 @@ def _accepted(gathered: Gathered, decided: Plan) -> Verdict:
             f"{owner} owns the CRD: when that is deleted, the API server deletes the CRD and all composites, "
             "whatever spec.deletion says. Remove metadata.ownerReferences from the CRD.",
         )
-    warnings = [each for each in gathered.judged.problems if not each.refused]
-    if warnings:
-        more = f" And {count(len(warnings) - 1, 'more warning')}." if len(warnings) > 1 else ""
-        first = warnings[0]
-        said = f"{first.path}: {first.message}. {first.rule.why} {first.rule.remedy}"
+    problems, advice = [each for each in gathered.judged.problems if not each.refused], gathered.facts.advice
+    number = len(problems) + advice.number
+    if number:
+        said = advice.first
+        if problems:
+            first = problems[0]
+            said = f"{first.path}: {first.message} [{first.rule.id}]. {first.rule.why} {first.rule.remedy}"
+        more = f" And {count(number - 1, 'more warning')}: `crdkeeper lint` lists them." if number > 1 else ""
         return Verdict(reasons.ACCEPTED_WITH_WARNINGS, f"{said}{more}")
     return Verdict(reasons.ACCEPTED_ALL, reasons.ACCEPTED_ALL.meaning)
 

@@ -21,6 +21,7 @@ from crdkeeper.apiserver.definitions.update import check_update
 from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility.change import Audience, Change, Impact
 from crdkeeper.core.compatibility.compare import Comparison, NotComparable, compare, compare_served_versions
+from crdkeeper.core.composer.advice import Advice
 from crdkeeper.core.composition.acceptance import Acceptance, with_server_errors
 from crdkeeper.core.conversion.likeness import in_yaml
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
@@ -131,6 +132,8 @@ class UpdateFacts:
     """Why the one that is needed could not be created."""
     rest: Rest | None = None
     """If set, nothing is sent, so that nothing has to be tried on composites."""
+    advice: Advice = field(default_factory=Advice)
+    """What could be better, if the CRD is accepted."""
 
 
 def judge(

@@ -19,3 +19,8 @@ def sentences(texts: Sequence[str], called: str) -> str:
     """The first of texts that are sentences, and how many more there are of what is called so."""
     more = [f"And {count(len(texts) - SHOWN, f'more {called}')}."] if len(texts) > SHOWN else []
     return " ".join([*texts[:SHOWN], *more])
+
+
+def own_rules(rules: str) -> str:
+    """What to do about rights that the composer's manifests give it, but that it lacks."""
+    return f"Apply manifests/composer, whose ClusterRole has the missing rule: {rules}"

@@ -3,13 +3,13 @@
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition, CompositeVersion
-from crdkeeper.api.meta import GROUP
+from crdkeeper.api.meta import DEFINITION_UID
 from crdkeeper.core.composition.injected import may_default_status, with_composite_fields
 
 CATEGORY: Final = "composite"
 """The category of all composites: `kubectl get composite`."""
-OWNER: Final = f"{GROUP}/definition-uid"
-"""The annotation of a CRD with the uid of the definition that it belongs to.
+OWNER: Final = DEFINITION_UID
+"""How a CRD says which definition it belongs to.
 
 No owner reference: garbage collection would delete the CRD, and with it all composites, as soon as the
 definition is deleted in the foreground, whatever its finalizers and spec.deletion say.

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from crdkeeper.api.meta import ConditionStatus
+from crdkeeper.api.meta import DEFINITION_UID, ConditionStatus
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.texts import LINE_BYTES, bounded
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
@@ -53,6 +53,8 @@ class SeenDefinition:
     deprecated: tuple[DeprecatedVersion, ...]
     deletion: Deletion | None
     """None unless it is being deleted."""
+    definition_uid: str = ""
+    """Of the CompositeResourceDefinition that it belongs to; empty if it belongs to none."""
 
     @property
     def name(self) -> str:
@@ -100,6 +102,7 @@ def seen_definition(crd: Mapping[str, Any]) -> SeenDefinition:
         webhook=conversion_webhook(crd),
         deprecated=deprecated_versions(crd),
         deletion=deletion(crd),
+        definition_uid=(crd["metadata"].get("annotations") or {}).get(DEFINITION_UID, ""),
     )
 
 

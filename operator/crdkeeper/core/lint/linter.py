@@ -1,6 +1,6 @@
 """All findings for one CRD: the API server's errors, the conventions, and what its author ignores.
 
-The only entry point, for reports about the CRDs of a cluster and for `crdkeeper lint`.
+The only entry point, for reports about the CRDs of a cluster, for `crdkeeper lint`, and for the composer.
 """
 
 import re
@@ -53,6 +53,18 @@ def lint(
         found += check_conventions(decoded, None if live else crd, forbidden)
     metadata = authored.get("metadata")
     return apply_annotation(metadata if isinstance(metadata, dict) else {}, found)
+
+
+def lint_accepted(crd: Mapping[str, Any]) -> list[Found]:
+    """Like `lint` for a manifest without errors, which are not looked for again.
+
+    Raises RecursionError if the CRD is nested too deeply to be decoded.
+    """
+    report = Report()
+    decoded = decode(crd, report)
+    if decoded is None:
+        return []
+    return apply_annotation(crd["metadata"], [*_of_the_server(report), *check_conventions(decoded, crd)])
 
 
 def lint_samples(

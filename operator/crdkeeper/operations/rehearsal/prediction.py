@@ -13,7 +13,6 @@ from typing import Any, Final, TypeVar
 from crdkeeper.apiserver.objects.effort import SharedAllowance
 from crdkeeper.cluster.resources.objects import Endpoint
 from crdkeeper.cluster.transport.client import Client
-from crdkeeper.cluster.transport.deadlines import within
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.rehearsal.definition import CompiledDefinition, compile_definition
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
@@ -58,7 +57,21 @@ async def predict(
     allowance = allowance or SharedAllowance()
     then, today = Judge(old, new, allowance), Judge(old, old, allowance)
     endpoint = Endpoint(old.group, version, old.plural)
-    async with aclosing(pages(client, endpoint, page_bytes=_PAGE_BYTES, most=_MOST_BYTES)) as listed:
+
+    def unread(metadata: Mapping[str, Any], why: str) -> None:
+        effects = [Effect(EffectKind.INDETERMINATE, "", version, why, why)]
+        report.tally.add(metadata.get("namespace") or "", metadata["name"], effects)
+
+    found = pages(
+        client,
+        endpoint,
+        page_bytes=_PAGE_BYTES,
+        most=_MOST_BYTES,
+        seconds=_PAGE_SECONDS,
+        what=_NO_PAGE,
+        unread=unread,
+    )
+    async with aclosing(found) as listed:
         while await _next_page(listed, report, then, today, turn, place):
             pass
     return report
@@ -74,9 +87,11 @@ async def _next_page(
 ) -> bool:
     """Judge the objects of the next page, and forget them. Whether there was one."""
     async with place:
-        items = await within(_PAGE_SECONDS, anext(listed, None), _NO_PAGE)
+        items = await anext(listed, None)
         if items is None:
             return False
+        if not items:
+            return True
         found = await _alone(turn, partial(_effects, items, then, today))
     for obj, effects in zip(items, found, strict=True):
         metadata = obj["metadata"]

@@ -1,13 +1,17 @@
 """Pages whose size is up to tenants: the limit follows the size of what is there."""
 
+import asyncio
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
 
 from crdkeeper.cluster.transport.boundedpages import PageSize, bounded_page
-from crdkeeper.cluster.transport.client import ApiError, TooLarge
+from crdkeeper.cluster.transport.client import ApiError, Client, TooLarge
+from crdkeeper.cluster.transport.deadlines import TooSlow
 from crdkeeper.core.conversion.nesting import loads
+from tests import virtualtime
 from tests.unit.cluster.transport.localserver import client_of, failure, json
 
 SMALL, LARGE = json({"metadata": {}, "items": []}), json({"metadata": {}, "items": ["x" * 2_000]})
@@ -44,7 +48,7 @@ def test_the_next_page_has_about_the_wanted_size(length: int, limit: int) -> Non
     found.fit(["x" * (length - 3)] * 20)
     assert found.limit == limit
     found.fit([])
-    assert found.limit == 1
+    assert found.limit == limit, "an empty page says nothing about others"
 
 
 def test_what_is_nested_deeply_has_a_size_too() -> None:
@@ -60,6 +64,48 @@ def test_a_page_grows_only_step_by_step() -> None:
         found.fit(["x"])
         limits.append(found.limit)
     assert limits == [40, 160, 480, 480]
+
+
+def test_the_next_page_takes_about_half_of_the_time() -> None:
+    found = PageSize(100, 480, 1 << 20, seconds=10.0)
+    limits = []
+    for took in (8.0, 2.0, 20.0, 400.0):
+        found.took = took
+        found.fit(["x"] * 100)
+        limits.append(found.limit)
+    assert limits == [62, 248, 25, 1]
+
+
+def test_a_page_that_takes_too_long_is_smaller_next_time() -> None:
+    requested: list[int] = []
+
+    class Slow:
+        async def request(self, method: str, path: str, **_: Any) -> Any:
+            requested.append(int(path.rpartition("=")[2]))
+            await asyncio.sleep(0.1 * requested[-1])
+            return {"metadata": {}, "items": []}
+
+    async def story() -> None:
+        found, slow = PageSize(480, 480, 500, 1_000, 10.0), cast(Client, Slow())
+        for _ in range(2):
+            with pytest.raises(TooSlow, match="no page within 10 seconds"):
+                await bounded_page(slow, "/things", "", found, what="no page")
+        await bounded_page(slow, "/things", "", found)
+        assert found.took == pytest.approx(3.0)
+
+    virtualtime.run(story())
+    assert requested == [480, 120, 30]
+
+
+@pytest.mark.parametrize("seconds", [None, 10.0])
+async def test_fewer_are_requested_if_there_is_a_limit_of_time_and_the_server_fails(
+    tmp_path: Path, seconds: float | None
+) -> None:
+    async with client_of(tmp_path, failure(500, "InternalError")) as (_, client):
+        found = PageSize(480, 480, 500, 1_000, seconds)
+        with pytest.raises(ApiError, match="500"):
+            await bounded_page(client, "/things", "", found)
+        assert found.limit == (480 if seconds is None else 120)
 
 
 async def test_the_list_goes_on_where_its_token_has_expired(tmp_path: Path) -> None:

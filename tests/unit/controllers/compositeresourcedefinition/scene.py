@@ -18,7 +18,7 @@ import orjson
 from prometheus_client import CollectorRegistry
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.cluster.transport.client import ApiError, Client, TooLarge
+from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, ApiError, Client, TooLarge
 from crdkeeper.controllers.compositeresourcedefinition.controller import CompositeDefinitions
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
 from crdkeeper.controllers.state import ClusterState
@@ -97,6 +97,8 @@ class Server:
         await self.before(method, path)
         answer = copy.deepcopy(self._answer(method, path, parse_qs(query), copy.deepcopy(body or {})))
         await self.after(method, path)
+        if accept == METADATA_ONLY_LIST:
+            answer["items"] = [{"metadata": each["metadata"]} for each in answer["items"]]
         if path == ALL:
             size = len(orjson.dumps(answer))
             if most is not None and size > most:
@@ -203,9 +205,8 @@ class Server:
     def _annotate_crd(self, metadata: Json, path: str = CRD) -> Json:
         found = self._checked(path, metadata)
         annotations = {**found["metadata"].get("annotations", {}), **metadata["annotations"]}
-        found["metadata"]["annotations"] = {
-            key: each for key, each in annotations.items() if each is not None
-        }
+        kept = {key: each for key, each in annotations.items() if each is not None}
+        found["metadata"]["annotations"] = kept
         self._wrote(path)
         return found
 
@@ -281,9 +282,8 @@ class Server:
         """Create a CRD, which is served at once."""
         made = copy.deepcopy(body)
         made["metadata"] |= {"uid": f"u{next(self.numbers)}", "generation": 1, **metadata}
-        conditions = [
-            {"type": each, "status": "True", "reason": "R"} for each in ("NamesAccepted", "Established")
-        ]
+        served = "NamesAccepted", "Established"
+        conditions = [{"type": each, "status": "True", "reason": "R"} for each in served]
         made["status"] = {"storedVersions": ["v1"], "conditions": conditions}
         self.objects[CRD] = made
         self._wrote(CRD)

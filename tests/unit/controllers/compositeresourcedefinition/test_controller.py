@@ -20,9 +20,9 @@ INVALID = document(version(of=schema({"type": "array"})))
 POLICIES = ["Protect", "Cascade", "Orphan"]
 
 
-def established(server: Server) -> None:
+def established(server: Server, value: Any = None) -> None:
     """The definition, applied before, with its CRD."""
-    server.make(finalizers=["crdkeeper.dev/composites"])
+    server.make(value, finalizers=["crdkeeper.dev/composites"])
     made = accept(server.objects[PATH]).crd
     assert made is not None
     server.make_crd(made)

@@ -8,6 +8,7 @@ from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from tests.unit.controllers.compositeresourcedefinition.scene import ALL, CRD, OBJECTS, PATH, Server, play
 from tests.unit.controllers.compositeresourcedefinition.test_controller import with_policy
 from tests.unit.controllers.compositeresourcedefinition.test_deleting import deletions, denying, make, names
+from tests.unit.core.composition.documents import document
 
 BROKEN = {
     "no answer": Unreachable("connection reset by peer"),
@@ -18,7 +19,8 @@ BROKEN = {
 
 def pages(server: Server, since: int) -> int:
     """How often a page of composites was read to delete them."""
-    return sum(path.startswith(f"{ALL}?limit=480") for _, path in server.requests[since:])
+    listed = [path for _, path in server.requests[since:] if path.startswith(f"{ALL}?limit=")]
+    return sum("limit=500" not in path for path in listed)
 
 
 @pytest.mark.parametrize("trouble", BROKEN)
@@ -27,11 +29,7 @@ def test_a_page_in_the_middle_that_cannot_be_read_is_no_hot_loop(trouble: str) -
         held = [each["metadata"]["name"] for each in server.composites()]
 
         async def broken(method: str, path: str) -> None:
-            if (
-                path == ALL
-                and "limit=480" in server.requests[-1][1]
-                and "continue=" in server.requests[-1][1]
-            ):
+            if path == ALL and "continue=" in server.requests[-1][1]:
                 raise BROKEN[trouble]
 
         server.before = broken
@@ -121,6 +119,31 @@ def test_a_crd_whose_composites_nobody_deletes_is_looked_at_ever_more_seldom() -
         assert sum(path.startswith(f"{ALL}?limit=") for _, path in server.requests[since:]) <= 45
 
     play(people, begin=with_policy("Protect", 20))
+
+
+def slow(server: Server, seconds: float) -> None:
+    """A conversion webhook needs that long for each object of a page."""
+
+    async def convert(method: str, path: str) -> None:
+        if (method, path) == ("GET", ALL) and "limit=" in (query := server.requests[-1][1]):
+            limit = int(query.partition("limit=")[2].partition("&")[0])
+            await asyncio.sleep(seconds * min(limit, len(server.composites())))
+
+    server.before = convert
+
+
+def test_composites_that_are_converted_slowly_are_counted_and_deleted() -> None:
+    async def people(server: Server) -> None:
+        slow(server, 0.03)
+        server.delete()
+        await asyncio.sleep(120.0)
+        assert server.condition("Established")[2].startswith("700 composites (default/a-")
+        server.make(document(deletion="Cascade"))
+        await asyncio.sleep(600.0)
+        assert PATH not in server.objects
+        assert server.lost == []
+
+    play(people, begin=with_policy("Protect", 700))
 
 
 async def _none(_: str, __: str) -> None:

@@ -110,6 +110,35 @@ def test_a_tenant_does_not_decide_how_often_the_crd_is_written() -> None:
     play(people, begin=with_policy("Protect", 2))
 
 
+def test_an_api_server_that_cannot_have_the_rule_is_named_with_the_remedy() -> None:
+    field = "spec.versions[0].schema.openAPIV3Schema.x-kubernetes-validations[0].rule"
+    said = "compilation failed: ERROR: <input>:1:8: undefined field 'hasValue'"
+    body = {"message": f"it is invalid: {field}: {said}", "details": {"causes": [{"field": field}]}}
+
+    async def people(server: Server) -> None:
+        async def refuse(method: str, path: str) -> None:
+            if (method, path) == ("PATCH", CRD) and "deletionTimestamp" in server.objects[PATH]["metadata"]:
+                raise ApiError(422, body)
+
+        server.before = refuse
+        since = len(server.requests)
+        server.delete()
+        await asyncio.sleep(300.0)
+        status, reason, message = server.condition("Established")
+        assert (status, reason) == ("False", "TerminatingCompositeResource")
+        assert "cannot let the API refuse new composites" in message
+        assert "Kubernetes 1.30 and later" in message
+        assert "set spec.deletion to Cascade" in message
+        assert server.condition("Stalled")[0] == "True"
+        assert len(writes_of_crd(server, since)) <= 300 / 15 + 6, "with pauses"
+        server.make(document(deletion="Cascade"))
+        await rest()
+        assert PATH not in server.objects
+        assert CRD not in server.objects
+
+    play(people, begin=EMPTY)
+
+
 def test_a_composer_that_finds_a_fence_lets_it_settle() -> None:
     async def main() -> None:
         server = Server(ClusterState())
@@ -209,11 +238,10 @@ def test_a_definition_that_is_made_again_takes_it_off() -> None:
         server.make()
         await rest()
         assert server.ready() == ("False", "NotOurs")
-        assert is_fenced(crd(server))
+        assert not is_partly_fenced(crd(server))
         server.make(document(metadata={"annotations": {"crdkeeper.dev/adopt": "true"}}))
         await rest()
         assert server.ready() == OURS
-        assert not is_partly_fenced(crd(server))
 
     play(people, begin=EMPTY)
 
@@ -234,7 +262,10 @@ def test_one_that_cannot_be_put_up_is_said_and_tried_again_with_pauses(code: int
             server.delete(one(server))
             await asyncio.sleep(0.5)
         await rest()
-        assert "cannot let the API refuse new composites: the webhook" in server.condition("Established")[2]
+        said = server.condition("Established")[2]
+        assert "cannot let the API refuse new composites: the webhook" in said
+        assert "set spec.deletion to Cascade" in said
+        assert "or to Orphan" in said
         assert len(writes_of_crd(server, since)) <= 20
         assert "deletionTimestamp" not in crd(server)["metadata"]
 
@@ -286,5 +317,78 @@ def test_composites_count_before_the_api_is_established() -> None:
         await rest()
         assert "1 composite" in server.condition("Established")[2]
         assert server.lost == []
+
+    play(people, begin=EMPTY)
+
+
+def test_whoever_edits_the_definition_does_not_wait_for_the_pause() -> None:
+    async def people(server: Server) -> None:
+        async def fail(method: str, path: str) -> None:
+            if (method, path) == ("PATCH", CRD):
+                raise ApiError(403, {"message": "no"})
+
+        async def none(_: str, __: str) -> None:
+            pass
+
+        server.before = fail
+        server.delete()
+        await asyncio.sleep(120.0)
+        since = len(server.requests)
+        server.before = none
+        server.make(document(deletion="Protect", metadata={"labels": {"a": "b"}}))
+        await asyncio.sleep(0.1)
+        assert is_fenced(crd(server))
+        assert writes_of_crd(server, since) == ["PATCH"]
+
+    play(people, begin=EMPTY)
+
+
+def rewrite_conversion(server: Server, times: int = 1) -> None:
+    """Somebody changes what has nothing to do with the fence."""
+    for number in range(times):
+        crd(server)["spec"]["conversion"] = {"strategy": "None", "number": number}
+        crd(server)["metadata"]["generation"] += 1
+    server._wrote(CRD)
+
+
+def set_by(server: Server, manager: str, operation: str) -> None:
+    """Who has set the versions, as the API server notes it."""
+    fields = {"manager": manager, "operation": operation, "fieldsV1": {"f:spec": {"f:versions": {}}}}
+    crd(server)["metadata"]["managedFields"] = [fields]
+
+
+@pytest.mark.parametrize("at_once", [1, 5])
+def test_who_changes_the_conversion_does_not_hold_up_the_deletion(at_once: int) -> None:
+    """As two programs do that inject their own caBundle each."""
+
+    async def people(server: Server) -> None:
+        server.delete()
+        await asyncio.sleep(0.5)
+        set_by(server, "crdkeeper-composer", "Update")
+        for _ in range(6):
+            if CRD in server.objects:
+                rewrite_conversion(server, at_once)
+            await asyncio.sleep(1.0)
+        assert PATH not in server.objects
+        assert server.lost == []
+
+    play(people, begin=EMPTY)
+
+
+def test_who_changes_the_versions_again_and_again_is_named() -> None:
+    async def people(server: Server) -> None:
+        since = len(server.requests)
+        server.delete()
+        await asyncio.sleep(0.5)
+        set_by(server, "tool", "Update")
+        for number in range(10):
+            assert ("changed again and again by tool" in server.condition("Established")[2]) == (number > 2)
+            # Off, and on again: nobody has seen that.
+            rewrite_conversion(server, 2)
+            await asyncio.sleep(3.0)
+        assert "so far 10 times" in server.condition("Established")[2]
+        assert writes_of_crd(server, since) == ["PATCH"]
+        await asyncio.sleep(3.0)
+        assert PATH not in server.objects
 
     play(people, begin=EMPTY)

@@ -13,9 +13,11 @@ from crdkeeper.core.composer.update import Rehearsed
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from tests import virtualtime
-from tests.unit.controllers.compositeresourcedefinition.scene import ALL, Server, play
+from tests.unit.controllers.compositeresourcedefinition.scene import ALL, OBJECTS, Server, play
 from tests.unit.controllers.compositeresourcedefinition.test_controller import BREAKING, established
+from tests.unit.controllers.compositeresourcedefinition.test_deletion_lists import slow
 from tests.unit.controllers.fakeapi import FakeApi
+from tests.unit.core.composition.documents import SPEC, document, schema, version
 
 NAME = "databases.platform.example.com"
 NO = ApiError(500, {"message": "etcdserver: leader changed"})
@@ -159,6 +161,26 @@ def test_who_waits_for_others_says_so_until_it_begins() -> None:
     run(story)
 
 
+@pytest.mark.parametrize(("late", "counts"), [(60.0, True), (200.0, False)])
+def test_a_result_counts_until_somebody_comes_to_see_it(late: float, counts: bool) -> None:
+    """All workers of the queue may be busy for longer than it is valid; but it must not be too old."""
+
+    async def story() -> None:
+        scene = Scene(1.0, lambda: RehearsalReport(NAME))
+        scene.rehearsals = Rehearsals(cast(Client, FakeApi()), lambda _: None)
+        scene.ask(NAME)
+        await asyncio.sleep(late)
+        scene.ask(NAME)
+        assert (scene.found.report is not None) == counts
+        assert len(scene.begun) == 1
+        scene.ask(NAME)
+        assert scene.found.report is None
+        await asyncio.sleep(0.5)
+        assert len(scene.begun) == 2
+
+    run(story)
+
+
 def test_an_error_in_the_program_is_no_loop_either(caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> Any:
         raise ValueError("invalid password: s3cret")
@@ -208,5 +230,54 @@ def test_composites_are_not_read_all_the_time_when_a_late_page_fails() -> None:
     def begin(server: Server) -> None:
         established(server)
         server.make_composites(60)
+
+    play(people, begin=begin)
+
+
+def test_composites_that_are_converted_slowly_are_tried_too() -> None:
+    async def people(server: Server) -> None:
+        slow(server, 0.5)
+        server.make(BREAKING)
+        await asyncio.sleep(300.0)
+        assert server.condition("Accepted")[:2] == ("False", "BreakingChanges")
+        assert "Tried on 120 composites" in server.condition("Accepted")[2]
+
+    def begin(server: Server) -> None:
+        established(server)
+        server.make_composites(120)
+
+    play(people, begin=begin)
+
+
+def described(**contact: str) -> Any:
+    """A definition whose composites may have any fields."""
+    spec = {**SPEC, "x-kubernetes-preserve-unknown-fields": True}
+    if contact:
+        spec["properties"] = {**SPEC["properties"], "contact": contact}
+    return document(version(of=schema(spec)))
+
+
+def test_a_composite_that_is_too_large_to_read_is_named() -> None:
+    """A list of 150,000 empty objects may be stored, and take 50 times as much with the defaults of each."""
+
+    async def people(server: Server) -> None:
+        name = server.composites()[1]["metadata"]["name"]
+        server.objects[f"{OBJECTS}/{name}"]["spec"]["many"] = "x" * (3 << 20)
+        server.make(described(type="string", format="email"))
+        await asyncio.sleep(60.0)
+        status, reason, message = server.condition("Accepted")
+        assert (status, reason) == ("False", "NotPredicted")
+        assert f"Tried on 3 composites: 1 (default/{name}): not predicted, or not wholly: " in message
+        assert "the response is larger than" in message
+        assert server.condition("Stalled")[0] == "True"
+        server.delete(f"{OBJECTS}/{name}")
+        await asyncio.sleep(60.0)
+        assert server.condition("Accepted")[0] == "True"
+
+    def begin(server: Server) -> None:
+        established(server, described())
+        server.make_composites(3)
+        for each in server.composites():
+            server.objects[f"{OBJECTS}/{each['metadata']['name']}"]["spec"] = {"engine": "MySQL"}
 
     play(people, begin=begin)

@@ -10,7 +10,9 @@ from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.controllers.compositeresourcedefinition.refusing import LABEL
 from tests.unit.controllers.compositeresourcedefinition.scene import (
     ALL,
+    COMPOSITIONS,
     CRD,
+    NAME,
     OBJECTS,
     PATH,
     Server,
@@ -21,6 +23,7 @@ from tests.unit.controllers.compositeresourcedefinition.test_controller import (
     TWO,
     with_policy,
 )
+from tests.unit.controllers.fakeapi import OURS as SERVED
 
 Json = Any
 STATUS = f"{PATH}/status"
@@ -120,6 +123,22 @@ WEBHOOK_DENIES = ApiError(
     403, {"message": 'admission webhook "w" denied the request: no', "reason": "Forbidden"}
 )
 WEBHOOK_FAILS = ApiError(500, {"message": 'failed calling webhook "w": deadline exceeded'})
+CONVERSION = f"{SERVED}/versionconversions/{NAME}"
+CONVERSION_DENIED = denied("get", "versionconversions", "crdkeeper.dev")
+TOO_LARGE = {
+    "etcd": ApiError(500, {"message": "etcdserver: request is too large"}),
+    "client of etcd": ApiError(
+        500,
+        {
+            "message": "rpc error: code = ResourceExhausted desc = trying to send message larger than max "
+            "(2399994 vs. 2097152)"
+        },
+    ),
+    "API server": ApiError(
+        413,
+        {"message": "Request entity too large: limit is 3145728", "reason": "RequestEntityTooLarge"},
+    ),
+}
 STOPPED = ("False", "Stalled")
 FAILED = ("False", "Reconciling")
 UNKNOWN = ("Unknown", "Reconciling")
@@ -133,6 +152,12 @@ UNKNOWN = ("Unknown", "Reconciling")
         ("PATCH", PATH, PATCH_DENIED, "patch", STOPPED, "RightMissing", "[compositeresourcedefinitions]"),
         ("PATCH", CRD, WEBHOOK_DENIES, "", STOPPED, "Refused", 'webhook "w" denied the request: no'),
         ("PATCH", CRD, WEBHOOK_FAILS, "", FAILED, "Failed", 'apply the CRD: failed calling webhook "w"'),
+        ("PATCH", CRD, TOO_LARGE["etcd"], "", STOPPED, "TooLarge", "is too large. The CRD has "),
+        ("PATCH", CRD, TOO_LARGE["client of etcd"], "", STOPPED, "TooLarge", "remove versions."),
+        ("PATCH", CRD, TOO_LARGE["API server"], "", STOPPED, "TooLarge", "limit is 3145728. The CRD has "),
+        ("PATCH", PATH, TOO_LARGE["etcd"], "", STOPPED, "TooLarge", "The definition is too large"),
+        ("GET", CONVERSION, CONVERSION_DENIED, "get", STOPPED, "RightMissing", "[versionconversions]"),
+        ("GET", CONVERSION, TROUBLES["503"], "", UNKNOWN, "NotRead", "no endpoints"),
         ("PATCH", CRD, TROUBLES["429"], "", FAILED, "Failed", "too many requests"),
         ("PATCH", CRD, TROUBLES["409"], "", FAILED, "Failed", "has been modified"),
         ("PATCH", CRD, TROUBLES["no answer"], "", FAILED, "Failed", "connection reset"),
@@ -166,6 +191,24 @@ def test_what_lasts_is_a_condition(
         await asyncio.sleep(120.0)
         assert server.ready() == OURS
         assert server.condition("Accepted")[:2] == ("True", "Accepted")
+
+    play(people)
+
+
+def test_compositions_that_may_not_be_listed_are_unknown() -> None:
+    async def people(server: Server) -> None:
+        refused = denied("list", "compositions", "crdkeeper.dev")
+        failing(server, "GET", COMPOSITIONS, refused, 1_000_000)
+        server.make()
+        await asyncio.sleep(30.0)
+        status, reason, message = server.condition("Offered")
+        assert (status, reason) == ("Unknown", "CompositionsUnknown")
+        assert "compositions.crdkeeper.dev is forbidden" in message
+        assert "{apiGroups: [crdkeeper.dev], resources: [compositions], verbs: [list, watch]}" in message
+        assert server.ready() == OURS
+        server.before = _nothing
+        await asyncio.sleep(60.0)
+        assert server.condition("Offered")[1] == "NoComposition"
 
     play(people)
 

@@ -98,3 +98,46 @@ def test_one_that_waits_hears_that_it_is_wanted_no_more() -> None:
         assert f"{DEFINITIONS}/{name_of(NUMBER - 1)}" in patched, crd
 
     play(people, begin=established)
+
+
+def test_one_whose_composites_take_long_to_count_gets_its_turn_too() -> None:
+    async def people(server: Server) -> None:
+        await asyncio.sleep(10.0)
+
+        async def slow(method: str, path: str) -> None:
+            if (method, path) == ("GET", other(7)):
+                await asyncio.sleep(6.0)
+            await deny(method, path)
+
+        server.before = slow
+        since = len(server.requests)
+        delete_many(server)
+        await asyncio.sleep(NUMBER * SLOW_SECONDS / 2 + 40.0)
+        tried = {path for method, path in server.requests[since:] if method == "DELETE"}
+        assert any("/other7s/" in path for path in tried)
+        assert len(tried) == NUMBER
+
+    play(people, begin=established)
+
+
+def test_one_that_does_not_ask_for_a_turn_leaves_it_to_others() -> None:
+    """Its composites cannot be counted any more when it is called."""
+
+    async def people(server: Server) -> None:
+        await asyncio.sleep(10.0)
+        server.before = deny
+        since = len(server.requests)
+        delete_many(server)
+        await asyncio.sleep(1.0)
+
+        async def broken(method: str, path: str) -> None:
+            if method == "GET" and path in [other(each) for each in range(10, 30)]:
+                raise ApiError(500, {"message": "no endpoints"})
+            await deny(method, path)
+
+        server.before = broken
+        await asyncio.sleep(NUMBER * SLOW_SECONDS / 2 + 10.0)
+        tried = {path for method, path in server.requests[since:] if method == "DELETE"}
+        assert len(tried) >= NUMBER - 20, "no time is lost between turns"
+
+    play(people, begin=established)

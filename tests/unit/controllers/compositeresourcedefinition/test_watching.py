@@ -7,6 +7,7 @@ from typing import Any, cast
 import orjson
 
 from crdkeeper.cluster.transport.client import METADATA_ONLY, ApiError, Client, Unreachable
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from tests import virtualtime
 
@@ -64,7 +65,7 @@ def play(story: Story) -> None:
 
     async def main() -> None:
         api, changed = Api(), list[str]()
-        watches = CompositeWatches(cast(Client, api), changed.append)
+        watches = CompositeWatches(cast(Client, api), changed.append, Dues())
         async with asyncio.TaskGroup() as group:
             watches.begin(group)
             await story(api, watches, changed)

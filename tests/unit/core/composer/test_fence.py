@@ -89,3 +89,16 @@ def test_a_version_without_a_schema_has_none() -> None:
     old = {"metadata": {"name": "databases.platform.example.com"}, "spec": {"versions": [{"name": "v1"}]}}
     assert not is_partly_fenced(old)
     assert unfencing(old) == []
+
+
+def test_one_of_another_release_is_one_too() -> None:
+    before = crd(rules(OWN), {})
+    fenced = patched(before, fencing(before))
+    for each in fenced["spec"]["versions"]:
+        each["schema"]["openAPIV3Schema"]["x-kubernetes-validations"][-1] |= {
+            "message": "the CompositeResourceDefinition databases.platform.example.com goes: nothing new",
+            "reason": "FieldValueInvalid",
+        }
+    assert is_fenced(fenced)
+    assert fencing(fenced) == []
+    assert patched(fenced, unfencing(fenced)) == before

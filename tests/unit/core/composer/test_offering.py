@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.core.composer.offering import SeenComposition, offered, seen_composition
+from crdkeeper.core.composer.offering import SeenComposition, not_listed, offered, seen_composition
+from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.unit.core.composition.documents import document, version
 
 Json = Any
@@ -18,7 +19,7 @@ DEFAULT = {"defaultCompositionRef": {"name": "small"}}
 ENFORCED = {"enforcedCompositionRef": {"name": "small"}}
 
 
-def verdict(spec: Json, compositions: list[SeenComposition] | None) -> tuple[str, str, str]:
+def verdict(spec: Json, compositions: list[SeenComposition] | Verdict) -> tuple[str, str, str]:
     definition = CompositeResourceDefinition.model_validate(document(**spec))
     found = offered(definition, compositions)
     return found.reason.status, found.reason.name, found.message
@@ -31,7 +32,8 @@ def verdict(spec: Json, compositions: list[SeenComposition] | None) -> tuple[str
         ({}, [OTHER, OLD], "False", "NoComposition"),
         ({}, [SMALL, OTHER], "True", "OnlyOne"),
         ({}, [SMALL, LARGE], "True", "SeveralCompositions"),
-        ({}, None, "Unknown", "CompositionsUnknown"),
+        ({}, not_listed(), "Unknown", "CompositionsUnknown"),
+        (ENFORCED, not_listed("no"), "Unknown", "CompositionsUnknown"),
         (DEFAULT, [LARGE], "False", "CompositionMissing"),
         (DEFAULT, [SMALL, LARGE], "True", "Default"),
         ({"defaultCompositionRef": {"name": "old"}}, [OLD, SMALL], "False", "CompositionMismatch"),
@@ -40,8 +42,19 @@ def verdict(spec: Json, compositions: list[SeenComposition] | None) -> tuple[str
         ({"enforcedCompositionRef": {"name": "other"}}, [OTHER], "False", "CompositionMismatch"),
     ],
 )
-def test_the_reason(spec: Json, compositions: list[SeenComposition], status: str, reason: str) -> None:
+def test_the_reason(
+    spec: Json, compositions: list[SeenComposition] | Verdict, status: str, reason: str
+) -> None:
     assert verdict(spec, compositions)[:2] == (status, reason)
+
+
+def test_compositions_that_may_not_be_listed_are_said_with_the_rule() -> None:
+    *_, message = verdict({}, not_listed("compositions.crdkeeper.dev is forbidden"))
+    assert message == (
+        "The composer cannot list Compositions. compositions.crdkeeper.dev is forbidden. Apply "
+        "manifests/composer, whose ClusterRole has the missing rule: {apiGroups: [crdkeeper.dev], resources: "
+        "[compositions], verbs: [list, watch]}"
+    )
 
 
 def test_a_version_that_is_not_served_is_named() -> None:

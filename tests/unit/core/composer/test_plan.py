@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.apiserver.schema.props import VALIDATIONS
 from crdkeeper.core.composer.fence import fencing
 from crdkeeper.core.composer.plan import FINALIZER, ComposerStep, Gathered, plan, takes
 from crdkeeper.core.composer.standing import standing
@@ -22,6 +23,7 @@ Json = Any
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 OURS = {"uid": "1-2", "generation": 3, "finalizers": [FINALIZER]}
 GOING = {**OURS, "deletionTimestamp": "2026-01-02T03:04:05Z"}
+LET_GO = {**GOING, "finalizers": ["example.com/other"]}
 
 
 def gathered(
@@ -57,6 +59,18 @@ def fenced(live: Json) -> Json:
     return patched(live, fencing(live))
 
 
+def nobodys(live: Json) -> Json:
+    """The CRD after somebody has removed what it says about its definition."""
+    del live["metadata"]["annotations"][OWNER]
+    return live
+
+
+def going(live: Json) -> Json:
+    """The CRD when it is being deleted."""
+    live["metadata"]["deletionTimestamp"] = GOING["deletionTimestamp"]
+    return live
+
+
 ADOPTING = document(metadata={**OURS, "annotations": {"crdkeeper.dev/adopt": "true"}})
 
 
@@ -78,6 +92,12 @@ TIGHTER = document(
     version(of=schema({**SPEC, "properties": {**SPEC["properties"], "replicas": REPLICAS}})), metadata=OURS
 )
 
+CLOSED = document(
+    version(of=schema(**{VALIDATIONS: fencing(crd())[0]["value"]})),
+    metadata=OURS,
+)
+"""A definition that was made from such a CRD."""
+
 
 @pytest.mark.parametrize(
     ("known", "step", "reason"),
@@ -93,6 +113,20 @@ TIGHTER = document(
                 document(metadata={**OURS, "annotations": {"crdkeeper.dev/adopt": "true"}}), live=crd(uid="0")
             ),
             ComposerStep.APPLY,
+            "",
+        ),
+        (gathered(live=fenced(crd())), ComposerStep.UNFENCE, ""),
+        (gathered(live=fenced(crd(uid="0"))), ComposerStep.UNFENCE, "NotOurs"),
+        (gathered(live=fenced(nobodys(crd()))), ComposerStep.NOTHING, "NotOurs"),
+        (gathered(live=fenced(going(crd()))), ComposerStep.NOTHING, "CRDTerminating"),
+        (gathered(TIGHTER, live=fenced(crd()), composites=3), ComposerStep.UNFENCE, "Rehearsing"),
+        (gathered(CLOSED, live=fenced(crd())), ComposerStep.APPLY, ""),
+        (gathered(document(metadata=LET_GO), live=crd()), ComposerStep.NOTHING, ""),
+        (gathered(document(metadata=LET_GO), live=fenced(crd())), ComposerStep.UNFENCE, ""),
+        (gathered(document(metadata=GOING), live=fenced(crd(uid="0"))), ComposerStep.UNFENCE, ""),
+        (
+            gathered(document(metadata=GOING), live=fenced(nobodys(crd()))),
+            ComposerStep.REMOVE_FINALIZER,
             "",
         ),
         (gathered(TIGHTER, live=crd(), composites=0), ComposerStep.APPLY, ""),

@@ -1,10 +1,12 @@
 """What is said of a definition in each state, and what kstatus (Flux, Argo CD, Helm) makes of it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.advice import Advice
 from crdkeeper.core.composer.holding import Waiting
 from crdkeeper.core.composer.plan import Gathered, Plan, plan
 from crdkeeper.core.composer.standing import standing
@@ -13,7 +15,7 @@ from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.rehearsal.report import RehearsalReport
 from tests.kstatus import status_of
 from tests.unit.core.composer.test_plan import GOING, NOW, OURS, TIGHTER, crd, gathered, owned
-from tests.unit.core.composition.documents import document
+from tests.unit.core.composition.documents import SPEC, document, schema, version
 
 Json = Any
 NO_RIGHT = Verdict(reasons.RIGHT_MISSING, "the composer lacks rights")
@@ -172,6 +174,34 @@ def test_what_the_api_server_answered_is_said() -> None:
     assert (found["Ready"].status, found["Ready"].reason) == ("False", "Failed")
     assert "Reconciling" in found
     assert OURS["generation"] == found["Ready"].observed_generation
+
+
+RESERVED = {**SPEC, "properties": {**SPEC["properties"], "crdkeeper": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("value", "advice", "said"),
+    [
+        (None, Advice("v1:.spec.a: no. Why. Remedy.", 1), "v1:.spec.a: no. Why. Remedy."),
+        (
+            None,
+            Advice("v1:.spec.a: no. Why. Remedy.", 3),
+            "v1:.spec.a: no. Why. Remedy. And 2 more warnings: `crdkeeper lint` lists them.",
+        ),
+        (
+            document(version(of=schema(RESERVED)), metadata=OURS),
+            Advice("v1:.spec.a: no. Why. Remedy.", 1),
+            "or give it another name. And 1 more warning: `crdkeeper lint` lists them.",
+        ),
+    ],
+)
+def test_what_lint_says_is_a_warning(value: Json, advice: Advice, said: str) -> None:
+    known = gathered(value, live=crd(value))
+    known = with_(known, facts=replace(known.facts, advice=advice))
+    found = {each.type: each for each in standing(known, plan(known), NOW).conditions}
+    assert (found["Accepted"].status, found["Accepted"].reason) == ("True", "AcceptedWithWarnings")
+    assert found["Accepted"].message.endswith(said)
+    assert found["Ready"].status == "True"
 
 
 def test_an_owner_that_somebody_gives_to_the_crd_is_warned_of() -> None:

@@ -22,8 +22,9 @@ def widgets(*texts: str) -> Any:
     async def answer(request: web.Request) -> web.Response:
         begin = int(request.query.get("continue", 0))
         end = begin + int(request.query["limit"])
+        whole = "PartialObjectMetadataList" not in request.headers["Accept"]
         items = [
-            {"metadata": {"name": f"w{each}"}, "text": text}
+            {"metadata": {"name": f"w{each}"}, **({"text": text} if whole else {})}
             for each, text in enumerate(texts[begin:end], begin)
         ]
         more = {"continue": str(end)} if end < len(texts) else {}
@@ -49,7 +50,24 @@ async def test_pages_are_as_large_as_allowed(tmp_path: Path, texts: list[str]) -
         assert len(server.requests) < 2 * len(texts)
 
 
-async def test_an_object_that_is_too_large_alone_ends_the_list(tmp_path: Path) -> None:
+@pytest.mark.parametrize("too_large", [{0}, {1}, {3}, {0, 1, 3}, set(range(4))], ids=str)
+async def test_an_object_that_is_too_large_alone_is_named(tmp_path: Path, too_large: set[int]) -> None:
+    texts = [LARGE if each in too_large else SMALL for each in range(4)]
+    async with client_of(tmp_path, widgets(*texts)) as (server, client):
+        found, unread = [], []
+
+        def note(metadata: Any, why: str) -> None:
+            assert "larger than" in why
+            unread.append(metadata["name"])
+
+        async for items in pages(client, ENDPOINT, page_bytes=1 << 10, most=10_000, unread=note):
+            found += [each["metadata"]["name"] for each in items]
+        assert unread == [f"w{each}" for each in sorted(too_large)]
+        assert sorted(found + unread) == [f"w{each}" for each in range(4)]
+        assert len(server.requests) < 20
+
+
+async def test_a_list_ends_at_what_is_too_large_if_nobody_notes_it(tmp_path: Path) -> None:
     async with client_of(tmp_path, widgets(SMALL, LARGE)) as (server, client):
         with pytest.raises(TooLarge, match="larger than"):
             async for _ in pages(client, ENDPOINT, page_bytes=1 << 10, most=10_000):

@@ -1,0 +1,116 @@
+"""Rights that the composer's manifests give it, and that it lacks: each is said with the rule to add."""
+
+import asyncio
+
+import pytest
+
+from crdkeeper.cluster.transport.client import MERGE_PATCH
+from tests.cluster.composition.agreement import Observer
+from tests.cluster.composition.authoring import ACCOUNT, ROLES, Author, Definition, without
+from tests.cluster.harness import NAMESPACE, Operator, eventually
+from tests.cluster.harness.faultproxy import FaultProxy
+
+APPLY = "Apply manifests/composer, whose ClusterRole has the missing rule: "
+REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+
+@pytest.fixture
+def author(proxied_author: Author) -> Author:
+    """A user of the composer whose watches can be ended."""
+    return proxied_author
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource"), [("get", "versionconversions"), ("patch", "compositeresourcedefinitions")]
+)
+async def test_a_missing_right_to_its_own_kinds(
+    author: Author, observer: Observer, group: str, verb: str, resource: str
+) -> None:
+    thing = Definition(group, "thing")
+    rule = f"{APPLY}{{apiGroups: [crdkeeper.dev], resources: [{resource}], verbs: [{verb}]}}"
+    async with without(author, verb, resource):
+        await author.apply(thing)
+        said = "is forbidden"
+        await observer.sees(thing, "Accepted", "False", "RightMissing", said, rule, judged="Failed")
+        # A VersionConversion may be there, so that nothing is applied without it.
+        assert await author.get(thing.crd) is None
+    await author.ready(thing, seconds=60)
+
+
+async def test_compositions_that_may_not_be_listed_any_more(
+    author: Author, observer: Observer, proxy: FaultProxy, group: str
+) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    rule = f"{APPLY}{{apiGroups: [crdkeeper.dev], resources: [compositions], verbs: [list, watch]}}"
+    # A watch that has begun continues without the right.
+    async with without(author, "list", "compositions"), without(author, "watch", "compositions"):
+        assert proxy.end_watches(r"/compositions\?") == 1
+        said = "compositions.crdkeeper.dev is forbidden"
+        await observer.sees(thing, "Offered", "Unknown", "CompositionsUnknown", said, rule, judged="Current")
+    await observer.sees(thing, "Offered", "False", "NoComposition", judged="Current", seconds=60)
+
+
+async def test_a_cascade_that_may_not_delete_composites(
+    author: Author, observer: Observer, group: str
+) -> None:
+    thing = Definition(group, "thing")
+    await author.apply(thing, deletion="Cascade")
+    await author.ready(thing)
+    await author.make_composites(thing, ["a"])
+    role = f"{ROLES}/composer-{group}"
+    given = (await author.get(role))["rules"]
+    fewer = [{**each, "verbs": ["list", "watch"]} for each in given]
+    await author.client.request("PATCH", role, {"rules": fewer}, content_type=MERGE_PATCH)
+    of = {"verb": "delete", "group": group, "resource": thing.plural}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", "resourceAttributes": of},
+    }
+
+    async def denied() -> bool:
+        return not (await author.client.request("POST", REVIEWS, review))["status"]["allowed"]
+
+    await eventually(denied)
+    await author.delete(thing.path)
+    rule = f"{{apiGroups: [{group}], resources: [{thing.plural}], verbs: [list, watch, delete]}}"
+    await observer.sees(
+        thing,
+        "Established",
+        "False",
+        "TerminatingCompositeResource",
+        f"the composer lacks rights on the composites (delete {thing.name})",
+        f"this rule: {rule}",
+        judged="Terminating",
+    )
+    assert await author.names(thing) == ["a"]
+    await author.client.request("PATCH", role, {"rules": given}, content_type=MERGE_PATCH)
+    await author.gone(thing.path, seconds=60)
+
+
+async def starts_without(proxied: Operator, resource: str) -> None:
+    """Start the composer again, and return when its log names the resource that it may not read."""
+    proxied.stop()
+    start = proxied.log_size()
+    proxied.start(wait=False)
+
+    async def says_why() -> bool:
+        return f"{resource} is forbidden" in proxied.log_since(start)
+
+    await eventually(says_why)
+
+
+async def test_a_composer_that_may_not_list_its_kinds_is_not_ready(author: Author, proxied: Operator) -> None:
+    async with without(author, "list", "compositeresourcedefinitions"):
+        await starts_without(proxied, "compositeresourcedefinitions.crdkeeper.dev")
+        assert not proxied.ready()
+    await asyncio.to_thread(proxied.wait_ready)
+
+
+async def test_a_composer_that_may_not_watch_its_kinds_says_so(author: Author, proxied: Operator) -> None:
+    # Kopf tries nine times, for a minute, before it ends the process.
+    async with without(author, "watch", "versionconversions"):
+        await starts_without(proxied, "versionconversions.crdkeeper.dev")
+    await asyncio.to_thread(proxied.wait_ready)

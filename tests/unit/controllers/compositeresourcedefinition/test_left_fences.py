@@ -1,0 +1,173 @@
+"""APIs that refuse new composites although nobody waits for a deletion any more, in virtual time."""
+
+import asyncio
+import copy
+from typing import Any
+
+import pytest
+
+from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.core.composer.fence import fencing, is_fenced, is_partly_fenced
+from crdkeeper.core.composition.definition import OWNER
+from tests.unit.controllers.compositeresourcedefinition.scene import CRD, PATH, Server, play
+from tests.unit.controllers.compositeresourcedefinition.test_controller import (
+    INVALID,
+    OURS,
+    established,
+    foreign,
+    rest,
+    with_policy,
+)
+from tests.unit.controllers.compositeresourcedefinition.test_fencing import crd, writes_of_crd
+from tests.unit.core.composition.documents import document, schema, version
+
+Json = Any
+EMPTY = with_policy("Protect", 0)
+
+
+def close(server: Server) -> None:
+    """The API refuses new composites."""
+    server._patch_crd(fencing(crd(server)))
+
+
+def test_a_definition_whose_finalizer_is_removed_leaves_an_open_api() -> None:
+    async def people(server: Server) -> None:
+        before = copy.deepcopy(crd(server)["spec"])
+        server.delete()
+        await asyncio.sleep(1.0)
+        assert is_fenced(crd(server))
+        server.forced_out()
+        await asyncio.sleep(1.0)
+        assert crd(server)["spec"] == before
+        since = len(server.requests)
+        await asyncio.sleep(600.0)
+        assert writes_of_crd(server, since) == []
+
+    play(people, begin=EMPTY)
+
+
+def test_one_that_another_finalizer_holds_leaves_an_open_api() -> None:
+    async def people(server: Server) -> None:
+        server.delete()
+        await asyncio.sleep(1.0)
+        server.objects[PATH]["metadata"]["finalizers"] = ["example.com/other"]
+        server._wrote(PATH)
+        await rest()
+        assert not is_partly_fenced(crd(server))
+        assert "deletionTimestamp" not in crd(server)["metadata"]
+
+    play(people, begin=EMPTY)
+
+
+def test_one_that_no_composer_has_seen_go_leaves_an_open_api() -> None:
+    def begin(server: Server) -> None:
+        EMPTY(server)
+        close(server)
+        del server.objects[PATH]
+
+    async def people(server: Server) -> None:
+        await asyncio.sleep(1.0)
+        assert not is_partly_fenced(crd(server))
+
+    play(people, begin=begin)
+
+
+def test_a_crd_that_belongs_to_no_definition_is_not_written() -> None:
+    def begin(server: Server) -> None:
+        foreign(server)
+        close(server)
+
+    async def people(server: Server) -> None:
+        await rest()
+        assert OWNER not in crd(server)["metadata"].get("annotations", {})
+        assert server.writes() == []
+
+    play(people, begin=begin)
+
+
+def test_a_definition_that_is_made_in_this_moment_keeps_its_crd() -> None:
+    async def people(server: Server) -> None:
+        server.delete()
+        await asyncio.sleep(1.0)
+        value = copy.deepcopy(server.objects[PATH])
+
+        async def made_again(method: str, path: str) -> None:
+            if (method, path) == ("GET", CRD) and PATH not in server.objects:
+                server.objects[PATH] = value
+
+        server.before = made_again
+        since = len(server.requests)
+        server.forced_out()
+        await asyncio.sleep(0.1)
+        assert writes_of_crd(server, since) == []
+
+    play(people, begin=EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("value", "accepted"),
+    [(document(), ("True", "Accepted")), (INVALID, ("False", "Invalid"))],
+    ids=["right", "refused"],
+)
+def test_the_api_of_a_definition_that_stays_is_opened_whatever_is_refused(
+    value: Json, accepted: tuple[str, str]
+) -> None:
+    """As after a backup that was made during a deletion."""
+
+    def begin(server: Server) -> None:
+        established(server)
+        close(server)
+        server.make(value)
+
+    async def people(server: Server) -> None:
+        await asyncio.sleep(1.0)
+        assert not is_partly_fenced(crd(server))
+        await rest()
+        assert server.condition("Accepted")[:2] == accepted
+
+    play(people, begin=begin)
+
+
+def test_one_that_cannot_be_opened_says_so() -> None:
+    async def people(server: Server) -> None:
+        async def fail(method: str, path: str) -> None:
+            if (method, path) == ("PATCH", CRD):
+                raise ApiError(403, {"message": "the webhook says no"})
+
+        server.before = fail
+        close(server)
+        await rest()
+        assert server.ready() == ("False", "Refused")
+        assert "cannot let the API take composites again: the webhook" in server.condition("Ready")[2]
+
+    play(people, begin=established)
+
+
+def test_others_who_close_the_api_again_are_not_fought_without_pauses() -> None:
+    async def people(server: Server) -> None:
+        await rest()
+        since = len(server.requests)
+        for _ in range(600):
+            await asyncio.sleep(1.0)
+            if not is_fenced(crd(server)):
+                close(server)
+        assert len(writes_of_crd(server, since)) <= 24, "each is opened, and then applied"
+        assert server.condition("Accepted")[:2] == ("False", "Overwritten")
+        await asyncio.sleep(150.0)
+        assert server.ready() == OURS
+        assert not is_partly_fenced(crd(server))
+
+    play(people, begin=established)
+
+
+def test_a_definition_that_has_the_rule_itself_keeps_it() -> None:
+    async def people(server: Server) -> None:
+        rules = fencing(crd(server))[0]["value"]
+        server.make(document(version(of=schema(**{"x-kubernetes-validations": rules}))))
+        await rest()
+        assert is_fenced(crd(server))
+        since = len(server.requests)
+        await asyncio.sleep(60.0)
+        assert writes_of_crd(server, since) == []
+
+    play(people, begin=established)
