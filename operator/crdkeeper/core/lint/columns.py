@@ -34,6 +34,7 @@ _SHOWN = {
     "boolean": ("boolean",),
     "date": ("string",),
 }
+_UNESCAPED = "a dot in a quoted key needs a backslash"
 _AGE = ".metadata.creationTimestamp"
 _BY_FORMAT = {"date": ("2026-01-02",), "duration": ("1h", "P1D")}
 """Strings in formats that people mistake for times; none has a time of day."""
@@ -82,8 +83,10 @@ class _Column:
 def _check_column(column: _Column, root: SchemaPlace, found: Findings) -> None:
     target = follow(column.path, root.schema)
     if target.lead is Lead.NOWHERE:
-        message = f"{column.path} leads to nothing in the schema"
-        column.report(found, COLUMN_TARGET, message, "jsonPath")
+        mistake = _UNESCAPED if target.escaped else ""
+        correction = f"; {mistake}: {target.escaped}" if mistake else ""
+        message = f"{column.path} leads to nothing in the schema{correction}"
+        column.report(found, COLUMN_TARGET, message, "jsonPath", mistake=mistake)
     elif target.lead is Lead.BROKEN:
         message = f"{column.path} is not a JSONPath{target.problem}"
         column.report(found, COLUMN_SYNTAX, message, "jsonPath", mistake=target.problem)

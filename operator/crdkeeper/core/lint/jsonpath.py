@@ -4,7 +4,7 @@ Follows what CRDs use: fields, quoted fields, indexes, slices and filters. Ignor
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from crdkeeper.apiserver.jsonpath.nodes import Block, Field, Filter, Node, PlainText, Slice
@@ -39,8 +39,12 @@ class Target:
     many: bool = False
     problem: str = ""
     """Why it is not a JSONPath, to be added to that statement."""
+    escaped: str = ""
+    """If it leads nowhere, the path that leads somewhere: with a backslash before each dot in quoted keys."""
 
 
+_QUOTED_KEY = re.compile(r"\['[^'\]]*'\]")
+_ESCAPED_OR_DOT = re.compile(r"\\.|\.")
 _ESCAPED_QUOTE = re.compile(r"""\\(["'])""")
 _SOMEWHERE = Target(Lead.SOMEWHERE)
 _TEXT, _TIME, _NUMBER = {"type": "string"}, {"type": "string", "format": "date-time"}, {"type": "integer"}
@@ -61,6 +65,20 @@ _METADATA: Schema = {
 
 def follow(path: str, root: Schema) -> Target:
     """Follow the path of a column from the root of an object."""
+    target = _follow(path, root)
+    if target.lead is not Lead.NOWHERE:
+        return target
+    # The API server splits a key at its dots, also in quotes.
+    escaped = _QUOTED_KEY.sub(lambda key: _ESCAPED_OR_DOT.sub(_escape, key[0]), path)
+    leads = escaped != path and _follow(escaped, root).lead in (Lead.FIELD, Lead.SOMEWHERE)
+    return replace(target, escaped=escaped) if leads else target
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "\\." if found[0] == "." else found[0]
+
+
+def _follow(path: str, root: Schema) -> Target:
     try:
         template = parse_column(path)
     except PathError as error:

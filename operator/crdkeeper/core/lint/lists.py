@@ -17,6 +17,7 @@ from crdkeeper.core.lint.place import SchemaPlace
 _COMPOSED = ("array", "object")
 _PARTS = frozenset(("key", "kind", "namespace"))
 _UNIQUE = re.compile(r"\b(?:unique|uniquely|distinct)\b", re.IGNORECASE)
+_NAME = re.compile(r"\.name\b")
 _COMPARING = ("exists_one(", "filter(", "map(")
 """Macros of CEL with which a rule compares the names of entries."""
 _EITHER = ("anyOf", "oneOf", "minProperties", VALIDATIONS)
@@ -52,7 +53,7 @@ def _are_named(items: Schema, list_: Schema) -> bool:
     if not _PARTS.isdisjoint(properties) or is_borrowed(properties):
         return False
     rules = (str(each.get("rule")) for each in list_.get(VALIDATIONS) or ())
-    if any(".name" in each and any(macro in each for macro in _COMPARING) for each in rules):
+    if any(_NAME.search(each) and any(macro in each for macro in _COMPARING) for each in rules):
         return False
     texts = (name.get("description"), list_.get("description"))
     return any(_UNIQUE.search(each or "") for each in texts)

@@ -180,6 +180,14 @@ def test_columns_with_one_mistake_are_one_line() -> None:
     assert other == f"{field}[2]: column C2: .spec[ is not a JSONPath: a bracket is not closed"
 
 
+def test_keys_whose_dots_are_not_escaped_are_one_line() -> None:
+    one = with_columns("Widget", ".metadata.labels['example.com/a']", ".metadata.labels['example.com/b']")
+    other = with_columns("Gadget", ".metadata.annotations['example.com/c']")
+    (line,) = printed(one, other, id="column-target")
+    assert r"needs a backslash: .metadata.labels['example\.com/a'] (and 1 more such field)" in line
+    assert line.endswith(" (also in 1 other CRD: gadgets.example.com)")
+
+
 def test_one_mistake_in_several_definitions_of_a_group_is_one_line() -> None:
     one = with_columns("Widget", ".spec.color", f"{ESCAPED}.status")
     other = with_columns("Gadget", f"{ESCAPED}.status")

@@ -108,6 +108,33 @@ def test_a_path_that_cannot_be_parsed_says_why(path: str, reason: str) -> None:
     assert one.mistake == reason
 
 
+@pytest.mark.parametrize(
+    ("path", "escaped"),
+    [
+        (".metadata.labels['app.kubernetes.io/name']", r".metadata.labels['app\.kubernetes\.io/name']"),
+        (r".metadata.labels['app\.kubernetes.io/name']", r".metadata.labels['app\.kubernetes\.io/name']"),
+        (".spec.all[0]['a.b']['c']", r".spec.all[0]['a\.b']['c']"),
+    ],
+)
+def test_a_dot_in_a_quoted_key_is_said_to_need_a_backslash(path: str, escaped: str) -> None:
+    keyed = {"a.b": {"type": "object", "properties": {"c": TEXT}}}
+    items = {**OBJECTS, "items": {"type": "object", "properties": keyed}}
+    column = definition(with_column(path, all=items))
+    (one,) = [each for each in check(column) if each.rule.id == "column-target"]
+    reason = "a dot in a quoted key needs a backslash"
+    assert one.message == f"column X: {path} leads to nothing in the schema; {reason}: {escaped}"
+    assert one.mistake == reason
+    corrected = definition(with_column(escaped, all=items))
+    assert not [each for each in check(corrected) if each.rule.id == "column-target"]
+
+
+@pytest.mark.parametrize("path", [".spec['no.such']", ".spec.gone", ".metadata.labels.example.com/name"])
+def test_a_dot_is_not_mentioned_where_a_backslash_does_not_help(path: str) -> None:
+    (one,) = [each for each in check(definition(with_column(path))) if each.rule.id == "column-target"]
+    assert one.message == f"column X: {path} leads to nothing in the schema"
+    assert not one.mistake
+
+
 def test_a_schema_at_the_wrong_level_is_one_finding() -> None:
     crd = definition(version(schema()))
     crd["spec"]["schema"] = crd["spec"]["versions"][0].pop("schema")

@@ -30,6 +30,7 @@ def rule(text: str, **fields: Any) -> dict[str, Any]:
 
 UNIQUE_BY_RULE = rule("self.all(x, self.exists_one(y, x.name == y.name))")
 UNIQUE_BY_COUNT = rule("self.all(x, size(self.filter(y, y.name == x.name)) == 1)")
+UNIQUE_NAMESPACES = rule("self.all(x, self.exists_one(y, x.namespace == y.namespace))")
 
 # id, name of the field, its schema that violates the convention, one that follows it
 FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
@@ -102,6 +103,7 @@ FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("list-of-named", "x", listed(NAMED, description="Their names are unique."), listed(NAMED)),
     ("list-of-named", "x", listed(UNIQUE, **rule("self.size() > 0")), listed(UNIQUE, **UNIQUE_BY_RULE)),
     ("list-of-named", "x", listed(UNIQUE), listed(UNIQUE, **UNIQUE_BY_COUNT)),
+    ("list-of-named", "x", listed(UNIQUE, **UNIQUE_NAMESPACES), listed(UNIQUE, **UNIQUE_BY_RULE)),
     ("list-of-named", "x", listed(UNIQUE), listed({**UNIQUE, "required": []})),
     ("list-of-named", "x", listed(UNIQUE), listed(with_field(UNIQUE, "kind"))),
     (
