@@ -1,7 +1,6 @@
 """CompositeResourceDefinitions: gathers what is known of one, takes the next step, and writes its status."""
 
 import asyncio
-import logging
 import time
 from collections import Counter
 from collections.abc import Coroutine, Mapping
@@ -9,22 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from crdkeeper.api.compositeresourcedefinition import (
-    CompositeResourceDefinition,
-    CompositeResourceDefinitionStatus,
-)
-from crdkeeper.api.meta import STALLED, ObjectMeta, find_condition
-from crdkeeper.cluster.resources.composites import (
-    COMPOSER,
-    FIELD_MANAGER,
-    get_composite_definition,
-    set_finalizers,
-)
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.api.meta import ObjectMeta
+from crdkeeper.cluster.resources.composites import get_composite_definition, set_finalizers
 from crdkeeper.cluster.resources.definitions import get_definition_object
-from crdkeeper.cluster.resources.events import send_event
-from crdkeeper.cluster.resources.kinds import apply_status
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
 from crdkeeper.controllers.compositeresourcedefinition.compositions import SeenCompositions
 from crdkeeper.controllers.compositeresourcedefinition.counting import CompositeCounts
 from crdkeeper.controllers.compositeresourcedefinition.crds import CRDs
@@ -47,11 +35,11 @@ from crdkeeper.controllers.compositeresourcedefinition.refusing import (
     refusal_of,
     refusal_of_reading,
 )
+from crdkeeper.controllers.compositeresourcedefinition.statuses import Statuses
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
-from crdkeeper.core.composer.losses import described
 from crdkeeper.core.composer.offering import SeenComposition
 from crdkeeper.core.composer.plan import (
     FINALIZER,
@@ -67,7 +55,6 @@ from crdkeeper.core.composer.standing import standing, standing_unread
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
 from crdkeeper.core.migration.pace import backoff
 
-_log = logging.getLogger(__name__)
 _PERMANENT = frozenset((400, 403, 422))
 """Refused again, unless the definition, rights or somebody's admission webhook change."""
 _WORKERS = 16
@@ -86,18 +73,14 @@ class CompositeDefinitions:
         self._client = client
         self._state = state
         self._metrics = metrics
-        self._identity = identity
         self._seen: dict[str, ObjectMeta] = {}
-        self._written: dict[str, CompositeResourceDefinitionStatus] = {}
-        """What this process has written last, or is writing."""
-        self._lost: dict[str, int] = {}
-        """How many lost composites were reported by an Event."""
         self._races, self._claim_races = Races(), Races()
         """Of steps, and of the claims before them: one that works says nothing about the other."""
         self._looks: Counter[str] = Counter()
         """By definition: how often in a row its CRD was found in deletion, and the composites were not."""
         self.queue = WorkQueue(self._reconcile, _WORKERS)
         self._dues = Dues()
+        self._statuses = Statuses(client, metrics, identity)
         self._crds = CRDs(client, self._dues)
         self._fences = Fences(client, self._dues, settle)
         self._migrations = Migrations(client, self._dues)
@@ -147,7 +130,7 @@ class CompositeDefinitions:
             self._seen[name] = definition.metadata.model_copy(update={"resource_version": None})
         if before is None or self._seen.get(name) != before:
             self.queue.add(name)
-        elif definition is not None and definition.status != self._written.get(name):
+        elif definition is not None and not self._statuses.has_written(definition):
             # Only the status, by somebody else: this must not end the backoff.
             self.queue.add_within(name, REFUSED_SECONDS)
 
@@ -205,7 +188,7 @@ class CompositeDefinitions:
             return
         if decided.step is ComposerStep.APPLY:
             gathered, failure = await self._migrations.create(gathered)
-        await self._write_status(gathered.definition, standing(gathered, decided, self._client.now()))
+        await self._statuses.write(gathered.definition, standing(gathered, decided, self._client.now()))
         self._metrics.seconds.observe(time.monotonic() - began)
         again = self._dues.left(name)
         if failure is not None and again is None:
@@ -239,14 +222,13 @@ class CompositeDefinitions:
         self._races.end(name)
         self._claim_races.end(name)
         del self._looks[name]
-        self._written.pop(name, None)
-        self._lost.pop(name, None)
+        self._statuses.forget(name)
 
     async def _cannot_read(self, definition: CompositeResourceDefinition, error: Trouble) -> None:
         """Say so. Raises the error if the request may succeed soon."""
         refusal = await refusal_of_reading(self._client, error)
         now = self._client.now()
-        await self._write_status(
+        await self._statuses.write(
             definition, standing_unread(definition, refusal, self._compositions.all(), now)
         )
         if isinstance(error, Unreachable) or error.code not in _PERMANENT:
@@ -347,44 +329,6 @@ class CompositeDefinitions:
                 wrote = "finalizer"
         if wrote:
             self._metrics.writes.labels(wrote).inc()
-
-    async def _write_status(
-        self, definition: CompositeResourceDefinition, status: CompositeResourceDefinitionStatus
-    ) -> None:
-        self._metrics.count(definition.metadata.name, status)
-        if status == definition.status:
-            return
-        # A state that passes by itself, as when a definition is new, is worth no Event.
-        before, now = (find_condition(each.conditions, STALLED) for each in (definition.status, status))
-        updated: CompositeResourceDefinition = definition.model_copy(update={"status": status})
-        await self._report_losses(definition, status.lost_composites)
-        self._written[definition.metadata.name] = status
-        if not await within(WRITE_SECONDS, apply_status(self._client, updated, manager=FIELD_MANAGER)):
-            return
-        self._metrics.writes.labels("status").inc()
-        if now is not None and (before is None or before.reason != now.reason):
-            _log.info("CompositeResourceDefinition %s: %s", definition.metadata.name, now.message)
-            await self._warn(definition, now.reason, now.message)
-
-    async def _report_losses(self, definition: CompositeResourceDefinition, total: int) -> None:
-        """Before the status has them: whoever goes on after a kill in between reports them once more."""
-        name, lost = definition.metadata.name, total - definition.status.lost_composites
-        if lost and self._lost.get(name) != total:
-            self._lost[name] = total
-            said = described(lost)
-            _log.warning("CompositeResourceDefinition %s: %s", name, said)
-            await self._warn(definition, "CompositesLost", said)
-
-    async def _warn(self, definition: CompositeResourceDefinition, reason: str, note: str) -> None:
-        await send_event(
-            self._client,
-            definition,
-            "Warning",
-            reason,
-            note,
-            instance=self._identity,
-            controller=COMPOSER,
-        )
 
 
 def begin_composite_definitions(context: Context) -> Coroutine[Any, Any, None]:
