@@ -138,13 +138,12 @@ def _deletion(gathered: Gathered) -> Plan:
     definition, live = gathered.definition, gathered.live
     held = FINALIZER in definition.metadata.finalizers
     ours = live is not None and is_controlled(live, definition.metadata.uid)
-    if live is not None and may_open(live) and not (held and ours):
-        # A person has removed the finalizer, or has given the CRD to another definition.
-        return Plan(ComposerStep.UNFENCE)
     if not held:
-        return Plan(ComposerStep.NOTHING)
+        # A person has removed the finalizer, and another one holds the definition.
+        return Plan(ComposerStep.UNFENCE if live is not None and may_open(live) else ComposerStep.NOTHING)
     if live is None or not ours:
-        # Gone, released, or that of a definition made again in between.
+        # Gone, released, or that of a definition made again in between. If its API is closed, it is opened when
+        # this definition is gone: who prevents that must not hold up the deletion of something else.
         return Plan(ComposerStep.REMOVE_FINALIZER)
     if definition.spec.deletion == "Orphan":
         return Plan(ComposerStep.UNFENCE if is_partly_fenced(live) else ComposerStep.RELEASE_CRD)

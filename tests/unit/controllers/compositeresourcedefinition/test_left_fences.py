@@ -30,6 +30,16 @@ def close(server: Server) -> None:
     server._patch_crd(fencing(crd(server)))
 
 
+async def refuse_crds(method: str, path: str) -> None:
+    """A policy that lets nobody change the CRD."""
+    if (method, path) == ("PATCH", CRD):
+        raise ApiError(403, {"message": "the webhook says no"})
+
+
+async def nothing(_: str, __: str) -> None:
+    """No fault any more."""
+
+
 def test_a_definition_whose_finalizer_is_removed_leaves_an_open_api() -> None:
     async def people(server: Server) -> None:
         before = copy.deepcopy(crd(server)["spec"])
@@ -85,6 +95,27 @@ def test_a_crd_that_belongs_to_no_definition_is_not_written() -> None:
     play(people, begin=begin)
 
 
+def test_one_of_somebody_else_that_cannot_be_opened_holds_up_no_deletion() -> None:
+    def begin(server: Server) -> None:
+        EMPTY(server)
+        crd(server)["metadata"]["annotations"][OWNER] = "another"
+        close(server)
+
+    async def people(server: Server) -> None:
+        server.before = refuse_crds
+        server.delete()
+        await asyncio.sleep(1.0)
+        assert PATH not in server.objects
+        assert is_fenced(crd(server))
+
+        server.before = nothing
+        await asyncio.sleep(60.0)
+        assert not is_partly_fenced(crd(server)), "nobody else would open it"
+        assert "deletionTimestamp" not in crd(server)["metadata"]
+
+    play(people, begin=begin)
+
+
 def test_a_definition_that_is_made_in_this_moment_keeps_its_crd() -> None:
     async def people(server: Server) -> None:
         server.delete()
@@ -130,11 +161,7 @@ def test_the_api_of_a_definition_that_stays_is_opened_whatever_is_refused(
 
 def test_one_that_cannot_be_opened_says_so() -> None:
     async def people(server: Server) -> None:
-        async def fail(method: str, path: str) -> None:
-            if (method, path) == ("PATCH", CRD):
-                raise ApiError(403, {"message": "the webhook says no"})
-
-        server.before = fail
+        server.before = refuse_crds
         close(server)
         await rest()
         assert server.ready() == ("False", "Refused")

@@ -123,7 +123,7 @@ CLOSED = document(
         (gathered(CLOSED, live=fenced(crd())), ComposerStep.APPLY, ""),
         (gathered(document(metadata=LET_GO), live=crd()), ComposerStep.NOTHING, ""),
         (gathered(document(metadata=LET_GO), live=fenced(crd())), ComposerStep.UNFENCE, ""),
-        (gathered(document(metadata=GOING), live=fenced(crd(uid="0"))), ComposerStep.UNFENCE, ""),
+        (gathered(document(metadata=GOING), live=fenced(crd(uid="0"))), ComposerStep.REMOVE_FINALIZER, ""),
         (
             gathered(document(metadata=GOING), live=fenced(nobodys(crd()))),
             ComposerStep.REMOVE_FINALIZER,
