@@ -288,7 +288,8 @@ async def policy(author: Author, group: str, operation: str, resource: str) -> A
 
     async def in_force() -> bool:
         query = "?fieldManager=probe&dryRun=All"
-        answer = await author.client.send("PATCH", path + query, content=value, content_type=APPLY_PATCH)
+        method, content = ("DELETE", None) if operation == "DELETE" else ("PATCH", value)
+        answer = await author.client.send(method, path + query, content=content, content_type=APPLY_PATCH)
         return b"frozen until Monday" in answer.content
 
     try:

@@ -49,10 +49,11 @@ from crdkeeper.core.composer.plan import (
     keeps_crd,
     plan,
     unclaimed,
-    unfenced,
 )
+from crdkeeper.core.composer.remedies import advised, endangered, is_final, unreleased
 from crdkeeper.core.composer.standing import standing, standing_unread
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts, name_claims
+from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.migration.pace import backoff
 
 _PERMANENT = frozenset((400, 403, 422))
@@ -266,13 +267,24 @@ class CompositeDefinitions:
             if self._races.is_race(name, error):
                 raise
             refusal = await refusal_of(self._client, gathered, decided.step, error)
-            if decided.step is ComposerStep.FENCE:
-                refusal = unfenced(refusal)
+            if decided.step is ComposerStep.RELEASE_CRD and is_final(refusal):
+                if not self._crds.may_be_deleted(gathered.definition, gathered.live):
+                    return await self._leave(gathered, refusal)
+                refusal = endangered(refusal)
+            if gathered.live is not None:
+                refusal = advised(decided.step, refusal, gathered.live)
             code = error.code if isinstance(error, ApiError) else 0
             paced = code in _PERMANENT or decided.step is ComposerStep.DELETE_COMPOSITES
             return Plan(ComposerStep.NOTHING, refusal), None if paced else error
         self._races.end(name)
         return self._crds.paced(gathered, decided), None
+
+    async def _leave(self, gathered: Gathered, refusal: Verdict) -> tuple[Plan, Trouble | None]:
+        """Orphan, although somebody refuses that the CRD is released."""
+        taken, failure = await self._take_claimed(gathered, Plan(ComposerStep.REMOVE_FINALIZER))
+        if taken.step is ComposerStep.REMOVE_FINALIZER:
+            await self._statuses.warn(gathered.definition, "CRDNotReleased", unreleased(refusal))
+        return taken, failure
 
     async def _gather(self, found: dict[str, Any], definition: CompositeResourceDefinition) -> Gathered:
         live = await get_definition_object(self._client, definition.metadata.name)

@@ -24,7 +24,7 @@ from crdkeeper.cluster.resources.composites import (
     patch_metadata,
     release_crd,
 )
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent, key_of
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.givenup import given_up
@@ -47,6 +47,8 @@ class _Known:
     put_back: Applied | None = None
     claimed: str = ""
     """The uid of the CRD, if no older request for it has an effect any more."""
+    to_delete: Key = ()
+    """The revision of the CRD that was to be deleted last, if that got no answer."""
 
 
 class CRDs:
@@ -145,8 +147,14 @@ class CRDs:
 
         async def send() -> None:
             # It may get lost, and arrive later.
-            self._of(definition).claimed = ""
-            await delete_crd(self._client, crd)
+            known = self._of(definition)
+            known.claimed, known.to_delete = "", _revision(crd)
+            try:
+                await delete_crd(self._client, crd)
+            except ApiError as error:
+                if error.code < 500:
+                    known.to_delete = ()
+                raise
 
         await self._dues.send(definition.metadata.name, Sent.DELETE, key_of(definition, crd), send)
 
@@ -158,6 +166,10 @@ class CRDs:
             await release_crd(self._client, crd)
 
         await self._dues.send(definition.metadata.name, Sent.RELEASE, key_of(definition, crd), send)
+
+    def may_be_deleted(self, definition: CompositeResourceDefinition, crd: Mapping[str, Any] | None) -> bool:
+        """Whether a request to delete the CRD as it is now may be under way, as far as this process knows."""
+        return crd is not None and self._of(definition).to_delete == _revision(crd)
 
     def forget(self, name: str) -> None:
         """The definition is gone."""

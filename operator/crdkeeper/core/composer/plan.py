@@ -142,7 +142,7 @@ def _deletion(gathered: Gathered) -> Plan:
         # A person has removed the finalizer, and another one holds the definition.
         return Plan(ComposerStep.UNFENCE if live is not None and may_open(live) else ComposerStep.NOTHING)
     if live is None or not ours:
-        # Gone, released, or that of a definition made again in between. If its API is closed, it is opened when
+        # Gone, released, or that of a definition made again in between. An API that is closed is opened when
         # this definition is gone: who prevents that must not hold up the deletion of something else.
         return Plan(ComposerStep.REMOVE_FINALIZER)
     if definition.spec.deletion == "Orphan":
@@ -190,17 +190,6 @@ def unclaimed(decided: Plan, failure: Verdict) -> Plan:
         return replace(decided, refusal=failure)
     said = f"{decided.refusal.message.rstrip('.')}. Besides, the composer {failure.message}"
     return replace(decided, refusal=Verdict(decided.refusal.reason, said))
-
-
-def unfenced(failure: Verdict) -> Verdict:
-    """What to say if the API cannot be closed to new composites: there may be nobody who can change that."""
-    if failure.reason is reasons.RIGHT_MISSING_TO_APPLY:
-        return failure
-    return Verdict(
-        failure.reason,
-        f"{failure.message.rstrip('.')}. If that stays so, set spec.deletion to Cascade, which deletes the "
-        "CRD with all composites that are created until then, or to Orphan, which leaves the CRD",
-    )
 
 
 def _refusal(gathered: Gathered) -> Verdict | None:

@@ -1,0 +1,151 @@
+"""Orphan where somebody refuses each change of the CRD, in virtual time."""
+
+import asyncio
+import copy
+
+import pytest
+
+from crdkeeper.cluster.transport.client import ApiError, Unreachable
+from crdkeeper.core.composer.fence import fencing, is_fenced
+from tests.unit.controllers.compositeresourcedefinition.scene import CRD, PATH, Server, play
+from tests.unit.controllers.compositeresourcedefinition.test_controller import rest, with_policy
+from tests.unit.controllers.compositeresourcedefinition.test_fencing import EMPTY, crd, writes_of_crd
+from tests.unit.core.composition.documents import document
+
+
+def frozen(code: int) -> ApiError:
+    return ApiError(code, {"message": "CRDs are frozen until Monday"})
+
+
+@pytest.mark.parametrize("code", [400, 403, 422])
+def test_what_the_condition_recommends_ends_the_deletion(code: int) -> None:
+    async def people(server: Server) -> None:
+        async def policy(method: str, path: str) -> None:
+            if (method, path) == ("PATCH", CRD):
+                raise frozen(code)
+
+        server.before = policy
+        before = copy.deepcopy(crd(server))
+        server.delete()
+        await rest()
+        assert "set spec.deletion to Cascade" in server.condition("Established")[2]
+        assert "or to Orphan" in server.condition("Established")[2]
+        server.make(document(deletion="Orphan"))
+        await rest()
+        assert PATH not in server.objects
+        assert crd(server) == before
+        (note,) = server.notes("CRDNotReleased")
+        assert "CRDs are frozen until Monday" in note
+        assert "annotation crdkeeper.dev/definition-uid" in note
+
+    play(people, begin=EMPTY)
+
+
+def test_one_that_cannot_end_either_is_not_recommended() -> None:
+    def begin(server: Server) -> None:
+        EMPTY(server)
+        second = copy.deepcopy(crd(server)["spec"]["versions"][0]) | {"name": "v2"}
+        server._patch_crd(fencing(crd(server)))
+        crd(server)["spec"]["versions"].append(second)
+
+    async def people(server: Server) -> None:
+        async def policy(method: str, path: str) -> None:
+            if (method, path) == ("PATCH", CRD):
+                raise frozen(403)
+
+        server.before = policy
+        server.delete()
+        await rest()
+        message = server.condition("Established")[2]
+        assert "CRDs are frozen until Monday" in message
+        assert "set spec.deletion to Cascade" in message
+        assert "Orphan" not in message
+
+    play(people, begin=begin)
+
+
+def test_a_closed_api_is_not_left_behind() -> None:
+    async def people(server: Server) -> None:
+        server.delete()
+        await asyncio.sleep(1.0)
+        assert is_fenced(crd(server))
+
+        async def policy(method: str, path: str) -> None:
+            if (method, path) == ("PATCH", CRD):
+                raise frozen(403)
+
+        server.before = policy
+        server.make(document(deletion="Orphan"))
+        await rest()
+        status, reason, message = server.condition("Established")
+        assert (status, reason) == ("False", "TerminatingCompositeResource")
+        assert "CRDs are frozen until Monday" in message
+        assert "remove the rule oldSelf.hasValue()" in message
+        # As the message says.
+        crd(server)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].pop("x-kubernetes-validations")
+        server._wrote(CRD)
+        await rest()
+        assert PATH not in server.objects
+
+    play(people, begin=EMPTY)
+
+
+@pytest.mark.parametrize("error", [Unreachable("no answer"), ApiError(504, {"message": "gateway timeout"})])
+def test_a_crd_that_a_delayed_request_may_delete_is_not_left_behind(error: ApiError | Unreachable) -> None:
+    async def people(server: Server) -> None:
+        async def trouble(method: str, path: str) -> None:
+            if (method, path) == ("DELETE", CRD):
+                raise error
+            if (method, path) == ("PATCH", CRD):
+                raise frozen(403)
+
+        server.before = trouble
+        server.delete()
+        await asyncio.sleep(1.0)
+        server.make(document(deletion="Orphan"))
+        await rest()
+        message = server.condition("Established")[2]
+        assert "CRDs are frozen until Monday" in message
+        assert "may still delete it" in message
+        # As the message says.
+        server._wrote(CRD)
+        await rest()
+        assert PATH not in server.objects
+        assert CRD in server.objects
+
+    play(people, begin=with_policy("Cascade", 0))
+
+
+def test_a_deletion_that_was_refused_is_not_under_way() -> None:
+    async def people(server: Server) -> None:
+        async def policy(method: str, path: str) -> None:
+            if path == CRD and method in ("PATCH", "DELETE"):
+                raise frozen(403)
+
+        server.before = policy
+        server.delete()
+        await asyncio.sleep(1.0)
+        server.make(document(deletion="Orphan"))
+        await rest()
+        assert PATH not in server.objects
+
+    play(people, begin=with_policy("Cascade", 0))
+
+
+def test_the_event_waits_until_the_definition_goes() -> None:
+    async def people(server: Server) -> None:
+        async def trouble(method: str, path: str) -> None:
+            if method == "PATCH" and path == CRD:
+                raise frozen(403)
+            if method == "PATCH" and path == PATH:
+                raise ApiError(500, {"message": "later"})
+
+        server.before = trouble
+        server.delete()
+        since = len(server.requests)
+        await asyncio.sleep(120.0)
+        assert "cannot remove the finalizer" in server.condition("Established")[2]
+        assert server.notes("CRDNotReleased") == []
+        assert len(writes_of_crd(server, since)) <= 120 / 15 + 6
+
+    play(people, begin=with_policy("Orphan", 0))
