@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from crdkeeper.cluster.transport.client import MERGE_PATCH
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
 from tests.cluster.composition.agreement import Observer
 from tests.cluster.composition.authoring import Author, Definition, Json, condition, opted_in, spec_with
 from tests.cluster.composition.composerscene import operator_beside
@@ -129,11 +129,16 @@ async def test_each_change_is_one_write_and_none_follows(
         assert converts["strategy"] == "Webhook"
         await ways.until_quiet()
 
-        # Others change what neither maintains: both look, and leave it.
+        # Others change what neither maintains: both look, and leave it. Managers stand in the order of their
+        # last changes, and in one second by name: a change by the composer would come behind "another".
         since = ways.now()
-        marked = {"metadata": {"annotations": {"example.com/mark": "1"}}}
-        for path in (thing.crd, f"{thing.objects}/a"):
-            await author.client.request("PATCH", path, marked, content_type=MERGE_PATCH)
+        mark = {"annotations": {"example.com/mark": "1"}}
+        kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+        body = {**kind, "metadata": {"name": thing.name, **mark}}
+        path = f"{thing.crd}?fieldManager=another"
+        marked = await author.client.request("PATCH", path, body, content_type=APPLY_PATCH)
+        composite = f"{thing.objects}/a"
+        await author.client.request("PATCH", composite, {"metadata": mark}, content_type=MERGE_PATCH)
         before = await state()
         await ways.until_quiet()
         # The composer asks once whether that is another manager of its fields, which changes nothing.
@@ -141,6 +146,7 @@ async def test_each_change_is_one_write_and_none_follows(
         # The operator may report what it has seen.
         assert all("/definitionreports/" in each.path for each in way.writes(since[1]))
         assert await state() == before
+        assert before[1] == marked
         since = ways.now()
         await asyncio.sleep(REST_SECONDS)
         assert ways.writes(since) == []

@@ -1,11 +1,11 @@
-"""The composer and names that its definition does not have: those of others, and of an adopted CRD."""
+"""The composer and what its definition does not have: names and labels of others, and of an adopted CRD."""
 
 import asyncio
 
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.definition import OWNER
-from tests.cluster.composition.authoring import Author, Definition, Json
+from tests.cluster.composition.authoring import WORKING, Author, Definition, Json, condition
 from tests.cluster.harness import eventually
 
 REST_SECONDS = 20.0
@@ -69,16 +69,30 @@ async def adopt_and_give_up(author: Author, thing: Definition) -> None:
     assert set(metadata["annotations"]) == {OWNER}
 
 
+async def label_again_and_again(author: Author, thing: Definition) -> None:
+    """Somebody applies labels, with pauses long enough that the composer looks after each."""
+    await author.apply(thing, deletion="Cascade")
+    await author.ready(thing)
+    for number in range(5):
+        crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+        metadata = {"name": thing.name, "labels": {"example.com/number": str(number)}}
+        path = f"{thing.crd}?fieldManager=another"
+        await author.client.request("PATCH", path, {**crd, "metadata": metadata}, content_type=APPLY_PATCH)
+        await asyncio.sleep(1.5)
+        assert condition(await author.get(thing.path), "Ready")[:2] == WORKING
+
+
 async def test_what_a_definition_does_not_have_is_removed_and_all_is_quiet(
     author: Author, group: str
 ) -> None:
-    taken, adopted = Definition(group, "taken"), Definition(group, "adopted")
+    taken, adopted, labelled = (Definition(group, each) for each in ("taken", "adopted", "labelled"))
     await take_a_short_name(author, taken)
     await adopt_and_give_up(author, adopted)
-    await at_rest(author, taken, adopted)
-    for each in (taken, adopted):
+    await label_again_and_again(author, labelled)
+    await at_rest(author, taken, adopted, labelled)
+    for each in (taken, adopted, labelled):
         await author.ready(each)
         await author.delete(each.path)
-    for each in (taken, adopted):
+    for each in (taken, adopted, labelled):
         await author.gone(each.path)
         await author.gone(each.crd)

@@ -27,7 +27,7 @@ from crdkeeper.cluster.resources.composites import (
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent, key_of
 from crdkeeper.core.composer import reasons
-from crdkeeper.core.composer.givenup import given_up
+from crdkeeper.core.composer.givenup import given_up, without_short_names
 from crdkeeper.core.composer.overwriting import Applied
 from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan
 from crdkeeper.core.composer.update import Rest
@@ -113,7 +113,7 @@ class CRDs:
             self._dues.repeat(name, Sent.APPLY)
         if rest is not None or (live is not None and known.applied == key):
             return False
-        whole = _whole(staged(made, live, held))
+        whole = without_short_names(staged(made, live, held), live)
 
         async def send() -> dict[str, Any]:
             now = live
@@ -124,7 +124,7 @@ class CRDs:
 
         applied = await self._dues.send(name, Sent.APPLY, key, send)
         known.applied = *wanted, *_revision(applied)
-        changed = _revision(live) != _revision(applied)
+        changed = live is None or _content(live) != _content(applied)
         if known.put_back is None or known.put_back.content != wanted:
             known.put_back = Applied(wanted)
         elif live is not None and changed:
@@ -179,15 +179,6 @@ class CRDs:
         return self._known.setdefault(definition.metadata.name, _Known())
 
 
-def _whole(crd: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The CRD with all names, also if there are none: short names that it does not have would stay.
-
-    Somebody may have added them, or be their manager, too, after the CRD was adopted.
-    """
-    spec = crd["spec"]
-    return {**crd, "spec": {**spec, "names": {"shortNames": [], **spec["names"]}}}
-
-
 def _wanted(definition: CompositeResourceDefinition, held: Sequence[str]) -> Key:
     """Differs if the definition does, or what is left out of its CRD for the time being."""
     return definition.metadata.uid, definition.metadata.generation, tuple(held)
@@ -196,6 +187,11 @@ def _wanted(definition: CompositeResourceDefinition, held: Sequence[str]) -> Key
 def _revision(crd: Mapping[str, Any] | None) -> Key:
     """What changes whenever somebody changes the CRD, or only becomes the manager of a field."""
     return (crd["metadata"]["uid"], crd["metadata"]["resourceVersion"]) if crd is not None else ()
+
+
+def _content(crd: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What the CRD says, whoever manages its fields."""
+    return crd["spec"], *(crd["metadata"].get(each) for each in ("labels", "annotations", "ownerReferences"))
 
 
 def _now() -> float:

@@ -1,4 +1,4 @@
-"""Labels and annotations of a CRD that its definition no longer has, and that another program has set, too.
+"""Short names, labels and annotations of a CRD that its definition does not have, but another program has.
 
 Server-side apply leaves a field in place while it has another manager, such as the one who made the CRD
 before it was adopted.
@@ -29,3 +29,15 @@ def given_up(live: Mapping[str, Any], made: Mapping[str, Any], manager: str) -> 
         if both := gone & ours & others:
             found[texts] = dict.fromkeys(sorted(both))
     return found
+
+
+def without_short_names(made: Mapping[str, Any], live: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The CRD to apply so that no short names are left which the definition does not have.
+
+    The empty list is applied only if there are some. The API server does not store it, so each apply with it
+    would count as a change by whoever applies, and be written if another manager has applied in between.
+    """
+    spec = made["spec"]
+    if live is None or "shortNames" in spec["names"] or not live["spec"]["names"].get("shortNames"):
+        return made
+    return {**made, "spec": {**spec, "names": {**spec["names"], "shortNames": []}}}

@@ -1,6 +1,7 @@
 """How often the CRD is applied, in virtual time: whenever it may differ, and otherwise never."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from tests.unit.controllers.compositeresourcedefinition.test_controller import (
     fields,
     rest,
 )
+
+Json = Any
 
 
 async def come_and_go(server: Server, seconds: int) -> None:
@@ -52,6 +55,27 @@ def test_whoever_writes_the_crd_it_is_applied_once() -> None:
             server._wrote(CRD)
             await rest()
             assert applies(server, since) == 1
+
+    play(people, begin=established)
+
+
+def test_who_only_manages_its_fields_does_not_overwrite_the_crd() -> None:
+    async def people(server: Server) -> None:
+        await rest()
+        apply = server._apply_crd
+
+        def apply_and_change_managers(path: str, body: Json, *, force: bool) -> Json:
+            found = apply(path, body, force=force)
+            server._wrote(path)
+            return found
+
+        server._apply_crd = apply_and_change_managers  # type: ignore[method-assign]
+        for _ in range(5):
+            since = len(server.requests)
+            server._wrote(CRD)
+            await rest()
+            assert applies(server, since) == 1
+            assert server.ready() == OURS
 
     play(people, begin=established)
 

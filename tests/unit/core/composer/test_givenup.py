@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crdkeeper.core.composer.givenup import given_up
+from crdkeeper.core.composer.givenup import given_up, without_short_names
 
 Json = Any
 ME = "crdkeeper-composer"
@@ -49,3 +49,21 @@ def test_labels(entries: list[Json], expected: Json) -> None:
 
 def test_a_crd_without_managers() -> None:
     assert given_up({"metadata": {"labels": {"a": "b"}}}, MADE, ME) == {}
+
+
+def named(**names: Json) -> Json:
+    return {"spec": {"scope": "Namespaced", "names": {"kind": "Database", **names}}}
+
+
+@pytest.mark.parametrize(
+    ("made", "live", "expected"),
+    [
+        (named(), named(shortNames=["db"]), named(shortNames=[])),
+        (named(), named(), named()),
+        (named(), None, named()),
+        (named(shortNames=["db"]), named(shortNames=["dbs"]), named(shortNames=["db"])),
+    ],
+    ids=["to remove", "none to remove", "no CRD", "its own"],
+)
+def test_short_names(made: Json, live: Json, expected: Json) -> None:
+    assert without_short_names(made, live) == expected
