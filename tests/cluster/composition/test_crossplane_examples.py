@@ -19,7 +19,7 @@ from crdkeeper.cluster.transport.client import MERGE_PATCH, ApiError, Client
 from tests.cluster.composition.composerscene import CRDS, LABEL, PATH, conditions, delete, gone, has, ready
 from tests.cluster.harness import Operator, eventually
 from tests.controlplane.cluster import Cluster
-from tests.unit.core.composition.crossplanes import A_FIELD_MORE, EXAMPLES
+from tests.unit.core.importing.crossplanes import A_FIELD_MORE, EXAMPLES
 
 Json = Any
 NAME = "stores.example.org"

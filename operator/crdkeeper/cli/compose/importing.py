@@ -23,8 +23,8 @@ from crdkeeper.cli.output.printing import line
 from crdkeeper.core.composer.update import judge_update
 from crdkeeper.core.composer.wording import listed
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
-from crdkeeper.core.composition.crossplane import ImportNote, NotOfCrossplane, imported
 from crdkeeper.core.composition.problem import CompositeProblem
+from crdkeeper.core.importing.crossplane import ImportNote, NotOfCrossplane, imported
 from crdkeeper.core.text import count
 
 _OPEN, _UNREADABLE = 1, 2

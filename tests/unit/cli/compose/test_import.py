@@ -7,7 +7,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from crdkeeper.cli import main
-from tests.unit.core.composition.crossplanes import A_FIELD_MORE, EXAMPLES
+from tests.unit.core.importing.crossplanes import A_FIELD_MORE, EXAMPLES
 
 CLEAR = yaml.safe_dump(EXAMPLES["the smallest"])
 OPEN = """\

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
-from crdkeeper.core.composition.crossplane import NotOfCrossplane, imported, is_of_crossplane
-from tests.unit.core.composition.crossplanes import EXAMPLES, at, crossplane
+from crdkeeper.core.importing.crossplane import NotOfCrossplane, imported, is_of_crossplane
+from tests.unit.core.importing.crossplanes import EXAMPLES, at, crossplane
 
 Json = Any
 

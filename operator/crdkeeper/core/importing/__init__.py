@@ -1,0 +1,1 @@
+"""Rewrites what defines composite APIs in other projects as crdkeeper's."""
