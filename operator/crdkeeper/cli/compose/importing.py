@@ -1,4 +1,4 @@
-"""`crdkeeper compose import`: Crossplane's CompositeResourceDefinitions rewritten as crdkeeper's."""
+"""`crdkeeper compose import`: what defines composite APIs in other projects, rewritten as crdkeeper's."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +24,8 @@ from crdkeeper.core.composer.update import judge_update
 from crdkeeper.core.composer.wording import listed
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
 from crdkeeper.core.composition.problem import CompositeProblem
-from crdkeeper.core.importing.crossplane import ImportNote, NotOfCrossplane, imported
+from crdkeeper.core.importing import crossplane, kro
+from crdkeeper.core.importing.note import ImportNote, NotImportable
 from crdkeeper.core.text import count
 
 _OPEN, _UNREADABLE = 1, 2
@@ -32,6 +33,7 @@ _OPEN, _UNREADABLE = 1, 2
 
 @dataclass(slots=True)
 class _Result:
+    definitions: int = 0
     manifests: list[dict[str, Any]] = field(default_factory=list)
     notes: list[tuple[ForeignComposite, ImportNote]] = field(default_factory=list)
     problems: list[tuple[ForeignComposite, CompositeProblem]] = field(default_factory=list)
@@ -39,15 +41,15 @@ class _Result:
     failed: list[Failed] = field(default_factory=list)
 
 
-@click.command("import", short_help="Rewrite Crossplane's CompositeResourceDefinitions.")
+@click.command("import", short_help="Rewrite definitions of Crossplane and kro.")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|FOLDER|-...")
 @format_option
 def import_definitions(paths: tuple[str, ...], *, output: str) -> None:
-    """Rewrite Crossplane's CompositeResourceDefinitions, of v1 or v2, as crdkeeper's.
+    """Rewrite Crossplane's CompositeResourceDefinitions and kro's ResourceGraphDefinitions as crdkeeper's.
 
-    Manifests go to standard output. What has no counterpart or means something else goes to standard error,
-    with the line in the old file: "decide" if it is for you to decide. Other objects are skipped. Comments
-    are not copied.
+    A ResourceGraphDefinition becomes a CompositeResourceDefinition and a Composition. Manifests go to
+    standard output. What has no counterpart or means something else goes to standard error, with the line in
+    the old file: "decide" if it is for you to decide. Other objects are skipped. Comments are not copied.
 
     Exit codes: 0 if nothing is left to do, 1 if you must decide something or a new definition would be
     refused, 2 if something could not be read.
@@ -70,7 +72,7 @@ def import_definitions(paths: tuple[str, ...], *, output: str) -> None:
     decisions = sum(bool(note.remedy) for _, note in result.notes)
     errors = sum(problem.refused for _, problem in result.problems)
     line(
-        f"{count(len(result.manifests), 'definition')} imported, {count(decisions, 'decision')} left to you, "
+        f"{count(result.definitions, 'definition')} imported, {count(decisions, 'decision')} left to you, "
         f"{count(errors, 'error')}.",
         err=True,
     )
@@ -86,12 +88,17 @@ def _import_all(paths: tuple[str, ...]) -> _Result:
         if isinstance(each, Failed):
             result.failed.append(each)
         elif isinstance(each, ForeignComposite):
+            rewrite = kro.imported if each.value.get("kind") == kro.KIND else crossplane.imported
             try:
-                found = imported(each.value)
-            except NotOfCrossplane as error:
-                result.failed.append(Failed(each.file, each.position, str(error)))
+                found = rewrite(each.value)
+            except NotImportable as error:
+                at = each.find(error.path.steps) if error.path is not None else each.position
+                result.failed.append(Failed(each.file, at, str(error)))
                 continue
-            result.manifests.append(found.definition)
+            result.definitions += 1
+            result.manifests += [
+                manifest for manifest in (found.definition, found.composition) if manifest is not None
+            ]
             result.notes += [(each, note) for note in found.notes]
             judged = with_server_errors(accept(found.definition))
             result.problems += [(each, problem) for problem in judged.problems]
@@ -99,7 +106,7 @@ def _import_all(paths: tuple[str, ...]) -> _Result:
             if judged.crd is not None and not judged.refused:
                 result.notes += [(each, note) for note in _between_versions(judged.crd)]
     if not (result.manifests or result.failed):
-        message = "contains no CompositeResourceDefinition of Crossplane"
+        message = "contains no definition of Crossplane or kro"
         result.failed.append(Failed(", ".join(paths), Position(), message))
     return result
 

@@ -104,7 +104,7 @@ class WrittenObject(Skipped):
 
 @dataclass(frozen=True, slots=True)
 class ForeignComposite(WrittenObject):
-    """A CompositeResourceDefinition of another project, such as Crossplane."""
+    """What defines composites in another project, such as Crossplane or kro."""
 
 
 def summary(skipped: Sequence[Skipped]) -> str:
@@ -234,6 +234,8 @@ def _definitions(
                 each.setdefault("kind", "CustomResourceDefinition")
                 each.setdefault("apiVersion", value.get("apiVersion"))
             yield from _definitions(file, document, (*steps, "items", i), each, comments)
+    elif kind == "ResourceGraphDefinition":
+        yield ForeignComposite(file, document.find(steps), f"a {kind}", value, document=document, steps=steps)
     elif kind == "Composition":
         yield WrittenObject(
             file, document.find(steps), "a Composition", value, document=document, steps=steps

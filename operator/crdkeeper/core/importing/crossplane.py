@@ -5,13 +5,13 @@ Facts about Crossplane come from its API (apis/apiextensions/v1 and v2) and from
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitionSpec, CompositeVersion
 from crdkeeper.api.meta import API_VERSION
 from crdkeeper.apiserver.objects.objectnode import copied
 from crdkeeper.apiserver.schema.fieldpath import Path, root
+from crdkeeper.core.importing.note import Imported, ImportNote, NotImportable
 
 GROUP: Final = "apiextensions.crossplane.io"
 _VERSIONS: Final = (f"{GROUP}/v1", f"{GROUP}/v2")
@@ -53,29 +53,6 @@ _KEPT_IN_PART: Final = _KEPT_AT_ROOT | {"oneOf", "x-kubernetes-preserve-unknown-
 _SHOWN_NAMES: Final = ("metadata", "spec", "status", "apiVersion", "kind")
 
 
-class NotOfCrossplane(ValueError):
-    """The document is not a CompositeResourceDefinition of Crossplane."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImportNote:
-    """Something that differs after the import."""
-
-    path: Path
-    """In the old file."""
-    message: str
-    remedy: str = ""
-    """What a person must decide or do; empty if nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """The new definition, and what differs."""
-
-    definition: dict[str, Any]
-    notes: tuple[ImportNote, ...]
-
-
 def is_of_crossplane(value: object) -> bool:
     """Whether the object claims to be a CompositeResourceDefinition of Crossplane."""
     return (
@@ -86,11 +63,11 @@ def is_of_crossplane(value: object) -> bool:
 
 
 def imported(document: Mapping[str, Any]) -> Imported:
-    """The definition rewritten. Raises NotOfCrossplane, naming the field."""
+    """The definition rewritten. Raises NotImportable, naming the field."""
     if not is_of_crossplane(document):
-        raise NotOfCrossplane(f"apiVersion: {document.get('apiVersion')!r} is none of {', '.join(_VERSIONS)}")
+        raise NotImportable(f"apiVersion: {document.get('apiVersion')!r} is none of {', '.join(_VERSIONS)}")
     if not isinstance(document.get("spec"), dict):
-        raise NotOfCrossplane("spec: must be an object")
+        raise NotImportable("spec: must be an object")
     return _Import(document).done()
 
 

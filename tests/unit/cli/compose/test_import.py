@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from crdkeeper.cli import main
 from tests.unit.core.importing.crossplanes import A_FIELD_MORE, EXAMPLES
+from tests.unit.core.importing.graphs import WEB, graph
 
 CLEAR = yaml.safe_dump(EXAMPLES["the smallest"])
 OPEN = """\
@@ -41,6 +42,22 @@ def test_nothing_left_to_do() -> None:
     again = run("crd", "-f", "-", stdin=result.stdout)
     assert again.exit_code == 0
     assert yaml.safe_load(again.stdout)["metadata"]["name"] == "stores.example.org"
+
+
+def test_a_graph_of_kro(tmp_path: Path) -> None:
+    file = tmp_path / "graph.yaml"
+    file.write_text(yaml.safe_dump_all([WEB, graph(schema={"spec": {"a": "text"}})], sort_keys=False))
+    result = run("import", file)
+    assert result.exit_code == 2
+    assert [each["kind"] for each in yaml.safe_load_all(result.stdout)] == [
+        "CompositeResourceDefinition",
+        "Composition",
+    ]
+    typed, remedy, refused, summary = result.stderr.splitlines()
+    assert typed.startswith(f"{file}:24:5: decide: spec.schema.status: kro infers the types of available ")
+    assert remedy == "    Set the types of these fields in the schema of the definition's status."
+    assert "spec.schema.spec.a: there is no type 'text'" in refused
+    assert summary == "1 definition imported, 1 decision left to you, 0 errors."
 
 
 def test_decisions_have_their_lines(tmp_path: Path) -> None:

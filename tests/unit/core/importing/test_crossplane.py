@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
-from crdkeeper.core.importing.crossplane import NotOfCrossplane, imported, is_of_crossplane
+from crdkeeper.core.importing.crossplane import imported, is_of_crossplane
+from crdkeeper.core.importing.note import NotImportable
 from tests.unit.core.importing.crossplanes import EXAMPLES, at, crossplane
 
 Json = Any
@@ -145,7 +146,7 @@ def test_anything_else_is_not_of_crossplane() -> None:
         {"kind": "CompositeResourceDefinition", "apiVersion": "crdkeeper.dev/v1alpha1"}
     )
     for document in ({}, {**crossplane(), "kind": "Composition"}, {**crossplane(), "spec": 5}):
-        with pytest.raises(NotOfCrossplane):
+        with pytest.raises(NotImportable):
             imported(document)
 
 
