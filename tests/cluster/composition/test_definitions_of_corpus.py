@@ -45,10 +45,13 @@ async def any_rights(client: Client) -> AsyncIterator[None]:
     await client.request("DELETE", f"{ROLES}/composer-corpus")
 
 
-def in_another_group(crd: Json) -> Json:
-    """The CRD in a group that no project uses, so that neither approval nor another test's CRD matters."""
+def in_another_group(crd: Json, test: str) -> Json:
+    """The CRD in a group that no project uses, so that neither approval nor another test's CRD matters.
+
+    An API server may take five minutes to delete a CRD, so that no test waits for those of another one.
+    """
     found = copy.deepcopy(crd)
-    group = f"{found['spec']['group'].replace('.', '-')}.corpus.example.com"
+    group = f"{found['spec']['group'].replace('.', '-')}.{test}.example.com"
     found["metadata"] = {"name": f"{found['spec']['names']['plural']}.{group}"}
     found["spec"]["group"] = group
     return found
@@ -141,7 +144,7 @@ async def test_every_crd_has_a_definition_that_makes_the_same_api(plane: Cluster
     counted: Counter[str] = Counter()
     async with Client(Connection(plane.kubeconfig)) as client:
         for original in corpus(None):
-            crd = in_another_group(original)
+            crd = in_another_group(original, "made")
             name = crd["metadata"]["name"]
             definition = as_definition(crd)
             judged = accept(definition)
@@ -169,7 +172,7 @@ async def test_every_crd_has_a_definition_that_makes_the_same_api(plane: Cluster
 async def test_the_composer_makes_the_same_api(client: Client) -> None:
     """Definitions of real projects, some at once, under the composer's own account."""
     known = list(corpus(None))
-    chosen = [in_another_group(each) for each in known[:: max(1, len(known) // COMPOSED)]]
+    chosen = [in_another_group(each, "composed") for each in known[:: max(1, len(known) // COMPOSED)]]
     for start in range(0, len(chosen), AT_ONCE):
         part = {each["metadata"]["name"]: each for each in chosen[start : start + AT_ONCE]}
         for crd in part.values():
