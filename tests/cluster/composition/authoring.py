@@ -1,5 +1,6 @@
 """What the composer's tests of faults and scale share: many definitions, and what a user sees of them."""
 
+import asyncio
 import copy
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 ACCOUNT = "crdkeeper-composer"
 FINALIZER = "crdkeeper.dev/composites"
 OWNER = "crdkeeper.dev/definition-uid"
+QUIET_SECONDS = 3.0
 WORKING = ("True", "WatchingCompositeResource")
 
 
@@ -185,6 +187,23 @@ class Author:
         """The composites that exist."""
         found = await self.get(f"{definition.objects}?limit=10000")
         return [each["metadata"]["name"] for each in found["items"]] if found else []
+
+
+async def stay(author: Author, *paths: str, seconds: float) -> None:
+    """Checks that objects stay as they are, once nothing has changed for some time."""
+
+    async def read() -> list[Json]:
+        return [await author.get(each) for each in paths]
+
+    async def quiet() -> bool:
+        before = await read()
+        await asyncio.sleep(QUIET_SECONDS)
+        return await read() == before
+
+    await eventually(quiet, seconds=60)
+    before = await read()
+    await asyncio.sleep(seconds)
+    assert await read() == before
 
 
 def condition(found: Mapping[str, Any], type_: str) -> tuple[str, str, str]:

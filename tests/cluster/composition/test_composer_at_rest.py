@@ -8,7 +8,15 @@ import pytest
 
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
 from tests.cluster.composition.agreement import Observer
-from tests.cluster.composition.authoring import Author, Definition, Json, condition, opted_in, spec_with
+from tests.cluster.composition.authoring import (
+    QUIET_SECONDS,
+    Author,
+    Definition,
+    Json,
+    condition,
+    opted_in,
+    spec_with,
+)
 from tests.cluster.composition.composerscene import operator_beside
 from tests.cluster.harness import NAMESPACE, SERVICE_ACCOUNT, Operator, eventually
 from tests.cluster.harness.faultproxy import FaultProxy, Request
@@ -16,7 +24,6 @@ from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import schema, version
 
 CONVERSIONS = "/apis/crdkeeper.dev/v1alpha1/versionconversions"
-QUIET_SECONDS = 3.0
 REST_SECONDS = 18.0
 """Longer than a rehearsal counts, and than the composer waits before it looks again at what is refused."""
 

@@ -48,9 +48,17 @@ async def test_a_crd_that_etcd_does_not_take(author: Author, observer: Observer,
 
     # A change that makes a CRD too large leaves it as it is.
     before = await author.get(thing.crd)
-    large["metadata"]["resourceVersion"] = (await author.get(thing.path))["metadata"]["resourceVersion"]
     large["metadata"]["finalizers"] = ["crdkeeper.dev/composites"]
-    await author.client.request("PUT", thing.path, large)
+
+    async def replaced() -> bool:
+        # Until the composer does not write the status in between.
+        current = (await author.get(thing.path))["metadata"]["resourceVersion"]
+        large["metadata"]["resourceVersion"] = current
+        answer = await author.client.send("PUT", thing.path, content=orjson.dumps(large))
+        assert answer.code in (200, 409), answer.content[:1000]
+        return answer.code == 200
+
+    await eventually(replaced)
     await observer.sees(thing, "Accepted", "False", "TooLarge", judged="Failed", seconds=60)
     await observer.sees(thing, "Established", "True", "WatchingCompositeResource", judged="Failed")
     assert (await author.get(thing.crd))["spec"] == before["spec"]

@@ -5,7 +5,7 @@ import asyncio
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.definition import OWNER
-from tests.cluster.composition.authoring import WORKING, Author, Definition, Json, condition
+from tests.cluster.composition.authoring import WORKING, Author, Definition, Json, condition, stay
 from tests.cluster.harness import eventually
 
 REST_SECONDS = 20.0
@@ -24,15 +24,6 @@ async def without_short_names(author: Author, thing: Definition) -> None:
         return not await short_names(author, thing)
 
     await eventually(look)
-
-
-async def at_rest(author: Author, *things: Definition) -> None:
-    """Nothing is written for some time."""
-    paths = [path for each in things for path in (each.crd, each.path)]
-    await asyncio.sleep(3.0)
-    before = [await author.get(each) for each in paths]
-    await asyncio.sleep(REST_SECONDS)
-    assert [await author.get(each) for each in paths] == before
 
 
 async def take_a_short_name(author: Author, thing: Definition) -> None:
@@ -89,7 +80,8 @@ async def test_what_a_definition_does_not_have_is_removed_and_all_is_quiet(
     await take_a_short_name(author, taken)
     await adopt_and_give_up(author, adopted)
     await label_again_and_again(author, labelled)
-    await at_rest(author, taken, adopted, labelled)
+    paths = [path for each in (taken, adopted, labelled) for path in (each.crd, each.path)]
+    await stay(author, *paths, seconds=REST_SECONDS)
     for each in (taken, adopted, labelled):
         await author.ready(each)
         await author.delete(each.path)

@@ -68,6 +68,17 @@ def run(command: str, cluster: Cluster, folder: Path) -> "subprocess.CompletedPr
     )
 
 
+async def known(cluster: Cluster) -> None:
+    """Returns once kubectl finds databases: an API server publishes an API a moment after it serves it."""
+
+    async def look() -> bool:
+        return "databases" in cluster.kubectl(
+            "api-resources", "--api-group=platform.example.com", "--no-headers"
+        )
+
+    await eventually(look)
+
+
 @pytest.fixture
 def bare(composer: Operator, plane: Cluster) -> Iterator[Cluster]:
     """The cluster, in which nobody has permitted anything about composites."""
@@ -83,6 +94,8 @@ async def test_what_the_page_begins_with(bare: Cluster, client: Client, tmp_path
     (tmp_path / "manifests").symlink_to(ROOT / "manifests")
     commands = []
     for command, shown in steps():
+        if command == "kubectl get databases":
+            await known(bare)
         done = await asyncio.to_thread(run, command, bare, tmp_path)
         printed = done.stdout.splitlines()
         assert done.returncode == 0, (command, done.stdout)
@@ -110,6 +123,7 @@ async def test_columns_of_composites_are_behind_those_of_the_definition(
 ) -> None:
     await apply(client, document(version(additionalPrinterColumns=[COLUMN]), deletion="Cascade"))
     await ready(client, "True", "WatchingCompositeResource")
+    await known(plane)
     plane.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(database("a")))
     said = {"status": "True", "reason": "Tried", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}
     conditions = [{"type": each, **said} for each in ("Synced", "Ready")]

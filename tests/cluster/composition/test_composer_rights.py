@@ -44,6 +44,11 @@ async def test_compositions_that_may_not_be_listed_any_more(
     await author.apply(thing)
     await author.ready(thing)
     rule = f"{APPLY}{{apiGroups: [crdkeeper.dev], resources: [compositions], verbs: [list, watch]}}"
+
+    async def watches() -> bool:
+        return proxy.has_watch(r"/compositions\?")
+
+    await eventually(watches)
     # A watch that has begun continues without the right.
     async with without(author, "list", "compositions"), without(author, "watch", "compositions"):
         assert proxy.end_watches(r"/compositions\?") == 1

@@ -5,7 +5,7 @@ import asyncio
 import orjson
 
 from crdkeeper.cluster.transport.client import APPLY_PATCH
-from tests.cluster.composition.authoring import Author, Definition, Json, condition, spec_with
+from tests.cluster.composition.authoring import Author, Definition, Json, condition, spec_with, stay
 from tests.cluster.composition.test_composer_says_why import guard
 from tests.cluster.harness import eventually
 from tests.unit.core.composition.documents import schema, version
@@ -72,10 +72,7 @@ async def _waits_for_its_conversion(author: Author, group: str) -> None:
     one = version("v1", schema(spec_with("size")), referenceable=False)
     await author.apply(thing, versions=[one, version("v2", schema(spec_with("big")))])
     await author.ready(thing, "Unknown", "ConversionPending")
-    await asyncio.sleep(2.0)
-    before = [await author.get(each) for each in (thing.path, thing.crd)]
-    await asyncio.sleep(STEADY_SECONDS)
-    assert [await author.get(each) for each in (thing.path, thing.crd)] == before
+    await stay(author, thing.path, thing.crd, seconds=STEADY_SECONDS)
     await author.delete(conversion)
 
 
