@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import pytest
 from crdkeeper.cluster.transport.client import MERGE_PATCH
 from crdkeeper.controllers.compositeresourcedefinition import controller
 from tests.cluster.composition.authoring import Author, Definition, condition, spec_with
-from tests.cluster.conversion.test_conversion_retries import Handler, Webhook
+from tests.cluster.conversion.test_conversion_retries import MARKER, Handler, Webhook
 from tests.cluster.harness import each_of, eventually
 from tests.cluster.harness.admission import WEBHOOKS
 from tests.unit.core.composition.documents import schema, version
@@ -208,3 +209,56 @@ async def test_other_composites_go_while_deletions_are_slow(
         await author.delete(f"{each.objects}/a00")
     for each in slow:
         await author.gone(each.path, seconds=60)
+
+
+@pytest.fixture
+def failing_webhook(tmp_path: Path) -> Iterator[Webhook]:
+    """Fails whenever the composite called marked is in a list."""
+    with Webhook(tmp_path) as webhook:
+        webhook.failures, webhook.status = sys.maxsize, 500
+        thread = threading.Thread(target=webhook.serve_forever)
+        thread.start()
+        try:
+            yield webhook
+        finally:
+            webhook.shutdown()
+            thread.join()
+
+
+async def test_one_composite_that_is_not_converted_does_not_make_the_state_alternate(
+    author: Author, failing_webhook: Webhook, group: str
+) -> None:
+    thing = Definition(group, "thing")
+    of = schema(spec_with())
+    both = [version("v1", of, referenceable=False), version("v2", of)]
+    await author.apply(thing)
+    await author.ready(thing)
+    await author.make_composites(thing, ["a", MARKER, "z"])
+    await author.put(thing.path, thing.document(versions=both, breakingChanges="Allow"))
+    await author.ready(thing)
+    failing = {
+        "strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": failing_webhook.client_config},
+    }
+    await convert(author, thing, failing)
+    listed = f"/apis/{group}/v2/{thing.plural}?limit="
+
+    async def in_force() -> bool:
+        codes = [(await author.client.send("GET", f"{listed}{limit}")).code for limit in (1, 5)]
+        return codes == [200, 500]
+
+    await eventually(in_force)
+    seen: dict[str, tuple[str, str, str]] = {}
+    try:
+        await author.ready(thing, "False", "NotListed", seconds=60)
+        for _ in range(80):
+            found = await author.get(thing.path)
+            seen[found["metadata"]["resourceVersion"]] = condition(found, "Ready")
+            await asyncio.sleep(0.5)
+        ((_, _, message),) = seen.values()
+        assert f"/default/{MARKER}" in message
+        assert "conversion webhook" in message
+        assert found["status"]["composites"] == 3
+    finally:
+        await convert(author, thing, {"strategy": "None", "webhook": None})
+    await author.ready(thing, seconds=60)

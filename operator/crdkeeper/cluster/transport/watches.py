@@ -97,12 +97,14 @@ async def watch(
     accept: str = "application/json",
     heard: Heard = _nobody,
     begun: Callable[[], None] | None = None,
+    failed: Callable[[ApiError], None] | None = None,
 ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
     """Yield the changes after a resourceVersion as ADDED, MODIFIED or DELETED with the object, without end.
 
     While the API server does not answer, or answers with 429 or 5xx, the watch waits, then continues after
     the last change that it saw: no new list is needed. `selector` is a label selector, `accept` the form of
-    the objects. `begun` is called whenever the API server has accepted the request.
+    the objects. `begun` is called whenever the API server has accepted the request, `failed` whenever it
+    answers with 429 or 5xx.
 
     Raises ApiError for any other answer; 410 if so much has changed that a new list is needed.
     """
@@ -120,8 +122,11 @@ async def watch(
                 if type_ != "BOOKMARK":
                     yield type_, found
         except (ApiError, Unreachable) as error:
-            if isinstance(error, ApiError) and error.code != 429 and error.code < 500:
-                raise
+            if isinstance(error, ApiError):
+                if error.code != 429 and error.code < 500:
+                    raise
+                if failed is not None:
+                    failed(error)
             trouble = str(error)
         if trouble:
             heard(trouble)

@@ -18,6 +18,8 @@ from crdkeeper.core.migration.pace import backoff
 _log = logging.getLogger(__name__)
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
+_LASTING = 5
+"""So often in a row the API server fails to begin a watch before that is said: after 15 seconds."""
 _RIGHTS_SECONDS = 5.0
 """How often a request is repeated that the account may not send: rights are aggregated without an event."""
 
@@ -34,6 +36,8 @@ class CompositeWatches:
         self._running: dict[str, tuple[tuple[str, str], asyncio.Task[None]]] = {}
         """By definition: the uid of the CRD with the collection, and what watches it."""
         self._refused: dict[str, str] = {}
+        self._failing: dict[str, str] = {}
+        """The first error of those that last: others may differ each time."""
 
     def begin(self, group: asyncio.TaskGroup) -> None:
         """Let the watches be tasks of this group."""
@@ -56,6 +60,7 @@ class CompositeWatches:
         """End the watch of a definition, if there is one."""
         _, task = self._running.pop(name, (None, None))
         self._refused.pop(name, None)
+        self._failing.pop(name, None)
         if task is not None:
             task.cancel()
 
@@ -63,11 +68,29 @@ class CompositeWatches:
         """Why the account may not watch the composites, in the API server's words; empty if it may."""
         return self._refused.get(name, "")
 
+    def failing(self, name: str) -> str:
+        """Why the API server has not served the watch for some time, in its words; empty if it does.
+
+        It reads all composites for that: one that a conversion webhook does not convert is enough.
+        """
+        return self._failing.get(name, "")
+
     async def _follow(self, name: str, collection: str, version: str) -> None:
-        failures = 0
+        failures = unserved = 0
 
         def begun() -> None:
-            if self._refused.pop(name, None) is not None:
+            nonlocal unserved
+            unserved = 0
+            was_refused = self._refused.pop(name, None) is not None
+            if self._failing.pop(name, None) is not None or was_refused:
+                self._changed(name)
+
+        def failed(error: ApiError) -> None:
+            nonlocal unserved
+            unserved += 1
+            if unserved >= _LASTING:
+                self._failing.setdefault(name, error.message)
+                # Nobody hears what comes and goes.
                 self._changed(name)
 
         def heard(trouble: str) -> None:
@@ -85,7 +108,13 @@ class CompositeWatches:
                     if name not in self._refused:
                         self._changed(name)
                 async for type_, _ in watch(
-                    self._client, collection, version, accept=METADATA_ONLY, heard=heard, begun=begun
+                    self._client,
+                    collection,
+                    version,
+                    accept=METADATA_ONLY,
+                    heard=heard,
+                    begun=begun,
+                    failed=failed,
                 ):
                     if type_ in ("ADDED", "DELETED"):
                         self._changed(name)

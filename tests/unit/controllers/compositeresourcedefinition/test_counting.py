@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -16,7 +17,12 @@ from tests.unit.controllers.compositeresourcedefinition.scene import (
     play,
 )
 from tests.unit.controllers.compositeresourcedefinition.test_applying import come_and_go
-from tests.unit.controllers.compositeresourcedefinition.test_controller import OURS, established, with_policy
+from tests.unit.controllers.compositeresourcedefinition.test_controller import (
+    OURS,
+    established,
+    rest,
+    with_policy,
+)
 from tests.unit.controllers.fakeapi import DEFINITIONS
 from tests.unit.controllers.fakeapi import OURS as API
 
@@ -121,6 +127,72 @@ def test_definitions_whose_composites_cannot_be_counted_hold_up_no_other() -> No
         assert server.objects[PATH]["status"]["observedGeneration"] == generation
 
     play(people, begin=established)
+
+
+def unconverted(server: Server, place: int, *, hangs: bool = False) -> Callable[[str, str], Awaitable[None]]:
+    """A conversion webhook that fails for the composite at that place of a list, at once or in the end."""
+
+    async def webhook(method: str, path: str) -> None:
+        limit = server.requests[-1][1].partition("?limit=")[2].partition("&")[0]
+        if (method, path) == ("GET", ALL) and limit and int(limit) > place:
+            await asyncio.sleep(75.0 if hangs else 0.0)
+            raise ApiError(500, {"message": "conversion webhook failed"})
+
+    return webhook
+
+
+async def conditions_of(server: Server, seconds: int) -> list[tuple[str, str, str]]:
+    """What Ready says, each time it changes, while a tenant is at work."""
+    found: list[tuple[str, str, str]] = []
+    for number in range(seconds):
+        if number % 10 == 0:
+            server._announce(CRD)
+        await asyncio.sleep(1.0)
+        said = server.condition("Ready")
+        if not found or found[-1] != said:
+            found.append(said)
+    return found
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 4])
+def test_one_composite_that_is_not_converted_does_not_make_the_state_alternate(place: int) -> None:
+    async def people(server: Server) -> None:
+        server.make_composites(6)
+        server.before = unconverted(server, place)
+        await rest()
+        since = len(server.requests)
+        said = await conditions_of(server, 900)
+        assert len(said) == 1
+        if place:
+            assert said[0][:2] == OURS
+            assert server.objects[PATH]["status"]["composites"] == 6
+        else:
+            assert said[0][:2] == ("False", "NotListed")
+            assert "conversion webhook failed" in said[0][2]
+        assert server.writes(since).count(("PATCH", f"{PATH}/status")) == 0
+
+    play(people, begin=established)
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+@pytest.mark.parametrize("place", [0, 1, 2, 5, 20])
+def test_nor_what_a_deletion_says(place: int, hangs: bool) -> None:
+    async def people(server: Server) -> None:
+        server.before = unconverted(server, place, hangs=hangs)
+        server.delete()
+        await rest()
+        since = len(server.requests)
+        (said,) = await conditions_of(server, 900)
+        if place:
+            assert said[2].startswith("30 composites (default/a-")
+        else:
+            assert ("no answer within 10 seconds" if hangs else "conversion webhook failed") in said[2]
+        assert server.writes(since).count(("PATCH", f"{PATH}/status")) == 0
+        server.before = _none
+        await asyncio.sleep(301.0)
+        assert " and 25 more)" in server.condition("Ready")[2]
+
+    play(people, begin=with_policy("Protect", 30))
 
 
 async def _none(_: str, __: str) -> None:

@@ -184,3 +184,34 @@ def test_a_watch_ends_with_its_definition_and_no_other_does() -> None:
         assert api.open == 1
 
     play(story)
+
+
+def test_a_watch_that_the_api_server_does_not_serve_for_long_is_reported() -> None:
+    async def story(api: Api, watches: CompositeWatches, changed: list[str]) -> None:
+        watches.keep("a", "1-2", ALL, "40")
+        await asyncio.sleep(1.0)
+        api.refusal["watch"] = ApiError(429, {"message": "storage is (re)initializing: a"})
+        api.events.put_nowait(Unreachable("ended"))
+        await asyncio.sleep(8.0)
+        assert (watches.failing("a"), changed) == ("", [])
+        await asyncio.sleep(30.0)
+        assert "storage is (re)initializing: a" in watches.failing("a")
+        api.refusal["watch"] = ApiError(500, {"message": "b"})
+        await asyncio.sleep(300.0)
+        assert "storage is (re)initializing: a" in watches.failing("a")
+        assert 8 <= len(changed) <= 12, "they have to be counted"
+        api.refusal.clear()
+        await asyncio.sleep(31.0)
+        assert watches.failing("a") == ""
+
+    play(story)
+
+
+def test_an_api_server_that_is_away_is_no_problem_of_one_watch() -> None:
+    async def story(api: Api, watches: CompositeWatches, changed: list[str]) -> None:
+        api.refusal["watch"] = Unreachable("connection refused")
+        watches.keep("a", "1-2", ALL, "40")
+        await asyncio.sleep(300.0)
+        assert (watches.failing("a"), changed) == ("", [])
+
+    play(story)
