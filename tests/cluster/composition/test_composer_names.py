@@ -5,7 +5,7 @@ import asyncio
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.composition.definition import OWNER
-from tests.cluster.composition.authoring import WORKING, Author, Definition, Json, condition, stay
+from tests.cluster.composition.authoring import CRDS, WORKING, Author, Definition, Json, condition, stay
 from tests.cluster.harness import eventually
 
 REST_SECONDS = 20.0
@@ -40,12 +40,16 @@ async def adopt_and_give_up(author: Author, thing: Definition) -> None:
     """A definition adopts a CRD, and then gives up short names, labels and annotations of it."""
     adopts = {"annotations": {"crdkeeper.dev/adopt": "true"}}
     names = {"kind": thing.kind, "plural": thing.plural, "shortNames": ["dby"]}
-    texts = {"labels": {"team": "a", "tier": "b"}, "annotations": {"example.com/page": "c"}}
+    shared = {"shared": "e"}
+    texts = {"labels": {"team": "a", "tier": "b", **shared}, "annotations": {"example.com/page": "c"}}
     made = accept(thing.document(names=names)).crd
     assert made is not None
     made["metadata"] |= {**texts, "labels": {**texts["labels"], "theirs": "d"}}
-    # One who becomes the manager of them, too.
-    await author.client.request("PATCH", f"{thing.crd}?fieldManager=kubectl", made, content_type=APPLY_PATCH)
+    # One who becomes the manager of them, too, and one who goes on to apply a label.
+    await author.client.request("POST", f"{CRDS}?fieldManager=kubectl", made)
+    theirs = {key: made[key] for key in ("apiVersion", "kind")}
+    theirs["metadata"] = {"name": thing.name, "labels": shared}
+    await author.client.request("PATCH", f"{thing.crd}?fieldManager=flux", theirs, content_type=APPLY_PATCH)
     adopting = thing.document(metadata=adopts, names=names, deletion="Cascade")
     adopting["spec"]["metadata"] = texts
     await author.put(thing.path, adopting)
@@ -56,7 +60,7 @@ async def adopt_and_give_up(author: Author, thing: Definition) -> None:
     await author.put(thing.path, fewer)
     await without_short_names(author, thing)
     metadata = (await author.get(thing.crd))["metadata"]
-    assert metadata["labels"] == {"tier": "b", "theirs": "d"}
+    assert metadata["labels"] == {"tier": "b", "theirs": "d", **shared}
     assert set(metadata["annotations"]) == {OWNER}
 
 

@@ -1,7 +1,8 @@
 """Short names, labels and annotations of a CRD that its definition does not have, but another program has.
 
 Server-side apply leaves a field in place while it has another manager, such as the one who made the CRD
-before it was adopted.
+before it was adopted. Who applies a label or an annotation wants to have it, and gives it up by
+another apply: it stays. Who has updated one has done so once.
 Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
 """
 
@@ -20,13 +21,17 @@ def given_up(live: Mapping[str, Any], made: Mapping[str, Any], manager: str) -> 
     for texts in _TEXTS:
         present = set(live["metadata"].get(texts) or ())
         gone = present - set(made["metadata"].get(texts) or ())
-        ours, others = set[str](), set[str]()
+        ours, updated, applied = set[str](), set[str](), set[str]()
         for entry in live["metadata"].get("managedFields") or ():
             fields = (((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get(f"f:{texts}")) or {}
             names = {each.removeprefix("f:") for each in fields}
-            applied = entry.get("manager") == manager and entry.get("operation") == "Apply"
-            (ours if applied else others).update(names)
-        if both := gone & ours & others:
+            if entry.get("operation") != "Apply":
+                updated |= names
+            elif entry.get("manager") == manager:
+                ours |= names
+            else:
+                applied |= names
+        if both := (gone & ours & updated) - applied:
             found[texts] = dict.fromkeys(sorted(both))
     return found
 

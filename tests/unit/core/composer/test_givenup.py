@@ -32,7 +32,15 @@ TEAM = {"labels": {"example.com/team": None}}
                 managed(ME, "Apply", "example.com/team", "kept"),
                 managed("kubectl", "Apply", "example.com/team"),
             ],
-            TEAM,
+            {},
+        ),
+        (
+            [
+                managed(ME, "Apply", "example.com/team"),
+                managed("kubectl", "Update", "example.com/team"),
+                managed("flux", "Apply", "example.com/team"),
+            ],
+            {},
         ),
         ([managed(ME, "Apply", "example.com/team"), managed("kubectl", "Update", "example.com/team")], TEAM),
         ([managed(ME, "Apply", "example.com/team"), managed(ME, "Update", "example.com/team")], TEAM),
@@ -41,7 +49,7 @@ TEAM = {"labels": {"example.com/team": None}}
         ([managed(ME, "Apply", "gone"), managed("kubectl", "Apply", "gone")], {}),
         ([], {}),
     ],
-    ids=["applied", "updated", "by itself", "its own", "of others", "not there", "of nobody"],
+    ids=["applied", "applied, too", "updated", "by itself", "its own", "of others", "not there", "of nobody"],
 )
 def test_labels(entries: list[Json], expected: Json) -> None:
     assert given_up(live(*entries), MADE, ME) == expected
