@@ -25,7 +25,13 @@ def may_go_soon(gathered: Gathered) -> bool:
 def pause_after(gathered: Gathered, decided: Plan) -> float:
     """Seconds until the next look."""
     steps = ComposerStep
-    if decided.step in (steps.DELETE_COMPOSITES, steps.UNFENCE, steps.DELETE_CRD, steps.RELEASE_CRD):
+    if decided.step in (
+        steps.ADD_FINALIZER,
+        steps.DELETE_COMPOSITES,
+        steps.UNFENCE,
+        steps.DELETE_CRD,
+        steps.RELEASE_CRD,
+    ):
         return AGAIN_SECONDS
     hidden = gathered.hidden
     if (hidden is not None and hidden.reason is reasons.RIGHT_MISSING) or gathered.facts.migrations is None:

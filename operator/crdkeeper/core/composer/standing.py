@@ -22,9 +22,18 @@ from crdkeeper.core.text import count, visible
 _BY_NAME: Final = {(each.condition, each.name): each for each in reasons.REASONS}
 
 
+_BEFORE: Final = frozenset((ComposerStep.ADD_FINALIZER, ComposerStep.UNFENCE))
+"""Steps that come before the CRD is applied."""
+
+
 def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResourceDefinitionStatus:
     """The status as it has to be."""
     definition = gathered.definition
+    if decided.step in _BEFORE and decided.refusal is None and not _is_deleted(definition):
+        # Whether the CRD becomes as this generation says is not known yet.
+        status = definition.status.model_copy(deep=True)
+        recount(status, gathered)
+        return status
     status = _begun(definition)
     recount(status, gathered)
     accepted, established = _accepted(gathered, decided), _established(gathered, decided)

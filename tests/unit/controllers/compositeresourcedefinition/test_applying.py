@@ -1,12 +1,14 @@
 """How often the CRD is applied, in virtual time: whenever it may differ, and otherwise never."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from crdkeeper.cluster.transport.client import ApiError
-from tests.unit.controllers.compositeresourcedefinition.scene import CRD, OBJECTS, Server, play
+from crdkeeper.core.composer.fence import fencing, is_fenced
+from tests.unit.controllers.compositeresourcedefinition.scene import CRD, OBJECTS, PATH, Server, play
 from tests.unit.controllers.compositeresourcedefinition.test_controller import (
     OURS,
     TWO,
@@ -99,6 +101,45 @@ def test_an_apply_that_fails_is_not_repeated_for_each_composite(code: int) -> No
         await rest()
         assert server.ready() == OURS
         assert "more" in fields(server)
+
+    play(people, begin=established)
+
+
+def closed(server: Server) -> None:
+    """The API refuses new composites, as after a backup."""
+    server._patch_crd(fencing(server.objects[CRD]))
+
+
+def unheld(server: Server) -> None:
+    """Somebody has removed the composer's finalizer."""
+    server.objects[PATH]["metadata"]["finalizers"] = []
+
+
+@pytest.mark.parametrize("before", [closed, unheld])
+def test_a_definition_is_not_ready_before_its_crd_is_applied(before: Callable[[Server], None]) -> None:
+    """Although another step comes first, which succeeds."""
+
+    async def people(server: Server) -> None:
+        await rest()
+        old = server.objects[PATH]["metadata"]["generation"]
+
+        async def hang(method: str, path: str) -> None:
+            if (method, path) == ("PATCH", CRD) and not is_fenced(server.objects[CRD]):
+                await asyncio.sleep(20.0)
+
+        server.before = hang
+        before(server)
+        generation = server.make(TWO)["metadata"]["generation"]
+        for _ in range(50):
+            await asyncio.sleep(0.1)
+            assert "more" not in fields(server)
+            assert server.objects[PATH]["status"]["observedGeneration"] == old
+        assert not is_fenced(server.objects[CRD])
+        assert server.held()
+        await rest()
+        assert "more" in fields(server)
+        assert server.ready() == OURS
+        assert server.objects[PATH]["status"]["observedGeneration"] == generation
 
     play(people, begin=established)
 
