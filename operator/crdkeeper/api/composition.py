@@ -244,7 +244,7 @@ class CompositionStatus(ApiModel):
     observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     revision: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Number of the newest CompositionRevision. 0 if there is none."""
+    """The highest number of a CompositionRevision so far. 0 if there is none."""
     composites: Annotated[int, Field(json_schema_extra=_INT64)] = 0
     """Number of composites that use the Composition."""
 

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.api.composition import Composition
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.controllers.compositeresourcedefinition.controller import begin_composite_definitions
+from crdkeeper.controllers.composition.controller import begin_compositions
 from crdkeeper.controllers.registry import CONVERSIONS, MIGRATIONS, Controller, Watch
 from crdkeeper.controllers.state import ClusterState
 
@@ -33,4 +35,6 @@ COMPOSER_CONTROLLERS: tuple[Controller, ...] = (
         Watch(_without_schemas, _saw_composite_definition),
         {StorageMigration: MIGRATIONS, VersionConversion: CONVERSIONS},
     ),
+    Controller(Composition, "compositions", begin_compositions),
 )
+"""Makes the CRDs of CompositeResourceDefinitions, and the CompositionRevisions of Compositions."""

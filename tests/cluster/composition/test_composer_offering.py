@@ -18,9 +18,9 @@ async def offers(author: Author) -> AsyncIterator[None]:
         await author.delete(f"{COMPOSITIONS}/{name}")
 
 
-async def offer(author: Author, thing: Definition, name: str, kind: str = "") -> None:
+async def offer(author: Author, thing: Definition, name: str, kind: str = "", of: str = "a") -> None:
     """Apply a Composition for the definition's composites, or for those of another kind."""
-    template = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    template = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": of}}
     value = {
         "apiVersion": "crdkeeper.dev/v1alpha1",
         "kind": "Composition",
@@ -42,6 +42,9 @@ async def test_a_definition_is_offered_while_a_composition_can_be_used(
     # In every case the API works: a composite can be created before there is a Composition.
     said = f"create one whose spec.compositeTypeRef is {{apiVersion: {group}/v1, kind: {thing.kind}}}."
     await observer.sees(thing, "Offered", "False", "NoComposition", said, judged="Current")
+    await offer(author, thing, "small", of="${composite.wrong}")
+    said = f"of the Compositions for {thing.kind} of {group}: small. See their conditions Valid and Ready."
+    await observer.sees(thing, "Offered", "False", "CompositionUnusable", said, judged="Current")
     await offer(author, thing, "small")
     said = "New composites use the Composition small, the only one."
     await observer.sees(thing, "Offered", "True", "OnlyOne", said, judged="Current")

@@ -51,7 +51,8 @@ async def test_compositions_that_may_not_be_listed_any_more(
     await eventually(watches)
     # A watch that has begun continues without the right.
     async with without(author, "list", "compositions"), without(author, "watch", "compositions"):
-        assert proxy.end_watches(r"/compositions\?") == 1
+        # One knows who is offered what, and one checks Compositions.
+        assert proxy.end_watches(r"/compositions\?") == 2
         said = "compositions.crdkeeper.dev is forbidden"
         await observer.sees(thing, "Offered", "Unknown", "CompositionsUnknown", said, rule, judged="Current")
     await observer.sees(thing, "Offered", "False", "NoComposition", judged="Current", seconds=60)

@@ -6,7 +6,14 @@ from urllib.parse import quote
 
 from crdkeeper.api.meta import FIELD_MANAGER
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
-from crdkeeper.cluster.transport.client import MERGE_PATCH, METADATA_ONLY, ApiError, Client, find
+from crdkeeper.cluster.transport.client import (
+    MERGE_PATCH,
+    METADATA_ONLY,
+    METADATA_ONLY_LIST,
+    ApiError,
+    Client,
+    find,
+)
 from crdkeeper.cluster.transport.pages import pages
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -36,6 +43,15 @@ async def read_definition(client: Client, name: str) -> bytes | None:
 async def list_definitions(client: Client, selector: str = "", page: int = 100) -> list[DefinitionFacts]:
     """List all CRDs that match a label selector, a page at a time: with their schemas they are large."""
     return [definition_facts(each) async for each in _definitions(client, selector, page)]
+
+
+async def list_definition_names(client: Client) -> list[str]:
+    """The names of all CRDs, by a consistent read without their schemas."""
+    found = []
+    async for body in pages(client, f"{_PATH}?limit=500", accept=METADATA_ONLY_LIST):
+        # An empty list of metadata is null.
+        found += [str(each["metadata"]["name"]) for each in body["items"] or ()]
+    return found
 
 
 async def list_definition_objects(client: Client, selector: str = "") -> list[dict[str, Any]]:

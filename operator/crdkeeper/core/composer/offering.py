@@ -3,7 +3,7 @@
 The choice is the enforced one, the composite's own, the definition's default, else the only one for the kind.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from crdkeeper.api.meta import GROUP
 from crdkeeper.core.composer.reasons import (
     COMPOSITION_MISMATCH,
     COMPOSITION_MISSING,
+    COMPOSITION_UNUSABLE,
     COMPOSITIONS_UNKNOWN,
     NO_COMPOSITION,
     OFFERED_BY_CHOICE,
@@ -35,13 +36,16 @@ class SeenComposition:
     version: str
     kind: str
     """Of the composites that it is for."""
+    usable: bool
+    """Whether it has a revision: it has been valid, and composites use the newest one."""
 
 
 def seen_composition(found: Mapping[str, Any]) -> SeenComposition:
     """Reduce a Composition. Raises KeyError if it is none."""
     reference = found["spec"]["compositeTypeRef"]
     group, _, version = reference["apiVersion"].partition("/")
-    return SeenComposition(found["metadata"]["name"], group, version, reference["kind"])
+    usable = int((found.get("status") or {}).get("revision") or 0) > 0
+    return SeenComposition(found["metadata"]["name"], group, version, reference["kind"], usable)
 
 
 def not_listed(denied: str = "") -> Verdict:
@@ -66,7 +70,14 @@ def offered(
     ):
         if reference is not None:
             return _named(definition, reference.name, field, reason, compositions)
-    usable = sorted(each.name for each in compositions if not _mismatch(definition, each))
+    fitting = [each for each in compositions if not _mismatch(definition, each)]
+    usable = sorted(each.name for each in fitting if each.usable)
+    if not usable and fitting:
+        said = _shortened(sorted(each.name for each in fitting))
+        of = f"the Compositions for {spec.names.kind} of {spec.group}: {said}."
+        return Verdict(
+            COMPOSITION_UNUSABLE, f"No CompositionRevision exists of {of} {COMPOSITION_UNUSABLE.remedy}"
+        )
     if not usable:
         return Verdict(
             NO_COMPOSITION,
@@ -75,10 +86,9 @@ def offered(
         )
     if len(usable) == 1:
         return Verdict(OFFERED_BY_ONLY, f"New composites use the Composition {usable[0]}, the only one.")
-    more = f" and {len(usable) - SHOWN:,} more" if len(usable) > SHOWN else ""
     return Verdict(
         OFFERED_BY_CHOICE,
-        f"Composites choose among the Compositions {', '.join(usable[:SHOWN])}{more}. "
+        f"Composites choose among the Compositions {_shortened(usable)}. "
         "spec.defaultCompositionRef would name one for those that choose none.",
     )
 
@@ -98,7 +108,18 @@ def _named(
     mismatch = _mismatch(definition, found)
     if mismatch:
         return Verdict(COMPOSITION_MISMATCH, f"spec.{field} names the Composition {name}, which {mismatch}.")
+    if not found.usable:
+        return Verdict(
+            COMPOSITION_UNUSABLE,
+            f"spec.{field} names the Composition {name}, which has no CompositionRevision. "
+            f"{COMPOSITION_UNUSABLE.remedy}",
+        )
     return Verdict(reason, f"New composites use the Composition {name}, which spec.{field} names.")
+
+
+def _shortened(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def _mismatch(definition: CompositeResourceDefinition, composition: SeenComposition) -> str:

@@ -219,6 +219,12 @@ COMPOSITION_MISMATCH = _offered(
     "The enforced or default Composition is for another kind, or for a version that is not served.",
     "Name another one, or serve the version.",
 )
+COMPOSITION_UNUSABLE = _offered(
+    "False",
+    "CompositionUnusable",
+    "The Compositions that composites would use have no CompositionRevision.",
+    "See their conditions Valid and Ready.",
+)
 COMPOSITIONS_UNKNOWN = _offered(
     "Unknown",
     "CompositionsUnknown",
@@ -293,6 +299,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     NO_COMPOSITION,
     COMPOSITION_MISSING,
     COMPOSITION_MISMATCH,
+    COMPOSITION_UNUSABLE,
     COMPOSITIONS_UNKNOWN,
     CURRENT,
     MIGRATING,

@@ -68,6 +68,12 @@ def compile_composition(
     return checked.result(_holding(unchecked.composition(), checked, held), (), held)
 
 
+def kinds_in(spec: CompositionSpec | CompositionRevisionSpec) -> frozenset[tuple[str, str]]:
+    """The apiVersions and kinds of the resources."""
+    resources: Sequence[CompositionResource | RevisionResource] = spec.resources
+    return frozenset(_kind(each)[:2] for each in resources)
+
+
 class _Compilation:
     """Compiles the resources and the status when it is made."""
 
@@ -135,7 +141,7 @@ class _Compilation:
         """The result with the problems that are the Composition's own, and those of resources."""
         known = {(str(each.path), each.column) for each in self.problems}
         more = [each for each in own if (str(each.path), each.column) not in known]
-        missing = frozenset(_kind(each)[:2] for each in self._resources) - self._kinds.keys()
+        missing = kinds_in(self._spec) - self._kinds.keys()
         problems = [*self.problems, *more]
         return CompilationResult(composition, problems, own, held or {}, self._unverified, missing)
 

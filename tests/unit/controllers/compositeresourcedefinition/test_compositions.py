@@ -12,8 +12,9 @@ from tests import virtualtime
 SMALL = {
     "metadata": {"name": "small", "resourceVersion": "1"},
     "spec": {"compositeTypeRef": {"apiVersion": "platform.example.com/v1", "kind": "Database"}},
+    "status": {"revision": 1},
 }
-SEEN = SeenComposition("small", "platform.example.com", "v1", "Database")
+SEEN = SeenComposition("small", "platform.example.com", "v1", "Database", True)
 DENIED = ApiError(403, {"message": "compositions.crdkeeper.dev is forbidden", "reason": "Forbidden"})
 
 

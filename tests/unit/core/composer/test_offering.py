@@ -11,10 +11,11 @@ from tests.unit.core.composition.documents import document, version
 
 Json = Any
 GROUP = "platform.example.com"
-SMALL = SeenComposition("small", GROUP, "v1", "Database")
-LARGE = SeenComposition("large", GROUP, "v1", "Database")
-OLD = SeenComposition("old", GROUP, "v0", "Database")
-OTHER = SeenComposition("other", GROUP, "v1", "Cache")
+SMALL = SeenComposition("small", GROUP, "v1", "Database", True)
+LARGE = SeenComposition("large", GROUP, "v1", "Database", True)
+OLD = SeenComposition("old", GROUP, "v0", "Database", True)
+OTHER = SeenComposition("other", GROUP, "v1", "Cache", True)
+NEW = SeenComposition("small", GROUP, "v1", "Database", False)
 DEFAULT = {"defaultCompositionRef": {"name": "small"}}
 ENFORCED = {"enforcedCompositionRef": {"name": "small"}}
 
@@ -32,6 +33,10 @@ def verdict(spec: Json, compositions: list[SeenComposition] | Verdict) -> tuple[
         ({}, [OTHER, OLD], "False", "NoComposition"),
         ({}, [SMALL, OTHER], "True", "OnlyOne"),
         ({}, [SMALL, LARGE], "True", "SeveralCompositions"),
+        ({}, [NEW, OTHER], "False", "CompositionUnusable"),
+        ({}, [NEW, LARGE], "True", "OnlyOne"),
+        (DEFAULT, [NEW, LARGE], "False", "CompositionUnusable"),
+        (ENFORCED, [NEW], "False", "CompositionUnusable"),
         ({}, not_listed(), "Unknown", "CompositionsUnknown"),
         (ENFORCED, not_listed("no"), "Unknown", "CompositionsUnknown"),
         (DEFAULT, [LARGE], "False", "CompositionMissing"),
@@ -70,7 +75,7 @@ def test_any_served_version_will_do() -> None:
 
 
 def test_many_are_not_all_named() -> None:
-    many = [SeenComposition(f"c-{number}", GROUP, "v1", "Database") for number in range(8)]
+    many = [SeenComposition(f"c-{number}", GROUP, "v1", "Database", True) for number in range(8)]
     assert "c-0, c-1, c-2, c-3, c-4 and 3 more." in verdict({}, many)[2]
 
 
@@ -83,4 +88,6 @@ def test_a_composition_is_reduced() -> None:
         "metadata": {"name": "small"},
         "spec": {"compositeTypeRef": {"apiVersion": f"{GROUP}/v1", "kind": "Database"}},
     }
-    assert seen_composition(found) == SMALL
+    assert seen_composition(found) == NEW
+    assert seen_composition({**found, "status": {"revision": 0}}) == NEW
+    assert seen_composition({**found, "status": {"revision": 2}}) == SMALL

@@ -1,0 +1,68 @@
+"""Compositions and CompositionRevisions, as the composer reads and writes them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from crdkeeper.api.composition import Composition
+from crdkeeper.api.compositionrevision import CompositionRevision
+from crdkeeper.api.meta import GROUP, VERSION
+from crdkeeper.cluster.resources.composites import FIELD_MANAGER
+from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
+from crdkeeper.cluster.transport.client import ApiError, Client, find
+from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
+from crdkeeper.core.conversion.nesting import dumps
+from crdkeeper.core.revisions.content import NewRevision, SeenRevision
+from crdkeeper.core.revisions.retention import revisions_in_use
+
+COMPOSITIONS: Final = f"/apis/{GROUP}/{VERSION}/{Composition.plural}"
+REVISIONS: Final = f"/apis/{GROUP}/{VERSION}/{CompositionRevision.plural}"
+_PAGE_SECONDS: Final = 20.0
+
+
+async def get_composition(client: Client, name: str) -> dict[str, Any] | None:
+    """The Composition as it is stored; None if there is none."""
+    return await find(client, f"{COMPOSITIONS}/{quote(name, safe='')}")
+
+
+async def get_composition_revision(client: Client, name: str) -> dict[str, Any] | None:
+    """The CompositionRevision as it is stored; None if there is none."""
+    return await find(client, f"{REVISIONS}/{quote(name, safe='')}")
+
+
+async def create_composition_revision(client: Client, new: NewRevision) -> dict[str, Any]:
+    """Create it, and return it. Raises ApiError, 409 if the name is taken; and Unreachable."""
+    # Its templates can be nested as deep as an API server accepts.
+    content = dumps(new.to_object())
+    path = f"{REVISIONS}?fieldManager={FIELD_MANAGER}"
+    answer = await within(WRITE_SECONDS, client.send("POST", path, content=content))
+    if answer.code >= 400:
+        raise ApiError(answer.code, answer.json())
+    return answer.json()
+
+
+async def delete_composition_revision(client: Client, revision: SeenRevision) -> None:
+    """Delete exactly what was seen. Raises ApiError, 409 if it has changed since; and Unreachable."""
+    body = {"preconditions": {"uid": revision.uid, "resourceVersion": revision.resource_version}}
+    path = f"{REVISIONS}/{quote(revision.name, safe='')}"
+    try:
+        await within(WRITE_SECONDS, client.request("DELETE", path, body, once=True))
+    except ApiError as error:
+        if error.code != 404:
+            raise
+
+
+async def list_revisions_in_use(client: Client, collection: str) -> set[str]:
+    """The names of the revisions that composites of a collection use. Raises ApiError and Unreachable."""
+    found: set[str] = set()
+    size = PageSize(100, 500, METADATA_BYTES // 2, 4 * METADATA_BYTES, _PAGE_SECONDS)
+    token = ""
+    while True:
+        body: Mapping[str, Any] = await bounded_page(client, collection, token, size)
+        items = body["items"] or ()
+        for each in items:
+            found |= revisions_in_use(each)
+        size.fit(items)
+        token = str(body["metadata"].get("continue") or "")
+        if not token:
+            return found

@@ -1,0 +1,1 @@
+"""Compositions: compiled by the schemas of the cluster, and copied into CompositionRevisions."""

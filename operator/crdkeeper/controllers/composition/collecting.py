@@ -1,0 +1,90 @@
+"""Deletes CompositionRevisions that nobody needs: only after a look at all composites that could use them."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.api.definitionpolicy import LabelSelector
+from crdkeeper.cluster.resources.composites import composites_path, get_composite_definition
+from crdkeeper.cluster.resources.compositions import delete_composition_revision, list_revisions_in_use
+from crdkeeper.cluster.resources.definitions import get_definition_object, list_definition_names
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.core.revisions.content import SeenRevision
+from crdkeeper.core.revisions.retention import superfluous
+from crdkeeper.core.templates.kinds import group_of
+
+_log = logging.getLogger(__name__)
+_PAUSE: Final = 10.0
+"""Between two looks at the composites for one Composition: tenants choose how many there are."""
+_REST: Final = 10.0
+"""Or this multiple of the time that a look took, if it is longer."""
+_FAILED_SECONDS: Final = 60.0
+
+
+class RevisionCollector:
+    """Deletes revisions beyond revisionHistoryLimit, and those of Compositions that are gone."""
+
+    def __init__(self, client: Client, again: Callable[[str, float], None]) -> None:
+        """`again` is called with a Composition to be looked at in so many seconds."""
+        self._client = client
+        self._again = again
+        self._due: dict[str, float] = {}
+        self._turn = asyncio.Lock()
+        """Of looks: each takes a page of composites."""
+
+    async def collect(self, name: str, limit: int | None, own: Sequence[SeenRevision]) -> None:
+        """Delete what may go of a Composition's revisions; `limit` is None if the Composition is gone."""
+        if not superfluous(own, limit):
+            if limit is None and not own:
+                self._due.pop(name, None)
+            return
+        loop = asyncio.get_running_loop()
+        if (left := self._due.get(name, 0.0) - loop.time()) > 0.0:
+            self._again(name, left)
+            return
+        async with self._turn:
+            began = loop.time()
+            try:
+                await self._delete(own, limit)
+            except (ApiError, Unreachable) as error:
+                _log.warning("CompositionRevisions of %s are kept for now: %s", name, error)
+                self._due[name] = loop.time() + _FAILED_SECONDS
+                self._again(name, _FAILED_SECONDS)
+                return
+            now = loop.time()
+            self._due[name] = now + max(_PAUSE, _REST * (now - began))
+
+    async def _delete(self, own: Sequence[SeenRevision], limit: int | None) -> None:
+        in_use: set[str] = set()
+        selectors: list[LabelSelector | None] = []
+        for group, kind in {(group_of(each.api_version), each.kind) for each in own}:
+            for crd in await self._crds(group, kind):
+                in_use |= await self._used(crd)
+                selectors.append(await self._selector(crd["metadata"]["name"]))
+        for each in superfluous(own, limit, in_use, next(filter(None, selectors), None)):
+            await delete_composition_revision(self._client, each)
+            _log.info("CompositionRevision %s was deleted: no composite uses it.", each.name)
+
+    async def _crds(self, group: str, kind: str) -> list[Mapping[str, Any]]:
+        """Those of a kind: of several, only one is served, but others may have composites."""
+        names = [each for each in await list_definition_names(self._client) if each.endswith(f".{group}")]
+        found = [await get_definition_object(self._client, each) for each in names]
+        return [
+            each
+            for each in found
+            if each is not None and each["spec"]["group"] == group and each["spec"]["names"]["kind"] == kind
+        ]
+
+    async def _used(self, crd: Mapping[str, Any]) -> set[str]:
+        collection = composites_path(crd)
+        if collection is None:
+            raise Unreachable(f"no version of {crd['metadata']['name']} is served")
+        return await list_revisions_in_use(self._client, collection)
+
+    async def _selector(self, name: str) -> LabelSelector | None:
+        found = await get_composite_definition(self._client, name)
+        if found is None:
+            return None
+        return CompositeResourceDefinition.model_validate(found).spec.default_composition_revision_selector

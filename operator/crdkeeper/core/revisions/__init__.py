@@ -1,0 +1,1 @@
+"""CompositionRevisions: which one a Composition needs, which may go; and the status of a Composition."""

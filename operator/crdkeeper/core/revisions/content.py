@@ -1,0 +1,157 @@
+"""The content of a Composition, its revisions, and the one that it needs.
+
+A revision has the content if its spec is the same and its label has the same hash: the label stands for the
+labels that were copied, which people may change later, for example to promote a revision. A label that
+somebody else changed leads to another revision of the same content, never to the use of other content.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final
+
+from crdkeeper.api.compositionrevision import HASH_LABEL, CompositionRevision
+from crdkeeper.api.meta import API_VERSION, GROUP
+from crdkeeper.core.conversion.nesting import dumps
+
+COMPOSITION_LABEL: Final = f"{GROUP}/composition"
+"""The Composition of a revision: its name, or a hash of it if it is too long for the value of a label."""
+_MOST_IN_LABEL: Final = 63
+_MOST_IN_NAME: Final = 253
+_NOT_CONTENT: Final = ("compositionRef", "revision", "revisionHistoryLimit")
+"""Which revisions are kept says nothing about what is composed."""
+_TRACKING: Final = ("app.kubernetes.io/instance", "argocd.argoproj.io/instance")
+"""Argo CD prunes what carries its label and is in no repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRevision:
+    """A CompositionRevision without its resources."""
+
+    name: str
+    uid: str
+    resource_version: str
+    composition: str
+    """By its spec, which cannot change; not by a label."""
+    api_version: str
+    """Of the composites, like the kind."""
+    kind: str
+    number: int
+    digest: str
+    """Of the spec that it copies."""
+    labels: Mapping[str, str]
+    deleted: bool
+    """Whether it is being deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompositionContent:
+    """What a revision of a Composition copies."""
+
+    composition: str
+    spec: Mapping[str, Any]
+    labels: Mapping[str, str]
+    digest: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewRevision:
+    """A revision that has to be created."""
+
+    name: str
+    number: int
+    content: CompositionContent
+
+    def to_object(self) -> dict[str, Any]:
+        """The CompositionRevision to create."""
+        of = self.content
+        ours = {COMPOSITION_LABEL: label_of(of.composition), HASH_LABEL: of.hash}
+        return {
+            "apiVersion": API_VERSION,
+            "kind": CompositionRevision.model_fields["kind"].default,
+            "metadata": {"name": self.name, "labels": {**of.labels, **ours}},
+            "spec": {**of.spec, "compositionRef": {"name": of.composition}, "revision": self.number},
+        }
+
+
+def content_of(composition: Mapping[str, Any]) -> CompositionContent:
+    """The content of a Composition as the API server returns it."""
+    metadata, spec = composition["metadata"], composition["spec"]
+    labels = {key: each for key, each in (metadata.get("labels") or {}).items() if key not in _TRACKING}
+    digest = _digest(spec)
+    hash_ = blake2b(dumps([digest, labels], sort=True), digest_size=16).hexdigest()
+    return CompositionContent(metadata["name"], spec, labels, digest, hash_)
+
+
+def seen_revision(found: Mapping[str, Any]) -> SeenRevision:
+    """Reduce a CompositionRevision as the API server returns it. Raises KeyError if it is none."""
+    metadata, spec = found["metadata"], found["spec"]
+    reference = spec["compositeTypeRef"]
+    return SeenRevision(
+        metadata["name"],
+        metadata["uid"],
+        metadata["resourceVersion"],
+        spec["compositionRef"]["name"],
+        reference["apiVersion"],
+        reference["kind"],
+        spec["revision"],
+        _digest(spec),
+        dict(metadata.get("labels") or {}),
+        "deletionTimestamp" in metadata,
+    )
+
+
+def newest(revisions: Collection[SeenRevision]) -> SeenRevision | None:
+    """The newest of the revisions of a Composition that are not being deleted."""
+    # Two of one number can only have been made by hand.
+    usable = (each for each in revisions if not each.deleted)
+    return max(usable, key=lambda each: (each.number, each.name), default=None)
+
+
+def wanted(
+    content: CompositionContent, revisions: Collection[SeenRevision], last: int
+) -> SeenRevision | NewRevision:
+    """The revision that a Composition needs: the newest if it has this content, or else a new one.
+
+    `revisions` are all of the cluster. `last` is the highest number that the Composition is known to have
+    had, which is not given to other content when somebody deletes that revision.
+    """
+    own = [each for each in revisions if each.composition == content.composition]
+    current = newest(own)
+    if current is not None and _has(current, content):
+        return current
+    taken = {each.name for each in revisions}
+    number = max((each.number for each in own), default=0)
+    number = max(number, last) + 1
+    while name_of(content.composition, number) in taken:
+        # Made by hand for another Composition.
+        number += 1
+    return NewRevision(name_of(content.composition, number), number, content)
+
+
+def _has(revision: SeenRevision, content: CompositionContent) -> bool:
+    return revision.digest == content.digest and revision.labels.get(HASH_LABEL) == content.hash
+
+
+def name_of(composition: str, number: int) -> str:
+    """The name of a revision. Those of two Compositions differ: what follows the last `-` is the number."""
+    room = _MOST_IN_NAME - len(f"-{number}")
+    if len(composition) > room:
+        short = _short(composition)
+        composition = f"{composition[: room - len(short) - 1].rstrip('.-')}-{short}"
+    return f"{composition}-{number}"
+
+
+def label_of(composition: str) -> str:
+    """The value of the label for a Composition."""
+    return composition if len(composition) <= _MOST_IN_LABEL else _short(composition)
+
+
+def _short(name: str) -> str:
+    return blake2b(name.encode(), digest_size=16).hexdigest()
+
+
+def _digest(spec: Mapping[str, Any]) -> str:
+    content = {key: each for key, each in spec.items() if key not in _NOT_CONTENT}
+    return blake2b(dumps(content, sort=True), digest_size=20).hexdigest()

@@ -1,0 +1,81 @@
+"""The status of a Composition, from what its compilation and its revisions show."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from crdkeeper.api.composition import Composition, CompositionStatus
+from crdkeeper.api.meta import READY, ConditionStatus, set_condition, summarize
+from crdkeeper.core.composer.wording import sentences
+from crdkeeper.core.diagnosis.verdict import Verdict
+from crdkeeper.core.revisions import reasons
+from crdkeeper.core.templates.compiled import CompilationResult
+from crdkeeper.core.templates.problem import TemplateProblem
+from crdkeeper.core.text import visible
+
+
+@dataclass(frozen=True, slots=True)
+class CompositionFacts:
+    """What is known of a Composition."""
+
+    valid: Verdict
+    revision: str
+    """The name of the newest CompositionRevision; empty if there is none."""
+    number: int
+    failure: str = ""
+    """Why the revision that it needs cannot be created."""
+    passing: bool = False
+    """Whether that may succeed without anybody's help."""
+
+
+def judged(result: CompilationResult, missing: Collection[tuple[str, str]]) -> Verdict:
+    """The condition Valid of a Composition that was compiled; `missing` are kinds that are not served."""
+    if result.problems:
+        said = [_sentence(each) for each in result.problems]
+        return Verdict(reasons.INVALID, sentences(said, "error"))
+    if missing:
+        said = [f"{kind} of {api_version} is not served." for api_version, kind in sorted(missing)]
+        return Verdict(reasons.KIND_MISSING, f"{sentences(said, 'kind')} {reasons.KIND_MISSING.remedy}")
+    return Verdict(reasons.VALID_ALL, reasons.VALID_ALL.meaning)
+
+
+def standing(composition: Composition, facts: CompositionFacts, now: datetime) -> CompositionStatus:
+    """The status as it has to be."""
+    status = composition.status.model_copy(deep=True)
+    status.observed_generation = composition.metadata.generation
+    # If somebody deleted the newest one, its number stays, so that no other content gets it.
+    status.revision = max(facts.number, status.revision) if facts.number else 0
+    ready, reason = _ready(facts)
+    for type_, outcome, each in (
+        (reasons.VALID, facts.valid.reason.status, facts.valid),
+        (READY, ready, reason),
+    ):
+        set_condition(
+            status.conditions,
+            type_,
+            outcome,
+            each.reason.name,
+            visible(each.message),
+            generation=status.observed_generation,
+            now=now,
+        )
+    passing = facts.passing if reason.reason is reasons.REVISION_FAILED else reason.reason in reasons.PASSING
+    stalled = ready == "False" and not passing
+    summarize(status.conditions, stalled=stalled, now=now)
+    return status
+
+
+def _ready(facts: CompositionFacts) -> tuple[ConditionStatus, Verdict]:
+    valid = facts.valid
+    if valid.reason.status == "Unknown":
+        return "Unknown", valid
+    if valid.reason is not reasons.VALID_ALL:
+        return "False", valid
+    if facts.failure:
+        return "False", Verdict(reasons.REVISION_FAILED, facts.failure)
+    said = f"CompositionRevision {facts.revision} has the content of the Composition."
+    return "True", Verdict(reasons.CURRENT, said)
+
+
+def _sentence(problem: TemplateProblem) -> str:
+    return f"{problem}. {problem.hint}".strip()

@@ -1,0 +1,138 @@
+"""Finds the schemas that a Composition is compiled by: of the composite's kind, and of its resources' kinds.
+
+Those of CRDs come from the CRDs, because the OpenAPI documents say less and follow a moment later; all others
+from the API server's OpenAPI v3.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from crdkeeper.api.meta import DEFINITION_UID
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.cluster.resources.composites import is_served
+from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cluster.resources.openapi import find_plural, openapi_document, openapi_documents
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.core.templates.kinds import TargetKind, group_of, kinds_of
+from crdkeeper.core.templates.openapi import kinds_of_openapi
+
+_MOST_DOCUMENTS: Final = 8
+"""Resolved documents that are kept; the one of core/v1 takes some megabytes."""
+_INDEX_SECONDS: Final = 5.0
+"""How long the list of documents counts: many Compositions are compiled one after the other."""
+
+KindKey = tuple[str, str]
+"""apiVersion and kind."""
+
+
+@dataclass(slots=True)
+class ServedKinds:
+    """Where the kinds of a Composition are described."""
+
+    crds: dict[KindKey, Mapping[str, Any]] = field(default_factory=dict)
+    """The CRDs that serve these kinds."""
+    documents: dict[KindKey, str] = field(default_factory=dict)
+    """The paths of OpenAPI documents that may describe these kinds."""
+
+    @property
+    def key(self) -> object:
+        """Differs if a schema may differ."""
+        crds = {
+            kind: (crd["metadata"]["uid"], crd["metadata"]["generation"]) for kind, crd in self.crds.items()
+        }
+        return crds, self.documents
+
+    def belongs_to_definition(self, kind: KindKey) -> bool:
+        """Whether a CompositeResourceDefinition has made the CRD of this kind."""
+        crd = self.crds.get(kind)
+        return crd is not None and DEFINITION_UID in (crd["metadata"].get("annotations") or {})
+
+
+class TargetKinds:
+    """Finds kinds, and reads their schemas. `seen` has the CRDs that are known; it may lack some."""
+
+    def __init__(self, client: Client, seen: Callable[[], Iterable[DefinitionFacts]]) -> None:
+        self._client = client
+        self._seen = seen
+        self._index: dict[str, str] = {}
+        self._index_until = 0.0
+        self._read: OrderedDict[str, dict[KindKey, TargetKind]] = OrderedDict()
+        self._turn = asyncio.Lock()
+        """Of reading documents: resolving one takes some tens of megabytes for a moment."""
+
+    async def find(self, wanted: Iterable[KindKey]) -> ServedKinds:
+        """Find these kinds; those that the API server does not serve are left out.
+
+        Raises ApiError and Unreachable.
+        """
+        found = ServedKinds()
+        crds: dict[str, Mapping[str, Any] | None] = {}
+        documents = await self._documents()
+        for kind in sorted(set(wanted)):
+            api_version = kind[0]
+            name = await self._crd_of(*kind)
+            if name and name not in crds:
+                crds[name] = await get_definition_object(self._client, name)
+            crd = crds.get(name)
+            if crd is not None:
+                if _serves(crd, *kind):
+                    found.crds[kind] = crd
+            elif api_version in documents:
+                found.documents[kind] = documents[api_version]
+        return found
+
+    async def read(self, served: ServedKinds) -> dict[KindKey, TargetKind]:
+        """The schemas of these kinds. Raises ApiError, Unreachable, and UnreadableDefinition."""
+        found: dict[KindKey, TargetKind] = {}
+        for kind, crd in served.crds.items():
+            if kind not in found:
+                found |= await asyncio.to_thread(kinds_of, crd)
+        for kind, path in served.documents.items():
+            known = (await self._kinds_in(path)).get(kind)
+            if known is not None:
+                found[kind] = known
+        return found
+
+    async def _crd_of(self, api_version: str, kind: str) -> str:
+        """The name that the kind's CRD has if it comes from one; empty if it cannot."""
+        group = group_of(api_version)
+        if "." not in group:
+            return ""
+        for each in self._seen():
+            if (each.group, each.kind) == (group, kind):
+                return each.name
+        plural = await find_plural(self._client, api_version, kind)
+        return f"{plural}.{group}" if plural is not None else ""
+
+    async def _documents(self) -> dict[str, str]:
+        now = asyncio.get_running_loop().time()
+        if now >= self._index_until:
+            self._index = await openapi_documents(self._client)
+            self._index_until = now + _INDEX_SECONDS
+        return self._index
+
+    async def _kinds_in(self, path: str) -> dict[KindKey, TargetKind]:
+        async with self._turn:
+            known = self._read.pop(path, None)
+            if known is None:
+                document = await openapi_document(self._client, path)
+                known = await asyncio.to_thread(kinds_of_openapi, document)
+            self._read[path] = known
+            while len(self._read) > _MOST_DOCUMENTS:
+                self._read.popitem(last=False)
+            return known
+
+
+def _serves(crd: Mapping[str, Any], api_version: str, kind: str) -> bool:
+    spec = crd["spec"]
+    return (
+        is_served(crd)
+        and "deletionTimestamp" not in crd["metadata"]
+        and spec["names"]["kind"] == kind
+        and any(
+            f"{spec['group']}/{each['name']}" == api_version and each["served"] for each in spec["versions"]
+        )
+    )

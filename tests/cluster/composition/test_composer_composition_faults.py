@@ -1,0 +1,97 @@
+"""Compositions while requests fail or rights are missing, and when a composer starts again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.cluster.composition.authoring import Author, Definition, without
+from tests.cluster.composition.designing import Designer, settings
+from tests.cluster.harness import Operator, eventually
+from tests.cluster.harness.faultproxy import Fault, FaultProxy
+
+
+@pytest.fixture
+async def designer(proxied_author: Author, group: str) -> AsyncIterator[Designer]:
+    """A user who writes Compositions, for a definition that is served, behind the proxy."""
+    definition = Definition(group, "thing")
+    await proxied_author.apply(definition)
+    await proxied_author.ready(definition)
+    designer = Designer(proxied_author, definition)
+    yield designer
+    await designer.clean_up()
+
+
+async def test_schemas_that_cannot_be_read(designer: Designer, proxy: FaultProxy) -> None:
+    await designer.put("small", settings(engine="a"))
+    await designer.ready("small")
+    # Nothing changes for composites meanwhile.
+    proxy.faults.append(Fault("GET", "^/openapi/v3", 503))
+    await asyncio.sleep(6.0)
+    await designer.put("small", settings(engine="b"))
+    await designer.says("small", "Valid", "Unknown", "NotRead", "503", judged="InProgress")
+    assert len(await designer.revisions("small")) == 1
+    proxy.faults.clear()
+    await designer.ready("small", 2)
+
+
+async def test_a_revision_that_may_not_be_created(designer: Designer) -> None:
+    rule = "{apiGroups: [crdkeeper.dev], resources: [compositionrevisions], verbs: [create]}"
+    async with without(designer.author, "create", "compositionrevisions"):
+        await designer.put("small", settings(engine="a"))
+        said = f"{designer.name('small')}-1 cannot be created: "
+        await designer.says("small", "Ready", "False", "RevisionFailed", said, rule, judged="Failed")
+        await designer.says("small", "Valid", "True", "Valid", judged="Failed")
+    await designer.ready("small")
+
+
+@pytest.mark.parametrize("code", [0, 429, 500])
+async def test_an_answer_that_is_lost_makes_no_second_revision(
+    designer: Designer, proxy: FaultProxy, code: int
+) -> None:
+    proxy.faults.append(Fault("POST", "/compositionrevisions", code, after=True, times=1))
+    await designer.put("small", settings(engine="a"))
+    await designer.ready("small")
+    assert [each["spec"]["revision"] for each in await designer.revisions("small")] == [1]
+    assert proxy.faults[0].met == 1
+
+
+async def test_revisions_are_kept_while_composites_cannot_be_listed(
+    designer: Designer, proxy: FaultProxy
+) -> None:
+    listed = Fault("GET", f"^{designer.definition.objects.partition('/namespaces')[0]}/things[?]limit", 503)
+    await designer.put("small", settings(engine="1"), revisionHistoryLimit=0)
+    await designer.ready("small")
+    proxy.faults.append(listed)
+    await designer.put("small", settings(engine="2"), revisionHistoryLimit=0)
+    await designer.ready("small", 2)
+
+    async def tried() -> bool:
+        return listed.met > 3
+
+    await eventually(tried)
+    await asyncio.sleep(1.0)
+    assert len(await designer.revisions("small")) == 2
+
+
+async def test_a_composer_that_starts_writes_nothing(
+    designer: Designer, proxy: FaultProxy, proxied: Operator
+) -> None:
+    await designer.put("small", settings(engine="a"))
+    await designer.put("large", settings(engine="${composite.spec.wrong}"))
+    await designer.ready("small")
+    await designer.says("large", "Ready", "False", "Invalid", judged="Failed")
+    await asyncio.sleep(6.0)
+    proxied.stop()
+    since = len(proxy.requests)
+    await asyncio.to_thread(proxied.start)
+
+    async def looked() -> bool:
+        paths = [each.path for each in proxy.requests[since:]]
+        return all(
+            any(path.endswith(f"/{designer.name(each)}") for path in paths) for each in ("small", "large")
+        )
+
+    await eventually(looked)
+    await asyncio.sleep(6.0)
+    assert [str(each) for each in proxy.writes(since) if "/compositions/" in each.path] == []
