@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from crdkeeper.controllers.compositeresourcedefinition.compositions import SeenC
 from crdkeeper.controllers.compositeresourcedefinition.counting import CompositeCounts
 from crdkeeper.controllers.compositeresourcedefinition.crds import CRDs
 from crdkeeper.controllers.compositeresourcedefinition.deleting import CompositeDeletions
-from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Repeated
+from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Repeated, Sent
 from crdkeeper.controllers.compositeresourcedefinition.fencing import Fences
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
@@ -35,6 +35,7 @@ from crdkeeper.controllers.compositeresourcedefinition.refusing import (
     refusal_of,
     refusal_of_reading,
 )
+from crdkeeper.controllers.compositeresourcedefinition.rights import KnownRights
 from crdkeeper.controllers.compositeresourcedefinition.statuses import Statuses
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.controllers.context import Context
@@ -81,14 +82,15 @@ class CompositeDefinitions:
         """By definition: how often in a row its CRD was found in deletion, and the composites were not."""
         self.queue = WorkQueue(self._reconcile, _WORKERS)
         self._dues = Dues()
-        self._statuses = Statuses(client, metrics, identity)
+        self._rights = KnownRights(client)
+        self._statuses = Statuses(client, self._dues, metrics, identity)
         self._crds = CRDs(client, self._dues)
         self._fences = Fences(client, self._dues, settle)
         self._migrations = Migrations(client, self._dues)
         self._judging = Judging(client, self._changed)
         self._deletions = CompositeDeletions(client, self._dues, self.queue.add)
         self._watches = CompositeWatches(client, self._changed, self._dues)
-        self._counts = CompositeCounts(client, self._watches, self._dues)
+        self._counts = CompositeCounts(client, self._rights, self._watches, self._dues)
         self._compositions = SeenCompositions(client, self._composition_changed)
         state.listen(self._saw)
 
@@ -227,7 +229,7 @@ class CompositeDefinitions:
 
     async def _cannot_read(self, definition: CompositeResourceDefinition, error: Trouble) -> None:
         """Say so. Raises the error if the request may succeed soon."""
-        refusal = await refusal_of_reading(self._client, error)
+        refusal = await refusal_of_reading(self._rights, error)
         now = self._client.now()
         await self._statuses.write(
             definition, standing_unread(definition, refusal, self._compositions.all(), now)
@@ -244,7 +246,7 @@ class CompositeDefinitions:
         error = await self._claim(gathered, decided)
         taken, failure = await self._take_claimed(gathered, decided)
         if error is not None:
-            taken = unclaimed(taken, await refusal_of(self._client, gathered, ComposerStep.CLAIM_CRD, error))
+            taken = unclaimed(taken, await refusal_of(self._rights, gathered, ComposerStep.CLAIM_CRD, error))
         return taken, failure
 
     async def _claim(self, gathered: Gathered, decided: Plan) -> Trouble | None:
@@ -266,7 +268,7 @@ class CompositeDefinitions:
         except (ApiError, Unreachable) as error:
             if self._races.is_race(name, error):
                 raise
-            refusal = await refusal_of(self._client, gathered, decided.step, error)
+            refusal = await refusal_of(self._rights, gathered, decided.step, error)
             if decided.step is ComposerStep.RELEASE_CRD and is_final(refusal):
                 if not self._crds.may_be_deleted(gathered.definition, gathered.live):
                     return await self._leave(gathered, refusal)
@@ -317,7 +319,7 @@ class CompositeDefinitions:
         wrote = ""
         match decided.step:
             case ComposerStep.ADD_FINALIZER:
-                await set_finalizers(self._client, definition, [*definition.metadata.finalizers, FINALIZER])
+                await self._set_finalizers(definition, [*definition.metadata.finalizers, FINALIZER])
                 wrote = "finalizer"
             case ComposerStep.APPLY if gathered.judged.crd is not None:
                 changed = await self._crds.apply(
@@ -337,10 +339,16 @@ class CompositeDefinitions:
                 wrote = "crd"
             case ComposerStep.REMOVE_FINALIZER:
                 left = [each for each in definition.metadata.finalizers if each != FINALIZER]
-                await set_finalizers(self._client, definition, left)
+                await self._set_finalizers(definition, left)
                 wrote = "finalizer"
         if wrote:
             self._metrics.writes.labels(wrote).inc()
+
+    async def _set_finalizers(self, definition: CompositeResourceDefinition, wanted: Sequence[str]) -> None:
+        metadata = definition.metadata
+        key = metadata.uid, metadata.generation, *wanted
+        send = partial(set_finalizers, self._client, definition, wanted)
+        await self._dues.send(metadata.name, Sent.FINALIZER, key, send)
 
 
 def begin_composite_definitions(context: Context) -> Coroutine[Any, Any, None]:

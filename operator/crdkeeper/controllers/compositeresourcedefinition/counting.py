@@ -18,6 +18,7 @@ from crdkeeper.cluster.transport.boundedpages import PageSize
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
 from crdkeeper.controllers.compositeresourcedefinition.refusing import right_missing
+from crdkeeper.controllers.compositeresourcedefinition.rights import KnownRights
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.fence import takes_composites
@@ -62,8 +63,9 @@ class CompositeCounts:
     not convert would decide whether they can be counted, which would alternate with the length.
     """
 
-    def __init__(self, client: Client, watches: CompositeWatches, dues: Dues) -> None:
+    def __init__(self, client: Client, rights: KnownRights, watches: CompositeWatches, dues: Dues) -> None:
         self._client = client
+        self._rights = rights
         self._watches = watches
         self._dues = dues
         self._asked: dict[str, _Asked] = {}
@@ -104,14 +106,14 @@ class CompositeCounts:
                 return CompositeCount(None, hidden=_not_listed(str(error)))
             if error.code == 403:
                 return CompositeCount(
-                    None, hidden=await right_missing(self._client, definition, error.message)
+                    None, hidden=await right_missing(self._rights, definition, error.message)
                 )
             # Also 404: an API server that does not serve them yet says nothing about their number.
             return CompositeCount(None, hidden=_not_listed(error.message))
         if ours:
             watches.keep(name, uid, path, found.resource_version)
         refused, failing = watches.refused(name), watches.failing(name)
-        hidden = await right_missing(self._client, definition, refused) if refused else None
+        hidden = await right_missing(self._rights, definition, refused) if refused else None
         if failing:
             hidden = Verdict(
                 reasons.NOT_LISTED, f"the API server cannot serve a watch of the composites: {failing}"

@@ -39,6 +39,8 @@ class Sent(Enum):
     RELEASE = "release the CRD", 0.5, 15.0, _NEVER
     DELETE_COMPOSITES = "list the composites to delete them", 1.0, 60.0, _NEVER
     """Those that cannot be deleted are no failure of the request."""
+    FINALIZER = "write the finalizers", 0.5, 15.0, _NEVER
+    STATUS = "write the status", 0.5, 15.0, _NEVER
     CREATE_MIGRATION = "create a StorageMigration", 0.5, 60.0, _NEVER
 
     def __init__(self, words: str, first: float, longest: float, unless: frozenset[int]) -> None:

@@ -1,6 +1,5 @@
 """What the conditions of a definition say when a request of the composer is refused, or fails."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -9,22 +8,20 @@ import orjson
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.meta import GROUP
 from crdkeeper.api.versionconversion import VersionConversion
-from crdkeeper.cluster.resources.access import Right, missing_rights
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.transport.deadlines import within
+from crdkeeper.cluster.resources.access import Right
+from crdkeeper.cluster.transport.client import ApiError, Unreachable
+from crdkeeper.controllers.compositeresourcedefinition.rights import KnownRights
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.fence import NOT_KNOWN as FENCE_NOT_KNOWN
 from crdkeeper.core.composer.plan import ComposerStep, Gathered
 from crdkeeper.core.composer.wording import own_rules
 from crdkeeper.core.diagnosis.verdict import Verdict
 
-_log = logging.getLogger(__name__)
 Trouble = ApiError | Unreachable
 
 LABEL: Final = f'rbac.{GROUP}/aggregate-to-composer: "true"'
 _CRDS: Final = "apiextensions.k8s.io", "customresourcedefinitions"
 _DEFINITIONS: Final = GROUP, CompositeResourceDefinition.plural
-_REVIEW_SECONDS: Final = 5.0
 _READ: Final = (Right("get", *_CRDS), Right("get", GROUP, VersionConversion.plural))
 _NEEDED: Final[Mapping[ComposerStep, Sequence[Right]]] = {
     ComposerStep.ADD_FINALIZER: (Right("patch", *_DEFINITIONS),),
@@ -46,16 +43,16 @@ Source: isTooLargeError in k8s.io/apiserver/pkg/endpoints/handlers/rest.go. Its 
 """
 
 
-async def refusal_of_reading(client: Client, error: Trouble) -> Verdict:
+async def refusal_of_reading(rights: KnownRights, error: Trouble) -> Verdict:
     """What to say when the API server does not return what the next step depends on."""
     said = f"cannot read what the definition depends on: {_described(error)}"
-    return await _own_right_missing(client, error, _READ, said) or Verdict(reasons.NOT_READ, said)
+    return await _own_right_missing(rights, error, _READ, said) or Verdict(reasons.NOT_READ, said)
 
 
-async def refusal_of(client: Client, gathered: Gathered, step: ComposerStep, error: Trouble) -> Verdict:
+async def refusal_of(rights: KnownRights, gathered: Gathered, step: ComposerStep, error: Trouble) -> Verdict:
     """What to say when a step does not succeed."""
     said = f"cannot {step.value}: {_described(error)}"
-    missing = await _own_right_missing(client, error, _NEEDED.get(step, ()), said)
+    missing = await _own_right_missing(rights, error, _NEEDED.get(step, ()), said)
     if missing is not None:
         return missing
     if step in _NEEDED and _is_too_large(error):
@@ -67,17 +64,17 @@ async def refusal_of(client: Client, gathered: Gathered, step: ComposerStep, err
     if error.code == 403 and step is ComposerStep.DELETE_COMPOSITES:
         # Or else an admission webhook or policy denies it.
         spec = gathered.definition.spec
-        if await _missing(client, [Right("delete", spec.group, spec.names.plural)]):
-            return await right_missing(client, gathered.definition, said)
+        if await rights.missing([Right("delete", spec.group, spec.names.plural)]):
+            return await right_missing(rights, gathered.definition, said)
     return Verdict(reasons.INVALID if _invalid_fields(error) else reasons.REFUSED, said)
 
 
-async def right_missing(client: Client, definition: CompositeResourceDefinition, said: str) -> Verdict:
+async def right_missing(rights: KnownRights, definition: CompositeResourceDefinition, said: str) -> Verdict:
     """What to say when the composer may not do what it has to do with composites."""
     spec = definition.spec
     verbs = ("list", "watch", "delete") if spec.deletion == "Cascade" else ("list", "watch")
     wanted = [Right(each, spec.group, spec.names.plural) for each in verbs]
-    missing = ", ".join(map(str, await _missing(client, wanted)))
+    missing = ", ".join(map(str, await rights.missing(wanted)))
     return Verdict(
         reasons.RIGHT_MISSING,
         f"the composer lacks rights on the composites ({missing or said}). Create a ClusterRole "
@@ -86,25 +83,15 @@ async def right_missing(client: Client, definition: CompositeResourceDefinition,
 
 
 async def _own_right_missing(
-    client: Client, error: Trouble, needed: Sequence[Right], said: str
+    rights: KnownRights, error: Trouble, needed: Sequence[Right], said: str
 ) -> Verdict | None:
     """If the composer lacks a right that its manifests give it: what to say."""
     if not needed or isinstance(error, Unreachable) or error.code != 403:
         return None
-    missing = await _missing(client, needed)
+    missing = await rights.missing(needed)
     if not missing:
         return None
     return Verdict(reasons.RIGHT_MISSING_TO_APPLY, f"{said}. {own_rules(_rules(missing))}")
-
-
-async def _missing(client: Client, rights: Sequence[Right]) -> list[Right]:
-    """Those that the composer is known to lack: a review that fails must not hide what is to be said."""
-    try:
-        found = await within(_REVIEW_SECONDS, missing_rights(client, rights))
-    except (ApiError, Unreachable) as error:
-        _log.warning("The composer's own rights are not known: %s", error)
-        return []
-    return [each for each in rights if str(each) in found]
 
 
 def _rules(rights: Sequence[Right]) -> str:
