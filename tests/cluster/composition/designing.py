@@ -40,16 +40,22 @@ class Designer:
         self, which: str, *resources: Json, labels: Json = None, version: str = "v1", **spec: Any
     ) -> Json:
         """Apply a Composition with these resources."""
+        value = self.document(which, *resources, labels=labels, version=version, **spec)
+        return await self.author.put(f"{COMPOSITIONS}/{self.name(which)}", value)
+
+    def document(
+        self, which: str, *resources: Json, labels: Json = None, version: str = "v1", **spec: Any
+    ) -> Json:
+        """A Composition that is removed at the end."""
         name = self.name(which)
         self._made.add(name)
         reference = {"apiVersion": f"{self.definition.group}/{version}", "kind": self.definition.kind}
-        value = {
+        return {
             "apiVersion": "crdkeeper.dev/v1alpha1",
             "kind": "Composition",
             "metadata": {"name": name, "labels": labels or {}},
             "spec": {"compositeTypeRef": reference, "resources": list(resources), **spec},
         }
-        return await self.author.put(f"{COMPOSITIONS}/{name}", value)
 
     async def delete(self, which: str) -> None:
         """Delete a Composition."""

@@ -10,10 +10,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
-import orjson
-
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import ConfigurationError
+from crdkeeper.core.conversion.nesting import loads
 from crdkeeper.core.migration.pace import backoff
 
 _log = logging.getLogger(__name__)
@@ -145,7 +144,7 @@ async def watch(
 def _event(line: bytes) -> tuple[str, dict[str, Any], str]:
     """An event's type, object and resourceVersion. Raises ApiError for ERROR, Unreachable for no event."""
     try:
-        event = orjson.loads(line)
+        event = loads(line)
         type_, found = event["type"], event["object"]
         if type_ == "ERROR":
             raise ApiError(int(found.get("code") or 500), found)

@@ -148,7 +148,7 @@ class Compositions:
         composition = Composition.model_validate(found)
         failure: ApiError | Unreachable | None = None
         try:
-            valid = await self._judging.of(composition)
+            valid = await self._judging.of(composition, found["spec"])
         except (ApiError, Unreachable) as error:
             valid, failure = Verdict(reasons.NOT_READ, f"{reasons.NOT_READ.meaning} {error}"), error
         problem, passing = "", False

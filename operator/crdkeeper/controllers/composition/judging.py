@@ -3,13 +3,15 @@
 import asyncio
 import logging
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from crdkeeper.api.composition import Composition, CompositionSpec
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions import reasons
+from crdkeeper.core.revisions.content import MOST_LEVELS, is_too_deep
 from crdkeeper.core.revisions.standing import judged
 from crdkeeper.core.templates.compilation import compile_composition, kinds_in
 from crdkeeper.core.templates.kinds import KnownKinds, TargetKind
@@ -41,8 +43,10 @@ class CompositionJudging:
         known = self._known.get(name)
         return max(0.0, known.rests_until - asyncio.get_running_loop().time()) if known is not None else 0.0
 
-    async def of(self, composition: Composition) -> Verdict:
-        """What to say of it. Raises ApiError and Unreachable."""
+    async def of(self, composition: Composition, written: Mapping[str, Any]) -> Verdict:
+        """What to say of it; `written` is its spec as it is stored. Raises ApiError and Unreachable."""
+        if is_too_deep(written):
+            return Verdict(reasons.INVALID, f"spec has more than {MOST_LEVELS} levels: nest it less deep.")
         name, spec = composition.metadata.name, composition.spec
         reference = spec.composite_type_ref
         own = reference.api_version, reference.kind

@@ -24,6 +24,11 @@ _TRACKING: Final = ("app.kubernetes.io/instance", "argocd.argoproj.io/instance")
 """Argo CD prunes what carries its label and is in no repository."""
 
 
+MOST_LEVELS: Final = 100
+"""Of a spec. What is nested deeper is read as text from some level of an answer on, which differs between a
+list, a watch and a single object: then equal content could seem to be other content."""
+
+
 @dataclass(frozen=True, slots=True)
 class SeenRevision:
     """A CompositionRevision without its resources."""
@@ -100,6 +105,22 @@ def seen_revision(found: Mapping[str, Any]) -> SeenRevision:
         dict(metadata.get("labels") or {}),
         "deletionTimestamp" in metadata,
     )
+
+
+def is_too_deep(spec: Mapping[str, Any]) -> bool:
+    """Whether a spec has more levels than MOST_LEVELS."""
+    level: list[Any] = [spec]
+    for _ in range(MOST_LEVELS):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, Mapping):
+                below += each.values()
+            elif isinstance(each, list):
+                below += each
+        level = [each for each in below if isinstance(each, Mapping | list)]
+        if not level:
+            return False
+    return True
 
 
 def newest(revisions: Collection[SeenRevision]) -> SeenRevision | None:

@@ -63,6 +63,24 @@ async def test_it_goes_on_where_the_stream_ended(tmp_path: Path) -> None:
     assert asked == ["5", "7", "20"]
 
 
+async def test_an_object_of_any_depth_holds_up_no_other(tmp_path: Path) -> None:
+    text = b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"6"},"x":' + b'{"x":' * 3000 + b"1"
+    text += b"}" * 3000 + b"}}"
+
+    async def deep(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(text + b"\n" + orjson.dumps(event("ADDED", 7)) + b"\n")
+        return response
+
+    expired = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}
+    seen: list[tuple[str, str]] = []
+    async with client_of(tmp_path, deep, stream(expired)) as (_, client):  # type: ignore[arg-type]
+        with pytest.raises(ApiError):
+            await events_of(client, seen)
+    assert seen == [("ADDED", "6"), ("ADDED", "7")]
+
+
 async def test_a_refusal_is_an_error(tmp_path: Path) -> None:
     async with client_of(tmp_path, failure(403, "Forbidden", "no")) as (_, client):
         with pytest.raises(ApiError) as error:

@@ -1,6 +1,8 @@
 """Which revision a Composition needs."""
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,15 +10,17 @@ from crdkeeper.api.compositionrevision import HASH_LABEL, CompositionRevision
 from crdkeeper.core.conversion.nesting import loads
 from crdkeeper.core.revisions.content import (
     COMPOSITION_LABEL,
+    MOST_LEVELS,
     NewRevision,
     SeenRevision,
     content_of,
+    is_too_deep,
     label_of,
     name_of,
     newest,
     wanted,
 )
-from tests.unit.core.revisions.revisions import composition, history, stored
+from tests.unit.core.revisions.revisions import composition, history
 
 
 def needed(of: object, revisions: list[SeenRevision], last: int = 0) -> tuple[str, bool]:
@@ -120,12 +124,23 @@ def test_long_names() -> None:
     assert label_of(LONG) != label_of(other)
 
 
-def test_templates_of_any_depth() -> None:
-    deep = composition("a")
-    text = b'{"x":' * 2000 + b"1" + b"}" * 2000
-    deep["spec"]["resources"][0]["template"]["data"] = loads(text)
-    made = wanted(content_of(deep), [], 0)
-    assert isinstance(made, NewRevision)
-    assert needed(deep, [stored(made)]) == ("small-1", False)
-    deep["spec"]["resources"][0]["template"]["data"] = loads(text.replace(b"1", b"2"))
-    assert needed(deep, [stored(made)]) == ("small-2", True)
+@pytest.mark.parametrize("opening", ['{"x":', "["])
+def test_what_is_nested_too_deep(opening: str) -> None:
+    def spec(levels: int) -> Any:
+        closing = "}" if opening.startswith("{") else "]"
+        return {"a": [], "b": loads(opening * levels + "1" + closing * levels)}
+
+    assert not is_too_deep(spec(MOST_LEVELS - 1))
+    assert is_too_deep(spec(MOST_LEVELS))
+    assert is_too_deep(spec(2000))
+
+
+def test_content_is_the_same_however_it_was_read() -> None:
+    deepest = composition("a")
+    text = '{"<é":' * (MOST_LEVELS - 5) + '{"b": 1.0, "a": "\\u003c"}' + "}" * (MOST_LEVELS - 5)
+    deepest["spec"]["resources"][0]["template"]["data"] = json.loads(text)
+    assert not is_too_deep(deepest["spec"])
+    ways = ("%s", '{"type": "ADDED", "object": %s}', '{"items": [%s]}')
+    read = [loads(way % json.dumps(deepest)) for way in ways]
+    objects = [read[0], read[1]["object"], read[2]["items"][0]]
+    assert len({content_of(each).hash for each in objects}) == 1
