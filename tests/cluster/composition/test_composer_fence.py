@@ -14,11 +14,12 @@ import pytest
 from crdkeeper.cluster.resources.composites import patch_crd
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError
 from crdkeeper.core.composer.fence import fencing, is_fenced, is_partly_fenced
-from tests.cluster.composition.authoring import Author, Definition, Json, spec_with
+from tests.cluster.composition.authoring import CRDS, Author, Definition, Json, spec_with
 from tests.cluster.conversion.test_conversion_retries import Handler, Webhook
 from tests.cluster.harness import Operator, eventually
 from tests.cluster.harness.admission import WEBHOOKS
 from tests.unit.core.composition.documents import schema, version
+from tests.unit.jsonpatch import patched
 
 REFUSED = "is being deleted: its API takes no new objects"
 NULLS = {"type": "string", "nullable": True, "default": None}
@@ -278,3 +279,64 @@ async def test_a_create_that_a_webhook_holds_is_kept(
         await author.delete(f"{thing.objects}/{name}")
     await author.gone(thing.path)
     assert (await author.get(thing.crd) or crd)["metadata"]["generation"] == crd["metadata"]["generation"]
+
+
+async def close(author: Author, closed: Json) -> None:
+    """As a GitOps tool does that applies a backup of the CRD."""
+    path = f"{CRDS}/{closed['metadata']['name']}?fieldManager=gitops&force=true"
+    await author.client.request("PATCH", path, closed, content_type=APPLY_PATCH)
+
+
+async def backup_of(author: Author, thing: Definition) -> Json:
+    """The CRD as it was while its API was closed."""
+    await author.apply(thing)
+    await author.ready(thing)
+    crd = patched(found := await author.get(thing.crd), fencing(found))
+    return {
+        **{key: crd[key] for key in ("apiVersion", "kind", "spec")},
+        "metadata": {key: crd["metadata"][key] for key in ("name", "annotations")},
+    }
+
+
+async def closed_again_and_again(author: Author, thing: Definition, backup: Json) -> None:
+    """Returns when the composer has paused for ten seconds before it opens the API."""
+
+    async def opened() -> bool:
+        return not is_partly_fenced(await author.get(thing.crd))
+
+    for _ in range(10):
+        await close(author, backup)
+        try:
+            await eventually(opened, seconds=10.0)
+        except AssertionError:
+            return
+        # Until it is applied, too.
+        await asyncio.sleep(1.0)
+    raise AssertionError("it is opened without pauses")
+
+
+async def test_who_closes_an_api_again_and_again_is_named(author: Author, group: str) -> None:
+    thing = Definition(group, "thing")
+    await closed_again_and_again(author, thing, await backup_of(author, thing))
+    await author.ready(thing, "False", "Overwritten")
+    await author.says(thing, "Ready", "spec.versions", "changed again and again by gitops")
+
+
+async def test_who_closes_one_without_a_definition_is_named(author: Author, group: str) -> None:
+    thing = Definition(group, "thing")
+    backup = await backup_of(author, thing)
+    await author.apply(thing, deletion="Orphan")
+    await author.delete(thing.path)
+    await author.gone(thing.path)
+    await closed_again_and_again(author, thing, backup)
+
+    async def named() -> bool:
+        found = await author.get("/apis/events.k8s.io/v1/namespaces/default/events")
+        notes = [
+            each["note"]
+            for each in found["items"]
+            if each["regarding"]["name"] == thing.name and each["reason"] == "APIClosedAgain"
+        ]
+        return any("spec.versions" in note and "by gitops" in note for note in notes)
+
+    await eventually(named)

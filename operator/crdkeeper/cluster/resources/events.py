@@ -42,6 +42,7 @@ async def send_definition_event(
     note: str,
     *,
     instance: str,
+    controller: str = OPERATOR,
 ) -> None:
     """Like `send_event`, about a CRD."""
     regarding = {
@@ -50,7 +51,7 @@ async def send_definition_event(
         "name": crd["metadata"]["name"],
         "uid": crd["metadata"]["uid"],
     }
-    await _send(client, regarding, type_, reason, note, instance, OPERATOR)
+    await _send(client, regarding, type_, reason, note, instance, controller)
 
 
 async def _send(

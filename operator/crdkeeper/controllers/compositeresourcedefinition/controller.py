@@ -20,6 +20,7 @@ from crdkeeper.controllers.compositeresourcedefinition.deleting import Composite
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Repeated, Sent
 from crdkeeper.controllers.compositeresourcedefinition.fencing import Fences
 from crdkeeper.controllers.compositeresourcedefinition.judging import Judging
+from crdkeeper.controllers.compositeresourcedefinition.leftapis import LeftAPIs
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
 from crdkeeper.controllers.compositeresourcedefinition.migrations import Migrations, known_migrations
 from crdkeeper.controllers.compositeresourcedefinition.pauses import (
@@ -86,6 +87,7 @@ class CompositeDefinitions:
         self._statuses = Statuses(client, self._dues, metrics, identity)
         self._crds = CRDs(client, self._dues)
         self._fences = Fences(client, self._dues, settle)
+        self._left = LeftAPIs(client, identity)
         self._migrations = Migrations(client, self._dues)
         self._judging = Judging(client, self._changed)
         self._deletions = CompositeDeletions(client, self._dues, self.queue.add)
@@ -118,6 +120,8 @@ class CompositeDefinitions:
                 self._changed(name)
         elif kind == "definitions":
             seen = self._state.seen.get(name)
+            if seen is None:
+                self._left.forget(name)
             # One without its definition may have been left in the middle of a deletion.
             if name in known or (seen is not None and seen.definition_uid):
                 self.queue.add(name)
@@ -170,8 +174,10 @@ class CompositeDefinitions:
         found = await get_composite_definition(self._client, name)
         if found is None:
             self._forget(name)
-            await self._fences.open_left(name)
+            if (pause := await self._left.open(name)) is not None:
+                self.queue.add_within(name, pause)
             return
+        self._left.forget(name)
         definition = CompositeResourceDefinition.model_validate(found)
         try:
             gathered = await self._gather(found, definition)

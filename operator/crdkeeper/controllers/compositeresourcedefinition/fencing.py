@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.cluster.resources.composites import FIELD_MANAGER, get_composite_definition, patch_crd
-from crdkeeper.cluster.resources.definitions import get_definition_object
+from crdkeeper.cluster.resources.composites import FIELD_MANAGER, patch_crd
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent, key_of
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.fence import fencing, is_fenced, setters, unfencing
 from crdkeeper.core.composer.overwriting import Applied
-from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan, may_open
+from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan
 from crdkeeper.core.composer.wording import SHOWN
 from crdkeeper.core.diagnosis.verdict import Verdict
 
@@ -122,19 +121,6 @@ class Fences:
         )
         self.has_settled(changed)
         self._count(name, step, crd, changed)
-
-    async def open_left(self, name: str) -> None:
-        """Let an API take composites again if the definition of its CRD is gone.
-
-        Somebody may have removed the finalizer in the middle of a deletion. Raises ApiError and Unreachable.
-        """
-        crd = await get_definition_object(self._client, name)
-        if crd is None or not may_open(crd):
-            return
-        # Read after the CRD: one that is made now is not the one that the CRD belongs to.
-        if await get_composite_definition(self._client, name) is None:
-            await patch_crd(self._client, crd, unfencing(crd))
-            _log.warning("%s has no definition any more: its API takes new composites again", name)
 
     def _count(
         self, name: str, step: ComposerStep, before: Mapping[str, Any], after: Mapping[str, Any]

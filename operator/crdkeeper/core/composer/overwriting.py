@@ -39,8 +39,12 @@ class Applied:
 
     def is_paused(self, now: float) -> bool:
         """Whether it is too early to put the CRD back once more."""
+        return self.pause(now) > 0.0
+
+    def pause(self, now: float) -> float:
+        """Seconds until the CRD may be put back once more."""
         pause = backoff(self.times - _AT_ONCE, _FIRST_PAUSE, _LONGEST_PAUSE)
-        return self.times >= _AT_ONCE and now < self.last + pause
+        return max(0.0, self.last + pause - now) if self.times >= _AT_ONCE else 0.0
 
     def is_fought(self, now: float) -> bool:
         """Whether the CRD was put back so often, and so lately, that somebody seems to overwrite it."""

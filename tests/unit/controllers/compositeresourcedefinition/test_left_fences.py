@@ -187,6 +187,63 @@ def test_others_who_close_the_api_again_are_not_fought_without_pauses() -> None:
     play(people, begin=established)
 
 
+def left(server: Server) -> None:
+    """A CRD whose definition is gone."""
+    EMPTY(server)
+    del server.objects[PATH]
+
+
+def test_nor_if_the_definition_is_gone() -> None:
+    async def people(server: Server) -> None:
+        for _ in range(600):
+            await asyncio.sleep(1.0)
+            if not is_fenced(crd(server)):
+                close(server)
+        assert 5 <= len(writes_of_crd(server)) <= 12
+        assert server.events == ["APIOpened", "APIClosedAgain"]
+        assert "changed again and again by" in server.notes("APIClosedAgain")[0]
+        await asyncio.sleep(150.0)
+        assert not is_partly_fenced(crd(server))
+
+    play(people, begin=left)
+
+
+def test_one_that_is_gone_and_cannot_be_opened_is_tried_again_with_pauses() -> None:
+    def begin(server: Server) -> None:
+        left(server)
+        close(server)
+        server.before = refuse_crds
+
+    async def people(server: Server) -> None:
+        for _ in range(120):
+            await asyncio.sleep(1.0)
+            server._announce(CRD)
+        assert 5 <= len(writes_of_crd(server)) <= 15
+        assert server.events == ["APINotOpened"]
+        assert "the webhook says no" in server.notes("APINotOpened")[0]
+        server.before = nothing
+        await rest()
+        assert not is_partly_fenced(crd(server))
+        assert server.events == ["APINotOpened", "APIOpened"]
+
+    play(people, begin=begin)
+
+
+def test_another_crd_of_that_name_is_another_matter() -> None:
+    async def people(server: Server) -> None:
+        for _ in range(5):
+            close(server)
+            await asyncio.sleep(0.5)
+        assert is_fenced(crd(server))
+        again = copy.deepcopy(crd(server))
+        server.forced_out(CRD)
+        server.make_crd(again)
+        await asyncio.sleep(0.5)
+        assert not is_partly_fenced(crd(server))
+
+    play(people, begin=left)
+
+
 def test_a_definition_that_has_the_rule_itself_keeps_it() -> None:
     async def people(server: Server) -> None:
         rules = fencing(crd(server))[0]["value"]
