@@ -6,8 +6,8 @@ from crdkeeper.cluster.transport.client import Client, find
 from crdkeeper.cluster.transport.deadlines import within
 
 _INDEX: Final = "/openapi/v3"
-_SECONDS: Final = 30.0
-"""An API server collects what aggregated servers say, which may hang."""
+_SECONDS: Final = 10.0
+"""An API server passes requests on to aggregated servers, which may hang."""
 _MOST_BYTES: Final = 16 << 20
 """That of a large group has one megabyte."""
 

@@ -144,6 +144,9 @@ class Compositions:
             self._judging.forget(name)
             self._written.pop(name, None)
             await self._collector.collect(name, None, self._own(name))
+            if self._own(name):
+                # A composite may leave one at any time.
+                self.queue.add_within(name, _AGAIN_SECONDS)
             return
         composition = Composition.model_validate(found)
         failure: ApiError | Unreachable | None = None

@@ -58,15 +58,15 @@ class CompositionJudging:
         known = self._known.get(name)
         if known is not None and known.key == key:
             return known.verdict
+        try:
+            kinds = await self._kinds.read(served)
+        except UnreadableDefinition as error:
+            return Verdict(reasons.NOT_READ, f"a CRD cannot be read: {error}")
         loop = asyncio.get_running_loop()
         async with self._place:
-            try:
-                kinds = await self._kinds.read(served)
-                began = loop.time()
-                verdict = await asyncio.to_thread(_judge, name, spec, own, kinds)
-            except UnreadableDefinition as error:
-                return Verdict(reasons.NOT_READ, f"a CRD cannot be read: {error}")
-        now = loop.time()
+            began = loop.time()
+            verdict = await asyncio.to_thread(_judge, name, spec, own, kinds)
+            now = loop.time()
         self._known[name] = _Judged(key, verdict, now + _REST * (now - began))
         return verdict
 

@@ -15,7 +15,7 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.composites import is_served
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.resources.openapi import find_plural, openapi_document, openapi_documents
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.templates.kinds import TargetKind, group_of, kinds_of
 from crdkeeper.core.templates.openapi import kinds_of_openapi
 
@@ -23,6 +23,11 @@ _MOST_DOCUMENTS: Final = 8
 """Resolved documents that are kept; the one of core/v1 takes some megabytes."""
 _INDEX_SECONDS: Final = 5.0
 """How long the list of documents counts: many Compositions are compiled one after the other."""
+
+_FAILED_SECONDS: Final = 20.0
+"""How long a document counts as one that cannot be read: an aggregated API server that hangs must not hold up
+those who need nothing of it.
+"""
 
 KindKey = tuple[str, str]
 """apiVersion and kind."""
@@ -60,8 +65,10 @@ class TargetKinds:
         self._index: dict[str, str] = {}
         self._index_until = 0.0
         self._read: OrderedDict[str, dict[KindKey, TargetKind]] = OrderedDict()
+        self._failed: dict[str, tuple[float, str]] = {}
+        """By path of a document: until when it is not requested again, and why."""
         self._turn = asyncio.Lock()
-        """Of reading documents: resolving one takes some tens of megabytes for a moment."""
+        """Of resolving documents, which takes some tens of megabytes for a moment."""
 
     async def find(self, wanted: Iterable[KindKey]) -> ServedKinds:
         """Find these kinds; those that the API server does not serve are left out.
@@ -70,7 +77,6 @@ class TargetKinds:
         """
         found = ServedKinds()
         crds: dict[str, Mapping[str, Any] | None] = {}
-        documents = await self._documents()
         for kind in sorted(set(wanted)):
             api_version = kind[0]
             name = await self._crd_of(*kind)
@@ -80,8 +86,8 @@ class TargetKinds:
             if crd is not None:
                 if _serves(crd, *kind):
                     found.crds[kind] = crd
-            elif api_version in documents:
-                found.documents[kind] = documents[api_version]
+            elif path := (await self._documents()).get(api_version):
+                found.documents[kind] = path
         return found
 
     async def read(self, served: ServedKinds) -> dict[KindKey, TargetKind]:
@@ -115,15 +121,28 @@ class TargetKinds:
         return self._index
 
     async def _kinds_in(self, path: str) -> dict[KindKey, TargetKind]:
-        async with self._turn:
-            known = self._read.pop(path, None)
-            if known is None:
-                document = await openapi_document(self._client, path)
-                known = await asyncio.to_thread(kinds_of_openapi, document)
-            self._read[path] = known
-            while len(self._read) > _MOST_DOCUMENTS:
-                self._read.popitem(last=False)
-            return known
+        if path not in self._read:
+            document = await self._document(path)
+            async with self._turn:
+                self._read[path] = await asyncio.to_thread(kinds_of_openapi, document)
+        known = self._read[path]
+        self._read.move_to_end(path)
+        while len(self._read) > _MOST_DOCUMENTS:
+            self._read.popitem(last=False)
+        return known
+
+    async def _document(self, path: str) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        until, why = self._failed.get(path, (0.0, ""))
+        if loop.time() < until:
+            raise Unreachable(why)
+        try:
+            return await openapi_document(self._client, path)
+        except (ApiError, Unreachable) as error:
+            now = loop.time()
+            self._failed = {key: each for key, each in self._failed.items() if each[0] > now}
+            self._failed[path] = now + _FAILED_SECONDS, str(error)
+            raise
 
 
 def _serves(crd: Mapping[str, Any], api_version: str, kind: str) -> bool:

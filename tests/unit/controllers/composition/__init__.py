@@ -1,0 +1,1 @@
+"""Compositions and their revisions."""

@@ -1,0 +1,215 @@
+"""The controller of Compositions with an API server whose watches say nothing, in virtual time."""
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime
+from typing import Any, cast
+
+import orjson
+
+from crdkeeper.api.meta import DEFINITION_UID
+from crdkeeper.cluster.resources.compositions import COMPOSITIONS, REVISIONS
+from crdkeeper.cluster.transport.client import Answer, ApiError, Client
+from crdkeeper.controllers.composition import judging
+from crdkeeper.controllers.composition.controller import Compositions
+from crdkeeper.controllers.state import ClusterState
+from crdkeeper.core.composition.acceptance import accept
+from crdkeeper.core.templates.compilation import compile_composition
+from tests import virtualtime
+from tests.unit.builders import NOW
+from tests.unit.core.composition.documents import document
+from tests.unit.core.revisions.revisions import composition
+
+Json = Any
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CRD = f"{CRDS}/databases.platform.example.com"
+COMPOSITES = "/apis/platform.example.com/v1/databases"
+SMALL = f"{COMPOSITIONS}/small"
+CONFIG_MAP = {"group": "", "version": "v1", "kind": "ConfigMap"}
+
+
+def _crd() -> Json:
+    made = copy.deepcopy(accept(document()).crd)
+    assert made is not None
+    made["metadata"] |= {"uid": "crd", "resourceVersion": "1", "generation": 1}
+    made["metadata"]["annotations"] = {DEFINITION_UID: "u"}
+    made["status"] = {"conditions": [{"type": "Established", "status": "True"}]}
+    return made
+
+
+class Server:
+    """Stores objects by path. Its watches are open and silent: what is known gets old."""
+
+    def __init__(self) -> None:
+        core = "/openapi/v3/api/v1?hash=1"
+        schema = {"type": "object", "x-kubernetes-group-version-kind": [CONFIG_MAP]}
+        paths = {
+            "/api/v1/namespaces/{namespace}/x": {"post": {"x-kubernetes-group-version-kind": CONFIG_MAP}}
+        }
+        self.objects: dict[str, Json] = {
+            CRD: _crd(),
+            "/openapi/v3": {"paths": {"api/v1": {"serverRelativeURL": core}}},
+            core: {"openapi": "3.0.0", "paths": paths, "components": {"schemas": {"ConfigMap": schema}}},
+            "/apis/platform.example.com/v1": {"resources": [{"name": "databases", "kind": "Database"}]},
+        }
+        self.requests: list[tuple[str, str]] = []
+        self.composites: list[Json] | Exception = []
+
+    def now(self) -> datetime:
+        return NOW
+
+    async def request(self, method: str, path: str, body: Json = None, **_: Any) -> Json:
+        """Like `Client.request`."""
+        self.requests.append((method, path))
+        path = path if path.startswith("/openapi") else path.partition("?")[0]
+        if path == COMPOSITES:
+            if isinstance(self.composites, Exception):
+                raise self.composites
+            return {"metadata": {}, "items": self.composites}
+        if method == "PATCH":
+            owner = path.removesuffix("/status")
+            self.objects[owner] = {**self.objects[owner], "status": body["status"]}
+            return self.objects[owner]
+        if method == "DELETE":
+            return dict(self.objects.pop(path))
+        below = [each for key, each in self.objects.items() if key.rpartition("/")[0] == path]
+        if below or path in (REVISIONS, COMPOSITIONS, CRDS):
+            return {"metadata": {"resourceVersion": "1"}, "items": below}
+        if path not in self.objects:
+            raise ApiError(404, {"message": "not found"})
+        return dict(self.objects[path])
+
+    async def send(self, method: str, path: str, *, content: bytes) -> Answer:
+        """Like `Client.send`, for what creates an object."""
+        self.requests.append((method, path))
+        made = orjson.loads(content)
+        name = f"{path.partition('?')[0]}/{made['metadata']['name']}"
+        if name in self.objects:
+            return Answer(409, b'{"message": "exists", "reason": "AlreadyExists"}')
+        made["metadata"] |= {"uid": name, "resourceVersion": "1"}
+        self.objects[name] = made
+        return Answer(201, orjson.dumps(made))
+
+    async def lines(self, path: str, **_: Any) -> AsyncIterator[bytes]:
+        """Like `Client.lines`."""
+        await asyncio.Event().wait()
+        yield b""
+
+    def revisions(self) -> list[str]:
+        """The names of all revisions."""
+        return sorted(key.rpartition("/")[2] for key in self.objects if key.startswith(f"{REVISIONS}/"))
+
+    def put(self, engine: str, limit: int = 10) -> None:
+        """A user changes the Composition."""
+        found = composition(engine)
+        before: Json = self.objects.get(SMALL, found)
+        found["spec"]["revisionHistoryLimit"] = limit
+        found["metadata"] |= {
+            "generation": before["metadata"]["generation"] + 1,
+            "resourceVersion": "1",
+        }
+        self.objects[SMALL] = {**found, "status": before.get("status", {})}
+
+
+def play(act: Callable[[Server, Compositions], Awaitable[None]], begin: Callable[[Server], None]) -> None:
+    async def main() -> None:
+        server = Server()
+        begin(server)
+        controller = Compositions(cast(Client, server), ClusterState(), identity="a")
+        task = asyncio.create_task(controller.run())
+        await asyncio.sleep(2.0)
+        await act(server, controller)
+        task.cancel()
+
+    virtualtime.run(main())
+
+
+def test_a_revision_that_no_watch_has_shown_is_found_by_its_name() -> None:
+    async def act(server: Server, controller: Compositions) -> None:
+        assert server.revisions() == ["small-1"]
+        # Another composer has made the next ones.
+        server.put("b")
+        for number, engine in ((2, "b"), (3, "c")):
+            made = copy.deepcopy(server.objects[f"{REVISIONS}/small-1"])
+            made["metadata"]["name"] = f"small-{number}"
+            made["spec"] |= {"revision": number, "resources": composition(engine)["spec"]["resources"]}
+            server.objects[f"{REVISIONS}/small-{number}"] = made
+        controller.queue.add("small")
+        await asyncio.sleep(10.0)
+        assert server.revisions() == ["small-1", "small-2", "small-3", "small-4"]
+        assert server.objects[SMALL]["status"]["revision"] == 4
+
+    play(act, lambda server: server.put("a"))
+
+
+def test_at_rest_nothing_is_written_or_compiled(monkeypatch: Any) -> None:
+    compiled: list[str] = []
+
+    def compiling(spec: Any, *rest: Any) -> Any:
+        compiled.append(spec.resources[0].name)
+        return compile_composition(spec, *rest)
+
+    async def act(server: Server, controller: Compositions) -> None:
+        since = len(server.requests)
+        for _ in range(3):
+            controller.queue.add("small")
+            await asyncio.sleep(10.0)
+        assert {method for method, _ in server.requests[since:]} == {"GET"}
+        assert not any("hash=" in path for _, path in server.requests[since:])
+        assert compiled == ["settings"]
+        server.put("b")
+        controller.queue.add("small")
+        await asyncio.sleep(10.0)
+        assert compiled == ["settings"] * 2
+
+    monkeypatch.setattr(judging, "compile_composition", compiling)
+    play(act, lambda server: server.put("a"))
+
+
+def test_revisions_outlive_their_composition_while_they_are_used() -> None:
+    async def act(server: Server, controller: Compositions) -> None:
+        server.composites = [{"status": {"crdkeeper": {"revision": "small-1"}}}]
+        server.put("b")
+        controller.queue.add("small")
+        await asyncio.sleep(5.0)
+        del server.objects[SMALL]
+        controller.queue.add("small")
+        await asyncio.sleep(30.0)
+        assert server.revisions() == ["small-1"]
+        # Nobody announces that the composite is gone.
+        server.composites = []
+        await asyncio.sleep(700.0)
+        assert server.revisions() == []
+
+    play(act, lambda server: server.put("a"))
+
+
+def test_nothing_is_deleted_while_composites_cannot_be_listed() -> None:
+    async def act(server: Server, controller: Compositions) -> None:
+        server.composites = ApiError(403, {"message": "forbidden"})
+        server.put("b", limit=0)
+        controller.queue.add("small")
+        await asyncio.sleep(300.0)
+        assert server.revisions() == ["small-1", "small-2"]
+        lists = sum(path.startswith(COMPOSITES) for _, path in server.requests)
+        assert 2 <= lists <= 8
+        server.composites = []
+        await asyncio.sleep(120.0)
+        assert server.revisions() == ["small-2"]
+
+    play(act, lambda server: server.put("a"))
+
+
+def test_an_error_in_crdkeeper_concerns_one_composition(monkeypatch: Any) -> None:
+    def fails(*_: Any) -> None:
+        raise RecursionError("secret text")
+
+    async def act(server: Server, controller: Compositions) -> None:
+        conditions = {each["type"]: each for each in server.objects[SMALL]["status"]["conditions"]}
+        assert (conditions["Valid"]["status"], conditions["Valid"]["reason"]) == ("False", "Invalid")
+        assert "RecursionError" in conditions["Valid"]["message"]
+        assert "secret" not in conditions["Valid"]["message"]
+
+    monkeypatch.setattr(judging, "compile_composition", fails)
+    play(act, lambda server: server.put("a"))

@@ -1,0 +1,1 @@
+"""The schemas that Compositions are compiled by."""
