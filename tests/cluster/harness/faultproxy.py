@@ -71,11 +71,14 @@ class Fault:
     chance: Callable[[], bool] = lambda: True
     held: threading.Event | None = None
     """Hold the request until this is set, then send it on."""
+    accept: str = ""
+    """A pattern of what the client accepts, such as whole objects."""
     met: int = 0
 
-    def concerns(self, method: str, path: str) -> bool:
+    def concerns(self, method: str, path: str, accept: str) -> bool:
         """Whether it happens to this request."""
         fits = method == self.method and re.search(self.pattern, path) is not None
+        fits = fits and re.search(self.accept, accept) is not None
         if not fits or self.times == 0 or not self.chance():
             return False
         self.times -= 1
@@ -161,7 +164,8 @@ class FaultProxy:
             await runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        fault = next((each for each in self.faults if each.concerns(request.method, request.raw_path)), None)
+        asked = request.method, request.raw_path, request.headers.get("Accept", "")
+        fault = next((each for each in self.faults if each.concerns(*asked)), None)
         if fault is None:
             return await self._forward(request)
         if fault.held is not None:
