@@ -64,6 +64,10 @@ class ComposedResource(ApiModel):
     ready: bool = False
     message: Line | None = None
     """Why it is not ready."""
+    wave: int = 0
+    """Objects of a higher wave are created after it, and deleted before it."""
+    deletion: Literal["Delete", "Orphan"] | None = None
+    """What happens to it when the composite no longer has it. Delete if unset."""
 
 
 class CompositeState(ApiModel):

@@ -254,7 +254,7 @@ def _ready(path: str) -> str:
 
 
 class Composition(Kind):
-    """Describes the resources of composites of one kind. Alpha: nothing is composed yet."""
+    """Describes the resources of composites of one kind."""
 
     plural: ClassVar[str] = "compositions"
     short_names: ClassVar[tuple[str, ...]] = ("comp",)

@@ -56,7 +56,7 @@ class CompositionRevisionStatus(ApiModel):
 
 
 class CompositionRevision(Kind):
-    """An immutable copy of a Composition. Alpha: composites do not use it yet."""
+    """An immutable copy of a Composition, by which composites run."""
 
     plural: ClassVar[str] = "compositionrevisions"
     short_names: ClassVar[tuple[str, ...]] = ("comprev",)

@@ -5,8 +5,10 @@ from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.composition import Composition
+from crdkeeper.api.compositionrevision import CompositionRevision
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.api.versionconversion import VersionConversion
+from crdkeeper.controllers.composite.controller import begin_composites
 from crdkeeper.controllers.compositeresourcedefinition.controller import begin_composite_definitions
 from crdkeeper.controllers.composition.controller import begin_compositions
 from crdkeeper.controllers.registry import CONVERSIONS, MIGRATIONS, Controller, Watch
@@ -36,5 +38,6 @@ COMPOSER_CONTROLLERS: tuple[Controller, ...] = (
         {StorageMigration: MIGRATIONS, VersionConversion: CONVERSIONS},
     ),
     Controller(Composition, "compositions", begin_compositions),
+    Controller(CompositionRevision, "composites", begin_composites),
 )
 """Makes the CRDs of CompositeResourceDefinitions, and the CompositionRevisions of Compositions."""

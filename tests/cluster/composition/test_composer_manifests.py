@@ -100,7 +100,7 @@ def test_a_labelled_role_lets_the_composer_look_after_composites(cluster: Cluste
         for verb in ("get", "list", "watch", "create", "update", "patch", "delete")
         if may(cluster, account, verb, databases)
     ]
-    assert allowed == ["list", "watch", "delete"]
+    assert allowed == ["get", "list", "watch", "patch", "delete"]
     cluster.kubectl("delete", SAMPLE)
     eventually(lambda: not may(cluster, account, "delete", databases))
 

@@ -61,8 +61,11 @@ async def bounded_page(
     *,
     accept: str = "application/json",
     what: str = "no answer",
+    selector: str = "",
 ) -> dict[str, Any]:
     """The page of the collection `path` that begins at a continue token; at the beginning if it is empty.
+
+    `selector` is a label selector, encoded for a query.
 
     An answer that would be too large is not read to its end, and fewer objects are requested, also from then
     on. After 410 the list continues at the same key, with current data.
@@ -74,6 +77,7 @@ async def bounded_page(
     loop, renewed = asyncio.get_running_loop(), False
     while True:
         query = f"?limit={size.limit}" + (f"&continue={quote(token, safe='')}" if token else "")
+        query += f"&labelSelector={selector}" if selector else ""
         began = loop.time()
         try:
             request = client.request("GET", path + query, accept=accept, most=size.most_bytes)

@@ -38,12 +38,13 @@ async def follow(
     saw: Callable[[str, dict[str, Any]], Awaitable[None]],
     *,
     selector: str = "",
+    accept: str = "application/json",
     heard: Heard = _nobody,
 ) -> None:
     """Keep a copy of a collection: `load` lists it and returns the resourceVersion, `saw` gets each change.
 
     Runs for ever: a refused request is retried, beginning with a list, as changes may have been missed.
-    `selector` is a label selector.
+    `selector` is a label selector, `accept` the form of the objects.
 
     Raises what `load` and `saw` raise besides ApiError and Unreachable; and the API server's 401 or the
     ConfigurationError if no credentials have been accepted for `REFUSED_SECONDS`.
@@ -63,7 +64,9 @@ async def follow(
             version = await load()
             refused_since = None
             heard("")
-            async for type_, found in watch(client, collection, version, selector=selector, heard=hear):
+            async for type_, found in watch(
+                client, collection, version, selector=selector, accept=accept, heard=hear
+            ):
                 await saw(type_, found)
         except (ApiError, Unreachable, ConfigurationError) as error:
             heard(str(error))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
+from crdkeeper.cluster.resources.compositerelease import release_composites
 from crdkeeper.cluster.resources.composites import (
     FIELD_MANAGER,
     apply_crd,
@@ -163,6 +164,8 @@ class CRDs:
 
         async def send() -> None:
             self._of(definition).claimed = ""
+            # First: nobody would let them go later.
+            await release_composites(self._client, crd)
             await release_crd(self._client, crd)
 
         await self._dues.send(definition.metadata.name, Sent.RELEASE, key_of(definition, crd), send)

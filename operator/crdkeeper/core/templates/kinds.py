@@ -1,5 +1,6 @@
 """The kinds that templates make: their schemas, and whether their objects are in namespaces."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -7,6 +8,9 @@ from typing import Any, Final
 from crdkeeper.apiserver.definitions.schemas import schemas_of
 from crdkeeper.apiserver.schema.props import Schema
 
+_API_VERSION: Final = re.compile(
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+)
 _CLUSTER_SCOPED: Final = frozenset(
     (
         *(("", each) for each in ("Namespace", "Node", "PersistentVolume")),
@@ -55,6 +59,11 @@ class TargetKind:
 
 KnownKinds = Mapping[tuple[str, str], TargetKind]
 """By apiVersion and kind."""
+
+
+def is_api_version(text: str) -> bool:
+    """Whether it can be a version, or a group and version, and so the beginning of a path."""
+    return _API_VERSION.fullmatch(text) is not None
 
 
 def group_of(api_version: str) -> str:

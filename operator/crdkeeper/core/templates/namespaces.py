@@ -67,6 +67,11 @@ def check_namespace(
         problems.add(at, f"{kind} needs a namespace, and composites have none", "Set metadata.namespace.")
 
 
+def is_name(text: str) -> bool:
+    """Whether it can be the name of an object, and so the last part of its path."""
+    return 0 < len(text) <= _LONGEST and "/" not in text and "%" not in text and text not in (".", "..")
+
+
 def placed(
     value: dict[str, Any], at: Path, target: TargetKind, namespace: str | None, *, foreign: bool
 ) -> tuple[dict[str, Any], Identity]:
@@ -78,7 +83,7 @@ def placed(
     name, own = metadata.get("name"), metadata.get("namespace")
     if not isinstance(name, str) or not name:
         raise NoValue(at.child("name"), None, "the object has no name")
-    if len(name) > _LONGEST or "/" in name or "%" in name or name in (".", ".."):
+    if not is_name(name):
         message = f"{name[:_LONGEST]!r} is not the name of an object"
         raise NoValue(
             at.child("name"), None, message, f"Names have at most {_LONGEST} characters, and no / or %."

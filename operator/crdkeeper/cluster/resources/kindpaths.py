@@ -1,0 +1,71 @@
+"""At which path the API server serves the objects of a kind."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from crdkeeper.cluster.transport.client import Client, find
+from crdkeeper.cluster.transport.deadlines import within
+from crdkeeper.core.templates.kinds import group_of, is_api_version
+
+_SECONDS: Final = 20.0
+_KNOWN_SECONDS: Final = 60.0
+_MISSING_SECONDS: Final = 5.0
+"""How long an answer counts that does not have the kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedKind:
+    """A kind at one version."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """The path of one object, or of a collection."""
+        base = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+        space = f"/namespaces/{quote(namespace, safe='')}" if namespace and self.namespaced else ""
+        return f"{base}{space}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
+
+    @property
+    def group(self) -> str:
+        """The API group."""
+        return group_of(self.api_version)
+
+
+class KindPaths:
+    """Finds kinds by discovery, and remembers them for a while."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: dict[str, tuple[float, dict[str, ServedKind]]] = {}
+        """By group and version: in the loop's time since when, and the kinds."""
+
+    async def find(self, api_version: str, kind: str) -> ServedKind | None:
+        """The kind; None if it is not served. Raises ApiError and Unreachable."""
+        if not is_api_version(api_version):
+            return None
+        since, kinds = self._known.get(api_version, (0.0, {}))
+        age = asyncio.get_running_loop().time() - since if since else _KNOWN_SECONDS
+        if age >= (_KNOWN_SECONDS if kind in kinds else _MISSING_SECONDS):
+            kinds = await self._read(api_version)
+        return kinds.get(kind)
+
+    def forget(self, api_version: str) -> None:
+        """Ask again: a request for a path has failed with 404."""
+        self._known.pop(api_version, None)
+
+    async def _read(self, api_version: str) -> dict[str, ServedKind]:
+        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        body = await within(_SECONDS, find(self._client, path))
+        kinds = {
+            each["kind"]: ServedKind(api_version, each["kind"], each["name"], bool(each["namespaced"]))
+            for each in (body or {}).get("resources") or ()
+            # Subresources have kinds of their own: pods/eviction.
+            if "/" not in each["name"] and "patch" in each.get("verbs", ())
+        }
+        self._known[api_version] = asyncio.get_running_loop().time(), kinds
+        return kinds

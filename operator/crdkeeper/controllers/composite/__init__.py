@@ -1,0 +1,1 @@
+"""Composites: creates, changes and deletes the objects that they stand for."""

@@ -1,0 +1,146 @@
+"""The compiled CompositionRevisions by which composites run: compiled once for the schemas that there are."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from crdkeeper.api.compositionrevision import CompositionRevision, CompositionRevisionSpec
+from crdkeeper.api.meta import GROUP
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
+from crdkeeper.apiserver.objects.objectschema import CannotCompile, ObjectSchema
+from crdkeeper.cluster.resources.compositions import get_composition_revision
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.core.composites.inventory import KindKey
+from crdkeeper.core.composites.reasons import FAILED, NO_REVISION, REVISION_UNUSABLE
+from crdkeeper.core.diagnosis.verdict import Verdict
+from crdkeeper.core.revisions.content import SeenRevision
+from crdkeeper.core.templates.compilation import compile_composition, kinds_in
+from crdkeeper.core.templates.compiled import CompiledComposition
+from crdkeeper.core.templates.kinds import KnownKinds, group_of
+from crdkeeper.operations.composition.targets import TargetKinds
+
+_log = logging.getLogger(__name__)
+_CRD: Final = "apiextensions.k8s.io", "CustomResourceDefinition"
+"""Like kinds of crdkeeper.dev: the composer may write them without an opt-in."""
+_MOST: Final = 200
+"""Compiled revisions that are kept."""
+_CHECKED_SECONDS: Final = 60.0
+"""How long schemas count as unchanged if no CRD changes: others change with the API server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A revision that can be rendered."""
+
+    name: str
+    composition: CompiledComposition
+    schema: ObjectSchema
+    """Of composites at its version."""
+    kinds: frozenset[KindKey]
+    """Of the objects that it makes."""
+
+
+@dataclass(slots=True)
+class _Known:
+    key: object
+    result: Compiled | Verdict
+    until: float
+
+
+class CompiledRevisions:
+    """Those that were used last."""
+
+    def __init__(self, client: Client, seen: Callable[[], Iterable[DefinitionFacts]]) -> None:
+        self._client = client
+        self._targets = TargetKinds(client, seen)
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._reading: dict[str, asyncio.Lock] = {}
+        """By the uid of a revision."""
+        self._turn = asyncio.Lock()
+        """Of compiling: threads share one processor with the event loop."""
+
+    async def of(self, revision: SeenRevision) -> Compiled | Verdict:
+        """The revision, or why it cannot be used. Raises ApiError and Unreachable."""
+        now = asyncio.get_running_loop().time()
+        known = self._known.get(revision.uid)
+        if known is not None and now < known.until:
+            self._known.move_to_end(revision.uid)
+            return known.result
+        # One that waits for an API server holds up only those that need the same revision.
+        async with self._reading.setdefault(revision.uid, asyncio.Lock()):
+            known = self._known.get(revision.uid)
+            if known is not None and now < known.until:
+                return known.result
+            found = await self._compile(revision, known)
+            self._known[revision.uid] = found
+            self._known.move_to_end(revision.uid)
+            while len(self._known) > _MOST:
+                uid, _ = self._known.popitem(last=False)
+                self._reading.pop(uid, None)
+            return found.result
+
+    def expire(self) -> None:
+        """A CRD has changed: the schemas are looked at again."""
+        for each in self._known.values():
+            each.until = 0.0
+
+    async def _compile(self, revision: SeenRevision, known: _Known | None) -> _Known:
+        value = await get_composition_revision(self._client, revision.name)
+        now = asyncio.get_running_loop().time()
+        if value is None or value["metadata"]["uid"] != revision.uid:
+            said = f"The CompositionRevision {revision.name} is gone."
+            return _Known(None, Verdict(NO_REVISION, said), now)
+        try:
+            spec = CompositionRevision.model_validate(value).spec
+        except ValueError:
+            said = f"The CompositionRevision {revision.name} cannot be read."
+            return _Known(None, Verdict(REVISION_UNUSABLE, said), now + _CHECKED_SECONDS)
+        own = revision.api_version, revision.kind
+        served = await self._targets.find((own, *kinds_in(spec)))
+        key = served.key
+        if known is not None and known.key == key:
+            return _Known(key, known.result, now + _CHECKED_SECONDS)
+        try:
+            kinds = await self._targets.read(served)
+        except UnreadableDefinition as error:
+            return _Known(None, Verdict(FAILED, f"A CRD cannot be read: {error}"), now + 5.0)
+        if own not in kinds:
+            said = f"The API server does not serve {own[1]} of {own[0]} yet."
+            return _Known(None, Verdict(FAILED, said), now)
+        async with self._turn:
+            result = await asyncio.to_thread(_compiled, revision, spec, kinds)
+        return _Known(key, result, now + _CHECKED_SECONDS)
+
+
+def _compiled(revision: SeenRevision, spec: CompositionRevisionSpec, kinds: KnownKinds) -> Compiled | Verdict:
+    composite = kinds[revision.api_version, revision.kind]
+    assert composite.schema is not None
+    try:
+        schema = ObjectSchema.of(composite.schema)
+    except CannotCompile as error:
+        said = f"The schema of {revision.kind} cannot be evaluated: {error}"
+        return Verdict(REVISION_UNUSABLE, said)
+    result = compile_composition(spec, composite, kinds)
+    if result.composition is None:
+        first = result.own_problems[0]
+        said = f"The CompositionRevision {revision.name} is not valid: {first}. {first.hint}".strip()
+        return Verdict(REVISION_UNUSABLE, said)
+    for each in result.composition.resources:
+        group = group_of(each.api_version)
+        if not each.external and (group == GROUP or (group, each.kind) == _CRD):
+            said = (
+                f"The CompositionRevision {revision.name} composes {each.kind}: nobody can by the composer."
+            )
+            return Verdict(REVISION_UNUSABLE, said)
+    if result.composition.service_account_name is not None:
+        # With the composer's own rights, it could do what the account may not.
+        said = f"The CompositionRevision {revision.name} sets serviceAccountName, which has no effect yet."
+        return Verdict(REVISION_UNUSABLE, f"{said} Nothing is composed with other permissions.")
+    made = frozenset(
+        (each.api_version, each.kind) for each in result.composition.resources if not each.external
+    )
+    return Compiled(revision.name, result.composition, schema, made)

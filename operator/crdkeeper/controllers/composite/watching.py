@@ -1,0 +1,148 @@
+"""Watches composites, and the objects that they are composed of, for what a reconciliation depends on.
+
+Only metadata, and of that only what tells whether something has changed: there may be many.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final
+from urllib.parse import quote
+
+import orjson
+
+from crdkeeper.cluster.resources.kindpaths import KindPaths
+from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
+from crdkeeper.cluster.transport.client import METADATA_ONLY, METADATA_ONLY_LIST, Client
+from crdkeeper.cluster.transport.watches import follow
+from crdkeeper.core.composites.inventory import KindKey
+from crdkeeper.core.composites.ownership import COMPOSITE_LABEL, FINALIZER
+
+_PAGE: Final = 500
+_SECONDS: Final = 20.0
+_SEEN: Final = ("uid", "generation", "labels", "annotations", "finalizers", "deletionTimestamp")
+"""Of a composite: what matters besides the status, which the composer writes itself."""
+
+Place = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenComposite:
+    """A composite, reduced to what tells whether it has to be looked at."""
+
+    uid: str
+    """Empty for one that is gone."""
+    held: bool
+    """Whether it has the composer's finalizer."""
+    digest: bytes
+
+
+_GONE: Final = SeenComposite("", False, b"")
+
+
+class CompositeList:
+    """The composites of one definition. Calls `changed` with each that came, went or changed."""
+
+    def __init__(self, client: Client, path: str, changed: Callable[[Place, SeenComposite], None]) -> None:
+        self._client = client
+        self._path = path
+        self._changed = changed
+        self._known: dict[Place, SeenComposite] = {}
+
+    async def follow(self) -> None:
+        """Run until cancelled."""
+        await follow(self._client, self._path, self._load, self._saw, accept=METADATA_ONLY)
+
+    def all(self) -> list[tuple[Place, SeenComposite]]:
+        """All that are known."""
+        return list(self._known.items())
+
+    async def _load(self) -> str:
+        found: dict[Place, SeenComposite] = {}
+
+        def take(each: Mapping[str, Any]) -> None:
+            found[_place(each)] = _reduced(each)
+
+        version = await _list(self._client, self._path, "", take)
+        for place in self._known.keys() | found.keys():
+            self._take(place, found.get(place))
+        return version
+
+    async def _saw(self, type_: str, found: Mapping[str, Any]) -> None:
+        self._take(_place(found), _reduced(found) if type_ != "DELETED" else None)
+
+    def _take(self, place: Place, now: SeenComposite | None) -> None:
+        before = self._known.pop(place, None)
+        if now is not None:
+            self._known[place] = now
+        if before != now:
+            self._changed(place, now or _GONE)
+
+
+def _place(found: Mapping[str, Any]) -> Place:
+    return found["metadata"].get("namespace", ""), found["metadata"]["name"]
+
+
+def _reduced(found: Mapping[str, Any]) -> SeenComposite:
+    metadata = found["metadata"]
+    seen = [metadata.get(each) for each in _SEEN]
+    content = orjson.dumps(seen, option=orjson.OPT_SORT_KEYS)
+    held = FINALIZER in (metadata.get("finalizers") or ())
+    return SeenComposite(metadata["uid"], held, blake2b(content, digest_size=8).digest())
+
+
+async def _list(client: Client, path: str, selector: str, take: Callable[[Mapping[str, Any]], None]) -> str:
+    """Take the metadata of all objects, of which tenants decide how large it is.
+
+    Returns the resourceVersion from which to watch. Raises ApiError and Unreachable.
+    """
+    size = PageSize(_PAGE, _PAGE, METADATA_BYTES // 2, METADATA_BYTES, _SECONDS)
+    version = token = ""
+    while True:
+        body = await bounded_page(client, path, token, size, accept=METADATA_ONLY_LIST, selector=selector)
+        items = body["items"] or ()
+        for each in items:
+            take(each)
+        size.fit([each["metadata"] for each in items])
+        version = version or body["metadata"]["resourceVersion"]
+        token = body["metadata"].get("continue") or ""
+        if not token:
+            return version
+
+
+class ObjectWatches:
+    """One watch for each kind that is composed. Calls `changed` with the uid of an object's composite."""
+
+    def __init__(self, client: Client, served: KindPaths, changed: Callable[[str], None]) -> None:
+        self._client = client
+        self._served = served
+        self._changed = changed
+        self._running: dict[KindKey, asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+
+    def begin(self, group: asyncio.TaskGroup) -> None:
+        """Let the watches be tasks of this group."""
+        self._group = group
+
+    async def keep(self, kinds: frozenset[KindKey]) -> None:
+        """Watch the objects of these kinds that are of composites. Raises ApiError and Unreachable."""
+        for each in kinds - self._running.keys():
+            served = await self._served.find(*each)
+            if served is not None and self._group is not None and each not in self._running:
+                self._running[each] = self._group.create_task(self._follow(served.path()))
+
+    async def _follow(self, path: str) -> None:
+        async def load() -> str:
+            return await _list(self._client, path, quote(COMPOSITE_LABEL, safe=""), self._saw)
+
+        async def saw(type_: str, found: Mapping[str, Any]) -> None:
+            self._saw(found)
+
+        await follow(self._client, path, load, saw, selector=COMPOSITE_LABEL, accept=METADATA_ONLY)
+
+    def _saw(self, found: Mapping[str, Any]) -> None:
+        uid = (found["metadata"].get("labels") or {}).get(COMPOSITE_LABEL)
+        if uid:
+            self._changed(str(uid))

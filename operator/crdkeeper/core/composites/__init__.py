@@ -1,0 +1,1 @@
+"""What becomes of one composite: which objects are applied, removed and reported."""

@@ -1,0 +1,151 @@
+"""Whether an object is still as it was applied, without applying it again.
+
+Whoever changes a field becomes its manager: so if the object says that it was applied by the same
+configuration, and managedFields that the composer still has all fields of it, nothing has changed. No values
+are compared, because the API server writes some in another form.
+
+The annotation also says which fields were applied: those are put back if somebody changes them, but a field
+that is new in a configuration, and belongs to somebody else, is a conflict.
+"""
+
+import hashlib
+import re
+from base64 import b64decode, b64encode
+from binascii import Error
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from crdkeeper.api.meta import GROUP
+from crdkeeper.core.conversion.nesting import dumps
+
+APPLIED: Final = f"{GROUP}/applied"
+_SIZE: Final = 4
+"""Bytes of a field in the annotation."""
+_MOST: Final = 20_000
+"""Fields that are listed: all annotations of an object have 256 KiB at most. What has more lists none."""
+_ITEM: Final = re.compile(r'\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]')
+"""An item of a list in a path of the API server."""
+_NAME: Final = re.compile(r'[\[,]name=("(?:[^"\\]|\\.)*")')
+_IDENTITY: Final = frozenset(("apiVersion", "kind"))
+_METADATA_IDENTITY: Final = frozenset(("name", "namespace", "uid", "resourceVersion"))
+
+
+def applied_note(configuration: Mapping[str, Any]) -> str:
+    """The value of the annotation for a configuration, which does not have it yet."""
+    digest = hashlib.sha256(dumps(configuration, sort=True)).hexdigest()[:32]
+    fields = sorted({_short(each) for each in _paths(configuration, "")})
+    listed = b"".join(fields) if len(fields) <= _MOST else b""
+    return f"{digest}.{b64encode(listed).decode()}"
+
+
+def is_current(configuration: Mapping[str, Any], live: Mapping[str, Any], manager: str) -> bool:
+    """Whether applying the configuration would change nothing in the object."""
+    if not same_configuration(configuration, live):
+        return False
+    fields = applied_fields(live, manager)
+    return fields is not None and _covers(fields, _without_identity(configuration))
+
+
+def same_configuration(configuration: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
+    """Whether the object says that it was applied by this configuration."""
+    return bool(_note(configuration)) and _note(configuration) == _note(live)
+
+
+def was_applied(live: Mapping[str, Any], field: str) -> bool:
+    """Whether a field, as the API server names it in a conflict, was applied before."""
+    _, _, listed = _note(live).partition(".")
+    try:
+        content = b64decode(listed, validate=True)
+    except (Error, ValueError):
+        return False
+    known = {content[at : at + _SIZE] for at in range(0, len(content), _SIZE)}
+    return _short(_ITEM.sub(_item, field)) in known
+
+
+def applied_fields(live: Mapping[str, Any], manager: str) -> Mapping[str, Any] | None:
+    """The fields that this manager has applied at the version of the object; None if there are none."""
+    for each in live["metadata"].get("managedFields") or ():
+        if (
+            each.get("manager") == manager
+            and each.get("operation") == "Apply"
+            and not each.get("subresource")
+        ):
+            same = each.get("apiVersion") == live.get("apiVersion")
+            return each.get("fieldsV1") or {} if same else None
+    return None
+
+
+def fields_digest(live: Mapping[str, Any], manager: str) -> str:
+    """Changes whenever another client takes over a field that was applied, or gives one back."""
+    fields = applied_fields(live, manager)
+    return hashlib.sha256(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+
+
+def _note(value: Mapping[str, Any]) -> str:
+    return str((value["metadata"].get("annotations") or {}).get(APPLIED, ""))
+
+
+def _short(path: str) -> bytes:
+    return hashlib.sha256(path.encode(errors="surrogatepass")).digest()[:_SIZE]
+
+
+def _paths(value: Any, path: str) -> Iterator[str]:
+    """Each field, as a conflict names it, but items without a name are not told apart."""
+    if path:
+        yield path
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _paths(each, f"{path}.{key}")
+    elif isinstance(value, list):
+        for each in value:
+            name = each.get("name") if isinstance(each, Mapping) else None
+            step = f"[name={orjson.dumps(name).decode()}]" if isinstance(name, str) else "[]"
+            yield from _paths(each, f"{path}{step}")
+
+
+def _item(found: re.Match[str]) -> str:
+    name = _NAME.search(found[0])
+    return f"[name={name[1]}]" if name is not None else "[]"
+
+
+def _without_identity(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = {key: each for key, each in configuration["metadata"].items() if key not in _METADATA_IDENTITY}
+    rest = {key: each for key, each in configuration.items() if key not in _IDENTITY}
+    return {**rest, "metadata": metadata}
+
+
+def _covers(fields: Mapping[str, Any], value: Any) -> bool:
+    """Whether all fields of a value are among the given ones, in the format FieldsV1."""
+    if not fields:
+        # Owned as a whole.
+        return True
+    if isinstance(value, Mapping):
+        return all(f"f:{key}" in fields and _covers(fields[f"f:{key}"], each) for key, each in value.items())
+    if isinstance(value, list):
+        return all(_covers_item(fields, each) for each in value)
+    return False
+
+
+def _covers_item(fields: Mapping[str, Any], item: Any) -> bool:
+    for key, inner in fields.items():
+        what, _, text = key.partition(":")
+        if what not in ("k", "v"):
+            continue
+        try:
+            wanted = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            continue
+        if what == "v":
+            if wanted == item:
+                return True
+        elif (
+            isinstance(item, Mapping)
+            and isinstance(wanted, dict)
+            # A part of the key that is not set has a default.
+            and all(item.get(name, each) == each for name, each in wanted.items())
+            and _covers(inner, item)
+        ):
+            return True
+    return False

@@ -1,0 +1,88 @@
+"""The objects of a composite, as its status lists them: what is to be deleted one day, and in which order."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crdkeeper.api.composite import ComposedObject, ComposedResource
+from crdkeeper.core.composites.ownership import resource_of
+from crdkeeper.core.templates.compiled import CompiledResource
+from crdkeeper.core.templates.kinds import group_of, is_api_version
+from crdkeeper.core.templates.namespaces import Identity, identity_of, is_name
+
+KindKey = tuple[str, str]
+"""apiVersion and kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An object that the composite has, or is about to have."""
+
+    identity: Identity
+    api_version: str
+    resource: str
+    wave: int = 0
+    orphan: bool = False
+
+    @property
+    def kind(self) -> KindKey:
+        """By which version its objects are read."""
+        return self.api_version, self.identity.kind
+
+    def to_status(self, *, uid: str | None, ready: bool, message: str | None) -> ComposedResource:
+        """The entry in the status."""
+        at = self.identity
+        return ComposedResource(
+            name=self.resource,
+            object=ComposedObject(
+                api_version=self.api_version,
+                kind=at.kind,
+                namespace=at.namespace or None,
+                name=at.name,
+                uid=uid,
+            ),
+            ready=ready,
+            message=message,
+            wave=self.wave,
+            deletion="Orphan" if self.orphan else None,
+        )
+
+
+def listed_entries(composite: Mapping[str, Any]) -> dict[Identity, Entry]:
+    """Those in the status. What the composer cannot have written is left out: it may be anybody's."""
+    space = composite["metadata"].get("namespace", "")
+    status = composite.get("status")
+    state = status.get("crdkeeper") if isinstance(status, Mapping) else None
+    resources = state.get("resources") if isinstance(state, Mapping) else None
+    found: dict[Identity, Entry] = {}
+    for each in resources if isinstance(resources, list) else ():
+        try:
+            read = ComposedResource.model_validate(each)
+        except ValueError:
+            continue
+        of = read.object
+        identity = Identity(group_of(of.api_version), of.kind, of.namespace or "", of.name)
+        if not (is_name(of.name) and is_api_version(of.api_version)) or (
+            space and identity.namespace != space
+        ):
+            continue
+        orphan = read.deletion == "Orphan"
+        found[identity] = Entry(identity, of.api_version, read.name, read.wave, orphan)
+    return found
+
+
+def with_found(
+    listed: Mapping[Identity, Entry],
+    objects: Iterable[Mapping[str, Any]],
+    resources: Mapping[str, tuple[CompiledResource, int]],
+) -> dict[Identity, Entry]:
+    """The entries, with those of objects that are the composite's although its status does not list them."""
+    found = dict(listed)
+    for live in objects:
+        identity, name = identity_of(live), resource_of(live)
+        if identity is None or identity in found:
+            continue
+        known, wave = resources.get(name, (None, 0))
+        orphan = known is not None and known.deletion == "Orphan"
+        found[identity] = Entry(identity, live["apiVersion"], name, wave, orphan)
+    return found

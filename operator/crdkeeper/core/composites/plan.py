@@ -1,0 +1,309 @@
+"""What happens next to the objects of a composite. Pure: the controller looks, acts, and asks again.
+
+One wave is applied for each rendering, because later resources read what the API server answers. What has to
+go is removed only when nothing is left to apply and nothing has failed, the last wave first.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from crdkeeper.api.composite import MOST_RESOURCES
+from crdkeeper.core.composites import reasons
+from crdkeeper.core.composites.appliednote import fields_digest, is_current, same_configuration
+from crdkeeper.core.composites.inventory import Entry, with_found
+from crdkeeper.core.composites.ownership import (
+    Composite,
+    configuration,
+    controller_of,
+    is_free,
+    resource_of,
+)
+from crdkeeper.core.diagnosis.verdict import Verdict
+from crdkeeper.core.templates.compiled import CompiledComposition, CompiledResource
+from crdkeeper.core.templates.namespaces import Identity
+from crdkeeper.core.templates.observed import Observed
+from crdkeeper.core.templates.rendered import RenderedResource, Rendering, ResourceState
+
+_KEEPS: Final = (ResourceState.WAITING, ResourceState.PENDING, ResourceState.FAILED)
+"""States in which nothing of a resource is removed."""
+
+
+@dataclass(slots=True)
+class FoundObjects:
+    """What was read of a composite's objects."""
+
+    objects: dict[Identity, Mapping[str, Any]] = field(default_factory=dict)
+    """Those that the composite controls."""
+    strangers: dict[Identity, Mapping[str, Any]] = field(default_factory=dict)
+    """Those that exist under a name of interest, and that it does not control."""
+    absent: set[Identity] = field(default_factory=set)
+    """Those that do not exist."""
+    external: dict[Identity, Mapping[str, Any]] = field(default_factory=dict)
+    """Those that externalRefs name."""
+    unreadable: dict[tuple[str, str], Verdict] = field(default_factory=dict)
+    """By group and kind: why objects cannot be read."""
+    settled: Mapping[str, str] = field(default_factory=dict)
+    """By uid: the digest of managedFields after an apply that they do not show as a whole."""
+
+    def knows(self, identity: Identity) -> bool:
+        """Whether it was looked up, or cannot be."""
+        return (
+            identity in self.objects
+            or identity in self.strangers
+            or identity in self.absent
+            or identity[:2] in self.unreadable
+        )
+
+    def observed(self) -> Observed:
+        """What expressions see."""
+        own: dict[str, dict[Identity, Mapping[str, Any]]] = {}
+        for identity, live in self.objects.items():
+            if "deletionTimestamp" not in live["metadata"]:
+                own.setdefault(resource_of(live), {})[identity] = live
+        return Observed(own, self.external, frozenset(self.unreadable))
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An object to create or change."""
+
+    entry: Entry
+    configuration: dict[str, Any]
+    live: Mapping[str, Any] | None
+    """None to create it."""
+    force: bool
+    """Whether fields of other clients are taken over."""
+    recreate: bool
+    """Whether it may be deleted if a field cannot change."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompositePlan:
+    """What to do next."""
+
+    looks: frozenset[Identity] = frozenset()
+    """Objects to read before anything else can be said."""
+    inventory: tuple[Entry, ...] = ()
+    """What the status has to list before anything is applied, in order."""
+    applies: tuple[Apply, ...] = ()
+    """Those of one wave."""
+    removals: tuple[Entry, ...] = ()
+    """Those of one wave, once nothing is left to apply."""
+    leaving: tuple[Entry, ...] = ()
+    """All that exist and have to go, those in deletion included."""
+    problems: Mapping[str, Verdict] = field(default_factory=dict)
+    """By the name of the resource: why it is not as it should be."""
+    held: Mapping[Identity, str] = field(default_factory=dict)
+    """Why an object is not applied yet, although nothing is wrong."""
+
+
+def plan(
+    composite: Composite,
+    composition: CompiledComposition,
+    rendering: Rendering,
+    found: FoundObjects,
+    listed: Mapping[Identity, Entry],
+    failed: Mapping[Identity, Verdict],
+    manager: str,
+) -> CompositePlan:
+    """The next step for a composite that is not being deleted. `failed`: what did not succeed so far."""
+    return _Planning(composite, composition, rendering, found, listed, failed, manager).result()
+
+
+def plan_deletion(found: FoundObjects, listed: Mapping[Identity, Entry]) -> CompositePlan:
+    """The next step for a composite that is being deleted. Needs no Composition."""
+    entries = with_found(listed, found.objects.values(), {})
+    looks = frozenset(each for each in entries if not found.knows(each))
+    left = tuple(each for key, each in entries.items() if key in found.objects or _hidden(key, found))
+    problems = {
+        each.resource: found.unreadable[each.identity[:2]] for each in left if _hidden(each.identity, found)
+    }
+    leaving = tuple(each for each in left if each.identity in found.objects)
+    # What cannot be read may be of a later wave, and still be there.
+    readable = () if looks or problems else leaving
+    return CompositePlan(looks, _ordered(left), (), _removals(readable, found), leaving, problems)
+
+
+class _Planning:
+    def __init__(
+        self,
+        composite: Composite,
+        composition: CompiledComposition,
+        rendering: Rendering,
+        found: FoundObjects,
+        listed: Mapping[Identity, Entry],
+        failed: Mapping[Identity, Verdict],
+        manager: str,
+    ) -> None:
+        self._composite = composite
+        self._rendering = rendering
+        self._found = found
+        self._failed = failed
+        self._manager = manager
+        self._states = {each.name: each for each in rendering.resources}
+        self._compiled = {
+            each.name: (each, self._states[each.name].wave)
+            for each in composition.resources
+            if not each.external
+        }
+        self._entries = with_found(listed, found.objects.values(), self._compiled)
+        self._looks: set[Identity] = set()
+        self._applies: list[Apply] = []
+        self._problems: dict[str, Verdict] = {}
+        self._held: dict[Identity, str] = {}
+        self._blocked: set[str] = set()
+        """Resources that those which refer to them have to wait for."""
+        self._wanted: dict[Identity, Entry] = {}
+
+    def result(self) -> CompositePlan:
+        """The plan."""
+        wave = -1
+        for each in self._rendering.resources:
+            compiled, _ = self._compiled.get(each.name, (None, 0))
+            if each.state is ResourceState.FAILED:
+                self._problems[each.name] = _not_rendered(each)
+            if compiled is None or each.state is not ResourceState.RENDERED:
+                continue
+            if self._applies and each.wave != wave:
+                # They are rendered again once these are applied.
+                self._want(compiled, each)
+                continue
+            wave = each.wave
+            self._resource(compiled, each)
+        entries = {key: each for key, each in self._entries.items() if key not in self._wanted}
+        going = [each for each in entries.values() if self._goes(each)]
+        kept = [each for each in entries.values() if not self._goes(each)]
+        self._looks |= {each.identity for each in (*going, *kept) if not self._found.knows(each.identity)}
+        leaving = [each for each in going if each.identity in self._found.objects]
+        unread = [each for each in (*going, *kept) if each.identity[:2] in self._found.unreadable]
+        stay = [each for each in kept if each.identity in self._found.objects]
+        inventory = _ordered({*self._wanted.values(), *leaving, *unread, *stay})
+        applies = tuple(self._applies)
+        if len(inventory) > MOST_RESOURCES:
+            applies = ()
+            said = f"{len(inventory):,} objects with those that have to go: at most {MOST_RESOURCES:,} fit. "
+            self._problems[""] = Verdict(reasons.TOO_MANY, said + reasons.TOO_MANY.remedy)
+        failures = [each for each in self._problems.values() if each.reason is not reasons.KIND_MISSING]
+        may_remove = not (applies or self._looks or failures)
+        return CompositePlan(
+            frozenset(self._looks),
+            inventory[:MOST_RESOURCES],
+            applies if not self._looks else (),
+            _removals(leaving, self._found) if may_remove else (),
+            tuple(leaving),
+            self._problems,
+            self._held,
+        )
+
+    def _want(self, compiled: CompiledResource, rendered: RenderedResource) -> None:
+        for each in rendered.objects:
+            known = self._entry(compiled, rendered, each.identity)
+            if each.identity not in self._found.strangers:
+                self._wanted[each.identity] = known
+
+    def _entry(self, compiled: CompiledResource, rendered: RenderedResource, identity: Identity) -> Entry:
+        orphan = compiled.deletion == "Orphan"
+        return Entry(identity, compiled.api_version, compiled.name, rendered.wave, orphan)
+
+    def _resource(self, compiled: CompiledResource, rendered: RenderedResource) -> None:
+        name = compiled.name
+        waits = sorted(compiled.needs & self._blocked)
+        applies: list[Apply] = []
+        for each in rendered.objects:
+            assert each.value is not None
+            entry = self._entry(compiled, rendered, each.identity)
+            if waits:
+                if each.identity in self._found.objects:
+                    self._wanted[each.identity] = entry
+                self._hold(name, each.identity, f"it waits for {waits[0]}")
+                continue
+            unreadable = self._found.unreadable.get(each.identity[:2])
+            if unreadable is not None:
+                self._fail(name, unreadable)
+                continue
+            apply = self._object(compiled, entry, each.value)
+            if apply is not None:
+                applies.append(apply)
+        self._applies += applies
+
+    def _object(self, compiled: CompiledResource, entry: Entry, value: Mapping[str, Any]) -> Apply | None:
+        """What to do with one object; None if nothing is to be done now."""
+        identity, name, found = entry.identity, entry.resource, self._found
+        live = found.objects.get(identity)
+        stranger = found.strangers.get(identity)
+        if live is None and stranger is not None:
+            if not (name in self._composite.adopts and is_free(stranger)):
+                self._fail(name, _not_ours(identity, stranger))
+                return None
+            live = stranger
+        self._wanted[identity] = entry
+        if identity in self._failed:
+            self._fail(name, self._failed[identity])
+            return None
+        if live is None and identity not in found.absent:
+            self._looks.add(identity)
+            return None
+        if live is not None and "deletionTimestamp" in live["metadata"]:
+            self._hold(name, identity, "it is being deleted, and is created again then")
+            return None
+        made = configuration(value, self._composite, name)
+        drifted = live is not None and stranger is None and same_configuration(made, live)
+        if live is not None and (is_current(made, live, self._manager) or (drifted and self._settled(live))):
+            return None
+        return Apply(entry, made, live, drifted or compiled.conflicts == "Force", compiled.recreate)
+
+    def _settled(self, live: Mapping[str, Any]) -> bool:
+        return self._found.settled.get(live["metadata"]["uid"]) == fields_digest(live, self._manager)
+
+    def _hold(self, name: str, identity: Identity, why: str) -> None:
+        self._held[identity] = why
+        self._blocked.add(name)
+
+    def _fail(self, name: str, verdict: Verdict) -> None:
+        self._problems.setdefault(name, verdict)
+        self._blocked.add(name)
+
+    def _goes(self, entry: Entry) -> bool:
+        if entry.identity in self._held or entry.identity[:2] in self._found.unreadable:
+            return False
+        state = self._states.get(entry.resource)
+        if state is None or entry.resource not in self._compiled:
+            return True
+        if state.state in _KEEPS:
+            return False
+        # Rendered, but not now because of its kind.
+        return all(entry.identity != each.identity for each in state.objects)
+
+
+def _hidden(identity: Identity, found: FoundObjects) -> bool:
+    """Whether an object may exist that cannot be read. Those of a kind that is gone have gone with it."""
+    verdict = found.unreadable.get(identity[:2])
+    return verdict is not None and verdict.reason is not reasons.KIND_MISSING
+
+
+def _removals(leaving: Sequence[Entry], found: FoundObjects) -> tuple[Entry, ...]:
+    """Those of the last wave that are not in deletion yet; none while others of it are."""
+    last = max((each.wave for each in leaving), default=0)
+    return tuple(
+        each
+        for each in leaving
+        if each.wave == last and "deletionTimestamp" not in found.objects[each.identity]["metadata"]
+    )
+
+
+def _ordered(entries: Any) -> tuple[Entry, ...]:
+    return tuple(sorted(entries, key=lambda each: (each.wave, each.resource, each.identity)))
+
+
+def _not_rendered(resource: RenderedResource) -> Verdict:
+    column = f": column {resource.column}" if resource.column is not None else ""
+    said = f"{resource.name}: {resource.path}{column}: {resource.why}"
+    hint = f" {resource.hint}" if resource.hint else ""
+    return Verdict(reasons.RENDERING_FAILED, f"{said.rstrip('.')}.{hint}")
+
+
+def _not_ours(identity: Identity, live: Mapping[str, Any]) -> Verdict:
+    controller = controller_of(live)
+    whose = f"belongs to {controller}" if controller else "is not the composite's"
+    return Verdict(reasons.NOT_OURS, f"{identity} exists already, and {whose}. {reasons.NOT_OURS.remedy}")

@@ -1,0 +1,123 @@
+"""The conditions of a composite with their reasons, which docs/composites.md lists."""
+
+from typing import Final
+
+from crdkeeper.api.meta import READY, ConditionStatus
+from crdkeeper.core.diagnosis.verdict import Reason
+
+SYNCED: Final = "Synced"
+
+
+def _synced(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -> Reason:
+    return Reason(SYNCED, status, name, meaning, remedy, healthy=status == "True")
+
+
+def _ready(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -> Reason:
+    return Reason(READY, status, name, meaning, remedy, healthy=status == "True")
+
+
+RECONCILED: Final = _synced(
+    "True", "ReconcileSuccess", "All objects that can be rendered now are as the Composition says."
+)
+PAUSED: Final = _synced(
+    "False",
+    "ReconcilePaused",
+    'The composite has the annotation crdkeeper.dev/paused: "true". Nothing changes, also if it is deleted.',
+    "Remove the annotation.",
+)
+NO_REVISION: Final = _synced(
+    "False",
+    "NoRevision",
+    "No CompositionRevision can be chosen for the composite. What it has composed stays.",
+    "Choose a Composition as the message says.",
+)
+REVISION_UNUSABLE: Final = _synced(
+    "False",
+    "RevisionUnusable",
+    "The CompositionRevision cannot be compiled or used. What the composite has composed stays.",
+    "Change the Composition as the message says.",
+)
+RENDERING_FAILED: Final = _synced(
+    "False",
+    "RenderingFailed",
+    "An expression has no value for this composite. The objects of that resource stay as they are.",
+    "Change the composite or the Composition as the message says.",
+)
+NOT_OURS: Final = _synced(
+    "False",
+    "NotOurs",
+    "An object exists already, and is not the composite's.",
+    "Delete the object, give the template another name, or name the resource in the annotation "
+    "crdkeeper.dev/adopt of the composite.",
+)
+CONFLICT: Final = _synced(
+    "False",
+    "Conflict",
+    "Another client owns a field that the Composition sets newly.",
+    "Remove the field from the template, let the other client give it up, or set conflicts: Force.",
+)
+RIGHT_MISSING: Final = _synced(
+    "False",
+    "RightMissing",
+    "The composer lacks a right on the objects.",
+    "Grant the rule in the message. The composer continues within seconds.",
+)
+KIND_MISSING: Final = _synced(
+    "False",
+    "KindMissing",
+    "The API server does not serve the kind of a resource, which holds up only those that refer to it.",
+    "Install what serves the kind. The composer continues by itself.",
+)
+REFUSED: Final = _synced(
+    "False",
+    "Refused",
+    "The API server, or an admission webhook or policy, refuses an object.",
+    "Change what the message names. If a field cannot change, delete the object: it is created again.",
+)
+FAILED: Final = _synced(
+    "False",
+    "Failed",
+    "A request to the API server failed. The composer tries again.",
+    "If it lasts, fix what the message names.",
+)
+TOO_MANY: Final = _synced(
+    "False",
+    "TooManyObjects",
+    "The composite has more objects than its status can list, with those that have to go first.",
+    "Remove objects in a first change, and add others in a second one.",
+)
+AVAILABLE: Final = _ready("True", "Available", "All objects are ready.")
+CREATING: Final = _ready(
+    "False",
+    "Creating",
+    "Some objects are not ready yet, or wait for others. status.crdkeeper.resources has them.",
+)
+NOT_SYNCED: Final = _ready(
+    "False", "NotSynced", "The objects are not as the Composition says.", "See the condition Synced."
+)
+DELETING: Final = _ready(
+    "False", "Deleting", "The objects are being deleted in order. The message says what that waits for."
+)
+
+REASONS: Final[tuple[Reason, ...]] = (
+    RECONCILED,
+    PAUSED,
+    NO_REVISION,
+    REVISION_UNUSABLE,
+    RENDERING_FAILED,
+    NOT_OURS,
+    CONFLICT,
+    RIGHT_MISSING,
+    KIND_MISSING,
+    REFUSED,
+    FAILED,
+    TOO_MANY,
+    AVAILABLE,
+    CREATING,
+    NOT_SYNCED,
+    DELETING,
+)
+"""All of them, in the order of the documentation."""
+
+PASSING: Final = frozenset((KIND_MISSING, FAILED))
+"""The composer continues by itself: reconciling, not stalled."""

@@ -1,0 +1,158 @@
+"""What tests of composed objects share: a definition, its Compositions, and what becomes of composites."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from crdkeeper.cluster.transport.client import MERGE_PATCH
+from tests.cluster.composition.authoring import ROLES, Author, Definition, condition, spec_with
+from tests.cluster.composition.designing import Designer
+from tests.cluster.harness import eventually
+from tests.unit.core.composition.documents import schema, version
+
+Json = Any
+CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
+FINALIZER: Final = "crdkeeper.dev/objects"
+_VERBS: Final = ["get", "list", "watch", "create", "patch", "delete"]
+FIELDS: Final = {"names": {"type": "array", "items": {"type": "string"}}, "enabled": {"type": "boolean"}}
+
+
+def config_map(name: str, *, called: str = "", **more: Any) -> Json:
+    """A resource: a ConfigMap, with fields of the resource in capitals and data otherwise."""
+    own = {key[0].lower() + key[1:]: each for key, each in more.items() if key[0].isupper()}
+    data = {key: each for key, each in more.items() if not key[0].isupper()}
+    template = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": called or "${composite.metadata.name}-" + name},
+        "data": data,
+    }
+    return {"name": name, "template": template, **own}
+
+
+class Composing:
+    """A user of one composite API."""
+
+    def __init__(self, author: Author, group: str) -> None:
+        self.author = author
+        self.definition = Definition(group, "thing")
+        self.designer = Designer(author, self.definition)
+        self._made: set[str] = set()
+
+    async def define(self, **spec: Any) -> None:
+        """Apply the definition, and wait until it is served."""
+        fields = spec_with("zone", properties={**spec_with("zone")["properties"], **FIELDS})
+        status = {"type": "object", "properties": {"address": {"type": "string"}}}
+        versions = [version(of=schema(fields, status))]
+        await self.author.apply(self.definition, versions=versions, **spec)
+        await self.author.ready(self.definition)
+
+    async def compose(self, *resources: Json, which: str = "main", number: int = 1, **spec: Any) -> None:
+        """Apply a Composition, and wait for its revision."""
+        await self.designer.put(which, *resources, **spec)
+        await self.designer.ready(which, number)
+
+    async def create(self, name: str, metadata: Json = None, **spec: Any) -> Json:
+        """Create or change a composite."""
+        self._made.add(name)
+        value = {
+            **self.definition.composite(name, **(metadata or {})),
+            "spec": {"engine": "MySQL", **spec},
+        }
+        return await self.author.put(self.path(name), value)
+
+    def path(self, name: str) -> str:
+        """A composite."""
+        return f"{self.definition.objects}/{name}"
+
+    async def delete(self, name: str, **options: Any) -> None:
+        """Delete a composite; does not wait."""
+        await self.author.delete(self.path(name), **options)
+
+    async def says(
+        self, name: str, type_: str, status: str, reason: str, *texts: str, seconds: float = 30.0
+    ) -> Json:
+        """The composite once a condition about its generation is so."""
+
+        def holds(found: Json) -> bool:
+            if (found.get("status") or {}).get("observedGeneration") != found["metadata"]["generation"]:
+                return False
+            said = condition(found, type_)
+            return said[:2] == (status, reason) and all(each in said[2] for each in texts)
+
+        return await self.until(name, holds, seconds=seconds)
+
+    async def ready(self, name: str) -> Json:
+        """The composite once all of its objects are ready."""
+        return await self.says(name, "Ready", "True", "Available")
+
+    async def until(self, name: str, holds: Callable[[Json], bool], seconds: float = 30.0) -> Json:
+        """The composite once this is true of it."""
+        last: list[Json] = []
+
+        async def look() -> Json:
+            found = await self.author.get(self.path(name))
+            last[:] = [found]
+            return found if found is not None and holds(found) else None
+
+        return await eventually(
+            look, seconds=seconds, otherwise=lambda: f"{name}: {(last[0] or {}).get('status')}"
+        )
+
+    async def data(self, name: str) -> Json:
+        """The data of a ConfigMap; None if there is none."""
+        found = await self.author.get(f"{CONFIG_MAPS}/{name}")
+        return None if found is None else found.get("data", {})
+
+    async def has(self, name: str, **data: str) -> None:
+        """Wait until a ConfigMap has this data."""
+        last: list[Json] = []
+
+        async def look() -> bool:
+            last[:] = [await self.data(name)]
+            return bool(last[0] == data)
+
+        await eventually(look, otherwise=lambda: f"{name} has {last[0]}, not {data}")
+
+    async def gone(self, name: str) -> None:
+        """Wait until there is no such ConfigMap."""
+        await self.author.gone(f"{CONFIG_MAPS}/{name}")
+
+    async def patch(self, path: str, value: Json, manager: str = "someone") -> Json:
+        """Change an object as another client."""
+        return await self.author.client.request(
+            "PATCH", f"{path}?fieldManager={manager}", value, content_type=MERGE_PATCH
+        )
+
+    async def clean_up(self) -> None:
+        """Delete all composites, then the Compositions."""
+        for name in self._made:
+            await self.delete(name)
+        for name in self._made:
+            await self.author.gone(self.path(name))
+        await self.designer.clean_up()
+
+
+@asynccontextmanager
+async def rights_on(author: Author, name: str, *rules: Json) -> AsyncIterator[None]:
+    """The composer may do this, until the end of the block."""
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name, "labels": {"rbac.crdkeeper.dev/aggregate-to-composer": "true"}},
+        "rules": list(rules),
+    }
+    await author.put(f"{ROLES}/{name}", role)
+
+    async def aggregated() -> bool:
+        found = (await author.get(f"{ROLES}/crdkeeper-composites")).get("rules") or ()
+        return all(each in found for each in rules)
+
+    await eventually(aggregated)
+    yield
+    await author.delete(f"{ROLES}/{name}")
+
+
+def all_of(group: str, *resources: str) -> Json:
+    """A rule that allows everything that composing needs."""
+    return {"apiGroups": [group], "resources": list(resources or ("*",)), "verbs": _VERBS}

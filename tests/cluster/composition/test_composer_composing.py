@@ -1,0 +1,221 @@
+"""Composites that stand for objects: created in order, kept, changed, and deleted in reverse."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from crdkeeper.cluster.transport.client import MERGE_PATCH
+from tests.cluster.composition.authoring import Author
+from tests.cluster.composition.composing import (
+    CONFIG_MAPS,
+    FINALIZER,
+    Composing,
+    all_of,
+    config_map,
+    rights_on,
+)
+
+Json = Any
+
+
+@pytest.fixture
+async def composing(author: Author, group: str) -> AsyncIterator[Composing]:
+    """A user of a composite API whose objects are ConfigMaps."""
+    async with rights_on(author, f"compose-{group}", all_of(group), all_of("", "configmaps")):
+        composing = Composing(author, group)
+        await composing.define()
+        yield composing
+        await composing.clean_up()
+
+
+async def test_objects_are_created_in_order_and_the_status_lists_them(composing: Composing) -> None:
+    await composing.compose(
+        config_map("second", first="${first.metadata.uid}"),
+        config_map("first", engine="${composite.spec.engine}"),
+        status={"address": "${first.metadata.name}.${composite.metadata.namespace}"},
+    )
+    await composing.create("orders")
+    found = await composing.ready("orders")
+    first = await composing.author.get(f"{CONFIG_MAPS}/orders-first")
+    second = await composing.author.get(f"{CONFIG_MAPS}/orders-second")
+    assert first["data"] == {"engine": "MySQL"}
+    assert second["data"] == {"first": first["metadata"]["uid"]}
+    assert int(first["metadata"]["resourceVersion"]) < int(second["metadata"]["resourceVersion"])
+    (owner,) = first["metadata"]["ownerReferences"]
+    assert (owner["uid"], owner["controller"]) == (found["metadata"]["uid"], True)
+    assert found["status"]["address"] == "orders-first.default"
+    listed = found["status"]["crdkeeper"]["resources"]
+    assert [
+        (each["name"], each["object"]["name"], each["object"]["uid"], each["ready"]) for each in listed
+    ] == [
+        ("first", "orders-first", first["metadata"]["uid"], True),
+        ("second", "orders-second", second["metadata"]["uid"], True),
+    ]
+    assert found["status"]["crdkeeper"]["revision"] == f"{composing.designer.name('main')}-1"
+    assert found["metadata"]["finalizers"] == [FINALIZER]
+
+
+async def test_a_change_of_the_composite_and_of_the_composition_reaches_the_objects(
+    composing: Composing,
+) -> None:
+    await composing.compose(config_map("settings", engine="${composite.spec.engine}"))
+    await composing.create("orders")
+    await composing.has("orders-settings", engine="MySQL")
+    await composing.create("orders", engine="Postgres")
+    await composing.has("orders-settings", engine="Postgres")
+    await composing.compose(config_map("settings", kind="${composite.spec.engine}"), number=2)
+    await composing.has("orders-settings", kind="Postgres")
+
+
+async def test_drift_is_put_back(composing: Composing) -> None:
+    await composing.compose(config_map("settings", engine="${composite.spec.engine}"))
+    await composing.create("orders")
+    await composing.ready("orders")
+    path = f"{CONFIG_MAPS}/orders-settings"
+    await composing.patch(path, {"data": {"engine": "Oracle", "other": "theirs"}})
+    await composing.has("orders-settings", engine="MySQL", other="theirs")
+    uid = (await composing.author.get(path))["metadata"]["uid"]
+    await composing.author.delete(path)
+    await composing.has("orders-settings", engine="MySQL")
+    assert (await composing.author.get(path))["metadata"]["uid"] != uid
+    await composing.ready("orders")
+
+
+async def test_what_a_composition_gives_up_is_removed(composing: Composing) -> None:
+    each = {"ForEach": [{"which": "${composite.spec.names}"}], "IncludeWhen": ["${composite.spec.enabled}"]}
+    await composing.compose(
+        config_map("base"),
+        config_map("item", called="${composite.metadata.name}-${which}", **each),
+        config_map("old", base="${base.metadata.name}"),
+    )
+    await composing.create("orders", names=["a", "b"], enabled=True)
+    await composing.ready("orders")
+    await composing.has("orders-a")
+    await composing.create("orders", names=["b", "c"], enabled=True)
+    await composing.has("orders-c")
+    await composing.gone("orders-a")
+    await composing.has("orders-b")
+    await composing.create("orders", names=["b", "c"], enabled=False)
+    await composing.gone("orders-b")
+    await composing.gone("orders-c")
+    await composing.compose(config_map("base"), number=2)
+    await composing.gone("orders-old")
+    found = await composing.until("orders", lambda found: len(listed(found)) == 1)
+    assert listed(found) == ["orders-base"]
+    await composing.has("orders-base")
+
+
+async def test_an_object_of_somebody_else_is_not_taken_over(composing: Composing) -> None:
+    path = f"{CONFIG_MAPS}/orders-settings"
+    await composing.author.put(
+        path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orders-settings"}}
+    )
+    before = await composing.author.get(path)
+    await composing.compose(
+        config_map("settings", engine="MySQL"), config_map("other", of="${settings.metadata.name}")
+    )
+    await composing.create("orders")
+    found = await composing.says("orders", "Synced", "False", "NotOurs", "ConfigMap default/orders-settings")
+    assert await composing.author.get(path) == before
+    # What refers to it waits, and nothing of it can be lost.
+    assert await composing.data("orders-other") is None
+    assert listed(found) == []
+    await composing.create("orders", metadata={"annotations": {"crdkeeper.dev/adopt": "settings"}})
+    await composing.ready("orders")
+    await composing.has("orders-settings", engine="MySQL")
+    assert (await composing.author.get(path))["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_a_field_that_is_new_in_the_composition_and_belongs_to_somebody_else(
+    composing: Composing,
+) -> None:
+    await composing.compose(config_map("settings", engine="${composite.spec.engine}"))
+    await composing.create("orders")
+    await composing.ready("orders")
+    path = f"{CONFIG_MAPS}/orders-settings"
+    await composing.patch(path, {"data": {"tier": "gold"}}, manager="billing")
+    await composing.compose(config_map("settings", engine="x", tier="silver"), number=2)
+    await composing.says("orders", "Synced", "False", "Conflict", ".data.tier", "billing")
+    await composing.has("orders-settings", engine="MySQL", tier="gold")
+    await composing.compose(config_map("settings", engine="x", tier="silver", Conflicts="Force"), number=3)
+    await composing.has("orders-settings", engine="x", tier="silver")
+    await composing.ready("orders")
+
+
+async def test_readiness_is_waited_for_and_told(composing: Composing) -> None:
+    await composing.compose(
+        config_map("first", ReadyWhen=["${has(first.data.done)}"]),
+        config_map("second", of="${first.metadata.name}"),
+    )
+    await composing.create("orders")
+    await composing.says(
+        "orders", "Ready", "False", "Creating", "first: ConfigMap default/orders-first waits for first.data"
+    )
+    assert await composing.data("orders-second") is None
+    await composing.patch(f"{CONFIG_MAPS}/orders-first", {"data": {"done": "yes"}})
+    await composing.ready("orders")
+    await composing.has("orders-second", of="orders-first")
+
+
+async def test_a_paused_composite_does_not_change_even_if_it_is_deleted(composing: Composing) -> None:
+    await composing.compose(config_map("settings", engine="${composite.spec.engine}"))
+    await composing.create("orders")
+    await composing.ready("orders")
+    await composing.create(
+        "orders", metadata={"annotations": {"crdkeeper.dev/paused": "true"}}, engine="Postgres"
+    )
+    await composing.says("orders", "Synced", "False", "ReconcilePaused")
+    await composing.delete("orders")
+    await composing.until("orders", lambda found: "deletionTimestamp" in found["metadata"])
+    await composing.patch(f"{CONFIG_MAPS}/orders-settings", {"data": {"engine": "Oracle"}})
+    await composing.says("orders", "Synced", "False", "ReconcilePaused")
+    await composing.has("orders-settings", engine="Oracle")
+    await composing.patch(composing.path("orders"), {"metadata": {"annotations": None}})
+    await composing.author.gone(composing.path("orders"))
+    await composing.gone("orders-settings")
+
+
+async def test_at_rest_nothing_is_written_and_a_lost_status_is_rebuilt(composing: Composing) -> None:
+    await composing.compose(config_map("settings", engine="${composite.spec.engine}"))
+    await composing.create("orders")
+    before = await composing.ready("orders")
+    made = await composing.author.get(f"{CONFIG_MAPS}/orders-settings")
+    # Somebody else's label leads to a look at it, and to no write.
+    await composing.patch(f"{CONFIG_MAPS}/orders-settings", {"metadata": {"labels": {"theirs": "x"}}})
+    await composing.patch(composing.path("orders"), {"metadata": {"labels": {"theirs": "x"}}})
+    await asyncio.sleep(2.0)
+    found = await composing.until("orders", lambda found: True)
+    assert found["status"] == before["status"]
+    now = await composing.author.get(f"{CONFIG_MAPS}/orders-settings")
+    assert int(now["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
+    mine = [each for each in now["metadata"]["managedFields"] if each["manager"] == "crdkeeper-composer"]
+    assert mine == [
+        each for each in made["metadata"]["managedFields"] if each["manager"] == "crdkeeper-composer"
+    ]
+
+    client = composing.author.client
+    path = f"{composing.path('orders')}/status?fieldManager=tenant"
+    forged = {
+        "name": "victim",
+        "object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "victim", "namespace": "default"},
+    }
+    victim = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "victim"}}
+    await composing.author.put(f"{CONFIG_MAPS}/victim", victim)
+    lost = {"status": {"crdkeeper": {"resources": [forged], "revision": None}}}
+    await client.request("PATCH", path, lost, content_type=MERGE_PATCH)
+    await composing.patch(composing.path("orders"), {"metadata": {"labels": {"theirs": "y"}}})
+    await composing.until("orders", lambda found: listed(found) == ["orders-settings"])
+    await client.request("PATCH", path, lost, content_type=MERGE_PATCH)
+    await composing.delete("orders")
+    await composing.author.gone(composing.path("orders"))
+    await composing.gone("orders-settings")
+    assert await composing.data("victim") == {}
+    await composing.author.delete(f"{CONFIG_MAPS}/victim")
+
+
+def listed(found: Json) -> list[str]:
+    """The names of the objects in a composite's status."""
+    state = (found.get("status") or {}).get("crdkeeper") or {}
+    return [each["object"]["name"] for each in state.get("resources") or ()]

@@ -1,0 +1,165 @@
+"""Composites whose objects cannot be as the Composition says, or only after somebody has done something."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.composition.authoring import CRDS, Author
+from tests.cluster.composition.composing import (
+    CONFIG_MAPS,
+    Composing,
+    all_of,
+    config_map,
+    rights_on,
+)
+
+Json = Any
+SECRETS = "/api/v1/namespaces/default/secrets"
+
+
+@pytest.fixture
+async def composing(author: Author, group: str) -> AsyncIterator[Composing]:
+    """A user of a composite API whose composites the composer may read and write, but nothing else."""
+    async with rights_on(author, f"compose-{group}", all_of(group)):
+        composing = Composing(author, group)
+        await composing.define()
+        yield composing
+        # What has objects goes only while the composer may delete them.
+        async with rights_on(author, f"clean-{group}", all_of("", "configmaps", "secrets")):
+            await composing.clean_up()
+
+
+async def test_a_missing_right_is_told_with_the_rule_and_granted(composing: Composing, group: str) -> None:
+    await composing.compose(config_map("settings", engine="${composite.spec.engine}"))
+    await composing.create("orders")
+    rule = "{apiGroups: [], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}"
+    await composing.says("orders", "Synced", "False", "RightMissing", rule, "aggregate-to-composer")
+    async with rights_on(composing.author, f"more-{group}", all_of("", "configmaps")):
+        await composing.ready("orders")
+        await composing.has("orders-settings", engine="MySQL")
+
+
+async def test_a_kind_that_is_missing_holds_only_its_own(composing: Composing, group: str) -> None:
+    author, later = composing.author, f"later.{group}"
+    thing = {
+        "name": "thing",
+        "template": {
+            "apiVersion": f"{later}/v1",
+            "kind": "Later",
+            "metadata": {"name": "${composite.metadata.name}"},
+        },
+    }
+    async with rights_on(author, f"more-{group}", all_of("", "configmaps"), all_of(later)):
+        await composing.designer.put(
+            "main", thing, config_map("settings"), config_map("last", of="${thing.metadata.uid}")
+        )
+        await composing.designer.until("main", [1].__eq__)
+        await composing.create("orders")
+        await composing.says("orders", "Synced", "False", "KindMissing", "Later")
+        await composing.has("orders-settings")
+        assert await composing.data("orders-last") is None
+        crd = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"laters.{later}"},
+            "spec": {
+                "group": later,
+                "scope": "Namespaced",
+                "names": {"kind": "Later", "plural": "laters"},
+                "versions": [
+                    {
+                        "name": "v1",
+                        "served": True,
+                        "storage": True,
+                        "schema": {"openAPIV3Schema": {"type": "object"}},
+                    }
+                ],
+            },
+        }
+        await author.put(f"{CRDS}/laters.{later}", crd)
+        await composing.ready("orders")
+        assert await composing.data("orders-last")
+        # A kind that is gone again holds up no deletion.
+        await author.delete(f"{CRDS}/laters.{later}")
+        await author.gone(f"{CRDS}/laters.{later}")
+        await composing.delete("orders")
+        await author.gone(composing.path("orders"))
+        await composing.gone("orders-settings")
+
+
+async def test_an_immutable_field_is_refused_in_the_servers_words_or_leads_to_another_object(
+    composing: Composing, group: str
+) -> None:
+    def secret(**more: Any) -> Json:
+        template = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "${composite.metadata.name}"},
+            "immutable": True,
+            "stringData": {"engine": "${composite.spec.engine}"},
+        }
+        return {"name": "password", "template": template, **more}
+
+    async with rights_on(composing.author, f"more-{group}", all_of("", "secrets")):
+        await composing.compose(secret())
+        await composing.create("orders")
+        await composing.ready("orders")
+        before = (await composing.author.get(f"{SECRETS}/orders"))["metadata"]["uid"]
+        await composing.create("orders", engine="Postgres")
+        await composing.says("orders", "Synced", "False", "Refused", "Secret default/orders", "immutable")
+        assert (await composing.author.get(f"{SECRETS}/orders"))["metadata"]["uid"] == before
+        await composing.compose(secret(recreate=True), number=2)
+        await composing.ready("orders")
+        assert (await composing.author.get(f"{SECRETS}/orders"))["metadata"]["uid"] != before
+        await composing.delete("orders")
+        await composing.author.gone(composing.path("orders"))
+
+
+async def test_manual_is_pinned_and_several_compositions_are_no_dice(
+    composing: Composing, group: str
+) -> None:
+    async with rights_on(composing.author, f"more-{group}", all_of("", "configmaps")):
+        await composing.compose(config_map("settings", version="1"))
+        await composing.create("orders", crdkeeper={"compositionUpdatePolicy": "Manual"})
+        await composing.create("bills")
+        await composing.has("orders-settings", version="1")
+        await composing.compose(config_map("settings", version="2"), number=2)
+        await composing.has("bills-settings", version="2")
+        await composing.has("orders-settings", version="1")
+        found = await composing.author.get(composing.path("orders"))
+        name = composing.designer.name("main")
+        assert found["spec"]["crdkeeper"]["compositionRevisionRef"] == {"name": f"{name}-1"}
+        await composing.compose(config_map("other"), which="second")
+        await composing.says("bills", "Synced", "False", "NoRevision", "2 Compositions could be used")
+        await composing.has("bills-settings", version="2")
+        await composing.create("bills", crdkeeper={"compositionRef": {"name": name}})
+        await composing.ready("bills")
+
+
+async def test_what_is_read_of_others_and_what_cannot_be_composed(composing: Composing, group: str) -> None:
+    zones = {"apiVersion": "v1", "kind": "ConfigMap", "name": f"zones-{composing.designer.name('x')}"}
+    external = {"name": "zones", "externalRef": zones}
+    async with rights_on(composing.author, f"more-{group}", all_of("", "configmaps")):
+        await composing.compose(external, config_map("settings", zone="${zones.data.zone}"))
+        await composing.create("orders")
+        await composing.says(
+            "orders", "Ready", "False", "Creating", f"zones: waits for ConfigMap default/{zones['name']}"
+        )
+        path = f"{CONFIG_MAPS}/{zones['name']}"
+        made = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": zones["name"]},
+            "data": {"zone": "a"},
+        }
+        await composing.author.put(path, made)
+        await composing.ready("orders")
+        await composing.has("orders-settings", zone="a")
+        await composing.author.delete(path)
+
+        await composing.compose(
+            config_map("settings", zone="b"), which="main", number=2, serviceAccountName="tenant"
+        )
+        await composing.says("orders", "Synced", "False", "RevisionUnusable", "serviceAccountName")
+        await composing.has("orders-settings", zone="a")

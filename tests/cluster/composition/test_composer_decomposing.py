@@ -1,0 +1,176 @@
+"""Composites that are deleted: their objects go in reverse order, whatever happens to Compositions."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.composition.authoring import Author
+from tests.cluster.composition.composing import (
+    CONFIG_MAPS,
+    FINALIZER,
+    Composing,
+    all_of,
+    config_map,
+    rights_on,
+)
+from tests.cluster.harness import Operator
+
+Json = Any
+HELD = "example.com/held"
+
+
+@pytest.fixture
+async def composing(author: Author, group: str) -> AsyncIterator[Composing]:
+    """A user of a composite API whose objects are ConfigMaps."""
+    async with rights_on(author, f"compose-{group}", all_of(group), all_of("", "configmaps")):
+        composing = Composing(author, group)
+        yield composing
+        await composing.clean_up()
+
+
+def chain() -> list[Json]:
+    """Three ConfigMaps, each of which refers to the one before."""
+    return [
+        config_map("a"),
+        config_map("b", of="${a.metadata.name}"),
+        config_map("c", of="${b.metadata.name}"),
+    ]
+
+
+async def hold(composing: Composing, name: str) -> None:
+    """Let the deletion of a ConfigMap wait."""
+    await composing.patch(f"{CONFIG_MAPS}/{name}", {"metadata": {"finalizers": [HELD]}})
+
+
+async def let_go(composing: Composing, name: str) -> None:
+    """Let a ConfigMap go."""
+    await composing.patch(f"{CONFIG_MAPS}/{name}", {"metadata": {"finalizers": None}})
+
+
+async def going(composing: Composing, *names: str) -> list[bool]:
+    """Whether each ConfigMap exists and is not being deleted."""
+    found = [await composing.author.get(f"{CONFIG_MAPS}/{each}") for each in names]
+    return [each is not None and "deletionTimestamp" not in each["metadata"] for each in found]
+
+
+async def test_objects_go_in_reverse_order_without_the_composition(composing: Composing) -> None:
+    await composing.define()
+    await composing.compose(*chain())
+    await composing.create("orders")
+    await composing.ready("orders")
+    for each in ("orders-c", "orders-b"):
+        await hold(composing, each)
+    await composing.designer.delete("main")
+    await composing.delete("orders")
+    await composing.says("orders", "Ready", "False", "Deleting", "orders-c", HELD)
+    assert await going(composing, "orders-a", "orders-b", "orders-c") == [True, True, False]
+    await let_go(composing, "orders-c")
+    await composing.says("orders", "Ready", "False", "Deleting", "orders-b", HELD)
+    assert await going(composing, "orders-a") == [True]
+    await let_go(composing, "orders-b")
+    await composing.author.gone(composing.path("orders"))
+    for each in ("orders-a", "orders-b", "orders-c"):
+        assert await composing.data(each) is None
+
+
+async def test_an_orphan_stays_and_belongs_to_nobody(composing: Composing) -> None:
+    await composing.define()
+    await composing.compose(config_map("kept", Deletion="Orphan"), config_map("gone"))
+    await composing.create("orders")
+    await composing.ready("orders")
+    await composing.delete("orders")
+    await composing.author.gone(composing.path("orders"))
+    await composing.gone("orders-gone")
+    kept = (await composing.author.get(f"{CONFIG_MAPS}/orders-kept"))["metadata"]
+    assert not {"labels", "annotations", "ownerReferences"} & kept.keys()
+    await composing.author.delete(f"{CONFIG_MAPS}/orders-kept")
+
+
+async def test_kubectl_delete_with_cascade_orphan_leaves_the_objects(composing: Composing) -> None:
+    await composing.define()
+    await composing.compose(*chain())
+    await composing.create("orders")
+    await composing.ready("orders")
+    await composing.delete("orders", propagationPolicy="Orphan")
+    await composing.author.gone(composing.path("orders"))
+    for each in ("orders-a", "orders-b", "orders-c"):
+        kept = (await composing.author.get(f"{CONFIG_MAPS}/{each}"))["metadata"]
+        assert "ownerReferences" not in kept
+        await composing.author.delete(f"{CONFIG_MAPS}/{each}")
+
+
+async def test_cascade_waits_for_the_order_of_each_composite(composing: Composing) -> None:
+    await composing.define(deletion="Cascade")
+    await composing.compose(*chain())
+    await composing.create("orders")
+    await composing.ready("orders")
+    await hold(composing, "orders-c")
+    await composing.author.delete(composing.definition.path)
+    await composing.says("orders", "Ready", "False", "Deleting", "orders-c", HELD)
+    await composing.author.says(composing.definition, "Established", "default/orders", FINALIZER)
+    assert await going(composing, "orders-a", "orders-b") == [True, True]
+    await let_go(composing, "orders-c")
+    await composing.author.gone(composing.definition.path)
+    await composing.author.gone(composing.definition.crd)
+    for each in ("orders-a", "orders-b", "orders-c"):
+        await composing.gone(each)
+
+
+async def test_protect_composes_until_the_last_composite_is_deleted(composing: Composing) -> None:
+    await composing.define()
+    await composing.compose(*chain())
+    await composing.create("orders")
+    await composing.ready("orders")
+    await composing.author.delete(composing.definition.path)
+    await composing.author.says(composing.definition, "Established", "1 composite")
+    await composing.author.delete(f"{CONFIG_MAPS}/orders-c")
+    await composing.has("orders-c", of="orders-b")
+    await composing.delete("orders")
+    await composing.author.gone(composing.definition.crd)
+    await composing.gone("orders-a")
+
+
+async def test_orphan_leaves_composites_that_nobody_holds(composing: Composing) -> None:
+    await composing.define(deletion="Orphan")
+    await composing.compose(*chain())
+    await composing.create("orders")
+    await composing.create("bills")
+    await composing.ready("orders")
+    await composing.ready("bills")
+    await composing.author.delete(composing.definition.path)
+    await composing.author.gone(composing.definition.path)
+    for each in ("orders", "bills"):
+        left = await composing.author.get(composing.path(each))
+        assert not left["metadata"].get("finalizers")
+        assert await going(composing, f"{each}-a", f"{each}-b", f"{each}-c") == [True] * 3
+
+
+async def test_a_composer_that_is_killed_leaves_no_orphan_and_keeps_the_order(
+    composing: Composing, composer: Operator
+) -> None:
+    await composing.define()
+    await composing.compose(*chain())
+    names = [f"x{each}" for each in range(6)]
+    for number in range(3):
+        for each in names:
+            await composing.create(each, zone=f"z{number}")
+        await asyncio.sleep(0.15 * (number + 1))
+        composer.kill()
+        composer.start()
+    for each in names:
+        await composing.ready(each)
+    for each in names:
+        await composing.delete(each)
+    await asyncio.sleep(0.2)
+    composer.kill()
+    composer.start()
+    for each in names:
+        await composing.author.gone(composing.path(each), 60.0)
+
+    async def none() -> bool:
+        left = (await composing.author.get(CONFIG_MAPS))["items"]
+        return not [each for each in left if each["metadata"]["name"].startswith("x")]
+
+    assert await none()

@@ -1,0 +1,175 @@
+"""A composite in a cluster that is a dictionary: what is planned is done at once."""
+
+import copy
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Any
+
+from crdkeeper.core.composites.inventory import Entry, listed_entries
+from crdkeeper.core.composites.ownership import Composite, release
+from crdkeeper.core.composites.plan import CompositePlan, FoundObjects, plan, plan_deletion
+from crdkeeper.core.composites.standing import PassOutcome, status_of, with_inventory
+from crdkeeper.core.diagnosis.verdict import Verdict
+from crdkeeper.core.templates.namespaces import Identity, identity_of
+from crdkeeper.core.templates.rendered import Rendering
+from crdkeeper.core.templates.rendering import render
+from tests.unit.core.templates.compositions import DATABASE, compiled
+
+Json = Any
+MANAGER = "composer"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def fields_of(value: Json) -> Json:
+    """What an API server without schemas notes in managedFields, lists as a whole."""
+    if not isinstance(value, dict):
+        return {}
+    return {f"f:{key}": fields_of(each) for key, each in value.items()}
+
+
+class Scene:
+    """One composite, its objects, and what was done, in order."""
+
+    def __init__(self, *resources: Json, **metadata: Any) -> None:
+        self.value: Json = copy.deepcopy(DATABASE)
+        self.value["metadata"] |= {"uid": "u1", "generation": 1, **metadata}
+        self.objects: dict[Identity, Json] = {}
+        self.failed: dict[Identity, Verdict] = {}
+        self.done: list[str] = []
+        self.held: set[str] = set()
+        """Names of objects that wait for a finalizer when they are deleted."""
+        self.refused: dict[str, Verdict] = {}
+        """By name: why an object cannot be applied."""
+        self.unreadable: dict[tuple[str, str], Verdict] = {}
+        self.compose(*resources)
+
+    def compose(self, *resources: Json) -> None:
+        """Another revision."""
+        self.composition = compiled(*resources)
+
+    def put(self, name: str, kind: str = "Server", **metadata: Any) -> Json:
+        """An object of somebody else."""
+        api_version = "v1" if kind == "ConfigMap" else "example.com/v1"
+        value = {
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": {
+                "name": name,
+                "namespace": "shop",
+                "uid": f"theirs-{name}",
+                "resourceVersion": "1",
+                **metadata,
+            },
+        }
+        identity = identity_of(value)
+        assert identity is not None
+        self.objects[identity] = value
+        return value
+
+    def names(self) -> list[str]:
+        """The objects that exist, shortened, in the order of their names."""
+        return sorted(each.name.removeprefix("orders-") for each in self.objects)
+
+    def run(self, rounds: int = 50) -> CompositePlan:
+        """Passes until nothing is left to do; returns the last plan."""
+        self.failed = {}
+        listed = listed_entries(self.value)
+        found = FoundObjects(unreadable=dict(self.unreadable))
+        for _ in range(rounds):
+            self._read(found, listed)
+            rendering, planned = self._plan(found, listed)
+            if planned.looks:
+                self._look(found, planned.looks)
+                continue
+            removals = [each for each in planned.removals if each.identity not in self.failed]
+            if not planned.applies and not removals:
+                self._report(rendering, planned, found)
+                return planned
+            status = with_inventory(self.value, "r1", planned, found, MANAGER)
+            if planned.applies and status is not None:
+                self.value["status"] = status
+            for apply in planned.applies:
+                self._apply(found, apply.entry, apply.configuration)
+            for each in removals:
+                self._remove(found, each)
+        raise AssertionError(f"it never ends: {self.done[-10:]}")
+
+    def _plan(
+        self, found: FoundObjects, listed: dict[Identity, Entry]
+    ) -> tuple[Rendering | None, CompositePlan]:
+        composite = Composite.of(self.value)
+        if composite.deleting:
+            return None, plan_deletion(found, listed)
+        rendering = render(self.composition, self.value, found.observed())
+        failed = self.failed
+        return rendering, plan(composite, self.composition, rendering, found, listed, failed, MANAGER)
+
+    def _read(self, found: FoundObjects, listed: dict[Identity, Entry]) -> None:
+        for identity, live in self.objects.items():
+            labels = live["metadata"].get("labels") or {}
+            if labels.get("crdkeeper.dev/composite-uid") == "u1" and identity[:2] not in self.unreadable:
+                self._look(found, [identity])
+
+    def _look(self, found: FoundObjects, identities: Collection[Identity]) -> None:
+        for each in identities:
+            for known in (found.objects, found.strangers):
+                known.pop(each, None)
+            found.absent.discard(each)
+            live = self.objects.get(each)
+            if live is None:
+                found.absent.add(each)
+            elif any(owner["uid"] == "u1" for owner in live["metadata"].get("ownerReferences") or ()):
+                found.objects[each] = live
+            else:
+                found.strangers[each] = live
+
+    def _apply(self, found: FoundObjects, entry: Entry, configuration: Json) -> None:
+        name = entry.identity.name.removeprefix("orders-")
+        listed = {each["object"]["name"] for each in self.value["status"]["crdkeeper"]["resources"]}
+        assert entry.identity.name in listed, "the inventory comes first"
+        if name in self.refused:
+            self.failed[entry.identity] = self.refused[name]
+            return
+        live = self.objects.get(entry.identity) or {"metadata": {"uid": f"uid-{len(self.done)}"}}
+        made = copy.deepcopy(configuration)
+        made["metadata"] |= {"uid": live["metadata"]["uid"], "resourceVersion": str(len(self.done))}
+        fields = fields_of(
+            {key: each for key, each in configuration.items() if key not in ("apiVersion", "kind")}
+        )
+        made["metadata"]["managedFields"] = [
+            {"manager": MANAGER, "operation": "Apply", "apiVersion": made["apiVersion"], "fieldsV1": fields}
+        ]
+        if "status" in live:
+            made["status"] = live["status"]
+        self.done.append(f"{'change' if entry.identity in self.objects else 'create'} {name}")
+        self.objects[entry.identity] = made
+        self._look(found, [entry.identity])
+
+    def _remove(self, found: FoundObjects, entry: Entry) -> None:
+        live = self.objects[entry.identity]
+        name = entry.identity.name.removeprefix("orders-")
+        self.done.append(f"{'release' if entry.orphan else 'delete'} {name}")
+        if entry.orphan:
+            patch = release(live, "u1")["metadata"]
+            live["metadata"] |= {"ownerReferences": [], "labels": {}}
+            assert patch["uid"] == live["metadata"]["uid"]
+        elif name in self.held:
+            live["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/x"]}
+        else:
+            del self.objects[entry.identity]
+        self._look(found, [entry.identity])
+
+    def _report(self, rendering: Rendering | None, planned: CompositePlan, found: FoundObjects) -> None:
+        outcome = PassOutcome("r1", planned, found, rendering)
+        self.value["status"] = status_of(self.value, Composite.of(self.value), outcome, MANAGER, NOW)
+
+    def condition(self, type_: str) -> tuple[str, str]:
+        """Reason and message of a condition."""
+        (found,) = (each for each in self.value["status"]["conditions"] if each["type"] == type_)
+        return found["reason"], found["message"]
+
+    def drop(self, name: str) -> None:
+        """An object is deleted by somebody else."""
+        for each in list(self.objects):
+            if each.name == f"orders-{name}":
+                del self.objects[each]
