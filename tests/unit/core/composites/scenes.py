@@ -27,6 +27,10 @@ def fields_of(value: Json) -> Json:
     return {f"f:{key}": fields_of(each) for key, each in value.items()}
 
 
+class Killed(Exception):
+    """The composer was killed before a request."""
+
+
 class Scene:
     """One composite, its objects, and what was done, in order."""
 
@@ -41,6 +45,8 @@ class Scene:
         self.refused: dict[str, Verdict] = {}
         """By name: why an object cannot be applied."""
         self.unreadable: dict[tuple[str, str], Verdict] = {}
+        self.left: int | None = None
+        """After so many requests the composer is killed."""
         self.compose(*resources)
 
     def compose(self, *resources: Json) -> None:
@@ -123,10 +129,17 @@ class Scene:
             else:
                 found.strangers[each] = live
 
+    def _send(self) -> None:
+        if self.left is not None:
+            if not self.left:
+                raise Killed
+            self.left -= 1
+
     def _apply(self, found: FoundObjects, entry: Entry, configuration: Json) -> None:
         name = entry.identity.name.removeprefix("orders-")
         listed = {each["object"]["name"] for each in self.value["status"]["crdkeeper"]["resources"]}
         assert entry.identity.name in listed, "the inventory comes first"
+        self._send()
         if name in self.refused:
             self.failed[entry.identity] = self.refused[name]
             return
@@ -146,6 +159,7 @@ class Scene:
         self._look(found, [entry.identity])
 
     def _remove(self, found: FoundObjects, entry: Entry) -> None:
+        self._send()
         live = self.objects[entry.identity]
         name = entry.identity.name.removeprefix("orders-")
         self.done.append(f"{'release' if entry.orphan else 'delete'} {name}")
