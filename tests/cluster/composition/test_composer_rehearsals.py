@@ -1,4 +1,4 @@
-"""An update while it is tried, and before the composer has seen it: no reader takes it for done."""
+"""Updates that are tried on composites, or not seen by the composer yet: no reader takes one for done."""
 
 import threading
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.cluster.composition.agreement import Observer
 from tests.cluster.composition.authoring import Author, Definition
+from tests.cluster.harness import eventually
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
 from tests.unit.core.composition.documents import SPEC, schema, version
 
@@ -93,3 +94,21 @@ async def test_an_update_while_it_is_tried(
     )
     await author.delete(f"{thing.objects}/a")
     await works(observer, thing)
+
+
+async def test_a_version_is_added_and_stored_in_one_step(author: Author, group: str) -> None:
+    """Although each composite has the default of a field, which both versions have."""
+    thing = Definition(group, "thing")
+    await author.apply(thing)
+    await author.ready(thing)
+    await author.make_composites(thing, ["a", "b"])
+
+    async def counted() -> bool:
+        return bool((await author.get(thing.path))["status"]["composites"] == 2)
+
+    await eventually(counted)
+    both = [version("v1", schema(SPEC), referenceable=False), version("v2", schema(SPEC))]
+    await author.put(thing.path, thing.document(versions=both))
+    await author.ready(thing)
+    crd = await author.get(thing.crd)
+    assert [each["name"] for each in crd["spec"]["versions"] if each["storage"]] == ["v2"]

@@ -324,8 +324,11 @@ def _disagreement(one: Prediction, other: Prediction) -> list[Effect]:
             continue
         for each in differences(read.object, unlike.object):
             found.append(Effect(EffectKind.INDETERMINATE, each.field, version, reason, reason, each.exact))
-    if not found and _keys(one.effects) != _keys(other.effects):
-        found.append(Effect(EffectKind.INDETERMINATE, "", "", reason, reason))
+    if not found:
+        # Each at its version: what differs only at a new one concerns nobody who exists.
+        differ = _keys(one.effects) ^ _keys(other.effects)
+        versions = {"" if kind is EffectKind.UNCONVERTIBLE else version for kind, *_, version in differ}
+        found = [Effect(EffectKind.INDETERMINATE, "", each, reason, reason) for each in sorted(versions)]
     return found
 
 

@@ -48,6 +48,18 @@ def test_effects(old: Json, new: Json, spec: Json, expected: set[Any]) -> None:
     assert told(found) == expected
 
 
+@pytest.mark.parametrize("storage", ["v1", "v2"])
+def test_a_default_of_a_new_version_is_not_uncertain_for_those_who_exist(storage: str) -> None:
+    """Whether the same default is stored decides only what is said of the version that nobody uses."""
+    fields: Json = {"a": TEXT, "b": INTEGER | {"default": 1}}
+    old = definition(version(**fields))
+    new = definition(
+        version("v1", storage=storage == "v1", **fields), version("v2", storage=storage == "v2", **fields)
+    )
+    found = effects(old, new, widget({"a": "x", "b": 1}))
+    assert [each for each in found if not each.at_new_version] == []
+
+
 def test_a_list_type_is_checked_at_a_creation_only_where_it_was_violated_before() -> None:
     tags = {"type": "array", "items": TEXT}
     old = definition(version(tags=tags))
