@@ -245,8 +245,6 @@ class CompositionStatus(ApiModel):
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     revision: Annotated[int, Field(json_schema_extra=_INT64)] = 0
     """The highest number of a CompositionRevision so far. 0 if there is none."""
-    composites: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Number of composites that use the Composition."""
 
 
 def _ready(path: str) -> str:
@@ -264,7 +262,6 @@ class Composition(Kind):
         Column(name="Ready", type="string", json_path=_ready("status")),
         Column(name="Reason", type="string", json_path=_ready("reason")),
         Column(name="Revision", type="integer", json_path=".status.revision"),
-        Column(name="Composites", type="integer", json_path=".status.composites"),
         Column(name="Message", type="string", json_path=_ready("message"), priority=1),
         Column(name="Age", type="date", json_path=".metadata.creationTimestamp"),
     )

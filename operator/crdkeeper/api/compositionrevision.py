@@ -51,8 +51,6 @@ class CompositionRevisionStatus(ApiModel):
 
     observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
-    composites: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """Number of composites that use this revision."""
 
 
 class CompositionRevision(Kind):
@@ -63,7 +61,6 @@ class CompositionRevision(Kind):
     columns: ClassVar[tuple[Column, ...]] = (
         Column(name="Composition", type="string", json_path=".spec.compositionRef.name"),
         Column(name="Revision", type="integer", json_path=".spec.revision"),
-        Column(name="Composites", type="integer", json_path=".status.composites"),
         Column(
             name="Hash",
             type="string",

@@ -238,9 +238,9 @@ async def test_the_columns(composite_kinds: Cluster, kinds_client: Client) -> No
     await kinds_client.request("DELETE", f"{COMPOSITIONS}/databases-small")
     await kinds_client.request("DELETE", f"{REVISIONS}/databases-small-1")
     header, row = shown.splitlines()
-    columns = "NAME COMPOSITE VERSION READY REASON REVISION COMPOSITES MESSAGE AGE"
+    columns = "NAME COMPOSITE VERSION READY REASON REVISION MESSAGE AGE"
     assert header.split() == columns.split()
     assert row.split()[:3] == ["databases-small", "Database", "platform.example.com/v1"]
     header, row = revisions.splitlines()
-    assert header.split() == ["NAME", "COMPOSITION", "REVISION", "COMPOSITES", "HASH", "AGE"]
+    assert header.split() == ["NAME", "COMPOSITION", "REVISION", "HASH", "AGE"]
     assert row.split()[:-1] == ["databases-small-1", "databases-small", "1", "abc"]
