@@ -145,6 +145,8 @@ async def test_orphan_leaves_composites_that_nobody_holds(composing: Composing) 
         left = await composing.author.get(composing.path(each))
         assert not left["metadata"].get("finalizers")
         assert await going(composing, f"{each}-a", f"{each}-b", f"{each}-c") == [True] * 3
+        for which in "abc":
+            await composing.author.delete(f"{CONFIG_MAPS}/{each}-{which}")
 
 
 async def test_a_composer_that_is_killed_leaves_no_orphan_and_keeps_the_order(
@@ -174,3 +176,21 @@ async def test_a_composer_that_is_killed_leaves_no_orphan_and_keeps_the_order(
         return not [each for each in left if each["metadata"]["name"].startswith("x")]
 
     assert await none()
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["known", "after a restart"])
+async def test_what_waits_for_the_composer_goes_also_without_any_revision(
+    composing: Composing, composer: Operator, restarted: bool
+) -> None:
+    await composing.define(deletion="Cascade")
+    await composing.compose(*chain())
+    await composing.create("left")
+    await composing.ready("left")
+    await composing.designer.clean_up()
+    if restarted:
+        composer.kill()
+        composer.start()
+    await composing.author.delete(composing.definition.path)
+    await composing.author.gone(composing.definition.crd)
+    for each in ("left-a", "left-b", "left-c"):
+        assert await composing.data(each) is None

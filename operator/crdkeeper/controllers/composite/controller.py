@@ -130,6 +130,11 @@ class Composites:
         """Whether there may be something to do for a composite of a definition."""
         return seen.held or bool(self._usable(name))
 
+    def _holds(self, name: str) -> bool:
+        """Whether a composite of a definition is known to have the finalizer."""
+        watched = self._watched.get(name)
+        return watched is not None and any(each.held for _, each in watched.composites.all())
+
     def _usable(self, name: str) -> list[SeenRevision]:
         """The revisions for composites of a definition."""
         definition = self._state.of(CompositeResourceDefinition).get(name)
@@ -140,7 +145,7 @@ class Composites:
     def _keep(self, name: str) -> None:
         """Watch the composites of a definition, if they may be composed; or do not any more.
 
-        Also those of a definition whose finalizers somebody has removed: they may wait for the composer.
+        Also if there are no revisions any more, while composites wait for the composer or may do so.
         """
         if self._group is None or not self._revisions.loaded.is_set():
             return
@@ -148,7 +153,8 @@ class Composites:
         wanted = ""
         if seen is not None and seen.definition_uid and seen.definition.established:
             version = seen.definition.endpoint_version
-            if version is not None and (definition is None or self._usable(name)):
+            left = definition is None or definition.metadata.deletion_timestamp is not None
+            if version is not None and (left or self._usable(name) or self._holds(name)):
                 wanted = f"/apis/{seen.definition.group}/{version}/{seen.definition.plural}"
         watched = self._watched.get(name)
         uid = seen.definition.uid if seen is not None else ""
