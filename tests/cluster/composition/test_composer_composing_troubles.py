@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.composition.authoring import CRDS, Author
+from tests.cluster.composition.authoring import CRDS, Author, Definition
 from tests.cluster.composition.composing import (
     CONFIG_MAPS,
     Composing,
@@ -13,6 +13,7 @@ from tests.cluster.composition.composing import (
     config_map,
     rights_on,
 )
+from tests.cluster.harness import eventually
 
 Json = Any
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -163,3 +164,34 @@ async def test_what_is_read_of_others_and_what_cannot_be_composed(composing: Com
         )
         await composing.says("orders", "Synced", "False", "RevisionUnusable", "serviceAccountName")
         await composing.has("orders-settings", zone="a")
+
+
+async def said_of(author: Author, definition: Definition) -> list[str]:
+    """The notes of Events about a definition, that its composites cannot be composed."""
+    found = (await author.get("/apis/events.k8s.io/v1/namespaces/default/events"))["items"]
+    return [
+        each["note"]
+        for each in found
+        if each["regarding"].get("name") == definition.name and each["reason"] == "CompositesNotComposed"
+    ]
+
+
+async def test_composites_that_cannot_say_it_are_spoken_for_once(author: Author, group: str) -> None:
+    composing = Composing(author, group)
+    await composing.define()
+    await composing.compose(config_map("settings"))
+    for each in ("a", "b", "c"):
+        await composing.create(each)
+
+    async def told() -> bool:
+        return bool(await said_of(author, composing.definition))
+
+    await eventually(told)
+    (note,) = await said_of(author, composing.definition)
+    rule = "resources: [things, things/status], verbs: [get, list, watch, patch, delete]"
+    assert "aggregate-to-composer" in note and f"{{apiGroups: [{group}], {rule}}}" in note
+    async with rights_on(author, f"more-{group}", all_of(group), all_of("", "configmaps")):
+        for each in ("a", "b", "c"):
+            await composing.ready(each)
+        await composing.clean_up()
+    assert await said_of(author, composing.definition) == [note]

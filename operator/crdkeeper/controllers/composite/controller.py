@@ -4,7 +4,6 @@ Where there are none, nothing is read and nothing is written: a definition may o
 """
 
 import asyncio
-import logging
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,6 +20,7 @@ from crdkeeper.controllers.composite.compiling import CompiledRevisions
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.lanes import Lanes
 from crdkeeper.controllers.composite.reconciling import CompositePass, paused
+from crdkeeper.controllers.composite.telling import CompositeTrouble
 from crdkeeper.controllers.composite.watching import CompositeList, ObjectWatches, Place, SeenComposite
 from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.state import ClusterState
@@ -31,7 +31,6 @@ from crdkeeper.core.composites.ownership import FINALIZER, Composite
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions.content import SeenRevision, seen_revision
 
-_log = logging.getLogger(__name__)
 _WORKERS: Final = 16
 _LANE_SECONDS: Final = 0.5
 """Until another attempt to begin, while enough slow composites are being worked on."""
@@ -42,6 +41,8 @@ _LATER_SECONDS: Final = 2.0
 _REST: Final = 3.0
 """A composite rests for this multiple of the time that its last pass took: others have their turn."""
 _FORBIDDEN_SECONDS: Final = 15.0
+_TOLD: Final = (403, 422)
+"""Refusals of a composite's status or finalizer, which the composite itself so cannot say."""
 _GONE_SECONDS: Final = 1.0
 """Discovery and OpenAPI follow a CRD that is deleted."""
 
@@ -59,7 +60,7 @@ class _Watched:
 class Composites:
     """Reconciles each composite whenever it, one of its objects, its revisions or its definition change."""
 
-    def __init__(self, client: Client, state: ClusterState) -> None:
+    def __init__(self, client: Client, state: ClusterState, *, identity: str) -> None:
         self._client = client
         self._state = state
         self._served = KindPaths(client)
@@ -74,6 +75,7 @@ class Composites:
         self._rests: dict[str, float] = {}
         """By key: in the loop's time, until when it rests."""
         self._lanes = Lanes()
+        self._teller = CompositeTrouble(client, identity)
         self._group: asyncio.TaskGroup | None = None
         self._objects = ObjectWatches(client, self._served, self._object_changed)
         self.queue = WorkQueue(self._reconcile, _WORKERS)
@@ -209,8 +211,8 @@ class Composites:
             elif error.code == 409:
                 # Somebody has changed it since it was read.
                 again = _GATHERING_SECONDS
-            elif error.code == 403:
-                _log.warning("%s: %s", key, error)
+            elif error.code in _TOLD:
+                await self._tell(key, error)
                 again = _FORBIDDEN_SECONDS
             else:
                 raise
@@ -220,6 +222,12 @@ class Composites:
             self._lanes.leave(tenant, now - began)
         if again is not None:
             self.queue.add_within(key, again)
+
+    async def _tell(self, key: str, error: ApiError) -> None:
+        name, namespace, of = key.split("\n")
+        definition = self._state.of(CompositeResourceDefinition).get(name)
+        if definition is not None:
+            await self._teller.tell(definition, f"{namespace}/{of}" if namespace else of, error)
 
     async def _look(self, key: str) -> float | None:
         """One pass; returns in how many seconds to look again."""
@@ -264,6 +272,7 @@ class Composites:
             work = self._pass(kind, value)
         await self._objects.keep(compiled.kinds)
         await work.reconcile(compiled)
+        self._teller.works(definition)
         if work.held and not await self._is_kept(definition):
             # The definition was left to nobody meanwhile, and so are its composites.
             left = [each for each in work.value["metadata"].get("finalizers") or () if each != FINALIZER]
@@ -306,4 +315,4 @@ def _is_orphaned(definition: CompositeResourceDefinition) -> bool:
 
 def begin_composites(context: Context) -> Coroutine[Any, Any, None]:
     """The task of the controller."""
-    return Composites(context.client, context.state).run()
+    return Composites(context.client, context.state, identity=context.identity).run()
