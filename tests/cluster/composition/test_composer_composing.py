@@ -69,6 +69,21 @@ async def test_a_change_of_the_composite_and_of_the_composition_reaches_the_obje
     await composing.has("orders-settings", kind="Postgres")
 
 
+async def test_a_renamed_resource_keeps_its_object_while_it_waits(composing: Composing) -> None:
+    await composing.compose(config_map("first"), config_map("data", text="old"))
+    await composing.create("orders")
+    await composing.ready("orders")
+    path = f"{CONFIG_MAPS}/orders-data"
+    uid = (await composing.author.get(path))["metadata"]["uid"]
+    renamed = config_map("database", called="orders-data", text="${first.data.text}")
+    await composing.compose(config_map("first"), renamed, number=2)
+    await composing.says("orders", "Ready", "False", "Creating", "database: waits for", "orders-data: it is")
+    await composing.patch(f"{CONFIG_MAPS}/orders-first", {"data": {"text": "new"}})
+    await composing.has("orders-data", text="new")
+    await composing.ready("orders")
+    assert (await composing.author.get(path))["metadata"]["uid"] == uid
+
+
 async def test_drift_is_put_back(composing: Composing) -> None:
     await composing.compose(config_map("settings", engine="${composite.spec.engine}"))
     await composing.create("orders")

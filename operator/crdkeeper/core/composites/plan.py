@@ -21,6 +21,7 @@ from crdkeeper.core.composites.ownership import (
 )
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.templates.compiled import CompiledComposition, CompiledResource
+from crdkeeper.core.templates.kinds import group_of
 from crdkeeper.core.templates.namespaces import Identity
 from crdkeeper.core.templates.observed import Observed
 from crdkeeper.core.templates.rendered import RenderedResource, Rendering, ResourceState
@@ -155,6 +156,12 @@ class _Planning:
         self._blocked: set[str] = set()
         """Resources that those which refer to them have to wait for."""
         self._wanted: dict[Identity, Entry] = {}
+        self._unnamed = {
+            (group_of(self._compiled[each.name][0].api_version), self._compiled[each.name][0].kind): each.name
+            for each in rendering.resources
+            if each.state in _KEEPS and each.name in self._compiled
+        }
+        """By group and kind: a resource whose objects are not known now."""
 
     def result(self) -> CompositePlan:
         """The plan."""
@@ -268,12 +275,19 @@ class _Planning:
         if entry.identity in self._held or entry.identity[:2] in self._found.unreadable:
             return False
         state = self._states.get(entry.resource)
-        if state is None or entry.resource not in self._compiled:
-            return True
-        if state.state in _KEEPS:
-            return False
-        # Rendered, but not now because of its kind.
-        return all(entry.identity != each.identity for each in state.objects)
+        if state is not None and entry.resource in self._compiled:
+            if state.state in _KEEPS:
+                return False
+            if any(entry.identity == each.identity for each in state.objects):
+                # Rendered, but not now because of its kind.
+                return False
+        unnamed = self._unnamed.get(entry.identity[:2])
+        if unnamed is not None:
+            # The object of a resource that was renamed, for example.
+            self._held[entry.identity] = (
+                f"it is deleted once {unnamed} is rendered, which may be the same object"
+            )
+        return unnamed is None
 
 
 def _hidden(identity: Identity, found: FoundObjects) -> bool:

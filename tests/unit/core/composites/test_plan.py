@@ -8,7 +8,7 @@ from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.inventory import listed_entries
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.unit.core.composites.scenes import Scene
-from tests.unit.core.templates.compositions import server
+from tests.unit.core.templates.compositions import config_map, server
 
 CHAIN = (
     server("a", text="x"),
@@ -67,13 +67,49 @@ def test_nothing_goes_while_something_fails() -> None:
 
 
 def test_waiting_for_a_value_is_no_failure() -> None:
-    scene = Scene(server("a"), server("old"))
+    scene = Scene(server("a"), config_map("old"))
     scene.run()
     scene.compose(server("a"), server("b", replicas="${a.status.ready}"))
     scene.run()
     assert scene.names() == ["a"]
     assert scene.condition("Synced")[0] == "ReconcileSuccess"
     assert scene.condition("Ready")[1].startswith("b: waits for")
+
+
+@pytest.mark.parametrize(
+    "anew",
+    [
+        {"replicas": "${a.status.ready}"},
+        {"IncludeWhen": ["${a.status.ready > 0}"]},
+        {"called": "${n}", "ForEach": [{"n": "${a.status.phase == 'up' ? ['orders-db'] : []}"}]},
+    ],
+    ids=["it waits", "includeWhen waits", "forEach waits"],
+)
+def test_a_renamed_resource_keeps_its_object_while_it_waits(anew: Any) -> None:
+    scene = Scene(server("a"), server("db"), server("old"))
+    scene.run()
+    scene.done.clear()
+    scene.compose(server("a"), server("database", **{"called": "orders-db", **anew}))
+    scene.run()
+    assert (scene.done, scene.names()) == ([], ["a", "db", "old"])
+    listed = {each["name"]: each for each in scene.value["status"]["crdkeeper"]["resources"]}
+    assert listed["old"]["message"] == (
+        "it is deleted once database is rendered, which may be the same object"
+    )
+    first = next(each for each in scene.objects.values() if each["metadata"]["name"] == "orders-a")
+    first["status"] = {"ready": 1, "phase": "up"}
+    scene.run()
+    assert (scene.done, scene.names()) == (["change db", "delete old"], ["a", "db"])
+
+
+def test_an_excluded_resource_keeps_its_object_for_another_that_waits() -> None:
+    waiting = server("b", called="orders-db", replicas="${a.status.ready}")
+    scene = Scene(server("a"), server("db", IncludeWhen=["${composite.spec.enabled}"]))
+    scene.run()
+    scene.value["spec"]["enabled"] = False
+    scene.compose(server("a"), server("db", IncludeWhen=["${composite.spec.enabled}"]), waiting)
+    scene.run()
+    assert scene.names() == ["a", "db"]
 
 
 def test_a_dependent_waits_for_an_object_that_cannot_be_created() -> None:
