@@ -3,21 +3,26 @@
 The Composition is the enforced one, the composite's own, the one that its selector finds, the default, or
 else the only one. Of its revisions, Automatic takes the newest, and Manual the one that the composite names.
 Revisions carry the labels of their Composition, so that nothing changes when that is gone.
+
+When the revision is gone by which a composite runs, only a newer one of its Composition takes its place. What
+is left may be older, or a restore may not be complete: objects that only the lost revision has would go.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.api.composite import CompositeSettings
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitionSpec
 from crdkeeper.core.composites.reasons import NO_REVISION
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.policy.selection import matches
-from crdkeeper.core.revisions.content import SeenRevision, newest
+from crdkeeper.core.revisions.content import SeenRevision, name_of, newest
 from crdkeeper.core.templates.kinds import group_of
 
 _SHOWN = 5
+_NUMBER: Final = re.compile(r".*-([1-9][0-9]{0,17})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,8 @@ def choose(
     except ValueError:
         return Verdict(NO_REVISION, "spec.crdkeeper of the composite cannot be read.")
     usable = revisions_of(definition, revisions)
-    name = _composition(definition, settings, usable)
+    used = _used(composite)
+    name = _composition(definition, settings, usable, used)
     if isinstance(name, Verdict):
         return name
     own = [each for each in usable if each.composition == name]
@@ -61,7 +67,7 @@ def choose(
     found = newest(matching)
     if found is None:
         return Verdict(NO_REVISION, f"No CompositionRevision of {name} has the labels of the selector.")
-    return Chosen(found)
+    return _not_back(used, found, usable) or Chosen(found)
 
 
 def revisions_of(
@@ -81,8 +87,39 @@ def is_for(definition: CompositeResourceDefinitionSpec, revision: SeenRevision) 
     return (group_of(revision.api_version), revision.kind) == (definition.group, definition.names.kind)
 
 
+def _used(composite: Mapping[str, Any]) -> str:
+    """The name of the revision by which the composite runs; empty if there is none yet."""
+    status = composite.get("status")
+    state = status.get("crdkeeper") if isinstance(status, Mapping) else None
+    used = state.get("revision") if isinstance(state, Mapping) else None
+    return used if isinstance(used, str) else ""
+
+
+def _not_back(used: str, found: SeenRevision, usable: Sequence[SeenRevision]) -> Verdict | None:
+    """Why a revision does not take the place of the one that was used, of which only the name is left."""
+    number = _number_of(used, found.composition)
+    if found.number >= number or any(each.name == used for each in usable):
+        return None
+    return Verdict(
+        NO_REVISION,
+        f"The CompositionRevision {used}, by which the composite runs, is gone or cannot be used. It "
+        f"waits for a newer one of the Composition {found.composition}. To go back to {found.name}, set "
+        "spec.crdkeeper.compositionUpdatePolicy: Manual with a compositionRevisionRef.",
+    )
+
+
+def _number_of(name: str, composition: str) -> int:
+    """The number of a revision of a Composition by its name; 0 if that is of another one."""
+    found = _NUMBER.fullmatch(name)
+    number = int(found[1]) if found is not None else 0
+    return number if name_of(composition, number) == name else 0
+
+
 def _composition(
-    definition: CompositeResourceDefinitionSpec, settings: CompositeSettings, usable: Sequence[SeenRevision]
+    definition: CompositeResourceDefinitionSpec,
+    settings: CompositeSettings,
+    usable: Sequence[SeenRevision],
+    used: str,
 ) -> str | Verdict:
     reference = definition.enforced_composition_ref or settings.composition_ref
     if reference is not None:
@@ -93,6 +130,13 @@ def _composition(
     elif definition.default_composition_ref is not None:
         return definition.default_composition_ref.name
     if len(names) == 1:
+        gone = used and all(each.name != used for each in usable)
+        if gone and not _number_of(used, names[0]):
+            return Verdict(
+                NO_REVISION,
+                f"The CompositionRevision {used}, by which the composite runs, is gone or cannot be used. "
+                f"To use the Composition {names[0]}, set spec.crdkeeper.compositionRef.",
+            )
         return names[0]
     if names:
         return Verdict(

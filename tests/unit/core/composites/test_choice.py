@@ -1,12 +1,13 @@
 """Which revision a composite runs by."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.core.composites.choice import Chosen, choose
-from crdkeeper.core.revisions.content import SeenRevision
+from crdkeeper.core.revisions.content import SeenRevision, name_of
 from tests.unit.core.composition.documents import document
 
 
@@ -22,10 +23,14 @@ OTHER = SeenRevision("o-1", "u", "1", "o", "other.example.com/v1", "Database", 9
 OLD = SeenRevision("v-1", "u", "1", "v", "platform.example.com/v0", "Database", 9, "d", {}, False)
 
 
-def chosen(revisions: list[SeenRevision], settings: Any = None, **definition: Any) -> str:
+def chosen(
+    revisions: list[SeenRevision], settings: Any = None, used: str | None = None, **definition: Any
+) -> str:
     """The name of the revision, marked if it is pinned; or the message."""
     spec = CompositeResourceDefinition.model_validate(document(**definition)).spec
-    composite = {"spec": {"crdkeeper": settings} if settings is not None else {}}
+    composite: Any = {"spec": {"crdkeeper": settings} if settings is not None else {}}
+    if used is not None:
+        composite["status"] = {"crdkeeper": {"revision": used}}
     found = choose(spec, composite, [*revisions, OTHER, OLD])
     if not isinstance(found, Chosen):
         return found.message
@@ -91,3 +96,51 @@ def test_choice(settings: Any, definition: Any, name: str) -> None:
 )
 def test_no_choice_is_an_error_and_no_dice(revisions: list[SeenRevision], settings: Any, said: str) -> None:
     assert said in chosen(revisions, settings)
+
+
+LONG = "g" * 253
+LONG_5 = name_of(LONG, 5)
+MANUAL_1 = {"compositionUpdatePolicy": "Manual", "compositionRevisionRef": {"name": "gold-1"}}
+CHANNEL = {"compositionRevisionSelector": {"matchLabels": {"channel": "stable"}}}
+
+
+@pytest.mark.parametrize(
+    ("revisions", "settings", "used", "name"),
+    [
+        (GOLD, None, "gold-2", "gold-3"),
+        (GOLD, None, "gold-3", "gold-3"),
+        ([*GOLD, revision("gold", 5)], None, "gold-4", "gold-5"),
+        ([revision(LONG, 4), revision(LONG, 6)], None, LONG_5, f"{LONG}-6"),
+        # Labels move while it is there.
+        (GOLD, CHANNEL, "gold-3", "gold-2"),
+        # Somebody has said where to go.
+        (GOLD, {"compositionRef": {"name": "gold"}}, "tin-9", "gold-3"),
+        (GOLD, MANUAL_1, "gold-4", "gold-1"),
+        # Names that no revision of the Composition can have.
+        (GOLD, {"compositionRef": {"name": "gold"}}, "gold-04", "gold-3"),
+        (GOLD, {"compositionRef": {"name": "gold"}}, "gold-" + "9" * 5000, "gold-3"),
+    ],
+)
+def test_another_revision_than_the_used_one(
+    revisions: list[SeenRevision], settings: Any, used: str, name: str
+) -> None:
+    assert chosen(revisions, settings, used) == name
+
+
+@pytest.mark.parametrize(
+    ("revisions", "settings", "used", "said"),
+    [
+        (GOLD, None, "gold-4", "The CompositionRevision gold-4, by which the composite runs, is gone"),
+        (GOLD, None, "gold-10", "waits for a newer one of the Composition gold. To go back to gold-3"),
+        # Being deleted, or of a version that is not served: as good as gone.
+        ([*GOLD, replace(revision("gold", 4), deleted=True)], None, "gold-4", "To go back to gold-3"),
+        ([*GOLD, replace(revision("gold", 4), api_version=OLD.api_version)], None, "gold-4", "To go back"),
+        ([revision(LONG, 4)], None, LONG_5, "is gone"),
+        (GOLD, CHANNEL, "gold-4", "To go back to gold-2"),
+        (GOLD, None, "tin-1", "To use the Composition gold, set spec.crdkeeper.compositionRef"),
+    ],
+)
+def test_a_composite_does_not_go_back_when_its_revision_is_gone(
+    revisions: list[SeenRevision], settings: Any, used: str, said: str
+) -> None:
+    assert said in chosen(revisions, settings, used)
