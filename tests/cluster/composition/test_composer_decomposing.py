@@ -88,6 +88,43 @@ async def test_an_orphan_stays_and_belongs_to_nobody(composing: Composing) -> No
     await composing.author.delete(f"{CONFIG_MAPS}/orders-kept")
 
 
+async def test_an_orphan_stays_although_the_garbage_collector_deletes(composing: Composing) -> None:
+    await composing.define()
+    await composing.compose(config_map("kept", Deletion="Orphan"), config_map("gone"))
+    await composing.create("orders")
+    await composing.ready("orders")
+    kept = (await composing.author.get(f"{CONFIG_MAPS}/orders-kept"))["metadata"]
+    # Paused, so that nobody but the garbage collector acts until all is as it leaves it.
+    await composing.patch(
+        composing.path("orders"), {"metadata": {"annotations": {"crdkeeper.dev/paused": "true"}}}
+    )
+    await composing.delete("orders", propagationPolicy="Foreground")
+    await composing.gone("orders-gone")
+    await asyncio.sleep(1.0)
+    await composing.patch(
+        composing.path("orders"), {"metadata": {"annotations": {"crdkeeper.dev/paused": None}}}
+    )
+    await composing.author.gone(composing.path("orders"))
+    left = (await composing.author.get(f"{CONFIG_MAPS}/orders-kept"))["metadata"]
+    assert left["uid"] == kept["uid"] and not {"labels", "annotations", "ownerReferences"} & left.keys()
+    await composing.author.delete(f"{CONFIG_MAPS}/orders-kept")
+
+
+async def test_an_orphan_stays_although_the_status_was_lost(composing: Composing, composer: Operator) -> None:
+    await composing.define()
+    await composing.compose(config_map("kept", Deletion="Orphan"), config_map("gone"))
+    await composing.create("orders")
+    await composing.ready("orders")
+    composer.kill()
+    await composing.patch(f"{composing.path('orders')}/status", {"status": None})
+    await composing.delete("orders")
+    composer.start()
+    await composing.author.gone(composing.path("orders"))
+    await composing.gone("orders-gone")
+    assert await composing.data("orders-kept") == {}
+    await composing.author.delete(f"{CONFIG_MAPS}/orders-kept")
+
+
 async def test_kubectl_delete_with_cascade_orphan_leaves_the_objects(composing: Composing) -> None:
     await composing.define()
     await composing.compose(*chain())

@@ -10,7 +10,7 @@ from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.composite.refusing import refusal
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.inventory import KindKey
-from crdkeeper.core.composites.ownership import Composite, is_controlled
+from crdkeeper.core.composites.ownership import Composite, is_ours
 from crdkeeper.core.composites.plan import FoundObjects
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.templates.kinds import group_of
@@ -70,7 +70,7 @@ class Gathering:
         found.absent.discard(identity)
         found.objects.pop(identity, None)
         found.strangers.pop(identity, None)
-        ours = is_controlled(live, self._composite.uid)
+        ours = is_ours(live, self._composite.uid)
         (found.objects if ours else found.strangers)[identity] = live
 
     def forget(self, identity: Identity) -> None:
@@ -110,7 +110,7 @@ class Gathering:
                 return
         for each in objects:
             # A label alone says nothing: whoever may write the object can set it.
-            if is_controlled(each, self._composite.uid):
+            if is_ours(each, self._composite.uid):
                 self.took(each)
 
     async def _look(self, identity: Identity) -> None:

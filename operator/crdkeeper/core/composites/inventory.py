@@ -1,11 +1,11 @@
 """The objects of a composite, as its status lists them: what is to be deleted one day, and in which order."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crdkeeper.api.composite import ComposedObject, ComposedResource
-from crdkeeper.core.composites.ownership import resource_of
+from crdkeeper.core.composites.ownership import outlives, resource_of
 from crdkeeper.core.templates.compiled import CompiledResource
 from crdkeeper.core.templates.kinds import group_of, is_api_version
 from crdkeeper.core.templates.namespaces import Identity, identity_of, is_name
@@ -76,13 +76,21 @@ def with_found(
     objects: Iterable[Mapping[str, Any]],
     resources: Mapping[str, tuple[CompiledResource, int]],
 ) -> dict[Identity, Entry]:
-    """The entries, with those of objects that are the composite's although its status does not list them."""
+    """The entries, with those of objects that are the composite's although its status does not list them.
+
+    What says itself that it stays is never deleted, whatever the status says, which may be lost or written
+    by others.
+    """
     found = dict(listed)
     for live in objects:
         identity, name = identity_of(live), resource_of(live)
-        if identity is None or identity in found:
+        if identity is None:
+            continue
+        if identity in found:
+            if outlives(live):
+                found[identity] = replace(found[identity], orphan=True)
             continue
         known, wave = resources.get(name, (None, 0))
-        orphan = known is not None and known.deletion == "Orphan"
+        orphan = bool(outlives(live)) or (known is not None and known.deletion == "Orphan")
         found[identity] = Entry(identity, live["apiVersion"], name, wave, orphan)
     return found

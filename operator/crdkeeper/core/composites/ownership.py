@@ -1,5 +1,8 @@
 """Which objects are a composite's: by the composite's uid in a label and in the controller reference.
 
+Those that outlive the composite (deletion: Orphan) have an annotation in place of the controller reference,
+because of which the garbage collector would delete them (kubectl delete --cascade=foreground).
+
 The status of a composite lists its objects, but a tenant may write that status, and it may be lost. So
 nothing is changed or deleted because of a list alone.
 """
@@ -18,6 +21,8 @@ FINALIZER: Final = f"{GROUP}/objects"
 ADOPT: Final = f"{GROUP}/adopt"
 """The annotation of a composite that takes over objects which exist: the names of resources."""
 PAUSED: Final = f"{GROUP}/paused"
+OUTLIVES: Final = f"{GROUP}/outlives"
+"""The annotation of an object that is never deleted, only released: the uid of its composite."""
 _MARKS: Final = (COMPOSITE_LABEL, RESOURCE_LABEL)
 
 
@@ -67,10 +72,20 @@ def is_controlled(live: Mapping[str, Any], uid: str) -> bool:
     return any(each.get("uid") == uid for each in _references(live) if each.get("controller"))
 
 
+def is_ours(live: Mapping[str, Any], uid: str) -> bool:
+    """Whether the object is of the composite with this uid."""
+    return is_controlled(live, uid) or (outlives(live) == uid and not controller_of(live))
+
+
+def outlives(live: Mapping[str, Any]) -> str:
+    """The uid of the composite after which the object stays; empty if it says nothing."""
+    return str((live["metadata"].get("annotations") or {}).get(OUTLIVES, ""))
+
+
 def is_free(live: Mapping[str, Any]) -> bool:
     """Whether the object has no controller and is no other composite's, so that it can be adopted."""
     labels = live["metadata"].get("labels") or {}
-    return COMPOSITE_LABEL not in labels and not any(each.get("controller") for each in _references(live))
+    return not (COMPOSITE_LABEL in labels or outlives(live) or controller_of(live))
 
 
 def controller_of(live: Mapping[str, Any]) -> str:
@@ -86,26 +101,33 @@ def resource_of(live: Mapping[str, Any]) -> str:
     return str((live["metadata"].get("labels") or {}).get(RESOURCE_LABEL, ""))
 
 
-def configuration(value: Mapping[str, Any], composite: Composite, resource: str) -> dict[str, Any]:
+def configuration(
+    value: Mapping[str, Any], composite: Composite, resource: str, *, orphan: bool
+) -> dict[str, Any]:
     """What is applied for a rendered object: with the marks of its composite."""
     metadata = dict(value["metadata"])
+    own = {key: each for key, each in (metadata.get("annotations") or {}).items() if key != OUTLIVES}
     metadata["labels"] = {
         **(metadata.get("labels") or {}),
         COMPOSITE_LABEL: composite.uid,
         RESOURCE_LABEL: resource,
     }
-    metadata["ownerReferences"] = [
-        {
-            "apiVersion": composite.api_version,
-            "kind": composite.kind,
-            "name": composite.name,
-            "uid": composite.uid,
-            "controller": True,
-        }
-    ]
+    if orphan:
+        own[OUTLIVES] = composite.uid
+    else:
+        metadata["ownerReferences"] = [
+            {
+                "apiVersion": composite.api_version,
+                "kind": composite.kind,
+                "name": composite.name,
+                "uid": composite.uid,
+                "controller": True,
+            }
+        ]
+    if own:
+        metadata["annotations"] = own
     whole = {**value, "metadata": metadata}
-    note = applied_note(whole)
-    annotations = {**(metadata.get("annotations") or {}), APPLIED: note}
+    annotations = {**own, APPLIED: applied_note(whole)}
     return {**whole, "metadata": {**metadata, "annotations": annotations}}
 
 
@@ -119,7 +141,7 @@ def release(live: Mapping[str, Any], uid: str) -> dict[str, Any]:
             "resourceVersion": metadata["resourceVersion"],
             "ownerReferences": left or None,
             "labels": dict.fromkeys(_MARKS),
-            "annotations": {APPLIED: None},
+            "annotations": {APPLIED: None, OUTLIVES: None},
         }
     }
 

@@ -13,10 +13,12 @@ from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.appliednote import fields_digest, is_current, same_configuration
 from crdkeeper.core.composites.inventory import Entry, with_found
 from crdkeeper.core.composites.ownership import (
+    OUTLIVES,
     Composite,
     configuration,
     controller_of,
     is_free,
+    outlives,
     resource_of,
 )
 from crdkeeper.core.diagnosis.verdict import Verdict
@@ -254,7 +256,7 @@ class _Planning:
         if live is not None and "deletionTimestamp" in live["metadata"]:
             self._hold(name, identity, "it is being deleted, and is created again then")
             return None
-        made = configuration(value, self._composite, name)
+        made = configuration(value, self._composite, name, orphan=entry.orphan)
         drifted = live is not None and stranger is None and same_configuration(made, live)
         if live is not None and (is_current(made, live, self._manager) or (drifted and self._settled(live))):
             return None
@@ -320,4 +322,10 @@ def _not_rendered(resource: RenderedResource) -> Verdict:
 def _not_ours(identity: Identity, live: Mapping[str, Any]) -> Verdict:
     controller = controller_of(live)
     whose = f"belongs to {controller}" if controller else "is not the composite's"
-    return Verdict(reasons.NOT_OURS, f"{identity} exists already, and {whose}. {reasons.NOT_OURS.remedy}")
+    kept = (
+        ""
+        if controller or not outlives(live)
+        else f" It can be adopted once it has no annotation {OUTLIVES}, by which a composite has left it."
+    )
+    said = f"{identity} exists already, and {whose}. {reasons.NOT_OURS.remedy}{kept}"
+    return Verdict(reasons.NOT_OURS, said)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crdkeeper.core.composites.inventory import Entry, listed_entries
-from crdkeeper.core.composites.ownership import Composite, release
+from crdkeeper.core.composites.ownership import Composite, is_ours, release
 from crdkeeper.core.composites.plan import CompositePlan, FoundObjects, plan, plan_deletion
 from crdkeeper.core.composites.standing import PassOutcome, status_of, with_inventory
 from crdkeeper.core.diagnosis.verdict import Verdict
@@ -124,7 +124,7 @@ class Scene:
             live = self.objects.get(each)
             if live is None:
                 found.absent.add(each)
-            elif any(owner["uid"] == "u1" for owner in live["metadata"].get("ownerReferences") or ()):
+            elif is_ours(live, "u1"):
                 found.objects[each] = live
             else:
                 found.strangers[each] = live
@@ -165,7 +165,7 @@ class Scene:
         self.done.append(f"{'release' if entry.orphan else 'delete'} {name}")
         if entry.orphan:
             patch = release(live, "u1")["metadata"]
-            live["metadata"] |= {"ownerReferences": [], "labels": {}}
+            live["metadata"] |= {"ownerReferences": [], "labels": {}, "annotations": {}}
             assert patch["uid"] == live["metadata"]["uid"]
         elif name in self.held:
             live["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/x"]}
