@@ -117,6 +117,38 @@ async def test_an_immutable_field_is_refused_in_the_servers_words_or_leads_to_an
         await composing.author.gone(composing.path("orders"))
 
 
+async def test_nothing_is_deleted_to_be_created_again_that_would_be_refused(
+    composing: Composing, group: str
+) -> None:
+    def resources(**data: str) -> list[Json]:
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "${composite.metadata.name}"},
+            "immutable": True,
+            "stringData": data,
+        }
+        settings = config_map("settings", Recreate=True, **data)
+        return [{"name": "password", "template": secret, "recreate": True}, settings]
+
+    async with rights_on(composing.author, f"more-{group}", all_of("", "configmaps", "secrets")):
+        await composing.compose(*resources(a="x"))
+        await composing.create("immutable")
+        await composing.ready("immutable")
+        paths = [f"{SECRETS}/immutable", f"{CONFIG_MAPS}/immutable-settings"]
+        before = [await composing.author.get(each) for each in paths]
+        # The Secret could change neither so nor otherwise; of the ConfigMap only the name is immutable.
+        await composing.compose(*resources(**{"a": "x", "not valid": "y"}), number=2)
+        await composing.says("immutable", "Synced", "False", "Refused", "not valid", "1 other resource")
+        assert [await composing.author.get(each) for each in paths] == before
+        await composing.compose(*resources(a="y"), number=3)
+        await composing.ready("immutable")
+        uids = [(await composing.author.get(each))["metadata"]["uid"] for each in paths]
+        assert [uid == was["metadata"]["uid"] for uid, was in zip(uids, before, strict=True)] == [False, True]
+        await composing.delete("immutable")
+        await composing.author.gone(composing.path("immutable"))
+
+
 async def test_manual_is_pinned_and_several_compositions_are_no_dice(
     composing: Composing, group: str
 ) -> None:

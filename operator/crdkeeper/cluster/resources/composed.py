@@ -65,6 +65,19 @@ async def apply_object(
     return answer.json(), answer.code == 201
 
 
+async def try_to_create(client: Client, kind: ServedKind, configuration: Mapping[str, Any]) -> None:
+    """Ask whether an object would be accepted; creates nothing. Raises ApiError and Unreachable.
+
+    The API server looks last whether the object exists, so AlreadyExists says that all else is in order.
+    """
+    path = (
+        f"{kind.path(configuration['metadata'].get('namespace', ''))}?dryRun=All&fieldManager={FIELD_MANAGER}"
+    )
+    answer = await within(WRITE_SECONDS, client.send("POST", path, content=dumps(configuration)))
+    if answer.code >= 400:
+        raise ApiError(answer.code, answer.json())
+
+
 async def give_up_object(client: Client, kind: ServedKind, live: Mapping[str, Any]) -> None:
     """Take back what was applied to an object, which is somebody else's. Raises ApiError and Unreachable."""
     metadata = {key: live["metadata"][key] for key in ("name", "namespace", "uid") if key in live["metadata"]}

@@ -10,12 +10,19 @@ from crdkeeper.cluster.resources.composed import (
     delete_object,
     give_up_object,
     patch_object,
+    try_to_create,
 )
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.gathering import Gathering
-from crdkeeper.controllers.composite.refusing import Trouble, conflicts_of, is_immutable, refusal
+from crdkeeper.controllers.composite.refusing import (
+    Trouble,
+    conflicts_of,
+    exists_already,
+    is_immutable,
+    refusal,
+)
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.appliednote import APPLIED, fields_digest, is_current, was_applied
 from crdkeeper.core.composites.inventory import Entry
@@ -72,10 +79,13 @@ class Acting:
             try:
                 await self._send(wanted)
             except (ApiError, Unreachable) as error:
+                trouble: Trouble | None = error
                 if wanted.recreate and live is not None and is_immutable(error):
+                    trouble = await self._obstacle(wanted)
+                if trouble is None:
                     await self._remove(wanted.entry)
-                    return
-                await self._fail(identity, key, error)
+                else:
+                    await self._fail(identity, key, trouble)
                 return
         self._failures.end(self._composite, identity)
 
@@ -101,6 +111,16 @@ class Acting:
             self._settled.pop(applied["metadata"]["uid"], None)
         else:
             self._settled[applied["metadata"]["uid"]] = fields_digest(applied, FIELD_MANAGER)
+
+    async def _obstacle(self, wanted: Apply) -> Trouble | None:
+        """Why the object could not be created again; None if it could."""
+        try:
+            await try_to_create(
+                self._client, self._gathering.kind(wanted.entry.identity), wanted.configuration
+            )
+        except (ApiError, Unreachable) as error:
+            return None if exists_already(error) else error
+        return None
 
     async def _remove(self, entry: Entry) -> None:
         identity = entry.identity

@@ -11,7 +11,7 @@ from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.deadlines import within
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.diagnosis.verdict import Verdict
-from crdkeeper.core.servermessages import of_a_secret
+from crdkeeper.core.servermessages import of_a_secret, without_values
 
 _log = logging.getLogger(__name__)
 Trouble = ApiError | Unreachable
@@ -20,6 +20,9 @@ _VERBS: Final = ("get", "list", "watch", "create", "patch", "delete")
 _REVIEW_SECONDS: Final = 5.0
 _AGAIN: Final = frozenset((404, 409, 410, 429))
 _CONFLICT: Final = "FieldManagerConflict"
+_UPDATE: Final = frozenset(("FieldValueForbidden", "FieldValueInvalid"))
+_CANNOT_CHANGE: Final = ("immutable", "updates to", "may not change", "may not be changed")
+"""What the API server says of a field that cannot change, without its value."""
 
 
 async def refusal(client: Client, kind: ServedKind, what: str, error: Trouble) -> Verdict:
@@ -49,21 +52,37 @@ def conflicts_of(error: Trouble) -> list[tuple[str, str]]:
     """The fields that others own, with their managers, if that is why an apply was refused."""
     if isinstance(error, Unreachable) or error.code != 409:
         return []
-    details = error.body.get("details")
-    causes: Any = details.get("causes") if isinstance(details, Mapping) else None
     return [
         (str(each.get("field")), _manager(str(each.get("message"))))
-        for each in causes or ()
-        if isinstance(each, Mapping) and each.get("reason") == _CONFLICT
+        for each in _causes(error)
+        if each.get("reason") == _CONFLICT
     ]
 
 
 def is_immutable(error: Trouble) -> bool:
-    """Whether a field was to change that cannot."""
+    """Whether a field was to change that cannot, also if there is more that is wrong.
+
+    Names of objects and fields, values, and the words of webhooks and policies decide nothing.
+    """
     if isinstance(error, Unreachable) or error.code != 422:
         return False
-    text = error.message.lower()
-    return "immutable" in text or "forbidden: updates to" in text or "may not be changed" in text
+    said = [
+        without_values(str(each.get("message"))).lower()
+        for each in _causes(error)
+        if each.get("reason") in _UPDATE
+    ]
+    return any(words in each for each in said for words in _CANNOT_CHANGE)
+
+
+def exists_already(error: Trouble) -> bool:
+    """Whether an object could be created, were it not there."""
+    return not isinstance(error, Unreachable) and error.code == 409 and error.reason == "AlreadyExists"
+
+
+def _causes(error: ApiError) -> list[Mapping[str, Any]]:
+    details = error.body.get("details")
+    causes = details.get("causes") if isinstance(details, Mapping) else None
+    return [each for each in causes if isinstance(each, Mapping)] if isinstance(causes, list) else []
 
 
 def _manager(message: str) -> str:
