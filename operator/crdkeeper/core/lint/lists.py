@@ -17,6 +17,8 @@ from crdkeeper.core.lint.place import SchemaPlace
 _COMPOSED = ("array", "object")
 _PARTS = frozenset(("key", "kind", "namespace"))
 _UNIQUE = re.compile(r"\b(?:unique|uniquely|distinct)\b", re.IGNORECASE)
+_OF_OTHERS = re.compile(r"[^.]*\b(?:in|of|within) each\b[^.]*", re.IGNORECASE)
+"""A sentence about the names of what is inside the entries."""
 _NAME = re.compile(r"\.name\b")
 _COMPARING = ("exists_one(", "filter(", "map(")
 """Macros of CEL with which a rule compares the names of entries."""
@@ -56,7 +58,7 @@ def _are_named(items: Schema, list_: Schema) -> bool:
     if any(_NAME.search(each) and any(macro in each for macro in _COMPARING) for each in rules):
         return False
     texts = (name.get("description"), list_.get("description"))
-    return any(_UNIQUE.search(each or "") for each in texts)
+    return any(_UNIQUE.search(_OF_OTHERS.sub("", each or "")) for each in texts)
 
 
 def _may_be_empty(items: Schema) -> bool:

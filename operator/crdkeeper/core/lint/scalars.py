@@ -98,6 +98,8 @@ _UNIT = re.compile(
     r"\b(?:(?:nano|micro|milli)?seconds?|secs?|minutes?|mins?|hours?|days?|weeks?|months?|years?|blocks?|ms)\b",
     re.IGNORECASE,
 )
+_COUNT = re.compile(r"\b(?:numbers?|counts?|percentage|limit) (?:of|at which)\b", re.IGNORECASE)
+"""What has no unit of time, whatever it is called."""
 _DEMANDED = ", although the description demands a format"
 _INSTANTS = ("Time", "Timestamp")
 _INSTANT_NAMES = frozenset(("timestamp",))
@@ -164,7 +166,8 @@ def check_integer(place: SchemaPlace, found: Findings) -> None:
     name = place.name
     if not name or place.area == "status" or not (name in _TIME_NAMES or name.endswith(_TIMES)):
         return
-    if not _UNIT.search(place.schema.get("description") or ""):
+    said = place.schema.get("description") or ""
+    if not _UNIT.search(said) and not _COUNT.search(said):
         place.report(found, DURATION_UNIT, "is a number of an unnamed unit")
 
 

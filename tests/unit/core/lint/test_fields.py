@@ -101,6 +101,12 @@ FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("list-of-named", "x", listed(UNIQUE), listed(UNIQUE, **{"x-kubernetes-list-type": "atomic"})),
     ("list-of-named", "x", listed(UNIQUE), listed(NAMED)),
     ("list-of-named", "x", listed(NAMED, description="Their names are unique."), listed(NAMED)),
+    (
+        "list-of-named",
+        "x",
+        listed(NAMED, description="A list. Their names are unique."),
+        listed(NAMED, description="A list. Names in each ConfigMap are unique across all of them."),
+    ),
     ("list-of-named", "x", listed(UNIQUE, **rule("self.size() > 0")), listed(UNIQUE, **UNIQUE_BY_RULE)),
     ("list-of-named", "x", listed(UNIQUE), listed(UNIQUE, **UNIQUE_BY_COUNT)),
     ("list-of-named", "x", listed(UNIQUE, **UNIQUE_NAMESPACES), listed(UNIQUE, **UNIQUE_BY_RULE)),
@@ -211,6 +217,12 @@ FIELDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("duration-unit", "timeout", NUMBER, {"type": "integer", "format": "int64", **D}),
     ("duration-unit", "timeout", NUMBER, {**NUMBER, "description": "Given up after so many seconds."}),
+    (
+        "duration-unit",
+        "delay",
+        {**NUMBER, "description": "When requests become delayed."},
+        {**NUMBER, "description": "A limit at which requests become delayed."},
+    ),
 ]
 
 # Where only the name makes the difference, a name that follows the convention.
