@@ -49,6 +49,32 @@ async def test_nothing_goes_when_the_newest_revision_is_deleted_by_hand(composin
     await composing.gone("orders-data")
 
 
+async def test_manual_stays_when_a_client_replaces_the_composite(composing: Composing) -> None:
+    await composing.compose(config_map("settings", version="1"), config_map("data"))
+    await composing.create("orders")
+    await composing.ready("orders")
+    name = composing.designer.name("main")
+    await composing.create("orders", crdkeeper={"compositionUpdatePolicy": "Manual"})
+    await composing.until("orders", lambda found: pinned(found) == f"{name}-1")
+    await composing.compose(config_map("settings", version="2"), number=2)
+    before = await composing.author.get(f"{CONFIG_MAPS}/orders-data")
+    # As `kubectl replace` does with what is in a repository.
+    found = await composing.ready("orders")
+    del found["spec"]["crdkeeper"]["compositionRevisionRef"]
+    await composing.author.client.request("PUT", composing.path("orders"), found)
+    await composing.until("orders", lambda found: bool(pinned(found)))
+    found = await composing.ready("orders")
+    assert (pinned(found), used(found)) == (f"{name}-1", f"{name}-1")
+    now = await composing.author.get(f"{CONFIG_MAPS}/orders-data")
+    assert now["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+def pinned(found: Json) -> str:
+    """The revision that a composite names."""
+    given = found["spec"].get("crdkeeper") or {}
+    return str((given.get("compositionRevisionRef") or {}).get("name", ""))
+
+
 def used(found: Json) -> str:
     """The revision in a composite's status."""
     state = (found.get("status") or {}).get("crdkeeper") or {}

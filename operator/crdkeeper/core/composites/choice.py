@@ -1,8 +1,8 @@
 """Which CompositionRevision a composite runs by.
 
 The Composition is the enforced one, the composite's own, the one that its selector finds, the default, or
-else the only one. Of its revisions, Automatic takes the newest, and Manual the one that the composite names.
-Revisions carry the labels of their Composition, so that nothing changes when that is gone.
+else the only one. Of its revisions, Automatic takes the newest, and Manual the one that the composite names,
+or else runs by. Revisions carry the labels of their Composition, so that nothing changes when that is gone.
 
 When the revision is gone by which a composite runs, only a newer one of its Composition takes its place. What
 is left may be older, or a restore may not be complete: objects that only the lost revision has would go.
@@ -61,7 +61,7 @@ def choose(
         )
     policy = settings.composition_update_policy or definition.default_composition_update_policy
     if policy == "Manual":
-        return _pinned(settings, own, name)
+        return _pinned(settings, own, name, used)
     selector = settings.composition_revision_selector or definition.default_composition_revision_selector
     matching = own if selector is None else [each for each in own if matches(selector, each.labels)]
     found = newest(matching)
@@ -102,9 +102,9 @@ def _not_back(used: str, found: SeenRevision, usable: Sequence[SeenRevision]) ->
         return None
     return Verdict(
         NO_REVISION,
-        f"The CompositionRevision {used}, by which the composite runs, is gone or cannot be used. It "
-        f"waits for a newer one of the Composition {found.composition}. To go back to {found.name}, set "
-        "spec.crdkeeper.compositionUpdatePolicy: Manual with a compositionRevisionRef.",
+        f"The CompositionRevision {used}, by which the composite runs, is gone or cannot be used. The "
+        f"composite waits for a newer one of the Composition {found.composition}. To go back to "
+        f"{found.name}, set spec.crdkeeper.compositionUpdatePolicy: Manual with a compositionRevisionRef.",
     )
 
 
@@ -160,12 +160,15 @@ def _has_labels(settings: CompositeSettings, name: str, usable: Sequence[SeenRev
     return last is not None and selector is not None and matches(selector, last.labels)
 
 
-def _pinned(settings: CompositeSettings, own: Sequence[SeenRevision], name: str) -> Chosen | Verdict:
+def _pinned(
+    settings: CompositeSettings, own: Sequence[SeenRevision], name: str, used: str
+) -> Chosen | Verdict:
     reference = settings.composition_revision_ref
     if reference is None:
-        last = newest(own)
-        assert last is not None
-        return Chosen(last, pin=True)
+        # Manual is new, or a client that replaces the composite has dropped the reference.
+        found = next((each for each in own if each.name == used), None) or newest(own)
+        assert found is not None
+        return _not_back(used, found, own) or Chosen(found, pin=True)
     found = next((each for each in own if each.name == reference.name), None)
     if found is None:
         return Verdict(

@@ -100,7 +100,8 @@ def test_no_choice_is_an_error_and_no_dice(revisions: list[SeenRevision], settin
 
 LONG = "g" * 253
 LONG_5 = name_of(LONG, 5)
-MANUAL_1 = {"compositionUpdatePolicy": "Manual", "compositionRevisionRef": {"name": "gold-1"}}
+MANUAL = {"compositionUpdatePolicy": "Manual"}
+MANUAL_1 = {**MANUAL, "compositionRevisionRef": {"name": "gold-1"}}
 CHANNEL = {"compositionRevisionSelector": {"matchLabels": {"channel": "stable"}}}
 
 
@@ -116,6 +117,11 @@ CHANNEL = {"compositionRevisionSelector": {"matchLabels": {"channel": "stable"}}
         # Somebody has said where to go.
         (GOLD, {"compositionRef": {"name": "gold"}}, "tin-9", "gold-3"),
         (GOLD, MANUAL_1, "gold-4", "gold-1"),
+        # Manual stays where the composite is, also if the reference is lost.
+        (GOLD, MANUAL, "gold-1", "gold-1!"),
+        (GOLD, MANUAL, "gold-3", "gold-3!"),
+        ([*GOLD, revision("gold", 5)], MANUAL, "gold-4", "gold-5!"),
+        ([*GOLD, *TIN], {**MANUAL, "compositionRef": {"name": "gold"}}, "tin-1", "gold-3!"),
         # Names that no revision of the Composition can have.
         (GOLD, {"compositionRef": {"name": "gold"}}, "gold-04", "gold-3"),
         (GOLD, {"compositionRef": {"name": "gold"}}, "gold-" + "9" * 5000, "gold-3"),
@@ -137,6 +143,7 @@ def test_another_revision_than_the_used_one(
         ([*GOLD, replace(revision("gold", 4), api_version=OLD.api_version)], None, "gold-4", "To go back"),
         ([revision(LONG, 4)], None, LONG_5, "is gone"),
         (GOLD, CHANNEL, "gold-4", "To go back to gold-2"),
+        (GOLD, MANUAL, "gold-4", "To go back to gold-3"),
         (GOLD, None, "tin-1", "To use the Composition gold, set spec.crdkeeper.compositionRef"),
     ],
 )
