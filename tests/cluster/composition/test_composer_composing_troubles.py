@@ -34,11 +34,41 @@ async def composing(author: Author, group: str) -> AsyncIterator[Composing]:
 async def test_a_missing_right_is_told_with_the_rule_and_granted(composing: Composing, group: str) -> None:
     await composing.compose(config_map("settings", engine="${composite.spec.engine}"))
     await composing.create("orders")
-    rule = "{apiGroups: [], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}"
+    rule = '{apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}'
     await composing.says("orders", "Synced", "False", "RightMissing", rule, "aggregate-to-composer")
     async with rights_on(composing.author, f"more-{group}", all_of("", "configmaps")):
         await composing.ready("orders")
         await composing.has("orders-settings", engine="MySQL")
+
+
+async def test_what_cannot_be_watched_is_told_and_looked_at_nevertheless(
+    composing: Composing, group: str
+) -> None:
+    author, leases = composing.author, "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    template = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "${composite.metadata.name}"},
+        "spec": {"holderIdentity": "${composite.spec.engine}"},
+    }
+    every = all_of("coordination.k8s.io", "leases")
+    blind = {**every, "verbs": [each for each in every["verbs"] if each != "watch"]}
+    async with rights_on(author, f"blind-{group}", blind):
+        await composing.compose({"name": "lease", "template": template})
+        await composing.create("orders")
+        await composing.says("orders", "Synced", "False", "RightMissing", "leases", "watch")
+        await composing.patch(f"{leases}/orders", {"spec": {"holderIdentity": "someone"}})
+
+        async def put_back() -> bool:
+            found = await author.get(f"{leases}/orders")
+            return bool(found["spec"]["holderIdentity"] == "MySQL")
+
+        await eventually(put_back, seconds=30)
+        await composing.says("orders", "Synced", "False", "RightMissing")
+        async with rights_on(author, f"seeing-{group}", every):
+            await composing.says("orders", "Synced", "True", "ReconcileSuccess", seconds=60)
+        await composing.delete("orders")
+        await author.gone(composing.path("orders"))
 
 
 async def test_a_kind_that_is_missing_holds_only_its_own(composing: Composing, group: str) -> None:

@@ -31,6 +31,10 @@ def _nobody(_: str) -> None:
     """The callback of callers that need none."""
 
 
+def _nothing() -> None:
+    """The other one."""
+
+
 async def follow(
     client: Client,
     collection: str,
@@ -40,11 +44,13 @@ async def follow(
     selector: str = "",
     accept: str = "application/json",
     heard: Heard = _nobody,
+    begun: Callable[[], None] = _nothing,
 ) -> None:
     """Keep a copy of a collection: `load` lists it and returns the resourceVersion, `saw` gets each change.
 
     Runs for ever: a refused request is retried, beginning with a list, as changes may have been missed.
-    `selector` is a label selector, `accept` the form of the objects.
+    `selector` is a label selector, `accept` the form of the objects. `begun` is called whenever a watch was
+    accepted.
 
     Raises what `load` and `saw` raise besides ApiError and Unreachable; and the API server's 401 or the
     ConfigurationError if no credentials have been accepted for `REFUSED_SECONDS`.
@@ -65,7 +71,7 @@ async def follow(
             refused_since = None
             heard("")
             async for type_, found in watch(
-                client, collection, version, selector=selector, accept=accept, heard=hear
+                client, collection, version, selector=selector, accept=accept, heard=hear, begun=begun
             ):
                 await saw(type_, found)
         except (ApiError, Unreachable, ConfigurationError) as error:

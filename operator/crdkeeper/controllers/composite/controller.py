@@ -41,6 +41,8 @@ _LATER_SECONDS: Final = 2.0
 _REST: Final = 3.0
 """A composite rests for this multiple of the time that its last pass took: others have their turn."""
 _FORBIDDEN_SECONDS: Final = 15.0
+_BLIND_SECONDS: Final = 15.0
+"""Until another look at a composite whose objects cannot be watched."""
 _TOLD: Final = (403, 422)
 """Refusals of a composite's status or finalizer, which the composite itself so cannot say."""
 _GONE_SECONDS: Final = 1.0
@@ -271,7 +273,9 @@ class Composites:
                 return None
             work = self._pass(kind, value)
         await self._objects.keep(compiled.kinds)
-        await work.reconcile(compiled)
+        await work.reconcile(compiled, await self._objects.refused(compiled.kinds))
+        if self._objects.blind(compiled.kinds):
+            work.again = min(work.again or _BLIND_SECONDS, _BLIND_SECONDS)
         self._teller.works(definition)
         if work.held and not await self._is_kept(definition):
             # The definition was left to nobody meanwhile, and so are its composites.

@@ -65,8 +65,11 @@ class CompositePass:
         """Change nothing but the status. Raises ApiError and Unreachable."""
         await self._write(PassOutcome(revision, obstacle=obstacle))
 
-    async def reconcile(self, compiled: Compiled) -> None:
-        """Let the objects be as the revision says. Raises ApiError and Unreachable."""
+    async def reconcile(self, compiled: Compiled, unwatched: Verdict | None = None) -> None:
+        """Let the objects be as the revision says; `unwatched` is why changes of them may not be seen.
+
+        Raises ApiError and Unreachable.
+        """
         listed = listed_entries(self._value)
         await self._gathering.read([*sorted(compiled.kinds), *_kinds_of(listed)])
         rendering, planned = await self._round(compiled, listed)
@@ -78,6 +81,8 @@ class CompositePass:
                 await self._acting.remove(planned.removals)
             rendering, planned = await self._round(compiled, listed)
         planned = self._with_failed(planned)
+        if unwatched is not None and not planned.problems:
+            planned = replace(planned, problems={"": unwatched})
         mapped = mapped_status(rendering, self._value, compiled.schema)
         mapping = bool(rendering.status or rendering.gaps)
         fields = mapped.status if mapping else {}

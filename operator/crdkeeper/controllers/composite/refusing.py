@@ -38,14 +38,19 @@ async def refusal(client: Client, kind: ServedKind, what: str, error: Trouble) -
     if error.code == 403:
         missing = await _missing(client, kind)
         if missing:
-            rule = f"{{apiGroups: [{kind.group}], resources: [{kind.plural}], verbs: [{', '.join(_VERBS)}]}}"
-            return Verdict(
-                reasons.RIGHT_MISSING,
-                f"{said.rstrip('.')}. Create a ClusterRole that has the label {_LABEL} and this rule: {rule}",
-            )
+            return _right_missing(kind, said)
     if error.code in _AGAIN or error.code >= 500:
         return Verdict(reasons.FAILED, said)
     return Verdict(reasons.REFUSED, said)
+
+
+async def unwatched(client: Client, kind: ServedKind, trouble: str) -> Verdict | None:
+    """What to say of a kind that cannot be watched; None if no right is known to be missing."""
+    missing = [each for each in await _missing(client, kind) if each.startswith(("list ", "watch "))]
+    if not missing:
+        return None
+    said = f"Changes of {kind.kind} of {kind.api_version} are seen late: {trouble}"
+    return _right_missing(kind, said)
 
 
 def conflicts_of(error: Trouble) -> list[tuple[str, str]]:
@@ -83,6 +88,15 @@ def _causes(error: ApiError) -> list[Mapping[str, Any]]:
     details = error.body.get("details")
     causes = details.get("causes") if isinstance(details, Mapping) else None
     return [each for each in causes if isinstance(each, Mapping)] if isinstance(causes, list) else []
+
+
+def _right_missing(kind: ServedKind, said: str) -> Verdict:
+    group = kind.group or '""'
+    rule = f"{{apiGroups: [{group}], resources: [{kind.plural}], verbs: [{', '.join(_VERBS)}]}}"
+    return Verdict(
+        reasons.RIGHT_MISSING,
+        f"{said.rstrip('.')}. Create a ClusterRole that has the label {_LABEL} and this rule: {rule}",
+    )
 
 
 def _manager(message: str) -> str:

@@ -12,15 +12,19 @@ from urllib.parse import quote
 
 import orjson
 
-from crdkeeper.cluster.resources.kindpaths import KindPaths
+from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
 from crdkeeper.cluster.transport.client import METADATA_ONLY, METADATA_ONLY_LIST, Client
 from crdkeeper.cluster.transport.watches import follow
+from crdkeeper.controllers.composite.refusing import unwatched
 from crdkeeper.core.composites.inventory import KindKey
 from crdkeeper.core.composites.ownership import COMPOSITE_LABEL, FINALIZER
+from crdkeeper.core.diagnosis.verdict import Verdict
 
 _PAGE: Final = 500
 _SECONDS: Final = 20.0
+_REVIEWED_SECONDS: Final = 10.0
+"""How long it is known which right lacks."""
 _SEEN: Final = ("uid", "generation", "labels", "annotations", "finalizers", "deletionTimestamp")
 """Of a composite: what matters besides the status, which the composer writes itself."""
 
@@ -120,6 +124,13 @@ class ObjectWatches:
         self._served = served
         self._changed = changed
         self._running: dict[KindKey, asyncio.Task[None]] = {}
+        self._begun: set[KindKey] = set()
+        """Kinds whose changes are seen."""
+        self._troubles: dict[KindKey, tuple[ServedKind, str]] = {}
+        """Of kinds whose watch was refused or has broken since it began: why."""
+        self._lacking: dict[KindKey, tuple[float, Verdict | None]] = {}
+        """What was found out about those: in the loop's time, when."""
+        self._turn = asyncio.Lock()
         self._group: asyncio.TaskGroup | None = None
 
     def begin(self, group: asyncio.TaskGroup) -> None:
@@ -131,16 +142,63 @@ class ObjectWatches:
         for each in kinds - self._running.keys():
             served = await self._served.find(*each)
             if served is not None and self._group is not None and each not in self._running:
-                self._running[each] = self._group.create_task(self._follow(served.path()))
+                self._running[each] = self._group.create_task(self._follow(each, served))
 
-    async def _follow(self, path: str) -> None:
+    def blind(self, kinds: frozenset[KindKey]) -> bool:
+        """Whether objects of these kinds may change without an event."""
+        return bool(kinds & self._running.keys() - self._begun)
+
+    async def refused(self, kinds: frozenset[KindKey]) -> Verdict | None:
+        """The right without which these kinds cannot be watched, if one is known to be missing."""
+        for each in sorted(kinds & self._troubles.keys()):
+            async with self._turn:
+                verdict = await self._lacks(each)
+            if verdict is not None:
+                return verdict
+        return None
+
+    async def _lacks(self, kind: KindKey) -> Verdict | None:
+        now = asyncio.get_running_loop().time()
+        at, known = self._lacking.get(kind, (-_REVIEWED_SECONDS, None))
+        if now - at < _REVIEWED_SECONDS:
+            return known
+        trouble = self._troubles.get(kind)
+        if trouble is None:
+            return None
+        verdict = await unwatched(self._client, *trouble)
+        self._lacking[kind] = now, verdict
+        return verdict
+
+    async def _follow(self, kind: KindKey, served: ServedKind) -> None:
+        path = served.path()
+
+        def heard(trouble: str) -> None:
+            # An empty text says that the list was answered, which the watch need not be.
+            if trouble:
+                self._troubles[kind] = served, trouble
+                self._begun.discard(kind)
+
+        def begun() -> None:
+            self._begun.add(kind)
+            self._troubles.pop(kind, None)
+            self._lacking.pop(kind, None)
+
         async def load() -> str:
             return await _list(self._client, path, quote(COMPOSITE_LABEL, safe=""), self._saw)
 
         async def saw(type_: str, found: Mapping[str, Any]) -> None:
             self._saw(found)
 
-        await follow(self._client, path, load, saw, selector=COMPOSITE_LABEL, accept=METADATA_ONLY)
+        await follow(
+            self._client,
+            path,
+            load,
+            saw,
+            selector=COMPOSITE_LABEL,
+            accept=METADATA_ONLY,
+            heard=heard,
+            begun=begun,
+        )
 
     def _saw(self, found: Mapping[str, Any]) -> None:
         uid = (found["metadata"].get("labels") or {}).get(COMPOSITE_LABEL)
