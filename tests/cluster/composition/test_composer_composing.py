@@ -84,6 +84,18 @@ async def test_a_renamed_resource_keeps_its_object_while_it_waits(composing: Com
     assert (await composing.author.get(path))["metadata"]["uid"] == uid
 
 
+async def test_a_field_of_the_status_that_has_no_value_is_told(composing: Composing) -> None:
+    await composing.compose(config_map("first"), status={"address": "${composite.spec.names[1]}"})
+    await composing.create("orders", names=["a"])
+    await composing.says("orders", "Synced", "False", "StatusFailed", "status.address: ")
+    await composing.has("orders-first")
+    await composing.create("orders", names=["a", "b"])
+    assert (await composing.ready("orders"))["status"]["address"] == "b"
+    await composing.compose(config_map("first"), number=2, status={"address": "${first.data.text}"})
+    waits = "Not yet in the status: status.address: waits for first.data"
+    await composing.says("orders", "Synced", "True", "ReconcileSuccess", waits)
+
+
 async def test_drift_is_put_back(composing: Composing) -> None:
     await composing.compose(config_map("settings", engine="${composite.spec.engine}"))
     await composing.create("orders")

@@ -88,9 +88,8 @@ class CompositePass:
         fields = mapped.status if mapping else {}
         if self._composite.holds and not planned.inventory and not self._over():
             await self._set_finalizers([each for each in self._finalizers() if each != FINALIZER])
-        await self._write(
-            PassOutcome(compiled.name, planned, self._gathering.found, rendering, fields=fields)
-        )
+        found = self._gathering.found
+        await self._write(PassOutcome(compiled.name, planned, found, rendering, fields, mapped.gaps))
         self._schedule(planned, external=any(each.external for each in compiled.composition.resources))
 
     async def delete(self, kinds: Iterable[KindKey], revision: str) -> None:

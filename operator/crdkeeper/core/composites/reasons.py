@@ -43,6 +43,13 @@ RENDERING_FAILED: Final = _synced(
     "An expression has no value for this composite. The objects of that resource stay as they are.",
     "Change the composite or the Composition as the message says.",
 )
+STATUS_FAILED: Final = _synced(
+    "False",
+    "StatusFailed",
+    "A field of the status has no value for this composite, or one that the API server would refuse. The "
+    "field keeps its value; the objects are as the Composition says.",
+    "Change the composite or spec.status of the Composition as the message says.",
+)
 NOT_OURS: Final = _synced(
     "False",
     "NotOurs",
@@ -105,6 +112,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     NO_REVISION,
     REVISION_UNUSABLE,
     RENDERING_FAILED,
+    STATUS_FAILED,
     NOT_OURS,
     CONFLICT,
     RIGHT_MISSING,

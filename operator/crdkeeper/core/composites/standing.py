@@ -23,6 +23,7 @@ from crdkeeper.core.templates.rendered import (
     Rendering,
     ResourceState,
 )
+from crdkeeper.core.templates.statusgap import StatusGap, StatusGapKind
 from crdkeeper.core.text import count, visible
 
 _OURS: Final = (reasons.SYNCED, READY, RECONCILING, STALLED)
@@ -45,6 +46,8 @@ class PassOutcome:
     """None in a deletion, or if nothing could be rendered."""
     fields: Mapping[str, Any] | None = None
     """The mapped fields of the status; None leaves those that there are."""
+    gaps: Sequence[StatusGap] = ()
+    """The mapped fields that have no value, or one that the API server would refuse."""
     obstacle: Verdict | None = None
     """Why nothing could be planned or done."""
 
@@ -175,6 +178,11 @@ def _synced(composite: Composite, outcome: PassOutcome) -> Verdict:
     if not problems:
         leaving = outcome.plan.leaving if outcome.plan is not None else ()
         more = f" {_left(leaving, outcome.found)}" if leaving and not composite.deleting else ""
+        failed = _gaps(outcome, StatusGapKind.FAILED)
+        if failed:
+            return Verdict(reasons.STATUS_FAILED, f"{failed}{more}")
+        waits = _gaps(outcome, StatusGapKind.NOT_YET)
+        more += f" Not yet in the status: {waits}" if waits else ""
         return Verdict(reasons.RECONCILED, f"{reasons.RECONCILED.meaning}{more}")
     # What only a person can change comes first.
     name = min(problems, key=lambda each: (problems[each].reason in reasons.PASSING, each))
@@ -191,6 +199,14 @@ def _synced(composite: Composite, outcome: PassOutcome) -> Verdict:
         else f"{name}: {verdict.message}"
     )
     return Verdict(verdict.reason, f"{said}{more}")
+
+
+def _gaps(outcome: PassOutcome, kind: StatusGapKind) -> str:
+    """The mapped fields of the status that have no value, and why; empty if there are none."""
+    said = [
+        f"{str(each.path).removeprefix('spec.')}: {each.text}" for each in outcome.gaps if each.kind is kind
+    ]
+    return _sentences(said) if said else ""
 
 
 def _ready(

@@ -2,21 +2,40 @@
 
 import copy
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from crdkeeper.apiserver.objects.objectschema import ObjectSchema
 from crdkeeper.core.composites.inventory import Entry, listed_entries
 from crdkeeper.core.composites.ownership import Composite, is_ours, release
 from crdkeeper.core.composites.plan import CompositePlan, FoundObjects, plan, plan_deletion
 from crdkeeper.core.composites.standing import PassOutcome, status_of, with_inventory
 from crdkeeper.core.diagnosis.verdict import Verdict
+from crdkeeper.core.templates.mappedstatus import mapped_status
 from crdkeeper.core.templates.namespaces import Identity, identity_of
 from crdkeeper.core.templates.rendered import Rendering
 from crdkeeper.core.templates.rendering import render
+from tests.unit.apiserver.objects.samples import decoded
 from tests.unit.core.templates.compositions import DATABASE, compiled
 
 Json = Any
 MANAGER = "composer"
+SCHEMA = ObjectSchema.of(
+    decoded(
+        {
+            "type": "object",
+            "properties": {
+                "status": {
+                    "type": "object",
+                    "x-kubernetes-preserve-unknown-fields": True,
+                    "properties": {"address": {"type": "string", "maxLength": 12}},
+                }
+            },
+        }
+    )
+)
+"""Of the composite, for its mapped status."""
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -49,9 +68,9 @@ class Scene:
         """After so many requests the composer is killed."""
         self.compose(*resources)
 
-    def compose(self, *resources: Json) -> None:
+    def compose(self, *resources: Json, **fields: Any) -> None:
         """Another revision."""
-        self.composition = compiled(*resources)
+        self.composition = compiled(*resources, **fields)
 
     def put(self, name: str, kind: str = "Server", **metadata: Any) -> Json:
         """An object of somebody else."""
@@ -175,6 +194,9 @@ class Scene:
 
     def _report(self, rendering: Rendering | None, planned: CompositePlan, found: FoundObjects) -> None:
         outcome = PassOutcome("r1", planned, found, rendering)
+        if rendering is not None:
+            mapped = mapped_status(rendering, self.value, SCHEMA)
+            outcome = replace(outcome, fields=mapped.status, gaps=mapped.gaps)
         self.value["status"] = status_of(self.value, Composite.of(self.value), outcome, MANAGER, NOW)
 
     def condition(self, type_: str) -> tuple[str, str]:

@@ -113,6 +113,38 @@ def test_an_excluded_resource_keeps_its_object_for_another_that_waits() -> None:
     assert scene.names() == ["a", "db"]
 
 
+def test_a_field_of_the_status_that_cannot_be_written_is_a_problem() -> None:
+    scene = Scene(server("a"), server("old"))
+    scene.run()
+    for value, why in {
+        "${composite.spec.names[5]}": "status.address: composite.spec.names[5] is not set.",
+        "far-too-${a.metadata.name}": "status.address: the API server would refuse it: status.address: ",
+    }.items():
+        scene.compose(server("a"), status={"address": value})
+        scene.run()
+        reason, message = scene.condition("Synced")
+        assert reason == "StatusFailed" and message.startswith(why)
+        assert "far-too" not in message
+        assert scene.condition("Ready")[0] == "NotSynced"
+    # What has nothing to do with it goes on.
+    assert scene.names() == ["a"]
+    scene.compose(server("a"), status={"address": "${a.metadata.name}"})
+    scene.run()
+    assert scene.value["status"]["address"] == "orders-a"
+    assert scene.condition("Synced")[0] == "ReconcileSuccess"
+
+
+def test_a_field_of_the_status_that_waits_is_told() -> None:
+    scene = Scene(server("a"))
+    scene.compose(server("a"), status={"address": "${a.status.phase}", "replicas": "${a.status.ready}"})
+    scene.run()
+    assert scene.condition("Synced") == (
+        "ReconcileSuccess",
+        "All objects that can be rendered now are as the Composition says. Not yet in the status: "
+        "status.address: waits for a.status; status.replicas: waits for a.status.",
+    )
+
+
 def test_a_dependent_waits_for_an_object_that_cannot_be_created() -> None:
     scene = Scene(*CHAIN, server("d"))
     scene.refused["b"] = Verdict(reasons.REFUSED, "no")
