@@ -75,6 +75,16 @@ class Acting:
         if rests is not None:
             self.failed[identity] = rests
             return
+        kind = self._gathering.kind(identity)
+        if kind.namespaced != bool(identity.namespace):
+            # The revision was compiled while the kind had another scope, or was not known.
+            where = "in a namespace" if kind.namespaced else "in no namespace"
+            said = (
+                f"{identity}: {kind.kind} of {kind.api_version} is {where}. The Composition is checked again."
+            )
+            self.failed[identity] = Verdict(reasons.FAILED, said)
+            self._failures.add(self._composite, identity, key, self.failed[identity])
+            return
         async with self._places:
             try:
                 await self._send(wanted)

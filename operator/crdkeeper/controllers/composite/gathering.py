@@ -117,6 +117,10 @@ class Gathering:
         served = self._kinds.get(identity[:2])
         if served is None:
             return
+        if served.namespaced != bool(identity.namespace):
+            # By this name there is none: a request would be for another object.
+            self.found.absent.add(identity)
+            return
         async with self._places:
             try:
                 live = await get_object(self._client, served, identity.namespace, identity.name)
