@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from crdkeeper.cluster.resources.composed import (
@@ -36,7 +36,7 @@ _AT_ONCE: Final = 4
 
 
 class Acting:
-    """The requests of one pass. What does not succeed is in `failed`."""
+    """The requests of one pass: none begins once it is over. What does not succeed is in `failed`."""
 
     def __init__(
         self,
@@ -45,12 +45,14 @@ class Acting:
         gathering: Gathering,
         failures: Failures,
         settled: dict[str, str],
+        over: Callable[[], bool],
     ) -> None:
         self._client = client
         self._composite = composite
         self._gathering = gathering
         self._failures = failures
         self._settled = settled
+        self._over = over
         self._places = asyncio.Semaphore(_AT_ONCE)
         self.failed: dict[Identity, Verdict] = {}
 
@@ -64,7 +66,7 @@ class Acting:
         """Delete objects, or leave them to nobody."""
         async with asyncio.TaskGroup() as group:
             for each in entries:
-                group.create_task(self._remove(each))
+                group.create_task(self._remove_in_turn(each))
 
     async def _apply(self, wanted: Apply) -> None:
         identity = wanted.entry.identity
@@ -86,6 +88,8 @@ class Acting:
             self._failures.add(self._composite, identity, key, self.failed[identity])
             return
         async with self._places:
+            if self._over():
+                return
             try:
                 await self._send(wanted)
             except (ApiError, Unreachable) as error:
@@ -131,6 +135,11 @@ class Acting:
         except (ApiError, Unreachable) as error:
             return None if exists_already(error) else error
         return None
+
+    async def _remove_in_turn(self, entry: Entry) -> None:
+        async with self._places:
+            if not self._over():
+                await self._remove(entry)
 
     async def _remove(self, entry: Entry) -> None:
         identity = entry.identity

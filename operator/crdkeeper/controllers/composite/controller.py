@@ -32,8 +32,6 @@ from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions.content import SeenRevision, seen_revision
 
 _WORKERS: Final = 16
-_LANE_SECONDS: Final = 0.5
-"""Until another attempt to begin, while enough slow composites are being worked on."""
 _GATHERING_SECONDS: Final = 0.1
 """Many events in a row lead to one pass."""
 _LATER_SECONDS: Final = 2.0
@@ -193,15 +191,22 @@ class Composites:
 
     async def _reconcile(self, key: str) -> None:
         loop = asyncio.get_running_loop()
+        # A namespace of one API counts as a tenant.
+        tenant = key.rpartition("\n")[0]
+        if not self._lanes.enter(tenant, key, loop.time()):
+            return
+        try:
+            await self._turn(key)
+        finally:
+            for each in self._lanes.leave(tenant, key, loop.time()):
+                self.queue.add(each)
+
+    async def _turn(self, key: str) -> None:
+        loop = asyncio.get_running_loop()
         if key not in self._uids:
             return
         if (wait := self._rests.get(key, 0.0) - loop.time()) > 0.0:
             self.queue.add_within(key, wait)
-            return
-        # A namespace of one API counts as a tenant.
-        tenant = key.rpartition("\n")[0]
-        if not self._lanes.enter(tenant):
-            self.queue.add_within(key, _LANE_SECONDS)
             return
         began = loop.time()
         try:
@@ -221,7 +226,6 @@ class Composites:
         finally:
             now = loop.time()
             self._rests[key] = now + _REST * (now - began)
-            self._lanes.leave(tenant, now - began)
         if again is not None:
             self.queue.add_within(key, again)
 

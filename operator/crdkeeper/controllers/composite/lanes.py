@@ -1,36 +1,92 @@
-"""Lets composites whose objects take long use only some of the workers, so that others never wait for them.
+"""Lets no tenant's composites take all workers, and slow ones only a few, so that others never wait for them.
 
 An admission webhook can take half a minute for each object of a tenant, who can have many composites.
 """
 
-from collections import Counter
 from typing import Final
 
-_AT_ONCE: Final = 4
-"""Fewer than there are workers."""
+_EACH: Final = 4
+"""Of one tenant at once: nobody knows in advance who will be slow. Fewer than there are workers."""
+_SLOW_AT_ONCE: Final = 4
+"""Of all slow tenants together."""
+_SLOW_EACH: Final = 2
 _SLOW_SECONDS: Final = 3.0
+_MARK_SECONDS: Final = 300.0
+"""How long a tenant counts as slow: one composite of many being quick says nothing of the others."""
+_NOT_BEGUN: Final = float("inf")
 
 
 class Lanes:
-    """Which tenants' composites took long, and how many of these are being worked on."""
+    """Which composites are being worked on, and which wait for that. Times are in the loop's time."""
 
     def __init__(self) -> None:
-        self._slow: set[str] = set()
-        self._running: Counter[str] = Counter()
+        self._running: dict[str, dict[str, float]] = {}
+        """By tenant and key: since when."""
+        self._waiting: dict[str, dict[str, None]] = {}
+        """By tenant, in the order of their turns."""
+        self._given: set[str] = set()
+        """Keys that got their turn, but have not come yet."""
+        self._slow: dict[str, float] = {}
+        """By tenant: until when it counts as slow."""
 
-    def enter(self, tenant: str) -> bool:
-        """Whether work on a composite of this tenant may begin now; `leave` has to follow then."""
-        if tenant in self._slow and sum(self._running[each] for each in self._slow) >= _AT_ONCE:
+    def enter(self, tenant: str, key: str, now: float) -> bool:
+        """Whether work on a composite may begin now; then `leave` has to follow. Otherwise it waits."""
+        if key in self._given:
+            self._given.discard(key)
+        elif not self._admits(tenant, now):
+            self._waiting.setdefault(tenant, {})[key] = None
             return False
-        self._running[tenant] += 1
+        else:
+            self._take(tenant, key)
+        self._running.setdefault(tenant, {})[key] = now
         return True
 
-    def leave(self, tenant: str, seconds: float) -> None:
-        """The work has ended after so many seconds."""
-        self._running[tenant] -= 1
-        if not self._running[tenant]:
+    def leave(self, tenant: str, key: str, now: float) -> list[str]:
+        """The work has ended. Returns the keys whose turn it is: each of them has to `enter`."""
+        running = self._running[tenant]
+        if now - running.pop(key) >= _SLOW_SECONDS:
+            self._slow = {name: until for name, until in self._slow.items() if now < until}
+            self._slow[tenant] = now + _MARK_SECONDS
+        if not running:
             del self._running[tenant]
-        if seconds >= _SLOW_SECONDS:
-            self._slow.add(tenant)
-        else:
-            self._slow.discard(tenant)
+        turns = []
+        while (after := self._next(tenant, now)) is not None:
+            first = next(iter(self._waiting[after]))
+            rest = self._take(after, first)
+            if rest:
+                # Behind the other tenants.
+                del self._waiting[after]
+                self._waiting[after] = rest
+            self._running.setdefault(after, {})[first] = _NOT_BEGUN
+            self._given.add(first)
+            turns.append(first)
+        return turns
+
+    def _next(self, left: str, now: float) -> str | None:
+        """Whose turn it is after work of a tenant has ended."""
+        if self._slow_places(now) < _SLOW_AT_ONCE:
+            return next((each for each in self._waiting if self._admits(each, now)), None)
+        # Who is not slow waits only for its own.
+        return left if left in self._waiting and self._admits(left, now) else None
+
+    def _take(self, tenant: str, key: str) -> dict[str, None]:
+        waiting = self._waiting.get(tenant, {})
+        waiting.pop(key, None)
+        if not waiting:
+            self._waiting.pop(tenant, None)
+        return waiting
+
+    def _admits(self, tenant: str, now: float) -> bool:
+        own = len(self._running.get(tenant, ()))
+        if not self._is_slow(tenant, now):
+            return own < _EACH
+        return own < _SLOW_EACH and self._slow_places(now) < _SLOW_AT_ONCE
+
+    def _slow_places(self, now: float) -> int:
+        return sum(len(keys) for tenant, keys in self._running.items() if self._is_slow(tenant, now))
+
+    def _is_slow(self, tenant: str, now: float) -> bool:
+        """Also by what has not ended yet."""
+        if now < self._slow.get(tenant, 0.0):
+            return True
+        return any(now - began >= _SLOW_SECONDS for began in self._running.get(tenant, {}).values())

@@ -55,7 +55,7 @@ class CompositePass:
         self._value = value
         self._composite = Composite.of(value)
         self._gathering = Gathering(client, served, self._composite, settled)
-        self._acting = Acting(client, self._composite, self._gathering, failures, settled)
+        self._acting = Acting(client, self._composite, self._gathering, failures, settled, self._over)
         self._began = asyncio.get_running_loop().time()
         self.again: float | None = None
         self.held = False

@@ -54,7 +54,7 @@ async def test_objects_are_neither_read_nor_changed_in_another_scope(
     identity = Identity("example.com", "Server", space, "orders")
     await gathering.look([identity])
     assert gathering.found.knows(identity) and not gathering.found.strangers
-    acting = Acting(client, composite(space), gathering, Failures(), {})
+    acting = Acting(client, composite(space), gathering, Failures(), {}, lambda: False)
     value = {"apiVersion": API, "kind": "Server", "metadata": {"name": "orders"}}
     made = configuration(value, composite(space), "a", orphan=False)
     # A client that can send nothing else would fail here.
