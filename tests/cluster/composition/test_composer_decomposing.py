@@ -132,6 +132,12 @@ async def test_kubectl_delete_with_cascade_orphan_leaves_the_objects(composing: 
     await composing.ready("orders")
     await composing.delete("orders", propagationPolicy="Orphan")
     await composing.author.gone(composing.path("orders"))
+    await composing.create("orders", metadata={"annotations": {"crdkeeper.dev/adopt": "a"}})
+    await composing.says("orders", "Synced", "False", "NotOurs", "orders-b")
+    adopted = (await composing.author.get(f"{CONFIG_MAPS}/orders-a"))["metadata"]
+    assert len(adopted["ownerReferences"]) == 1
+    await composing.delete("orders", propagationPolicy="Orphan")
+    await composing.author.gone(composing.path("orders"))
     for each in ("orders-a", "orders-b", "orders-c"):
         kept = (await composing.author.get(f"{CONFIG_MAPS}/{each}"))["metadata"]
         assert "ownerReferences" not in kept

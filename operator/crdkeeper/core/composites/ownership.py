@@ -83,9 +83,11 @@ def outlives(live: Mapping[str, Any]) -> str:
 
 
 def is_free(live: Mapping[str, Any]) -> bool:
-    """Whether the object has no controller and is no other composite's, so that it can be adopted."""
-    labels = live["metadata"].get("labels") or {}
-    return not (COMPOSITE_LABEL in labels or outlives(live) or controller_of(live))
+    """Whether the object has no controller and is no other composite's, so that it can be adopted.
+
+    The label may be that of one that is gone: kubectl delete --cascade=orphan takes off only references.
+    """
+    return not (outlives(live) or controller_of(live))
 
 
 def controller_of(live: Mapping[str, Any]) -> str:

@@ -182,9 +182,10 @@ def test_an_object_of_somebody_else_is_left_alone() -> None:
     [
         ({}, True),
         ({"ownerReferences": [{"uid": "u2", "kind": "Other", "name": "x", "controller": True}]}, False),
-        ({"labels": {"crdkeeper.dev/composite-uid": "u2"}}, False),
+        ({"labels": {"crdkeeper.dev/composite-uid": "u2"}}, True),
+        ({"annotations": {"crdkeeper.dev/outlives": "u2"}}, False),
     ],
-    ids=["free", "of a controller", "of another composite"],
+    ids=["free", "of a controller", "left by kubectl delete --cascade=orphan", "of another composite"],
 )
 def test_adoption_is_asked_for_and_takes_nothing_from_another(metadata: Any, adopted: bool) -> None:
     scene = Scene(server("a"), annotations={"crdkeeper.dev/adopt": "b, a"})
