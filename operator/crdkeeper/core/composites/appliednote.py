@@ -12,7 +12,8 @@ import hashlib
 import re
 from base64 import b64decode, b64encode
 from binascii import Error
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 import orjson
@@ -28,6 +29,8 @@ _MOST: Final = 20_000
 _ITEM: Final = re.compile(r'\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]')
 """An item of a list in a path of the API server."""
 _NAME: Final = re.compile(r'[\[,]name=("(?:[^"\\]|\\.)*")')
+_KEY: Final = re.compile(r'[\[,]([^\[,=]+)=("(?:[^"\\]|\\.)*"|[^,\]]*)')
+"""A key of an item with its value."""
 _IDENTITY: Final = frozenset(("apiVersion", "kind"))
 _METADATA_IDENTITY: Final = frozenset(("name", "namespace", "uid", "resourceVersion"))
 
@@ -61,7 +64,15 @@ def was_applied(live: Mapping[str, Any], field: str) -> bool:
     except (Error, ValueError):
         return False
     known = {content[at : at + _SIZE] for at in range(0, len(content), _SIZE)}
-    return _short(_ITEM.sub(_item, field)) in known
+    path, at = "", 0
+    for found in _ITEM.finditer(field):
+        path += field[at : found.start()]
+        at = found.end()
+        step = _item(found)
+        if step == "[]" and not _had_item(known, path, found[0]):
+            return False
+        path += step
+    return _short(path + field[at:]) in known
 
 
 def applied_fields(live: Mapping[str, Any], manager: str) -> Mapping[str, Any] | None:
@@ -91,18 +102,39 @@ def _short(path: str) -> bytes:
     return hashlib.sha256(path.encode(errors="surrogatepass")).digest()[:_SIZE]
 
 
+def _had_item(known: Collection[bytes], path: str, item: str) -> bool:
+    """Whether a list had an item with these keys, as far as that is known: some keys have defaults."""
+    keys = _KEY.findall(item)
+    same = [_short(f"{path}[{key}={value}]") in known for key, value in keys]
+    unset = [_short(f"{path}[!{key}]") in known or _short(f"{path}[].{key}") not in known for key, _ in keys]
+    return not keys or (any(same) and all(a or b for a, b in zip(same, unset, strict=True)))
+
+
 def _paths(value: Any, path: str) -> Iterator[str]:
-    """Each field, as a conflict names it, but items without a name are not told apart."""
+    """Each field, as a conflict names it. Items without a name have one path, and what tells them apart."""
     if path:
         yield path
     if isinstance(value, Mapping):
         for key, each in value.items():
             yield from _paths(each, f"{path}.{key}")
     elif isinstance(value, list):
+        yield from _keys(value, path)
         for each in value:
             name = each.get("name") if isinstance(each, Mapping) else None
             step = f"[name={orjson.dumps(name).decode()}]" if isinstance(name, str) else "[]"
             yield from _paths(each, f"{path}{step}")
+
+
+def _keys(items: list[Any], path: str) -> Iterator[str]:
+    """The values that tell items without a name apart, and which of them some items do not have."""
+    unnamed = [each for each in items if isinstance(each, Mapping) and not isinstance(each.get("name"), str)]
+    number: Counter[str] = Counter()
+    for each in unnamed:
+        for key, value in each.items():
+            if isinstance(value, str | int):
+                number[key] += 1
+                yield f"{path}[{key}={dumps(value).decode(errors='surrogatepass')}]"
+    yield from (f"{path}[!{key}]" for key, found in number.items() if found < len(unnamed))
 
 
 def _item(found: re.Match[str]) -> str:

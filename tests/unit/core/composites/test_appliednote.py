@@ -124,6 +124,46 @@ def test_a_conflict_is_about_what_was_applied_or_about_what_is_new(field: str, w
     assert was_applied(live(), field) is was
 
 
+PORTS: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "x"},
+    "spec": {
+        "ports": [
+            {"port": 80, "targetPort": 8080},
+            {"port": 53, "protocol": "UDP", "targetPort": 53},
+            {"port": 53, "protocol": "SCTP"},
+        ],
+        "rules": [{"of": {"kind": "a"}, "weight": 1}, {"of": {"kind": "b"}}],
+        "hosts": [{"names": ["a"], "ip": "::1"}],
+        "odd": [{"a": 'x,y="]', "b": True, "c": {"d": [{"e": 1}]}}],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "was"),
+    [
+        ('.spec.ports[port=80,protocol="TCP"].targetPort', True),
+        ('.spec.ports[port=53,protocol="UDP"].targetPort', True),
+        ('.spec.ports[port=90,protocol="TCP"].targetPort', False),
+        ('.spec.ports[port=90,protocol="UDP"].targetPort', False),
+        ('.spec.ports[port=90,protocol="TCP"]', False),
+        ('.spec.ports[port=80,protocol="TCP"].nodePort', False),
+        ('.spec.ports[name="http"].targetPort', False),
+        ('.spec.hosts[ip="::1"].names', True),
+        ('.spec.hosts[ip="::2"].names', False),
+        ('.spec.hosts[ip="::1"].names[="a"]', True),
+        (".spec.rules[0].weight", True),
+        ('.spec.odd[a="x,y=\\"]",b=true].c.d[e=1].e', True),
+        ('.spec.odd[a="x,y=\\"]",b=true].c.d[e=2].e', False),
+        ('.spec.odd[a="x,y=\\"]",b=false].c.d[e=1].e', False),
+    ],
+)
+def test_a_new_item_of_a_list_was_not_applied_before(field: str, was: bool) -> None:
+    assert was_applied(noted(PORTS), field) is was
+
+
 @pytest.mark.parametrize("note", ["", "x", "x.%", "x.AAAA", "."])
 def test_a_forged_annotation_says_nothing(note: str) -> None:
     found = live()
