@@ -1,10 +1,12 @@
 """At which path the API server serves the objects of a kind."""
 
 import asyncio
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.transport.client import Client, find
 from crdkeeper.cluster.transport.deadlines import within
 from crdkeeper.core.templates.kinds import group_of, is_api_version
@@ -39,8 +41,10 @@ class ServedKind:
 class KindPaths:
     """Finds kinds by discovery, and remembers them for a while."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, seen: Callable[[], Iterable[DefinitionFacts]] = tuple) -> None:
+        """`seen` has the CRDs that are known."""
         self._client = client
+        self._seen = seen
         self._known: dict[str, tuple[float, dict[str, ServedKind]]] = {}
         """By group and version: in the loop's time since when, and the kinds."""
 
@@ -53,6 +57,21 @@ class KindPaths:
         if age >= (_KNOWN_SECONDS if kind in kinds else _MISSING_SECONDS):
             kinds = await self._read(api_version)
         return kinds.get(kind)
+
+    async def find_any(self, group: str, kind: str) -> ServedKind | None:
+        """The kind at any version; None if none serves it. Raises ApiError and Unreachable."""
+        if not group or not is_api_version(f"{group}/v1"):
+            return None
+        body = await within(_SECONDS, find(self._client, f"/apis/{group}"))
+        for each in (body or {}).get("versions") or ():
+            served = await self.find(str(each["groupVersion"]), kind)
+            if served is not None:
+                return served
+        return None
+
+    def has_definition(self, group: str, kind: str) -> bool:
+        """Whether there is a CRD of the kind, served or not."""
+        return any((each.group, each.kind) == (group, kind) for each in self._seen())
 
     def forget(self, api_version: str) -> None:
         """Ask again: a request for a path has failed with 404."""

@@ -94,7 +94,8 @@ class Acting:
                 await self._send(wanted)
             except (ApiError, Unreachable) as error:
                 trouble: Trouble | None = error
-                if wanted.recreate and live is not None and is_immutable(error):
+                ours = identity in self._gathering.found.objects
+                if wanted.recreate and ours and is_immutable(error):
                     trouble = await self._obstacle(wanted)
                 if trouble is None:
                     await self._remove(wanted.entry)

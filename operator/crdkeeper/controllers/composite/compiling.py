@@ -19,7 +19,7 @@ from crdkeeper.core.composites.reasons import FAILED, NO_REVISION, REVISION_UNUS
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions.content import SeenRevision
 from crdkeeper.core.templates.compilation import compile_composition, kinds_in
-from crdkeeper.core.templates.compiled import CompiledComposition
+from crdkeeper.core.templates.compiled import CompiledComposition, CompiledResource
 from crdkeeper.core.templates.kinds import KnownKinds, group_of
 from crdkeeper.operations.composition.targets import TargetKinds
 
@@ -43,12 +43,21 @@ class Compiled:
     kinds: frozenset[KindKey]
     """Of the objects that it makes."""
 
+    def resources(self) -> dict[str, tuple[CompiledResource, int]]:
+        """The resources that make objects, by name, with their waves."""
+        waves = {name: at for at, wave in enumerate(self.composition.waves) for name in wave}
+        return {
+            each.name: (each, waves[each.name]) for each in self.composition.resources if not each.external
+        }
+
 
 @dataclass(slots=True)
 class _Known:
     key: object
     result: Compiled | Verdict
     until: float
+    kinds: frozenset[KindKey] = frozenset()
+    """Of the objects that the revision makes, also if it cannot be compiled."""
 
 
 class CompiledRevisions:
@@ -83,6 +92,12 @@ class CompiledRevisions:
                 self._reading.pop(uid, None)
             return found.result
 
+    async def kinds_of(self, revision: SeenRevision) -> frozenset[KindKey]:
+        """The kinds of what it makes, also if it cannot be used. Raises ApiError and Unreachable."""
+        await self.of(revision)
+        known = self._known.get(revision.uid)
+        return known.kinds if known is not None else frozenset()
+
     def expire(self) -> None:
         """A CRD has changed: the schemas are looked at again."""
         for each in self._known.values():
@@ -100,20 +115,25 @@ class CompiledRevisions:
             said = f"The CompositionRevision {revision.name} cannot be read."
             return _Known(None, Verdict(REVISION_UNUSABLE, said), now + _CHECKED_SECONDS)
         own = revision.api_version, revision.kind
+        made = frozenset(
+            (str(each.template.get("apiVersion")), str(each.template.get("kind")))
+            for each in spec.resources
+            if isinstance(each.template, dict)
+        )
         served = await self._targets.find((own, *kinds_in(spec)))
         key = served.key
         if known is not None and known.key == key:
-            return _Known(key, known.result, now + _CHECKED_SECONDS)
+            return _Known(key, known.result, now + _CHECKED_SECONDS, made)
         try:
             kinds = await self._targets.read(served)
         except UnreadableDefinition as error:
-            return _Known(None, Verdict(FAILED, f"A CRD cannot be read: {error}"), now + 5.0)
+            return _Known(None, Verdict(FAILED, f"A CRD cannot be read: {error}"), now + 5.0, made)
         if own not in kinds:
             said = f"The API server does not serve {own[1]} of {own[0]} yet."
-            return _Known(None, Verdict(FAILED, said), now)
+            return _Known(None, Verdict(FAILED, said), now, made)
         async with self._turn:
             result = await asyncio.to_thread(_compiled, revision, spec, kinds)
-        return _Known(key, result, now + _CHECKED_SECONDS)
+        return _Known(key, result, now + _CHECKED_SECONDS, made)
 
 
 def _compiled(revision: SeenRevision, spec: CompositionRevisionSpec, kinds: KnownKinds) -> Compiled | Verdict:

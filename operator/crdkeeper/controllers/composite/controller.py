@@ -30,6 +30,7 @@ from crdkeeper.core.composites.inventory import KindKey
 from crdkeeper.core.composites.ownership import FINALIZER, Composite
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions.content import SeenRevision, seen_revision
+from crdkeeper.core.templates.compiled import CompiledResource
 
 _WORKERS: Final = 16
 _GATHERING_SECONDS: Final = 0.1
@@ -63,7 +64,7 @@ class Composites:
     def __init__(self, client: Client, state: ClusterState, *, identity: str) -> None:
         self._client = client
         self._state = state
-        self._served = KindPaths(client)
+        self._served = KindPaths(client, self._crds)
         self._revisions = SeenCollection(client, REVISIONS, seen_revision, self._revision_changed)
         self._compiled = CompiledRevisions(client, self._crds)
         self._failures = Failures()
@@ -276,7 +277,7 @@ class Composites:
             if value is None:
                 return None
             work = self._pass(kind, value)
-        await self._objects.keep(compiled.kinds)
+        await self._objects.keep(compiled.kinds | work.listed_kinds())
         await work.reconcile(compiled, await self._objects.refused(compiled.kinds))
         if self._objects.blind(compiled.kinds):
             work.again = min(work.again or _BLIND_SECONDS, _BLIND_SECONDS)
@@ -291,13 +292,16 @@ class Composites:
         self, work: CompositePass, revisions: Iterable[SeenRevision], value: dict[str, Any]
     ) -> None:
         kinds: set[KindKey] = set()
-        for each in revisions:
+        resources: dict[str, tuple[CompiledResource, int]] = {}
+        for each in sorted(revisions, key=lambda each: each.number):
+            # Also of one that cannot be used any more.
+            kinds |= await self._compiled.kinds_of(each)
             compiled = await self._compiled.of(each)
             if not isinstance(compiled, Verdict):
-                kinds |= compiled.kinds
-        await self._objects.keep(frozenset(kinds))
+                resources |= compiled.resources()
+        await self._objects.keep(frozenset(kinds) | work.listed_kinds())
         state = (value.get("status") or {}).get("crdkeeper") or {}
-        await work.delete(sorted(kinds), str(state.get("revision") or ""))
+        await work.delete(sorted(kinds), resources, str(state.get("revision") or ""))
 
     async def _is_kept(self, definition: CompositeResourceDefinition) -> bool:
         found = await get_composite_definition(self._client, definition.metadata.name)

@@ -37,14 +37,19 @@ class Gathering:
         """Where the objects of a kind are, which was found."""
         return self._kinds[identity[:2]]
 
-    async def read(self, kinds: Iterable[KindKey]) -> None:
-        """Read the composite's objects of these kinds; of several versions, by the first."""
+    async def read(self, kinds: Iterable[KindKey], *, any_version: bool = False) -> None:
+        """Read the composite's objects of these kinds, unless they were read; of versions, by the first.
+
+        `any_version`: or by another one that is served, for what only has to be kept or removed.
+        """
         wanted: dict[tuple[str, str], str] = {}
         for api_version, kind in kinds:
-            wanted.setdefault((group_of(api_version), kind), api_version)
+            key = group_of(api_version), kind
+            if key not in self._kinds and key not in self.found.unreadable:
+                wanted.setdefault(key, api_version)
         async with asyncio.TaskGroup() as group:
             for (_, kind), api_version in wanted.items():
-                group.create_task(self._read(api_version, kind))
+                group.create_task(self._read(api_version, kind, any_version=any_version))
 
     async def look(self, identities: Iterable[Identity]) -> None:
         """Read objects by name."""
@@ -79,7 +84,7 @@ class Gathering:
         self.found.strangers.pop(identity, None)
         self.found.absent.discard(identity)
 
-    async def _find(self, api_version: str, kind: str) -> ServedKind | None:
+    async def _find(self, api_version: str, kind: str, *, any_version: bool = False) -> ServedKind | None:
         """The kind; if it cannot be used, says why."""
         key = group_of(api_version), kind
         known = self._kinds.get(key)
@@ -87,18 +92,22 @@ class Gathering:
             return known
         try:
             served = await self._served.find(api_version, kind)
+            if served is None and any_version:
+                served = await self._served.find_any(*key)
         except (ApiError, Unreachable) as error:
             self.found.unreadable[key] = Verdict(reasons.FAILED, f"{kind} of {api_version}: {error}")
             return None
         if served is None:
             said = f"{kind} of {api_version} is not served. {reasons.KIND_MISSING.remedy}"
-            self.found.unreadable[key] = Verdict(reasons.KIND_MISSING, said)
+            # What has a CRD still has its objects.
+            gone = not self._served.has_definition(*key)
+            self.found.unreadable[key] = Verdict(reasons.KIND_MISSING if gone else reasons.FAILED, said)
             return None
         self._kinds[key] = served
         return served
 
-    async def _read(self, api_version: str, kind: str) -> None:
-        served = await self._find(api_version, kind)
+    async def _read(self, api_version: str, kind: str, *, any_version: bool) -> None:
+        served = await self._find(api_version, kind, any_version=any_version)
         if served is None:
             return
         space = self._composite.namespace
@@ -116,6 +125,8 @@ class Gathering:
     async def _look(self, identity: Identity) -> None:
         served = self._kinds.get(identity[:2])
         if served is None:
+            said = f"{identity} was not looked up."
+            self.found.unreadable.setdefault(identity[:2], Verdict(reasons.FAILED, said))
             return
         if served.namespaced != bool(identity.namespace):
             # By this name there is none: a request would be for another object.

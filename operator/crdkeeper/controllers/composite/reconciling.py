@@ -9,16 +9,18 @@ from crdkeeper.cluster.resources.composed import apply_composite_status, set_fin
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
 from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.deadlines import TooSlow
 from crdkeeper.controllers.composite.acting import Acting
 from crdkeeper.controllers.composite.compiling import Compiled
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.gathering import Gathering
 from crdkeeper.core.composites import reasons
-from crdkeeper.core.composites.inventory import Entry, KindKey, listed_entries
+from crdkeeper.core.composites.inventory import Entry, KindKey, listed_entries, with_found
 from crdkeeper.core.composites.ownership import FINALIZER, Composite
 from crdkeeper.core.composites.plan import CompositePlan, plan, plan_deletion
 from crdkeeper.core.composites.standing import PassOutcome, status_of, with_inventory
 from crdkeeper.core.diagnosis.verdict import Verdict
+from crdkeeper.core.templates.compiled import CompiledResource
 from crdkeeper.core.templates.mappedstatus import mapped_status
 from crdkeeper.core.templates.namespaces import Identity
 from crdkeeper.core.templates.rendered import Rendering, ResourceState
@@ -28,10 +30,10 @@ _PASS_SECONDS: Final = 20.0
 """Then the status is written, and others have their turn."""
 _CHANGED_SECONDS: Final = 0.5
 _UNREADABLE_SECONDS: Final = 5.0
+_DELETION_SECONDS: Final = 10.0
+"""Between looks at what waits for finalizers: its kind may be one that is not watched any more."""
 _EXTERNAL_SECONDS: Final = 15.0
 """How often externalRefs are read again."""
-_MOST_KINDS: Final = 200
-"""Of a status: more than a Composition and those before it have, but each is asked for."""
 _ORPHANING_SECONDS: Final = 1.0
 _ORPHAN: Final = "orphan"
 """The finalizer by which the garbage collector is asked to leave the objects."""
@@ -71,7 +73,10 @@ class CompositePass:
         Raises ApiError and Unreachable.
         """
         listed = listed_entries(self._value)
-        await self._gathering.read([*sorted(compiled.kinds), *_kinds_of(listed)])
+        await self._gathering.read(sorted(compiled.kinds))
+        await self._gathering.read(_kinds_of(listed), any_version=True)
+        # What a lost status does not list would be forgotten as soon as it is in deletion.
+        listed = with_found(listed, self._gathering.found.objects.values(), compiled.resources())
         rendering, planned = await self._round(compiled, listed)
         while (planned.applies or planned.removals) and not self._over():
             if planned.applies:
@@ -92,17 +97,24 @@ class CompositePass:
         await self._write(PassOutcome(compiled.name, planned, found, rendering, fields, mapped.gaps))
         self._schedule(planned, external=any(each.external for each in compiled.composition.resources))
 
-    async def delete(self, kinds: Iterable[KindKey], revision: str) -> None:
+    async def delete(
+        self,
+        kinds: Iterable[KindKey],
+        resources: Mapping[str, tuple[CompiledResource, int]],
+        revision: str,
+    ) -> None:
         """Delete the objects in order, then let the composite go. Raises ApiError and Unreachable.
 
-        `kinds` are those that the objects may have besides those in the status, which may be lost.
+        `kinds` and `resources` are those that the objects may be of, for what is not in the status: that may
+        be lost.
         """
         if _ORPHAN in self._finalizers():
             # The garbage collector takes the controller references off first.
             self.again = _ORPHANING_SECONDS
             return
         listed = listed_entries(self._value)
-        await self._gathering.read([*_kinds_of(listed), *kinds])
+        await self._gathering.read([*_kinds_of(listed), *kinds], any_version=True)
+        listed = with_found(listed, self._gathering.found.objects.values(), resources)
         planned = await self._deletion_round(listed)
         while planned.removals and not self._over():
             await self._acting.remove(planned.removals)
@@ -135,6 +147,7 @@ class CompositePass:
             )
             if not planned.looks:
                 return rendering, self._without_failed(planned)
+            self._end_late()
             await self._gathering.look(planned.looks)
 
     async def _deletion_round(self, listed: Mapping[Identity, Entry]) -> CompositePlan:
@@ -142,6 +155,7 @@ class CompositePass:
             planned = plan_deletion(self._gathering.found, listed)
             if not planned.looks:
                 return self._without_failed(planned)
+            self._end_late()
             await self._gathering.look(planned.looks)
 
     async def _prepare(self, compiled: Compiled, planned: CompositePlan) -> None:
@@ -189,6 +203,13 @@ class CompositePass:
         }
         return replace(planned, problems={**problems, **planned.problems})
 
+    def _end_late(self) -> None:
+        """Raises Unreachable if the time is over before all is known: then nothing may be said, either."""
+        if self._over():
+            raise TooSlow(
+                f"the objects of {self._composite.name} could not be read in {_PASS_SECONDS:g} seconds"
+            )
+
     def _over(self) -> bool:
         return asyncio.get_running_loop().time() - self._began > _PASS_SECONDS
 
@@ -196,11 +217,17 @@ class CompositePass:
         waits = [self._failures.left(self._composite)]
         if self._over():
             waits.append(_CHANGED_SECONDS)
+        if planned.leaving or planned.held:
+            waits.append(_DELETION_SECONDS)
         if self._gathering.found.unreadable:
             waits.append(_UNREADABLE_SECONDS)
         if external:
             waits.append(_EXTERNAL_SECONDS)
         self.again = min((each for each in waits if each is not None), default=None)
+
+    def listed_kinds(self) -> frozenset[KindKey]:
+        """The kinds of the objects in the status."""
+        return frozenset(_kinds_of(listed_entries(self._value)))
 
     @property
     def value(self) -> Mapping[str, Any]:
@@ -209,7 +236,7 @@ class CompositePass:
 
 
 def _kinds_of(listed: Mapping[Identity, Entry]) -> list[KindKey]:
-    return sorted({each.kind for each in listed.values()})[:_MOST_KINDS]
+    return sorted({each.kind for each in listed.values()})
 
 
 def _external(compiled: Compiled, rendering: Rendering) -> dict[Identity, str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from crdkeeper.api.composite import ComposedObject, ComposedResource
 from crdkeeper.core.composites.ownership import outlives, resource_of
@@ -10,6 +10,8 @@ from crdkeeper.core.templates.compiled import CompiledResource
 from crdkeeper.core.templates.kinds import group_of, is_api_version
 from crdkeeper.core.templates.namespaces import Identity, identity_of, is_name
 
+MOST_KINDS: Final = 200
+"""Of a status: more than a Composition and those before it have. Each of them is asked for."""
 KindKey = tuple[str, str]
 """apiVersion and kind."""
 
@@ -55,6 +57,7 @@ def listed_entries(composite: Mapping[str, Any]) -> dict[Identity, Entry]:
     state = status.get("crdkeeper") if isinstance(status, Mapping) else None
     resources = state.get("resources") if isinstance(state, Mapping) else None
     found: dict[Identity, Entry] = {}
+    kinds: set[KindKey] = set()
     for each in resources if isinstance(resources, list) else ():
         try:
             read = ComposedResource.model_validate(each)
@@ -66,6 +69,9 @@ def listed_entries(composite: Mapping[str, Any]) -> dict[Identity, Entry]:
             space and identity.namespace != space
         ):
             continue
+        kinds.add((of.api_version, of.kind))
+        if len(kinds) > MOST_KINDS:
+            break
         orphan = read.deletion == "Orphan"
         found[identity] = Entry(identity, of.api_version, read.name, read.wave, orphan)
     return found

@@ -5,7 +5,7 @@ go is removed only when nothing is left to apply and nothing has failed, the las
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from crdkeeper.api.composite import MOST_RESOURCES
@@ -150,7 +150,10 @@ class _Planning:
             for each in composition.resources
             if not each.external
         }
-        self._entries = with_found(listed, found.objects.values(), self._compiled)
+        self._entries = {
+            key: self._renewed(each)
+            for key, each in with_found(listed, found.objects.values(), self._compiled).items()
+        }
         self._looks: set[Identity] = set()
         self._applies: list[Apply] = []
         self._problems: dict[str, Verdict] = {}
@@ -210,6 +213,12 @@ class _Planning:
             known = self._entry(compiled, rendered, each.identity)
             if each.identity not in self._found.strangers:
                 self._wanted[each.identity] = known
+
+    def _renewed(self, entry: Entry) -> Entry:
+        """Kept, if the Composition says so now, also while the resource cannot be rendered."""
+        compiled, _ = self._compiled.get(entry.resource, (None, 0))
+        stays = compiled is not None and compiled.deletion == "Orphan"
+        return replace(entry, orphan=True) if stays else entry
 
     def _entry(self, compiled: CompiledResource, rendered: RenderedResource, identity: Identity) -> Entry:
         orphan = compiled.deletion == "Orphan"

@@ -19,6 +19,11 @@ def _ready(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -
 RECONCILED: Final = _synced(
     "True", "ReconcileSuccess", "All objects that can be rendered now are as the Composition says."
 )
+IN_PROGRESS: Final = _synced(
+    "False",
+    "ReconcilePending",
+    "There is more to do than fits into one turn. The composer continues within seconds.",
+)
 PAUSED: Final = _synced(
     "False",
     "ReconcilePaused",
@@ -108,6 +113,7 @@ DELETING: Final = _ready(
 
 REASONS: Final[tuple[Reason, ...]] = (
     RECONCILED,
+    IN_PROGRESS,
     PAUSED,
     NO_REVISION,
     REVISION_UNUSABLE,
@@ -127,5 +133,5 @@ REASONS: Final[tuple[Reason, ...]] = (
 )
 """All of them, in the order of the documentation."""
 
-PASSING: Final = frozenset((KIND_MISSING, FAILED))
+PASSING: Final = frozenset((IN_PROGRESS, KIND_MISSING, FAILED))
 """The composer continues by itself: reconciling, not stalled."""

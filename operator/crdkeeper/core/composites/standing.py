@@ -175,6 +175,8 @@ def _synced(composite: Composite, outcome: PassOutcome) -> Verdict:
     if outcome.obstacle is not None:
         return outcome.obstacle
     problems = outcome.plan.problems if outcome.plan is not None else {}
+    if not problems and outcome.plan is not None and (outcome.plan.applies or outcome.plan.removals):
+        return Verdict(reasons.IN_PROGRESS, reasons.IN_PROGRESS.meaning)
     if not problems:
         leaving = outcome.plan.leaving if outcome.plan is not None else ()
         more = f" {_left(leaving, outcome.found)}" if leaving and not composite.deleting else ""

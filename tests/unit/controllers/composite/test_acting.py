@@ -49,7 +49,7 @@ async def test_objects_are_neither_read_nor_changed_in_another_scope(
 ) -> None:
     api = servers(namespaced=namespaced)
     client = cast(Client, api)
-    gathering = Gathering(client, KindPaths(client), composite(space), {})
+    gathering = Gathering(client, KindPaths(client, tuple), composite(space), {})
     await gathering.read([(API, "Server")])
     identity = Identity("example.com", "Server", space, "orders")
     await gathering.look([identity])

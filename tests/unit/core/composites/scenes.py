@@ -119,6 +119,14 @@ class Scene:
                 self._remove(found, each)
         raise AssertionError(f"it never ends: {self.done[-10:]}")
 
+    def stop_before_requests(self) -> None:
+        """A pass whose time is over before anything is sent."""
+        listed, found = listed_entries(self.value), FoundObjects()
+        self._read(found, listed)
+        rendering, planned = self._plan(found, listed)
+        assert planned.applies
+        self._report(rendering, planned, found)
+
     def _plan(
         self, found: FoundObjects, listed: dict[Identity, Entry]
     ) -> tuple[Rendering | None, CompositePlan]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.core.composites import reasons
-from crdkeeper.core.composites.inventory import listed_entries
+from crdkeeper.core.composites.inventory import MOST_KINDS, listed_entries
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.unit.core.composites.scenes import Scene
 from tests.unit.core.templates.compositions import config_map, server
@@ -366,3 +366,33 @@ def test_an_entry_that_the_composer_cannot_have_written_is_not_asked_for(change:
     entry = {"name": "a", "object": {**FORGED, **change}}
     state = {"crdkeeper": {"resources": [entry]}}
     assert len(listed_entries({"metadata": {"namespace": "shop"}, "status": state})) == number
+
+
+def test_what_the_composition_says_of_deletion_counts_also_while_a_resource_waits() -> None:
+    scene = Scene(server("a"))
+    scene.run()
+    scene.compose(server("a", Deletion="Orphan", IncludeWhen=["${b.status.ready > 0}"]), server("b"))
+    scene.run()
+    scene.done.clear()
+    scene.value["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    scene.run()
+    assert sorted(scene.done) == ["delete b", "release a"]
+
+
+def test_a_status_with_more_kinds_than_any_composition_has_is_not_read_as_a_whole() -> None:
+    entries = [{"name": "a", "object": {**FORGED, "kind": f"Kind{each}"}} for each in range(1_000)]
+    found = listed_entries(
+        {"metadata": {"namespace": "shop"}, "status": {"crdkeeper": {"resources": entries}}}
+    )
+    assert len(found) == MOST_KINDS
+
+
+def test_a_pass_that_ends_early_does_not_say_that_all_is_done() -> None:
+    scene = Scene(*CHAIN)
+    scene.run()
+    scene.compose(server("a", text="new"), *CHAIN[1:])
+    scene.stop_before_requests()
+    assert scene.condition("Synced")[0] == "ReconcilePending"
+    assert scene.condition("Ready")[0] == "NotSynced"
+    scene.run()
+    assert scene.condition("Ready")[0] == "Available"
