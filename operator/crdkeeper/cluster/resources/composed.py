@@ -1,12 +1,12 @@
 """Composites and their objects, as the composer reads and writes them: each write once, and in time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kindpaths import ServedKind
-from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
+from crdkeeper.cluster.transport.boundedpages import PageSize, bounded_page
 from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, Answer, ApiError, Client, find
 from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
 from crdkeeper.core.composites.ownership import COMPOSITE_LABEL
@@ -14,7 +14,11 @@ from crdkeeper.core.conversion.nesting import dumps
 from crdkeeper.core.templates.namespaces import Identity
 
 _READ_SECONDS: Final = 20.0
+_FIRST_PAGE: Final = 100
 _PAGE: Final = 500
+_WANTED_BYTES: Final = 512 << 10
+_PAGE_BYTES: Final = 10 << 20
+"""More than one object can have: etcd takes 1.5 MB, of which JSON can make six times as much."""
 
 
 async def get_object(client: Client, kind: ServedKind, namespace: str, name: str) -> dict[str, Any] | None:
@@ -23,19 +27,25 @@ async def get_object(client: Client, kind: ServedKind, namespace: str, name: str
 
 
 async def list_of_composite(
-    client: Client, kind: ServedKind, namespace: str, uid: str
+    client: Client, kind: ServedKind, namespace: str, uid: str, keep: Callable[[dict[str, Any]], bool]
 ) -> list[dict[str, Any]]:
-    """The objects of a kind that have the label of a composite. Raises ApiError and Unreachable."""
+    """Those objects of a kind with the label of a composite that are to be kept.
+
+    Everybody can set the label, so what is not kept is dropped page by page.
+
+    Raises ApiError, Unreachable, and what `keep` raises.
+    """
     path = kind.path(namespace)
     selector = quote(f"{COMPOSITE_LABEL}={uid}", safe="")
-    size = PageSize(_PAGE, _PAGE, 4 * METADATA_BYTES, 16 * METADATA_BYTES, _READ_SECONDS)
+    size = PageSize(_FIRST_PAGE, _PAGE, _WANTED_BYTES, _PAGE_BYTES, _READ_SECONDS)
     found: list[dict[str, Any]] = []
     token = ""
     while True:
         body = await bounded_page(client, path, token, size, selector=selector)
         items = body["items"] or ()
         # Items of a list do not say what they are.
-        found += [{**each, "apiVersion": kind.api_version, "kind": kind.kind} for each in items]
+        whole = ({**each, "apiVersion": kind.api_version, "kind": kind.kind} for each in items)
+        found += [each for each in whole if keep(each)]
         size.fit(items)
         token = body["metadata"].get("continue") or ""
         if not token:

@@ -20,6 +20,7 @@ from crdkeeper.controllers.composite.compiling import CompiledRevisions
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.lanes import Lanes
 from crdkeeper.controllers.composite.reconciling import CompositePass, paused
+from crdkeeper.controllers.composite.room import Room, Share
 from crdkeeper.controllers.composite.telling import CompositeTrouble
 from crdkeeper.controllers.composite.watching import CompositeList, ObjectWatches, Place, SeenComposite
 from crdkeeper.controllers.context import Context
@@ -76,6 +77,7 @@ class Composites:
         self._rests: dict[str, float] = {}
         """By key: in the loop's time, until when it rests."""
         self._lanes = Lanes()
+        self._room = Room()
         self._teller = CompositeTrouble(client, identity)
         self._group: asyncio.TaskGroup | None = None
         self._objects = ObjectWatches(client, self._served, self._object_changed)
@@ -209,9 +211,9 @@ class Composites:
         if (wait := self._rests.get(key, 0.0) - loop.time()) > 0.0:
             self.queue.add_within(key, wait)
             return
-        began = loop.time()
+        began, share = loop.time(), self._room.share()
         try:
-            again = await self._look(key)
+            again = await self._look(key, share)
         except ApiError as error:
             if error.code == 404:
                 # It is gone, or a kind is: its own, or that of an object.
@@ -225,6 +227,7 @@ class Composites:
             else:
                 raise
         finally:
+            share.end()
             now = loop.time()
             self._rests[key] = now + _REST * (now - began)
         if again is not None:
@@ -236,7 +239,7 @@ class Composites:
         if definition is not None:
             await self._teller.tell(definition, f"{namespace}/{of}" if namespace else of, error)
 
-    async def _look(self, key: str) -> float | None:
+    async def _look(self, key: str, share: Share) -> float | None:
         """One pass; returns in how many seconds to look again."""
         name, namespace, of = key.split("\n")
         definition, seen = self._state.of(CompositeResourceDefinition).get(name), self._state.seen.get(name)
@@ -250,7 +253,7 @@ class Composites:
         composite = Composite.of(value)
         if composite.deleting and not composite.holds:
             return None
-        work = self._pass(kind, value)
+        work = self._pass(kind, value, share)
         if composite.paused:
             if composite.holds or (value.get("status") or {}).get("conditions"):
                 await work.say(paused())
@@ -276,7 +279,7 @@ class Composites:
             value = await get_object(self._client, kind, namespace, of)
             if value is None:
                 return None
-            work = self._pass(kind, value)
+            work = self._pass(kind, value, share)
         await self._objects.keep(compiled.kinds | work.listed_kinds())
         await work.reconcile(compiled, await self._objects.refused(compiled.kinds))
         if self._objects.blind(compiled.kinds):
@@ -309,8 +312,8 @@ class Composites:
             return False
         return not _is_orphaned(CompositeResourceDefinition.model_validate(found))
 
-    def _pass(self, kind: ServedKind, value: dict[str, Any]) -> CompositePass:
-        return CompositePass(self._client, self._served, self._failures, self._settled, kind, value)
+    def _pass(self, kind: ServedKind, value: dict[str, Any], share: Share) -> CompositePass:
+        return CompositePass(self._client, self._served, self._failures, self._settled, share, kind, value)
 
 
 def _kind(crd: DefinitionFacts, version: str) -> ServedKind:

@@ -8,6 +8,7 @@ from crdkeeper.cluster.resources.composed import get_object, list_of_composite
 from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.composite.refusing import refusal
+from crdkeeper.controllers.composite.room import Share
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.inventory import KindKey
 from crdkeeper.core.composites.ownership import Composite, is_ours
@@ -16,18 +17,24 @@ from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.templates.kinds import group_of
 from crdkeeper.core.templates.namespaces import Identity, identity_of
 
-_AT_ONCE: Final = 8
+_AT_ONCE: Final = 4
 
 
 class Gathering:
     """What is known of one composite during one pass."""
 
     def __init__(
-        self, client: Client, served: KindPaths, composite: Composite, settled: Mapping[str, str]
+        self,
+        client: Client,
+        served: KindPaths,
+        composite: Composite,
+        settled: Mapping[str, str],
+        share: Share,
     ) -> None:
         self._client = client
         self._served = served
         self._composite = composite
+        self._share = share
         self._kinds: dict[tuple[str, str], ServedKind] = {}
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._looked: set[Identity] = set()
@@ -113,14 +120,21 @@ class Gathering:
         space = self._composite.namespace
         async with self._places:
             try:
-                objects = await list_of_composite(self._client, served, space, self._composite.uid)
+                objects = await list_of_composite(
+                    self._client, served, space, self._composite.uid, self._keeps
+                )
             except (ApiError, Unreachable) as error:
                 await self._failed(served, f"{kind} of {api_version}", error)
                 return
         for each in objects:
-            # A label alone says nothing: whoever may write the object can set it.
-            if is_ours(each, self._composite.uid):
-                self.took(each)
+            self.took(each)
+
+    def _keeps(self, value: dict[str, Any]) -> bool:
+        # A label alone says nothing: whoever may write the object can set it.
+        if not is_ours(value, self._composite.uid):
+            return False
+        self._share.add(value)
+        return True
 
     async def _look(self, identity: Identity) -> None:
         served = self._kinds.get(identity[:2])
@@ -135,6 +149,8 @@ class Gathering:
         async with self._places:
             try:
                 live = await get_object(self._client, served, identity.namespace, identity.name)
+                if live is not None:
+                    self._share.add(live)
             except (ApiError, Unreachable) as error:
                 await self._failed(served, str(identity), error)
                 return
@@ -153,6 +169,8 @@ class Gathering:
         async with self._places:
             try:
                 live = await get_object(self._client, served, identity.namespace, identity.name)
+                if live is not None:
+                    self._share.add(live)
             except (ApiError, Unreachable) as error:
                 await self._failed(served, str(identity), error)
                 return

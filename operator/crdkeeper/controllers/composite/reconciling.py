@@ -14,6 +14,7 @@ from crdkeeper.controllers.composite.acting import Acting
 from crdkeeper.controllers.composite.compiling import Compiled
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.gathering import Gathering
+from crdkeeper.controllers.composite.room import Share
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.inventory import Entry, KindKey, listed_entries, with_found
 from crdkeeper.core.composites.ownership import FINALIZER, Composite
@@ -48,6 +49,7 @@ class CompositePass:
         served: KindPaths,
         failures: Failures,
         settled: dict[str, str],
+        share: Share,
         kind: ServedKind,
         value: dict[str, Any],
     ) -> None:
@@ -56,7 +58,7 @@ class CompositePass:
         self._kind = kind
         self._value = value
         self._composite = Composite.of(value)
-        self._gathering = Gathering(client, served, self._composite, settled)
+        self._gathering = Gathering(client, served, self._composite, settled, share)
         self._acting = Acting(client, self._composite, self._gathering, failures, settled, self._over)
         self._began = asyncio.get_running_loop().time()
         self.again: float | None = None

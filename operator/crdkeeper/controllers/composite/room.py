@@ -1,0 +1,61 @@
+"""How much memory the objects of composites may take: others than the composer decide how large they are."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from crdkeeper.cluster.transport.client import TooLarge
+from crdkeeper.core.conversion.nesting import dumps
+
+_FREE: Final = 4 << 20
+"""Of each composite, whatever others take: more than most have in total."""
+_MOST: Final = 96 << 20
+"""Of one composite: more than 1,000 objects usually have."""
+_SHARED: Final = 128 << 20
+"""Of all composites that are being worked on, beyond what is free."""
+_PER_FIELD: Final = 150
+"""Bytes of a name, its place, and an empty value, beside their text."""
+
+
+class Room:
+    """The memory, as far as it is estimated, that is shared by the composites being worked on."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+
+    def share(self) -> "Share":
+        """What one composite takes during one pass."""
+        return Share(self)
+
+    def take(self, size: int) -> None:
+        """Raises TooLarge if there is not as much left."""
+        if self._taken + size > _SHARED:
+            raise TooLarge("the objects of other composites take the memory that there is; tried again later")
+        self._taken += size
+
+    def give_back(self, size: int) -> None:
+        """It is free again."""
+        self._taken -= size
+
+
+class Share:
+    """What one composite takes; `end` gives it back."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._own = 0
+        self._shared = 0
+
+    def add(self, value: Mapping[str, Any]) -> None:
+        """Keep another object. Raises TooLarge if there is no room for it."""
+        text = dumps(value)
+        own = self._own + len(text) + _PER_FIELD * text.count(b":")
+        if own > _MOST:
+            raise TooLarge(f"the composite's objects take more than {_MOST >> 20} MiB of memory")
+        shared = max(0, own - _FREE)
+        self._room.take(shared - self._shared)
+        self._own, self._shared = own, shared
+
+    def end(self) -> None:
+        """None of the objects is needed any more."""
+        self._room.give_back(self._shared)
+        self._own = self._shared = 0

@@ -1,0 +1,120 @@
+"""The objects of strangers, and forged ones, take little memory."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from crdkeeper.cluster.resources.kindpaths import KindPaths
+from crdkeeper.cluster.transport.client import Client, TooLarge
+from crdkeeper.controllers.composite.gathering import Gathering
+from crdkeeper.controllers.composite.room import Room
+from crdkeeper.core.composites import reasons
+from crdkeeper.core.composites.ownership import COMPOSITE_LABEL, Composite
+from tests.unit.core.templates.compositions import DATABASE
+
+COMPOSITE = Composite.of({**DATABASE, "metadata": {**DATABASE["metadata"], "uid": "u1"}})
+MANY = 200
+LARGE = 1 << 20
+ALIVE: set[int] = set()
+
+
+class Data(dict[str, str]):
+    """Large data, which is counted for as long as it is in memory."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(text="x" * size)
+        ALIVE.add(id(self))
+
+    def __del__(self) -> None:
+        ALIVE.discard(id(self))
+
+
+class Api:
+    """An API server with ConfigMaps that have the composite's label, of this size."""
+
+    def __init__(self, size: int, ours: range) -> None:
+        self.size = size
+        self.ours = ours
+        self.most_alive = 0
+
+    async def request(
+        self, _: str, path: str, *, accept: str = "", most: int | None = None
+    ) -> Mapping[str, Any]:
+        if path == "/api/v1":
+            verbs = ["get", "patch"]
+            kind = {"name": "configmaps", "kind": "ConfigMap", "namespaced": True, "verbs": verbs}
+            return {"resources": [kind]}
+        query = parse_qs(urlsplit(path).query)
+        first, limit = int(query.get("continue", ["0"])[0]), int(query["limit"][0])
+        numbers = range(first, min(MANY, first + limit))
+        if most is not None and len(numbers) * self.size > most:
+            raise TooLarge("too large")
+        items = [self._item(each) for each in numbers]
+        self.most_alive = max(self.most_alive, len(ALIVE))
+        return {"items": items, "metadata": {"continue": str(numbers.stop) if numbers.stop < MANY else ""}}
+
+    def _item(self, number: int) -> dict[str, Any]:
+        uid = "u1" if number in self.ours else "somebody"
+        owner = {"apiVersion": "v1", "kind": "A", "name": "a", "uid": uid, "controller": True}
+        metadata = {
+            "name": f"a{number}",
+            "namespace": "shop",
+            "uid": str(number),
+            "resourceVersion": "1",
+            "labels": {COMPOSITE_LABEL: "u1"},
+            "ownerReferences": [owner],
+        }
+        return {"metadata": metadata, "data": Data(self.size)}
+
+
+async def gathered(api: Api, room: Room) -> Gathering:
+    client = cast(Client, api)
+    gathering = Gathering(client, KindPaths(client, tuple), COMPOSITE, {}, room.share())
+    await gathering.read([("v1", "ConfigMap")])
+    return gathering
+
+
+async def test_what_strangers_label_is_dropped_page_by_page() -> None:
+    api = Api(LARGE, range(150, 151))
+    gathering = await gathered(api, Room())
+    assert [each.name for each in gathering.found.objects] == ["a150"]
+    assert not gathering.found.unreadable
+    assert api.most_alive <= 20
+
+
+async def test_more_than_there_is_room_for_is_told_and_not_kept() -> None:
+    api = Api(LARGE, range(MANY))
+    gathering = await gathered(api, Room())
+    verdict = gathering.found.unreadable["", "ConfigMap"]
+    assert verdict.reason is reasons.FAILED
+    assert "the composite's objects take more than 96 MiB" in verdict.message
+    assert not gathering.found.objects
+    assert api.most_alive <= 110
+
+
+async def test_many_objects_as_they_usually_are_have_room() -> None:
+    gathering = await gathered(Api(64 << 10, range(MANY)), Room())
+    assert len(gathering.found.objects) == MANY
+
+
+def test_composites_share_what_is_not_free_until_they_end() -> None:
+    room = Room()
+    first, second, third = room.share(), room.share(), room.share()
+    large = {"data": "x" * (90 << 20)}
+    small = {"data": "x" * (1 << 20)}
+    first.add(large)
+    with pytest.raises(TooLarge, match="other composites"):
+        second.add(large)
+    second.add(small)
+    for _ in range(3):
+        third.add(small)
+    first.end()
+    second.add(large)
+
+
+def test_small_values_take_more_than_their_text() -> None:
+    share = Room().share()
+    with pytest.raises(TooLarge, match="96 MiB"):
+        share.add({f"{each}": "" for each in range(700_000)})
