@@ -21,7 +21,6 @@ from crdkeeper.controllers.composite.refusing import (
     conflicts_of,
     exists_already,
     is_immutable,
-    refusal,
 )
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.appliednote import APPLIED, fields_digest, is_current, was_applied
@@ -165,7 +164,7 @@ class Acting:
         self._gathering.forget(identity)
 
     async def _fail(self, identity: Identity, key: object, error: Trouble) -> None:
-        verdict = await refusal(self._client, self._gathering.kind(identity), str(identity), error)
+        verdict = await self._gathering.refusal(identity, error)
         self._failures.add(self._composite, identity, key, verdict)
         self.failed[identity] = verdict
         log = _log.info if verdict.reason is reasons.FAILED else _log.warning

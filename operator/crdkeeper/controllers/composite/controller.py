@@ -20,10 +20,11 @@ from crdkeeper.controllers.composite.compiling import CompiledRevisions
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.lanes import Lanes
 from crdkeeper.controllers.composite.reconciling import CompositePass, paused
-from crdkeeper.controllers.composite.room import Room, Share
+from crdkeeper.controllers.composite.room import ObjectMemory, Share
 from crdkeeper.controllers.composite.telling import CompositeTrouble
 from crdkeeper.controllers.composite.watching import CompositeList, ObjectWatches, Place, SeenComposite
 from crdkeeper.controllers.context import Context
+from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.composites.choice import choose, is_for, revisions_of
@@ -66,6 +67,7 @@ class Composites:
         self._client = client
         self._state = state
         self._served = KindPaths(client, self._crds)
+        self._rights = KnownRights(client)
         self._revisions = SeenCollection(client, REVISIONS, seen_revision, self._revision_changed)
         self._compiled = CompiledRevisions(client, self._crds)
         self._failures = Failures()
@@ -77,10 +79,10 @@ class Composites:
         self._rests: dict[str, float] = {}
         """By key: in the loop's time, until when it rests."""
         self._lanes = Lanes()
-        self._room = Room()
+        self._room = ObjectMemory()
         self._teller = CompositeTrouble(client, identity)
         self._group: asyncio.TaskGroup | None = None
-        self._objects = ObjectWatches(client, self._served, self._object_changed)
+        self._objects = ObjectWatches(client, self._served, self._rights, self._object_changed)
         self.queue = WorkQueue(self._reconcile, _WORKERS)
         state.listen(self._saw)
 
@@ -313,7 +315,9 @@ class Composites:
         return not _is_orphaned(CompositeResourceDefinition.model_validate(found))
 
     def _pass(self, kind: ServedKind, value: dict[str, Any], share: Share) -> CompositePass:
-        return CompositePass(self._client, self._served, self._failures, self._settled, share, kind, value)
+        return CompositePass(
+            self._client, self._served, self._failures, self._settled, share, self._rights, kind, value
+        )
 
 
 def _kind(crd: DefinitionFacts, version: str) -> ServedKind:

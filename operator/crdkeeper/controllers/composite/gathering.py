@@ -9,6 +9,7 @@ from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.composite.refusing import refusal
 from crdkeeper.controllers.composite.room import Share
+from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.inventory import KindKey
 from crdkeeper.core.composites.ownership import Composite, is_ours
@@ -30,11 +31,13 @@ class Gathering:
         composite: Composite,
         settled: Mapping[str, str],
         share: Share,
+        rights: KnownRights,
     ) -> None:
         self._client = client
         self._served = served
         self._composite = composite
         self._share = share
+        self._rights = rights
         self._kinds: dict[tuple[str, str], ServedKind] = {}
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._looked: set[Identity] = set()
@@ -43,6 +46,10 @@ class Gathering:
     def kind(self, identity: Identity) -> ServedKind:
         """Where the objects of a kind are, which was found."""
         return self._kinds[identity[:2]]
+
+    async def refusal(self, identity: Identity, error: ApiError | Unreachable) -> Verdict:
+        """What to say of a request for an object."""
+        return await refusal(self._rights, self.kind(identity), str(identity), error)
 
     async def read(self, kinds: Iterable[KindKey], *, any_version: bool = False) -> None:
         """Read the composite's objects of these kinds, unless they were read; of versions, by the first.
@@ -180,5 +187,5 @@ class Gathering:
     async def _failed(self, served: ServedKind, what: str, error: ApiError | Unreachable) -> None:
         if isinstance(error, ApiError) and error.code == 404:
             self._served.forget(served.api_version)
-        verdict = await refusal(self._client, served, what, error)
+        verdict = await refusal(self._rights, served, what, error)
         self.found.unreadable[served.group, served.kind] = verdict

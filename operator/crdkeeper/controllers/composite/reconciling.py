@@ -15,6 +15,7 @@ from crdkeeper.controllers.composite.compiling import Compiled
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.gathering import Gathering
 from crdkeeper.controllers.composite.room import Share
+from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.inventory import Entry, KindKey, listed_entries, with_found
 from crdkeeper.core.composites.ownership import FINALIZER, Composite
@@ -50,6 +51,7 @@ class CompositePass:
         failures: Failures,
         settled: dict[str, str],
         share: Share,
+        rights: KnownRights,
         kind: ServedKind,
         value: dict[str, Any],
     ) -> None:
@@ -58,7 +60,7 @@ class CompositePass:
         self._kind = kind
         self._value = value
         self._composite = Composite.of(value)
-        self._gathering = Gathering(client, served, self._composite, settled, share)
+        self._gathering = Gathering(client, served, self._composite, settled, share, rights)
         self._acting = Acting(client, self._composite, self._gathering, failures, settled, self._over)
         self._began = asyncio.get_running_loop().time()
         self.again: float | None = None

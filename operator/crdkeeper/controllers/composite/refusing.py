@@ -1,23 +1,20 @@
 """What to say when the API server refuses a request about a composite's objects."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
 from crdkeeper.api.meta import GROUP
-from crdkeeper.cluster.resources.access import Right, missing_rights
+from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.resources.kindpaths import ServedKind
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.transport.deadlines import within
+from crdkeeper.cluster.transport.client import ApiError, Unreachable
+from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.servermessages import of_a_secret, without_values
 
-_log = logging.getLogger(__name__)
 Trouble = ApiError | Unreachable
 _LABEL: Final = f'rbac.{GROUP}/aggregate-to-composer: "true"'
 _VERBS: Final = ("get", "list", "watch", "create", "patch", "delete")
-_REVIEW_SECONDS: Final = 5.0
 _AGAIN: Final = frozenset((404, 409, 410, 429))
 _CONFLICT: Final = "FieldManagerConflict"
 _UPDATE: Final = frozenset(("FieldValueForbidden", "FieldValueInvalid"))
@@ -25,7 +22,7 @@ _CANNOT_CHANGE: Final = ("immutable", "updates to", "may not change", "may not b
 """What the API server says of a field that cannot change, without its value."""
 
 
-async def refusal(client: Client, kind: ServedKind, what: str, error: Trouble) -> Verdict:
+async def refusal(rights: KnownRights, kind: ServedKind, what: str, error: Trouble) -> Verdict:
     """What to say of a request for objects of a kind; `what` names the object."""
     if isinstance(error, Unreachable):
         return Verdict(reasons.FAILED, f"{what}: {error}")
@@ -36,7 +33,7 @@ async def refusal(client: Client, kind: ServedKind, what: str, error: Trouble) -
         more = f"; and {len(conflicts) - 5:,} more" if len(conflicts) > 5 else ""
         return Verdict(reasons.CONFLICT, f"{what}: {fields}{more}. {reasons.CONFLICT.remedy}")
     if error.code == 403:
-        missing = await _missing(client, kind)
+        missing = await _missing(rights, kind)
         if missing:
             return _right_missing(kind, said)
     if error.code in _AGAIN or error.code >= 500:
@@ -44,9 +41,9 @@ async def refusal(client: Client, kind: ServedKind, what: str, error: Trouble) -
     return Verdict(reasons.REFUSED, said)
 
 
-async def unwatched(client: Client, kind: ServedKind, trouble: str) -> Verdict | None:
+async def unwatched(rights: KnownRights, kind: ServedKind, trouble: str) -> Verdict | None:
     """What to say of a kind that cannot be watched; None if no right is known to be missing."""
-    missing = [each for each in await _missing(client, kind) if each.startswith(("list ", "watch "))]
+    missing = [each for each in await _missing(rights, kind) if each.verb in ("list", "watch")]
     if not missing:
         return None
     said = f"Changes of {kind.kind} of {kind.api_version} are seen late: {trouble}"
@@ -108,11 +105,6 @@ def _words(kind: ServedKind, error: ApiError) -> str:
     return of_a_secret(error.message) if (kind.group, kind.kind) == ("", "Secret") else error.message
 
 
-async def _missing(client: Client, kind: ServedKind) -> list[str]:
+async def _missing(rights: KnownRights, kind: ServedKind) -> list[Right]:
     """The rights that the composer is known to lack."""
-    wanted = [Right(each, kind.group, kind.plural) for each in _VERBS]
-    try:
-        return await within(_REVIEW_SECONDS, missing_rights(client, wanted))
-    except (ApiError, Unreachable) as error:
-        _log.warning("The composer's own rights are not known: %s", error)
-        return []
+    return await rights.missing([Right(each, kind.group, kind.plural) for each in _VERBS])

@@ -16,7 +16,7 @@ _PER_FIELD: Final = 150
 """Bytes of a name, its place, and an empty value, beside their text."""
 
 
-class Room:
+class ObjectMemory:
     """The memory, as far as it is estimated, that is shared by the composites being worked on."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Room:
 class Share:
     """What one composite takes; `end` gives it back."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ObjectMemory) -> None:
         self._room = room
         self._own = 0
         self._shared = 0

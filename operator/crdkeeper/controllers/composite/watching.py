@@ -17,6 +17,7 @@ from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, b
 from crdkeeper.cluster.transport.client import METADATA_ONLY, METADATA_ONLY_LIST, Client
 from crdkeeper.cluster.transport.watches import follow
 from crdkeeper.controllers.composite.refusing import unwatched
+from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites.inventory import KindKey
 from crdkeeper.core.composites.ownership import COMPOSITE_LABEL, FINALIZER
 from crdkeeper.core.diagnosis.verdict import Verdict
@@ -119,8 +120,11 @@ async def _list(client: Client, path: str, selector: str, take: Callable[[Mappin
 class ObjectWatches:
     """One watch for each kind that is composed. Calls `changed` with the uid of an object's composite."""
 
-    def __init__(self, client: Client, served: KindPaths, changed: Callable[[str], None]) -> None:
+    def __init__(
+        self, client: Client, served: KindPaths, rights: KnownRights, changed: Callable[[str], None]
+    ) -> None:
         self._client = client
+        self._rights = rights
         self._served = served
         self._changed = changed
         self._running: dict[KindKey, asyncio.Task[None]] = {}
@@ -165,7 +169,7 @@ class ObjectWatches:
         trouble = self._troubles.get(kind)
         if trouble is None:
             return None
-        verdict = await unwatched(self._client, *trouble)
+        verdict = await unwatched(self._rights, *trouble)
         self._lacking[kind] = now, verdict
         return verdict
 

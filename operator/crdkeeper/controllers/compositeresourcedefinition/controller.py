@@ -36,10 +36,10 @@ from crdkeeper.controllers.compositeresourcedefinition.refusing import (
     refusal_of,
     refusal_of_reading,
 )
-from crdkeeper.controllers.compositeresourcedefinition.rights import KnownRights
 from crdkeeper.controllers.compositeresourcedefinition.statuses import Statuses
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.controllers.context import Context
+from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.composer.offering import SeenComposition

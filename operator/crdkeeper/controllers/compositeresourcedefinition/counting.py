@@ -18,8 +18,8 @@ from crdkeeper.cluster.transport.boundedpages import PageSize
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent
 from crdkeeper.controllers.compositeresourcedefinition.refusing import right_missing
-from crdkeeper.controllers.compositeresourcedefinition.rights import KnownRights
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
+from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.fence import takes_composites
 from crdkeeper.core.composer.holding import Waiting

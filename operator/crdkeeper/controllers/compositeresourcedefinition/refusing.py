@@ -10,7 +10,7 @@ from crdkeeper.api.meta import GROUP
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
-from crdkeeper.controllers.compositeresourcedefinition.rights import KnownRights
+from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.fence import NOT_KNOWN as FENCE_NOT_KNOWN
 from crdkeeper.core.composer.plan import ComposerStep, Gathered

@@ -10,7 +10,8 @@ from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.composite.acting import Acting
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.gathering import Gathering
-from crdkeeper.controllers.composite.room import Room
+from crdkeeper.controllers.composite.room import ObjectMemory
+from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.inventory import Entry
 from crdkeeper.core.composites.ownership import Composite, configuration
@@ -50,7 +51,9 @@ async def test_objects_are_neither_read_nor_changed_in_another_scope(
 ) -> None:
     api = servers(namespaced=namespaced)
     client = cast(Client, api)
-    gathering = Gathering(client, KindPaths(client, tuple), composite(space), {}, Room().share())
+    gathering = Gathering(
+        client, KindPaths(client, tuple), composite(space), {}, ObjectMemory().share(), KnownRights(client)
+    )
     await gathering.read([(API, "Server")])
     identity = Identity("example.com", "Server", space, "orders")
     await gathering.look([identity])

@@ -8,7 +8,8 @@ from crdkeeper.cluster.transport.client import Answer, Client
 from crdkeeper.controllers.composite.acting import Acting
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.gathering import Gathering
-from crdkeeper.controllers.composite.room import Room
+from crdkeeper.controllers.composite.room import ObjectMemory
+from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites.appliednote import APPLIED
 from crdkeeper.core.composites.inventory import Entry
 from crdkeeper.core.composites.ownership import Composite
@@ -59,7 +60,9 @@ async def acting_on(server: Slow) -> Acting:
     loop = asyncio.get_running_loop()
     metadata = {**DATABASE["metadata"], "uid": "u1"}
     composite = Composite.of({**DATABASE, "metadata": metadata})
-    gathering = Gathering(client, KindPaths(client, tuple), composite, {}, Room().share())
+    gathering = Gathering(
+        client, KindPaths(client, tuple), composite, {}, ObjectMemory().share(), KnownRights(client)
+    )
     gathering._kinds["", "ConfigMap"] = ServedKind("v1", "ConfigMap", "configmaps", namespaced=True)
     for number in range(MANY):
         live = config_map(number)

@@ -10,7 +10,9 @@ COMPOSITE: Any = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {
 
 
 async def test_a_kind_that_was_not_asked_for_is_looked_up_once() -> None:
-    gathering = Gathering(cast(Any, None), cast(Any, None), Composite.of(COMPOSITE), {})
+    gathering = Gathering(
+        cast(Any, None), cast(Any, None), Composite.of(COMPOSITE), {}, cast(Any, None), cast(Any, None)
+    )
     forged = Identity("example.com", "Forged", "default", "x")
     await gathering.look([forged])
     assert gathering.found.knows(forged)

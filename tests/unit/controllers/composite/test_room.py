@@ -9,7 +9,8 @@ import pytest
 from crdkeeper.cluster.resources.kindpaths import KindPaths
 from crdkeeper.cluster.transport.client import Client, TooLarge
 from crdkeeper.controllers.composite.gathering import Gathering
-from crdkeeper.controllers.composite.room import Room
+from crdkeeper.controllers.composite.room import ObjectMemory
+from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.ownership import COMPOSITE_LABEL, Composite
 from tests.unit.core.templates.compositions import DATABASE
@@ -69,16 +70,16 @@ class Api:
         return {"metadata": metadata, "data": Data(self.size)}
 
 
-async def gathered(api: Api, room: Room) -> Gathering:
+async def gathered(api: Api, room: ObjectMemory) -> Gathering:
     client = cast(Client, api)
-    gathering = Gathering(client, KindPaths(client, tuple), COMPOSITE, {}, room.share())
+    gathering = Gathering(client, KindPaths(client, tuple), COMPOSITE, {}, room.share(), KnownRights(client))
     await gathering.read([("v1", "ConfigMap")])
     return gathering
 
 
 async def test_what_strangers_label_is_dropped_page_by_page() -> None:
     api = Api(LARGE, range(150, 151))
-    gathering = await gathered(api, Room())
+    gathering = await gathered(api, ObjectMemory())
     assert [each.name for each in gathering.found.objects] == ["a150"]
     assert not gathering.found.unreadable
     assert api.most_alive <= 20
@@ -86,7 +87,7 @@ async def test_what_strangers_label_is_dropped_page_by_page() -> None:
 
 async def test_more_than_there_is_room_for_is_told_and_not_kept() -> None:
     api = Api(LARGE, range(MANY))
-    gathering = await gathered(api, Room())
+    gathering = await gathered(api, ObjectMemory())
     verdict = gathering.found.unreadable["", "ConfigMap"]
     assert verdict.reason is reasons.FAILED
     assert "the composite's objects take more than 96 MiB" in verdict.message
@@ -95,12 +96,12 @@ async def test_more_than_there_is_room_for_is_told_and_not_kept() -> None:
 
 
 async def test_many_objects_as_they_usually_are_have_room() -> None:
-    gathering = await gathered(Api(64 << 10, range(MANY)), Room())
+    gathering = await gathered(Api(64 << 10, range(MANY)), ObjectMemory())
     assert len(gathering.found.objects) == MANY
 
 
 def test_composites_share_what_is_not_free_until_they_end() -> None:
-    room = Room()
+    room = ObjectMemory()
     first, second, third = room.share(), room.share(), room.share()
     large = {"data": "x" * (90 << 20)}
     small = {"data": "x" * (1 << 20)}
@@ -115,6 +116,6 @@ def test_composites_share_what_is_not_free_until_they_end() -> None:
 
 
 def test_small_values_take_more_than_their_text() -> None:
-    share = Room().share()
+    share = ObjectMemory().share()
     with pytest.raises(TooLarge, match="96 MiB"):
         share.add({f"{each}": "" for each in range(700_000)})
