@@ -17,6 +17,7 @@ _LABEL: Final = f'rbac.{GROUP}/aggregate-to-composer: "true"'
 _VERBS: Final = ("get", "list", "watch", "create", "patch", "delete")
 _AGAIN: Final = frozenset((404, 409, 410, 429))
 _CONFLICT: Final = "FieldManagerConflict"
+_ENDING: Final = "NamespaceTerminating"
 _UPDATE: Final = frozenset(("FieldValueForbidden", "FieldValueInvalid"))
 _CANNOT_CHANGE: Final = ("immutable", "updates to", "may not change", "may not be changed")
 """What the API server says of a field that cannot change, without its value."""
@@ -32,6 +33,9 @@ async def refusal(rights: KnownRights, kind: ServedKind, what: str, error: Troub
         fields = "; ".join(f"{field} belongs to {manager}" for field, manager in conflicts[:5])
         more = f"; and {len(conflicts) - 5:,} more" if len(conflicts) > 5 else ""
         return Verdict(reasons.CONFLICT, f"{what}: {fields}{more}. {reasons.CONFLICT.remedy}")
+    if any(each.get("reason") == _ENDING for each in _causes(error)):
+        # The composite goes, too. Nobody has to do anything.
+        return Verdict(reasons.FAILED, said)
     if error.code == 403:
         missing = await _missing(rights, kind)
         if missing:

@@ -1,11 +1,15 @@
 """Which refusals mean that a field cannot change, so that an object may be deleted and created again."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from crdkeeper.cluster.transport.client import ApiError, Unreachable
-from crdkeeper.controllers.composite.refusing import exists_already, is_immutable
+from crdkeeper.cluster.resources.kindpaths import ServedKind
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.controllers.composite.refusing import exists_already, is_immutable, refusal
+from crdkeeper.controllers.rights import KnownRights
+from crdkeeper.core.composites.reasons import FAILED
+from tests.unit.controllers.fakeapi import FakeApi
 
 FORBIDDEN, INVALID = "FieldValueForbidden", "FieldValueInvalid"
 
@@ -49,6 +53,15 @@ def test_an_answer_without_details_says_nothing() -> None:
     for details in (None, [], {"causes": "immutable"}, {"causes": ["immutable"]}):
         assert not is_immutable(ApiError(422, {"message": "field is immutable", "details": details}))
     assert not is_immutable(Unreachable("immutable"))
+
+
+async def test_a_namespace_in_deletion_passes() -> None:
+    kind = ServedKind("v1", "ConfigMap", "configmaps", namespaced=True)
+    words = 'configmaps "x" is forbidden: unable to create new content in namespace a: it is being terminated'
+    causes = [{"reason": "NamespaceTerminating", "message": "namespace a is being terminated"}]
+    body = {"reason": "Forbidden", "message": words, "details": {"causes": causes}}
+    found = await refusal(KnownRights(cast(Client, FakeApi())), kind, "ConfigMap a/x", ApiError(403, body))
+    assert (found.reason, found.message) == (FAILED, f"ConfigMap a/x: {words}")
 
 
 def test_a_conflict_is_not_an_object_that_exists() -> None:
