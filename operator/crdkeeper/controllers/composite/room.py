@@ -42,20 +42,25 @@ class Share:
 
     def __init__(self, room: ObjectMemory) -> None:
         self._room = room
+        self._sizes: dict[str, int] = {}
+        """By the uid of an object."""
         self._own = 0
         self._shared = 0
 
     def add(self, value: Mapping[str, Any]) -> None:
-        """Keep another object. Raises TooLarge if there is no room for it."""
-        text = dumps(value)
-        own = self._own + len(text) + _PER_FIELD * text.count(b":")
+        """Keep an object, in place of what it was before. Raises TooLarge if there is no room for it."""
+        text, uid = dumps(value), str(value["metadata"].get("uid"))
+        size = len(text) + _PER_FIELD * text.count(b":")
+        own = self._own + size - self._sizes.get(uid, 0)
         if own > _MOST:
             raise TooLarge(f"the composite's objects take more than {_MOST >> 20} MiB of memory")
         shared = max(0, own - _FREE)
         self._room.take(shared - self._shared)
         self._own, self._shared = own, shared
+        self._sizes[uid] = size
 
     def end(self) -> None:
         """None of the objects is needed any more."""
         self._room.give_back(self._shared)
         self._own = self._shared = 0
+        self._sizes = {}

@@ -103,14 +103,14 @@ async def test_many_objects_as_they_usually_are_have_room() -> None:
 def test_composites_share_what_is_not_free_until_they_end() -> None:
     room = ObjectMemory()
     first, second, third = room.share(), room.share(), room.share()
-    large = {"data": "x" * (90 << 20)}
-    small = {"data": "x" * (1 << 20)}
+    large = {"metadata": {"uid": "large"}, "data": "x" * (90 << 20)}
+    small = [{"metadata": {"uid": str(each)}, "data": "x" * (1 << 20)} for each in range(3)]
     first.add(large)
     with pytest.raises(TooLarge, match="other composites"):
         second.add(large)
-    second.add(small)
-    for _ in range(3):
-        third.add(small)
+    second.add(small[0])
+    for each in small:
+        third.add(each)
     first.end()
     second.add(large)
 
@@ -118,4 +118,13 @@ def test_composites_share_what_is_not_free_until_they_end() -> None:
 def test_small_values_take_more_than_their_text() -> None:
     share = ObjectMemory().share()
     with pytest.raises(TooLarge, match="96 MiB"):
-        share.add({f"{each}": "" for each in range(700_000)})
+        share.add({"metadata": {"uid": "a"}, "data": {f"{each}": "" for each in range(700_000)}})
+
+
+def test_an_object_that_is_read_again_counts_once() -> None:
+    share = ObjectMemory().share()
+    for _ in range(5):
+        share.add({"metadata": {"uid": "a"}, "data": "x" * (30 << 20)})
+    share.add({"metadata": {"uid": "b"}, "data": "x" * (30 << 20)})
+    with pytest.raises(TooLarge):
+        share.add({"metadata": {"uid": "c"}, "data": "x" * (60 << 20)})
