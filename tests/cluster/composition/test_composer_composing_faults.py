@@ -141,3 +141,39 @@ async def test_an_object_that_is_adopted_is_never_recreated(composing: Composing
     await composing.says("orders", "Synced", "False", "Refused", "Secret default/orders")
     assert await composing.author.get(f"{SECRETS}/orders") == before
     await composing.author.delete(f"{SECRETS}/orders")
+
+
+async def test_a_composition_for_a_version_that_is_not_served_any_more(
+    composing: Composing, composer: Operator
+) -> None:
+    await composing.compose(config_map("a"), config_map("b", of="${a.metadata.name}"))
+    await composing.create("orders")
+    await composing.ready("orders")
+    await composing.patch(f"{CONFIG_MAPS}/orders-b", HELD)
+    document = (await composing.author.get(composing.definition.path))["spec"]["versions"][0]
+    second = {**document, "name": "v2"}
+    first = {**document, "referenceable": False}
+    await composing.author.apply(composing.definition, versions=[first, second], breakingChanges="Allow")
+    await composing.author.ready(composing.definition)
+    unserved = {**first, "served": False, "deprecated": True}
+    await composing.author.apply(composing.definition, versions=[unserved, second], breakingChanges="Allow")
+    path = composing.path("orders").replace("/v1/", "/v2/")
+
+    async def moved() -> bool:
+        gone = await composing.author.get(composing.path("orders")) is None
+        return gone and await composing.author.get(path) is not None
+
+    await eventually(moved)
+    composer.kill()
+    composer.start()
+    await composing.author.delete(path)
+
+    async def told() -> bool:
+        found = await composing.author.get(path)
+        assert found is not None, "it goes only after its objects"
+        return any("orders-b" in each["message"] for each in found["status"]["conditions"])
+
+    await eventually(told)
+    await composing.patch(f"{CONFIG_MAPS}/orders-b", FREE)
+    await composing.author.gone(path)
+    assert await composing.data("orders-a") is None

@@ -142,6 +142,12 @@ class Composites:
         watched = self._watched.get(name)
         return watched is not None and any(each.held for _, each in watched.composites.all())
 
+    def _revisions_for(self, name: str) -> list[SeenRevision]:
+        """The revisions for composites of a definition, also at versions that are not served any more."""
+        definition = self._state.of(CompositeResourceDefinition).get(name)
+        known = self._revisions.all().values() if definition is not None else ()
+        return [each for each in known if definition is not None and is_for(definition.spec, each)]
+
     def _usable(self, name: str) -> list[SeenRevision]:
         """The revisions for composites of a definition."""
         definition = self._state.of(CompositeResourceDefinition).get(name)
@@ -161,7 +167,7 @@ class Composites:
         if seen is not None and seen.definition_uid and seen.definition.established:
             version = seen.definition.endpoint_version
             left = definition is None or definition.metadata.deletion_timestamp is not None
-            if version is not None and (left or self._usable(name) or self._holds(name)):
+            if version is not None and (left or self._revisions_for(name) or self._holds(name)):
                 wanted = f"/apis/{seen.definition.group}/{version}/{seen.definition.plural}"
         watched = self._watched.get(name)
         uid = seen.definition.uid if seen is not None else ""
@@ -262,7 +268,7 @@ class Composites:
             return None
         revisions = self._usable(name)
         if composite.deleting:
-            await self._delete(work, revisions, value)
+            await self._delete(work, self._revisions_for(name), value)
             return work.again
         if definition is None or seen.definition_uid != definition.metadata.uid:
             return None
