@@ -192,35 +192,6 @@ async def test_orphan_leaves_composites_that_nobody_holds(composing: Composing) 
             await composing.author.delete(f"{CONFIG_MAPS}/{each}-{which}")
 
 
-async def test_a_composer_that_is_killed_leaves_no_orphan_and_keeps_the_order(
-    composing: Composing, composer: Operator
-) -> None:
-    await composing.define()
-    await composing.compose(*chain())
-    names = [f"x{each}" for each in range(6)]
-    for number in range(3):
-        for each in names:
-            await composing.create(each, zone=f"z{number}")
-        await asyncio.sleep(0.15 * (number + 1))
-        composer.kill()
-        composer.start()
-    for each in names:
-        await composing.ready(each)
-    for each in names:
-        await composing.delete(each)
-    await asyncio.sleep(0.2)
-    composer.kill()
-    composer.start()
-    for each in names:
-        await composing.author.gone(composing.path(each), 60.0)
-
-    async def none() -> bool:
-        left = (await composing.author.get(CONFIG_MAPS))["items"]
-        return not [each for each in left if each["metadata"]["name"].startswith("x")]
-
-    assert await none()
-
-
 @pytest.mark.parametrize("restarted", [False, True], ids=["known", "after a restart"])
 async def test_what_waits_for_the_composer_goes_also_without_any_revision(
     composing: Composing, composer: Operator, restarted: bool
