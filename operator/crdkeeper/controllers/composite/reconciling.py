@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from crdkeeper.cluster.resources.composed import apply_composite_status, set_finalizers_of
@@ -61,8 +62,9 @@ class CompositePass:
         self._value = value
         self._composite = Composite.of(value)
         self._gathering = Gathering(client, served, self._composite, settled, share, rights)
+        # No method of ours: in a cycle of references, the objects would stay in memory after the pass.
+        self._over = partial(_is_over, asyncio.get_running_loop().time())
         self._acting = Acting(client, self._composite, self._gathering, failures, settled, self._over)
-        self._began = asyncio.get_running_loop().time()
         self.again: float | None = None
         self.held = False
         """Whether the composite got its finalizer in this pass."""
@@ -214,9 +216,6 @@ class CompositePass:
                 f"the objects of {self._composite.name} could not be read in {_PASS_SECONDS:g} seconds"
             )
 
-    def _over(self) -> bool:
-        return asyncio.get_running_loop().time() - self._began > _PASS_SECONDS
-
     def _schedule(self, planned: CompositePlan, *, external: bool) -> None:
         waits = [self._failures.left(self._composite)]
         if self._over():
@@ -237,6 +236,10 @@ class CompositePass:
     def value(self) -> Mapping[str, Any]:
         """The composite as it was written last."""
         return self._value
+
+
+def _is_over(began: float) -> bool:
+    return asyncio.get_running_loop().time() - began > _PASS_SECONDS
 
 
 def _kinds_of(listed: Mapping[Identity, Entry]) -> list[KindKey]:

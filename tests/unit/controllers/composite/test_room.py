@@ -1,14 +1,18 @@
 """The objects of strangers, and forged ones, take little memory."""
 
+import gc
 from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
+from weakref import ref
 
 import pytest
 
-from crdkeeper.cluster.resources.kindpaths import KindPaths
+from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
 from crdkeeper.cluster.transport.client import Client, TooLarge
+from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.gathering import Gathering
+from crdkeeper.controllers.composite.reconciling import CompositePass
 from crdkeeper.controllers.composite.room import ObjectMemory
 from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites import reasons
@@ -128,3 +132,19 @@ def test_an_object_that_is_read_again_counts_once() -> None:
     share.add({"metadata": {"uid": "b"}, "data": "x" * (30 << 20)})
     with pytest.raises(TooLarge):
         share.add({"metadata": {"uid": "c"}, "data": "x" * (60 << 20)})
+
+
+async def test_a_pass_that_has_ended_leaves_no_objects_in_memory() -> None:
+    client = cast(Client, Api(LARGE, range(MANY)))
+    served, failures, share = KindPaths(client, tuple), Failures(), ObjectMemory().share()
+    kind = ServedKind(DATABASE["apiVersion"], DATABASE["kind"], "databases", namespaced=True)
+    value = {**DATABASE, "metadata": {**DATABASE["metadata"], "uid": "u1"}}
+    gc.disable()
+    try:
+        work = CompositePass(client, served, failures, {}, share, KnownRights(client), kind, value)
+        await work._gathering.read([("v1", "ConfigMap")])
+        gathering = ref(work._gathering)
+        del work
+        assert gathering() is None
+    finally:
+        gc.enable()
