@@ -23,7 +23,7 @@ from crdkeeper.controllers.composite.refusing import (
     is_immutable,
 )
 from crdkeeper.core.composites import reasons
-from crdkeeper.core.composites.appliednote import APPLIED, fields_digest, is_current, was_applied
+from crdkeeper.core.composites.appliednote import APPLIED, is_current, settled_digest, was_applied
 from crdkeeper.core.composites.inventory import Entry
 from crdkeeper.core.composites.ownership import Composite, release
 from crdkeeper.core.composites.plan import Apply
@@ -124,7 +124,7 @@ class Acting:
         if is_current(made, applied, FIELD_MANAGER):
             self._settled.pop(applied["metadata"]["uid"], None)
         else:
-            self._settled[applied["metadata"]["uid"]] = fields_digest(applied, FIELD_MANAGER)
+            self._settled[applied["metadata"]["uid"]] = settled_digest(made, applied, FIELD_MANAGER)
 
     async def _obstacle(self, wanted: Apply) -> Trouble | None:
         """Why the object could not be created again; None if it could."""

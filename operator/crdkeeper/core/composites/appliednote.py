@@ -22,6 +22,8 @@ from crdkeeper.api.meta import GROUP
 from crdkeeper.core.conversion.nesting import dumps
 
 APPLIED: Final = f"{GROUP}/applied"
+_DIGEST: Final = 32
+"""Characters of the annotation that are of the configuration as a whole."""
 _SIZE: Final = 4
 """Bytes of a field in the annotation."""
 _MOST: Final = 20_000
@@ -37,7 +39,7 @@ _METADATA_IDENTITY: Final = frozenset(("name", "namespace", "uid", "resourceVers
 
 def applied_note(configuration: Mapping[str, Any]) -> str:
     """The value of the annotation for a configuration, which does not have it yet."""
-    digest = hashlib.sha256(dumps(configuration, sort=True)).hexdigest()[:32]
+    digest = hashlib.sha256(dumps(configuration, sort=True)).hexdigest()[:_DIGEST]
     fields = sorted({_short(each) for each in _paths(configuration, "")})
     listed = b"".join(fields) if len(fields) <= _MOST else b""
     return f"{digest}.{b64encode(listed).decode()}"
@@ -92,6 +94,15 @@ def fields_digest(live: Mapping[str, Any], manager: str) -> str:
     """Changes whenever another client takes over a field that was applied, or gives one back."""
     fields = applied_fields(live, manager)
     return hashlib.sha256(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+
+
+def settled_digest(configuration: Mapping[str, Any], live: Mapping[str, Any], manager: str) -> str:
+    """Changes whenever another configuration is to be applied, or others change what was.
+
+    For objects that do not show what was applied, because admission or the schema changes it, or because the
+    annotation is taken off.
+    """
+    return f"{_note(configuration)[:_DIGEST]}{fields_digest(live, manager)}"
 
 
 def _note(value: Mapping[str, Any]) -> str:

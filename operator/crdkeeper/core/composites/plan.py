@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from crdkeeper.api.composite import MOST_RESOURCES
 from crdkeeper.core.composites import reasons
-from crdkeeper.core.composites.appliednote import fields_digest, is_current, same_configuration
+from crdkeeper.core.composites.appliednote import is_current, same_configuration, settled_digest
 from crdkeeper.core.composites.inventory import Entry, with_found
 from crdkeeper.core.composites.ownership import (
     OUTLIVES,
@@ -47,7 +47,7 @@ class FoundObjects:
     unreadable: dict[tuple[str, str], Verdict] = field(default_factory=dict)
     """By group and kind: why objects cannot be read."""
     settled: Mapping[str, str] = field(default_factory=dict)
-    """By uid: the digest of managedFields after an apply that they do not show as a whole."""
+    """By uid: settled_digest after an apply that the object does not show as a whole."""
 
     def knows(self, identity: Identity) -> bool:
         """Whether it was looked up, or cannot be."""
@@ -267,12 +267,14 @@ class _Planning:
             return None
         made = configuration(value, self._composite, name, orphan=entry.orphan)
         drifted = live is not None and stranger is None and same_configuration(made, live)
-        if live is not None and (is_current(made, live, self._manager) or (drifted and self._settled(live))):
+        if live is not None and (is_current(made, live, self._manager) or self._settled(made, live)):
             return None
         return Apply(entry, made, live, drifted or compiled.conflicts == "Force", compiled.recreate)
 
-    def _settled(self, live: Mapping[str, Any]) -> bool:
-        return self._found.settled.get(live["metadata"]["uid"]) == fields_digest(live, self._manager)
+    def _settled(self, made: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
+        """Whether just this was applied, and nobody has changed it since, although it looks different."""
+        known = self._found.settled.get(live["metadata"]["uid"])
+        return known is not None and known == settled_digest(made, live, self._manager)
 
     def _hold(self, name: str, identity: Identity, why: str) -> None:
         self._held[identity] = why

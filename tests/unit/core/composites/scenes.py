@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crdkeeper.apiserver.objects.objectschema import ObjectSchema
+from crdkeeper.core.composites.appliednote import is_current, settled_digest
 from crdkeeper.core.composites.inventory import Entry, listed_entries
 from crdkeeper.core.composites.ownership import Composite, is_ours, release
 from crdkeeper.core.composites.plan import CompositePlan, FoundObjects, plan, plan_deletion
@@ -64,6 +65,9 @@ class Scene:
         self.refused: dict[str, Verdict] = {}
         """By name: why an object cannot be applied."""
         self.unreadable: dict[tuple[str, str], Verdict] = {}
+        self.stripped: set[str] = set()
+        """Names of objects from which a webhook takes annotations."""
+        self.settled: dict[str, str] = {}
         self.left: int | None = None
         """After so many requests the composer is killed."""
         self.compose(*resources)
@@ -99,7 +103,7 @@ class Scene:
         """Passes until nothing is left to do; returns the last plan."""
         self.failed = {}
         listed = listed_entries(self.value)
-        found = FoundObjects(unreadable=dict(self.unreadable))
+        found = FoundObjects(unreadable=dict(self.unreadable), settled=self.settled)
         for _ in range(rounds):
             self._read(found, listed)
             rendering, planned = self._plan(found, listed)
@@ -172,10 +176,10 @@ class Scene:
             return
         live = self.objects.get(entry.identity) or {"metadata": {"uid": f"uid-{len(self.done)}"}}
         made = copy.deepcopy(configuration)
+        if name in self.stripped:
+            del made["metadata"]["annotations"]
         made["metadata"] |= {"uid": live["metadata"]["uid"], "resourceVersion": str(len(self.done))}
-        fields = fields_of(
-            {key: each for key, each in configuration.items() if key not in ("apiVersion", "kind")}
-        )
+        fields = fields_of({key: each for key, each in made.items() if key not in ("apiVersion", "kind")})
         made["metadata"]["managedFields"] = [
             {"manager": MANAGER, "operation": "Apply", "apiVersion": made["apiVersion"], "fieldsV1": fields}
         ]
@@ -183,6 +187,8 @@ class Scene:
             made["status"] = live["status"]
         self.done.append(f"{'change' if entry.identity in self.objects else 'create'} {name}")
         self.objects[entry.identity] = made
+        if not is_current(configuration, made, MANAGER):
+            self.settled[made["metadata"]["uid"]] = settled_digest(configuration, made, MANAGER)
         self._look(found, [entry.identity])
 
     def _remove(self, found: FoundObjects, entry: Entry) -> None:

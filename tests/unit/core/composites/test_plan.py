@@ -1,6 +1,5 @@
 """What is applied and removed, in which order, for one composite."""
 
-import copy
 from typing import Any
 
 import pytest
@@ -216,55 +215,20 @@ def test_a_forged_entry_deletes_nothing_and_a_lost_one_is_found_again() -> None:
     assert list(scene.objects.values()) == [victim]
 
 
-def test_an_orphan_is_released() -> None:
-    scene = Scene(server("a", Deletion="Orphan"), server("b"))
+def test_an_object_without_the_note_is_applied_once_for_each_configuration() -> None:
+    scene = Scene(server("a", text="${composite.spec.engine}"))
+    scene.stripped = {"a"}
     scene.run()
-    scene.done.clear()
-    scene.compose(server("b"))
     scene.run()
-    assert scene.done == ["release a"] and scene.names() == ["a", "b"]
-
-
-@pytest.mark.parametrize("after", ["given up", "deleted"])
-@pytest.mark.parametrize("status", [{}, {"crdkeeper": {"resources": []}}], ids=["none", "nothing listed"])
-def test_an_orphan_is_released_although_the_status_was_lost(after: str, status: Any) -> None:
-    scene = Scene(server("a", Deletion="Orphan"), server("b"))
+    assert scene.done == ["create a"]
+    scene.value["spec"]["engine"] = "other"
     scene.run()
-    scene.done.clear()
-    scene.value["status"] = status
-    if after == "deleted":
-        scene.value["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    else:
-        scene.compose(server("c"))
     scene.run()
-    assert {"delete b", "release a"} <= {*scene.done} <= {"create c", "delete b", "release a"}
-
-
-def test_the_garbage_collector_knows_no_owner_of_an_orphan() -> None:
-    scene = Scene(server("a", Deletion="Orphan"))
-    scene.run()
+    assert scene.done == ["create a", "change a"]
     (live,) = scene.objects.values()
-    assert "ownerReferences" not in live["metadata"]
-    scene.done.clear()
-    scene.compose(server("a"))
+    live["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"] = {}
     scene.run()
-    (live,) = scene.objects.values()
-    assert [each["uid"] for each in live["metadata"]["ownerReferences"]] == ["u1"]
-    scene.compose(server("a", Deletion="Orphan"))
-    scene.run()
-    (live,) = scene.objects.values()
-    assert scene.done == ["change a", "change a"] and "ownerReferences" not in live["metadata"]
-
-
-def test_an_orphan_of_another_composite_is_neither_adopted_nor_changed() -> None:
-    scene = Scene(server("a"), annotations={"crdkeeper.dev/adopt": "a"})
-    labels, marks = {"crdkeeper.dev/composite-uid": "u2"}, {"crdkeeper.dev/outlives": "u2"}
-    victim = scene.put("orders-a", labels=labels, annotations=marks)
-    before = copy.deepcopy(victim)
-    scene.run()
-    assert scene.done == [] and list(scene.objects.values()) == [before]
-    reason, message = scene.condition("Synced")
-    assert reason == "NotOurs" and "crdkeeper.dev/outlives" in message
+    assert scene.done == ["create a", "change a", "change a"]
 
 
 def test_a_deletion_says_what_it_waits_for_and_the_next_wave_waits() -> None:
