@@ -1,12 +1,10 @@
 """Composites that stand for objects: created in order, kept, changed, and deleted in reverse."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.composition.authoring import Author
 from tests.cluster.composition.composing import (
     CONFIG_MAPS,
@@ -204,42 +202,50 @@ async def test_a_paused_composite_does_not_change_even_if_it_is_deleted(composin
     await composing.gone("orders-settings")
 
 
-async def test_at_rest_nothing_is_written_and_a_lost_status_is_rebuilt(composing: Composing) -> None:
+async def test_a_lost_status_is_rebuilt_and_a_forged_one_deletes_nothing(composing: Composing) -> None:
     await composing.compose(config_map("settings", engine="${composite.spec.engine}"))
     await composing.create("orders")
     before = await composing.ready("orders")
-    made = await composing.author.get(f"{CONFIG_MAPS}/orders-settings")
-    # Somebody else's label leads to a look at it, and to no write.
-    await composing.patch(f"{CONFIG_MAPS}/orders-settings", {"metadata": {"labels": {"theirs": "x"}}})
-    await composing.patch(composing.path("orders"), {"metadata": {"labels": {"theirs": "x"}}})
-    await asyncio.sleep(2.0)
-    found = await composing.until("orders", lambda found: True)
-    assert found["status"] == before["status"]
-    now = await composing.author.get(f"{CONFIG_MAPS}/orders-settings")
-    assert int(now["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
-    mine = [each for each in now["metadata"]["managedFields"] if each["manager"] == "crdkeeper-composer"]
-    assert mine == [
-        each for each in made["metadata"]["managedFields"] if each["manager"] == "crdkeeper-composer"
-    ]
-
-    client = composing.author.client
-    path = f"{composing.path('orders')}/status?fieldManager=tenant"
-    forged = {
-        "name": "victim",
-        "object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "victim", "namespace": "default"},
-    }
-    victim = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "victim"}}
-    await composing.author.put(f"{CONFIG_MAPS}/victim", victim)
-    lost = {"status": {"crdkeeper": {"resources": [forged], "revision": None}}}
-    await client.request("PATCH", path, lost, content_type=MERGE_PATCH)
+    theirs = await victims(composing, before["metadata"]["uid"])
+    forged = []
+    for each in theirs:
+        at = {name: each["metadata"].get(name) for name in ("namespace", "name", "uid")}
+        forged.append({"name": "settings", "object": {"apiVersion": "v1", "kind": each["kind"], **at}})
+    lost = {"status": {"crdkeeper": {"resources": forged, "revision": None}}}
+    path = f"{composing.path('orders')}/status"
+    await composing.patch(path, lost, manager="tenant")
     await composing.patch(composing.path("orders"), {"metadata": {"labels": {"theirs": "y"}}})
     await composing.until("orders", lambda found: listed(found) == ["orders-settings"])
-    await client.request("PATCH", path, lost, content_type=MERGE_PATCH)
+    await composing.patch(path, lost, manager="tenant")
     await composing.delete("orders")
     await composing.author.gone(composing.path("orders"))
     await composing.gone("orders-settings")
-    assert await composing.data("victim") == {}
-    await composing.author.delete(f"{CONFIG_MAPS}/victim")
+    for each in theirs:
+        space, name = each["metadata"]["namespace"], each["metadata"]["name"]
+        place = f"/api/v1/namespaces/{space}/configmaps/{name}"
+        assert (await composing.author.get(place))["metadata"] == each["metadata"]
+        await composing.author.delete(place)
+
+
+async def victims(composing: Composing, uid: str) -> list[Json]:
+    """ConfigMaps that are not of the composite with this uid, whatever they say."""
+    label = {"labels": {"crdkeeper.dev/composite-uid": uid, "crdkeeper.dev/resource": "settings"}}
+    holder = await put_config_map(composing, "default", "holder")
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "holder", "controller": True}
+    controlled = {**label, "ownerReferences": [{**owner, "uid": holder["metadata"]["uid"]}]}
+    return [
+        await put_config_map(composing, "default", "plain"),
+        await put_config_map(composing, "default", "labelled", **label),
+        await put_config_map(composing, "default", "controlled", **controlled),
+        await put_config_map(composing, "kube-public", "elsewhere", **label),
+        holder,
+    ]
+
+
+async def put_config_map(composing: Composing, namespace: str, name: str, **metadata: Any) -> Json:
+    """Create a ConfigMap."""
+    value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
+    return await composing.author.put(f"/api/v1/namespaces/{namespace}/configmaps/{name}", value)
 
 
 def listed(found: Json) -> list[str]:
