@@ -1,7 +1,6 @@
 """Takes the composer's finalizer off all composites of a CRD that is left to nobody."""
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,7 +11,6 @@ from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, TooSlow, within
 from crdkeeper.core.composites.ownership import FINALIZER
 from crdkeeper.core.diagnosis.census import object_name
 
-_log = logging.getLogger(__name__)
 _SECONDS: Final = 15.0
 """Then others have their turn."""
 _READ_SECONDS: Final = 10.0
@@ -37,9 +35,11 @@ async def release_composites(client: Client, crd: Mapping[str, Any]) -> None:
         except ApiError as error:
             if error.code != 403:
                 raise
-            # Without this right it has never held one.
-            _log.warning("The composites of %s cannot be listed: %s", crd["metadata"]["name"], error)
-            return
+            # It may have held some while it had the right: they could never be deleted.
+            raise Unreachable(
+                "its composites cannot be listed, and could never be deleted if the composer holds one. Let "
+                f"the composer list them: {error.message}"
+            ) from None
         found = [each["metadata"] for each in body["items"] or ()]
         size.fit(found)
         held = [each for each in found if FINALIZER in (each.get("finalizers") or ())]

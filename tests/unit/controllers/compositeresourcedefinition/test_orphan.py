@@ -5,9 +5,11 @@ import copy
 
 import pytest
 
+from crdkeeper.api.meta import DEFINITION_UID
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.core.composer.fence import fencing, is_fenced
-from tests.unit.controllers.compositeresourcedefinition.scene import CRD, PATH, Server, play
+from crdkeeper.core.composites.ownership import FINALIZER
+from tests.unit.controllers.compositeresourcedefinition.scene import ALL, CRD, PATH, Server, play
 from tests.unit.controllers.compositeresourcedefinition.test_controller import rest, with_policy
 from tests.unit.controllers.compositeresourcedefinition.test_fencing import EMPTY, crd, writes_of_crd
 from tests.unit.core.composition.documents import document
@@ -149,3 +151,28 @@ def test_the_event_waits_until_the_definition_goes() -> None:
         assert len(writes_of_crd(server, since)) <= 120 / 15 + 6
 
     play(people, begin=with_policy("Orphan", 0))
+
+
+def test_composites_that_may_not_be_listed_any_more_are_not_left_held() -> None:
+    async def people(server: Server) -> None:
+        async def denied(method: str, path: str) -> None:
+            if path == ALL:
+                raise ApiError(403, {"message": "databases is forbidden"})
+
+        server.before = denied
+        server.delete()
+        await rest()
+        assert DEFINITION_UID in server.objects[CRD]["metadata"]["annotations"]
+        message = server.condition("Established")[2]
+        assert "Let the composer list them: databases is forbidden" in message
+
+        async def allowed(_: str, __: str) -> None:
+            """No fault."""
+
+        server.before = allowed
+        await rest()
+        assert PATH not in server.objects
+        (composite,) = server.composites()
+        assert composite["metadata"]["finalizers"] == []
+
+    play(people, begin=with_policy("Orphan", 1, finalizers=[FINALIZER]))
