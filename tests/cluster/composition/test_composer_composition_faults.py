@@ -2,13 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
-from tests.cluster.composition.authoring import Author, Definition, without
+from crdkeeper.cluster.transport.client import ApiError
+from tests.cluster.composition.authoring import CRDS, Author, Definition, without
 from tests.cluster.composition.designing import Designer, settings
 from tests.cluster.harness import Operator, eventually
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
+
+Json = Any
 
 
 @pytest.fixture
@@ -45,11 +50,50 @@ async def test_a_revision_that_may_not_be_created(designer: Designer) -> None:
     await designer.ready("small")
 
 
+async def test_a_revision_that_would_be_stored_without_a_field(designer: Designer) -> None:
+    # As between the two steps of an upgrade.
+    async with field_of_compositions(designer.author, "novel"):
+
+        async def put() -> bool:
+            try:
+                await designer.put("small", settings(engine="a"), novel="x")
+            except ApiError as error:
+                if "novel" in str(error):
+                    return False
+                raise
+            return True
+
+        await eventually(put)
+        said = "the API server changes spec.novel. The CRD of CompositionRevisions may be"
+        await designer.says("small", "Ready", "False", "RevisionFailed", said, judged="Failed")
+        await asyncio.sleep(2.0)
+        assert await designer.revisions("small") == []
+    await designer.ready("small", 1)
+    assert [each["spec"]["revision"] for each in await designer.revisions("small")] == [1]
+
+
+@asynccontextmanager
+async def field_of_compositions(author: Author, name: str) -> AsyncIterator[None]:
+    """Compositions can have this field of spec, and CompositionRevisions cannot."""
+    path = f"{CRDS}/compositions.crdkeeper.dev"
+
+    async def change(operation: Json) -> None:
+        where = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
+        patch = [{"path": f"{where}/{name}", **operation}]
+        await author.client.request("PATCH", path, patch, content_type="application/json-patch+json")
+
+    await change({"op": "add", "value": {"type": "string"}})
+    try:
+        yield
+    finally:
+        await change({"op": "remove"})
+
+
 @pytest.mark.parametrize("code", [0, 429, 500])
 async def test_an_answer_that_is_lost_makes_no_second_revision(
     designer: Designer, proxy: FaultProxy, code: int
 ) -> None:
-    proxy.faults.append(Fault("POST", "/compositionrevisions", code, after=True, times=1))
+    proxy.faults.append(Fault("POST", "/compositionrevisions[?]fieldManager", code, after=True, times=1))
     await designer.put("small", settings(engine="a"))
     await designer.ready("small")
     assert [each["spec"]["revision"] for each in await designer.revisions("small")] == [1]

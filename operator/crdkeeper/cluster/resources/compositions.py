@@ -30,11 +30,16 @@ async def get_composition_revision(client: Client, name: str) -> dict[str, Any] 
     return await find(client, f"{REVISIONS}/{quote(name, safe='')}")
 
 
-async def create_composition_revision(client: Client, new: NewRevision) -> dict[str, Any]:
-    """Create it, and return it. Raises ApiError, 409 if the name is taken; and Unreachable."""
+async def create_composition_revision(
+    client: Client, new: NewRevision, *, dry_run: bool = False
+) -> dict[str, Any]:
+    """Create it, and return it, or only what it would be.
+
+    Raises ApiError, 409 if the name is taken; and Unreachable.
+    """
     # Its templates can be nested as deep as an API server accepts.
     content = dumps(new.to_object())
-    path = f"{REVISIONS}?fieldManager={FIELD_MANAGER}"
+    path = f"{REVISIONS}?{'dryRun=All&' if dry_run else ''}fieldManager={FIELD_MANAGER}"
     answer = await within(WRITE_SECONDS, client.send("POST", path, content=content))
     if answer.code >= 400:
         raise ApiError(answer.code, answer.json())

@@ -39,6 +39,7 @@ from crdkeeper.core.revisions.content import (
     CompositionContent,
     NewRevision,
     SeenRevision,
+    changed_part,
     content_of,
     newest,
     seen_revision,
@@ -84,6 +85,8 @@ class Compositions:
         self._identity = identity
         self._written: dict[str, CompositionStatus] = {}
         """What this process has written last."""
+        self._unlike: dict[str, tuple[str, str]] = {}
+        """By Composition: the hash of a content of which a revision was stored with another one, and why."""
         self._settling: dict[str, float] = {}
         """By API group: until when its kinds may not be what discovery says."""
         self.queue = WorkQueue(self._reconcile, _WORKERS)
@@ -143,6 +146,7 @@ class Compositions:
         if found is None:
             self._judging.forget(name)
             self._written.pop(name, None)
+            self._unlike.pop(name, None)
             await self._collector.collect(name, None, self._own(name))
             if self._own(name):
                 # A composite may leave one at any time.
@@ -187,7 +191,14 @@ class Compositions:
         needed = wanted(content, self._revisions.all().values(), last)
         if not isinstance(needed, NewRevision):
             return "", False
+        hash_, why = self._unlike.get(content.composition, ("", ""))
+        if hash_ == content.hash:
+            return why, False
         try:
+            # One with other content would lead to the next one, and so on; and composites would run by it.
+            tried = await create_composition_revision(self._client, needed, dry_run=True)
+            if part := changed_part(needed, tried):
+                return _unlike(needed.name, part), False
             made = await create_composition_revision(self._client, needed)
         except (ApiError, Unreachable) as error:
             if isinstance(error, ApiError) and error.code == 409:
@@ -200,6 +211,11 @@ class Compositions:
             return await self._refusal(needed.name, error), passing
         self._revisions.saw(made)
         _log.info("CompositionRevision %s was created.", needed.name)
+        if part := changed_part(needed, made):
+            # By a webhook that does nothing in a dry run.
+            why = _unlike(needed.name, part)
+            self._unlike[content.composition] = content.hash, why
+            return why, False
         return "", False
 
     async def _refusal(self, name: str, error: ApiError | Unreachable) -> str:
@@ -231,6 +247,14 @@ class Compositions:
                 instance=self._identity,
                 controller=COMPOSER,
             )
+
+
+def _unlike(name: str, part: str) -> str:
+    return (
+        f"CompositionRevision {name} cannot be created: the API server changes {part}. The CRD of "
+        "CompositionRevisions may be of another release than that of Compositions, or an admission webhook "
+        "changes it."
+    )
 
 
 def _groups(composition: Composition) -> frozenset[str]:

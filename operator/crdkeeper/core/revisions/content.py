@@ -155,6 +155,30 @@ def _has(revision: SeenRevision, content: CompositionContent) -> bool:
     return revision.digest == content.digest and revision.labels.get(HASH_LABEL) == content.hash
 
 
+def changed_part(new: NewRevision, stored: Mapping[str, Any]) -> str:
+    """What the API server stores in another way than it was to be created; empty if it has the content."""
+    kept, given = _content(stored["spec"]), _content(new.content.spec)
+    if kept == given:
+        same = (stored["metadata"].get("labels") or {}).get(HASH_LABEL) == new.content.hash
+        return "" if same else f"metadata.labels[{HASH_LABEL}]"
+    return f"spec{_first_difference(given, kept)}"
+
+
+def _first_difference(one: Any, other: Any) -> str:
+    """The path at which two values differ that are not the same."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in sorted(one.keys() | other.keys()):
+            if key not in one or key not in other:
+                return f".{key}"
+            if one[key] != other[key]:
+                return f".{key}{_first_difference(one[key], other[key])}"
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for index, (each, its) in enumerate(zip(one, other, strict=True)):
+            if each != its:
+                return f"[{index}]{_first_difference(each, its)}"
+    return ""
+
+
 def name_of(composition: str, number: int) -> str:
     """The name of a revision. Those of two Compositions differ: what follows the last `-` is the number."""
     room = _MOST_IN_NAME - len(f"-{number}")
@@ -174,5 +198,8 @@ def _short(name: str) -> str:
 
 
 def _digest(spec: Mapping[str, Any]) -> str:
-    content = {key: each for key, each in spec.items() if key not in _NOT_CONTENT}
-    return blake2b(dumps(content, sort=True), digest_size=20).hexdigest()
+    return blake2b(dumps(_content(spec), sort=True), digest_size=20).hexdigest()
+
+
+def _content(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: each for key, each in spec.items() if key not in _NOT_CONTENT}

@@ -55,6 +55,8 @@ class Server:
         }
         self.requests: list[tuple[str, str]] = []
         self.composites: list[Json] | Exception = []
+        self.admit: Callable[[Json, bool], None] = lambda made, dry_run: None
+        """Changes what is to be created, as an admission webhook does."""
 
     def now(self) -> datetime:
         return NOW
@@ -87,8 +89,11 @@ class Server:
         name = f"{path.partition('?')[0]}/{made['metadata']['name']}"
         if name in self.objects:
             return Answer(409, b'{"message": "exists", "reason": "AlreadyExists"}')
-        made["metadata"] |= {"uid": name, "resourceVersion": "1"}
-        self.objects[name] = made
+        made["metadata"]["uid"] = name
+        self.admit(made, "dryRun=All" in path)
+        if "dryRun=All" not in path:
+            made["metadata"]["resourceVersion"] = "1"
+            self.objects[name] = made
         return Answer(201, orjson.dumps(made))
 
     async def lines(self, path: str, **_: Any) -> AsyncIterator[bytes]:
@@ -213,3 +218,57 @@ def test_an_error_in_crdkeeper_concerns_one_composition(monkeypatch: Any) -> Non
 
     monkeypatch.setattr(judging, "compile_composition", fails)
     play(act, lambda server: server.put("a"))
+
+
+def _prunes(made: Json, dry_run: bool) -> None:
+    del made["spec"]["resources"][0]["template"]["data"]
+
+
+def _prunes_in_earnest(made: Json, dry_run: bool) -> None:
+    if not dry_run:
+        _prunes(made, dry_run)
+
+
+def _ready(server: Server) -> tuple[str, str]:
+    ready = {each["type"]: each for each in server.objects[SMALL]["status"]["conditions"]}["Ready"]
+    return ready["reason"], ready["message"]
+
+
+def test_a_revision_that_would_be_stored_with_other_content_is_not_created() -> None:
+    async def act(server: Server, controller: Compositions) -> None:
+        await asyncio.sleep(60.0)
+        assert server.revisions() == []
+        reason, message = _ready(server)
+        assert reason == "RevisionFailed"
+        assert "the API server changes spec.resources[0].template.data. The CRD" in message
+        assert sum(path.startswith(REVISIONS) and method == "POST" for method, path in server.requests) <= 6
+        # As after the rest of an upgrade.
+        server.admit = lambda made, dry_run: None
+        await asyncio.sleep(20.0)
+        assert server.revisions() == ["small-1"]
+        assert _ready(server)[0] == "Current"
+
+    def begin(server: Server) -> None:
+        server.admit = _prunes
+        server.put("a")
+
+    play(act, begin)
+
+
+def test_a_webhook_that_does_nothing_in_a_dry_run_makes_one_revision_of_a_content() -> None:
+    async def act(server: Server, controller: Compositions) -> None:
+        await asyncio.sleep(60.0)
+        assert server.revisions() == ["small-1"]
+        assert _ready(server)[0] == "RevisionFailed"
+        server.admit = lambda made, dry_run: None
+        server.put("b")
+        controller.queue.add("small")
+        await asyncio.sleep(10.0)
+        assert server.revisions() == ["small-1", "small-2"]
+        assert _ready(server)[0] == "Current"
+
+    def begin(server: Server) -> None:
+        server.admit = _prunes_in_earnest
+        server.put("a")
+
+    play(act, begin)

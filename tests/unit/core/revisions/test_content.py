@@ -13,6 +13,7 @@ from crdkeeper.core.revisions.content import (
     MOST_LEVELS,
     NewRevision,
     SeenRevision,
+    changed_part,
     content_of,
     is_too_deep,
     label_of,
@@ -144,3 +145,27 @@ def test_content_is_the_same_however_it_was_read() -> None:
     read = [loads(way % json.dumps(deepest)) for way in ways]
     objects = [read[0], read[1]["object"], read[2]["items"][0]]
     assert len({content_of(each).hash for each in objects}) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (lambda made: None, ""),
+        (lambda made: made["metadata"]["labels"].update(more="x"), ""),
+        (lambda made: made["spec"].pop("revisionHistoryLimit", None), ""),
+        (lambda made: made["spec"]["resources"][0].update(recreate=False), "spec.resources[0].recreate"),
+        (
+            lambda made: made["spec"]["resources"][0]["template"].update(data=1),
+            "spec.resources[0].template.data",
+        ),
+        (lambda made: made["spec"]["resources"].append({}), "spec.resources"),
+        (lambda made: made["spec"].pop("compositeTypeRef"), "spec.compositeTypeRef"),
+        (lambda made: made["metadata"]["labels"].clear(), f"metadata.labels[{HASH_LABEL}]"),
+    ],
+)
+def test_what_the_api_server_changes_is_named(change: Any, part: str) -> None:
+    new = wanted(content_of(composition("a")), [], 0)
+    assert isinstance(new, NewRevision)
+    stored = json.loads(json.dumps(new.to_object()))
+    change(stored)
+    assert changed_part(new, stored) == part
