@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -132,8 +133,21 @@ class CompiledRevisions:
             said = f"The API server does not serve {own[1]} of {own[0]} yet."
             return _Known(None, Verdict(FAILED, said), now, made)
         async with self._turn:
-            result = await asyncio.to_thread(_compiled, revision, spec, kinds)
+            result = await asyncio.to_thread(_compiled_or_failed, revision, spec, kinds)
         return _Known(key, result, now + _CHECKED_SECONDS, made)
+
+
+def _compiled_or_failed(
+    revision: SeenRevision, spec: CompositionRevisionSpec, kinds: KnownKinds
+) -> Compiled | Verdict:
+    try:
+        return _compiled(revision, spec, kinds)
+    except Exception as error:
+        # Else each composite would compile it again. Its text may have parts of templates.
+        kind, where = type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
+        _log.error("The CompositionRevision %s cannot be compiled: %s in\n%s", revision.name, kind, where)
+        said = f"The CompositionRevision {revision.name} cannot be compiled: an error in crdkeeper ({kind}); "
+        return Verdict(REVISION_UNUSABLE, f"{said}the composer's log says where.")
 
 
 def _compiled(revision: SeenRevision, spec: CompositionRevisionSpec, kinds: KnownKinds) -> Compiled | Verdict:

@@ -1,0 +1,39 @@
+"""Revisions are compiled once for the schemas that there are."""
+
+from typing import Any, cast
+
+from crdkeeper.cluster.resources.compositions import REVISIONS
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.controllers.composite import compiling
+from crdkeeper.controllers.composite.compiling import CompiledRevisions
+from crdkeeper.core.diagnosis.verdict import Verdict
+from crdkeeper.core.revisions.content import NewRevision, content_of, seen_revision, wanted
+from tests import virtualtime
+from tests.unit.controllers.composition.test_controller import Server
+from tests.unit.core.revisions.revisions import composition
+
+
+def test_an_error_in_crdkeeper_is_met_once(monkeypatch: Any) -> None:
+    met: list[str] = []
+
+    def fails(*_: Any) -> None:
+        met.append("x")
+        raise RecursionError("secret text")
+
+    async def main() -> None:
+        server = Server()
+        new = wanted(content_of(composition("a")), [], 0)
+        assert isinstance(new, NewRevision)
+        made = new.to_object()
+        made["metadata"] |= {"uid": "u", "resourceVersion": "1", "generation": 1}
+        server.objects[f"{REVISIONS}/small-1"] = made
+        compiled = CompiledRevisions(cast(Client, server), lambda: ())
+        for _ in range(3):
+            found = await compiled.of(seen_revision(made))
+            assert isinstance(found, Verdict)
+            assert "RecursionError" in found.message
+            assert "secret" not in found.message
+        assert met == ["x"]
+
+    monkeypatch.setattr(compiling, "compile_composition", fails)
+    virtualtime.run(main())
