@@ -17,6 +17,7 @@ from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.collection import SeenCollection
 from crdkeeper.controllers.composite.compiling import CompiledRevisions
+from crdkeeper.controllers.composite.denials import Denials
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.lanes import Lanes
 from crdkeeper.controllers.composite.reconciling import CompositePass, paused
@@ -81,6 +82,7 @@ class Composites:
         self._lanes = Lanes()
         self._room = ObjectMemory()
         self._teller = CompositeTrouble(client, identity)
+        self._denials = Denials(client, self._all_changed)
         self._group: asyncio.TaskGroup | None = None
         self._objects = ObjectWatches(client, self._served, self._rights, self._object_changed)
         self.queue = WorkQueue(self._reconcile, _WORKERS)
@@ -107,6 +109,8 @@ class Composites:
 
     def _saw(self, kind: str, name: str) -> None:
         if kind == CompositeResourceDefinition.plural:
+            if name not in self._state.of(CompositeResourceDefinition):
+                self._denials.forget(name)
             self._keep(name)
             self._all_changed(name)
         elif kind == "definitions":
@@ -219,6 +223,10 @@ class Composites:
         if (wait := self._rests.get(key, 0.0) - loop.time()) > 0.0:
             self.queue.add_within(key, wait)
             return
+        definition = self._state.of(CompositeResourceDefinition).get(key.partition("\n")[0])
+        if definition is not None and (pause := await self._denials.wait(definition)) is not None:
+            self.queue.add_within(key, pause)
+            return
         began, share = loop.time(), self._room.share()
         try:
             again = await self._look(key, share)
@@ -246,6 +254,8 @@ class Composites:
         definition = self._state.of(CompositeResourceDefinition).get(name)
         if definition is not None:
             await self._teller.tell(definition, f"{namespace}/{of}" if namespace else of, error)
+            if error.code == 403:
+                await self._denials.denied(definition)
 
     async def _look(self, key: str, share: Share) -> float | None:
         """One pass; returns in how many seconds to look again."""

@@ -1,0 +1,64 @@
+"""The controller of composites at work on an API server, in virtual time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, cast
+
+from crdkeeper.api.meta import DEFINITION_UID
+from crdkeeper.cluster.resources.compositions import REVISIONS
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.controllers.composite.controller import Composites
+from crdkeeper.controllers.state import ClusterState
+from tests import virtualtime
+from tests.unit.controllers.compositeresourcedefinition.scene import CRD, NAME, PATH, Server
+
+API_VERSION = "platform.example.com/v1"
+MADE = {
+    "metadata": {"name": NAME},
+    "spec": {
+        "group": "platform.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "databases", "kind": "Database"},
+        "versions": [{"name": "v1", "served": True, "storage": True}],
+    },
+}
+
+
+def revision(number: int = 1) -> dict[str, Any]:
+    """A CompositionRevision for the composites."""
+    return {
+        "metadata": {"name": f"main-{number}", "uid": f"r{number}", "resourceVersion": "1"},
+        "spec": {
+            "compositionRef": {"name": "main"},
+            "compositeTypeRef": {"apiVersion": API_VERSION, "kind": "Database"},
+            "revision": number,
+            "resources": [],
+        },
+    }
+
+
+def play(
+    people: Callable[[Server], Awaitable[None]], composites: int, *revisions: Any, **metadata: Any
+) -> None:
+    """There are a definition, composites and revisions; people do something, and the controller works."""
+
+    async def main() -> None:
+        server = Server(ClusterState())
+        made = server.make()
+        definition_uid = made["metadata"]["uid"]
+        server.make_crd(MADE, annotations={DEFINITION_UID: definition_uid})
+        server.make_composites(composites, **metadata)
+        server.objects[REVISIONS] = {"metadata": {"resourceVersion": "1"}, "items": list(revisions)}
+        controller = Composites(cast(Client, server), server.state, identity="me")
+        for path in (PATH, CRD):
+            server._announce(path)
+        task = asyncio.create_task(controller.run())
+        try:
+            await people(server)
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError, BaseExceptionGroup):
+                await task
+
+    virtualtime.run(main())
