@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER, composite_path, composites_path
+from crdkeeper.cluster.resources.compositions import is_composed
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
 from crdkeeper.cluster.transport.client import MERGE_PATCH, METADATA_ONLY_LIST, ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, TooSlow, within
@@ -35,6 +36,8 @@ async def release_composites(client: Client, crd: Mapping[str, Any]) -> None:
         except ApiError as error:
             if error.code != 403:
                 raise
+            if not await is_composed(client, crd["spec"]["group"], crd["spec"]["names"]["kind"]):
+                return
             # It may have held some while it had the right: they could never be deleted.
             raise Unreachable(
                 "its composites cannot be listed, and could never be deleted if the composer holds one. Let "

@@ -57,6 +57,23 @@ async def delete_composition_revision(client: Client, revision: SeenRevision) ->
             raise
 
 
+async def is_composed(client: Client, group: str, kind: str) -> bool:
+    """Whether composites of a kind have a CompositionRevision. Raises ApiError and Unreachable."""
+    size = PageSize(20, 100, METADATA_BYTES // 2, 4 * METADATA_BYTES, _PAGE_SECONDS)
+    token = ""
+    while True:
+        body: Mapping[str, Any] = await bounded_page(client, REVISIONS, token, size)
+        items = body["items"] or ()
+        for each in items:
+            of = each["spec"]["compositeTypeRef"]
+            if of["kind"] == kind and of["apiVersion"].partition("/")[0] == group:
+                return True
+        size.fit(items)
+        token = str(body["metadata"].get("continue") or "")
+        if not token:
+            return False
+
+
 async def list_revisions_in_use(client: Client, collection: str) -> set[str]:
     """The names of the revisions that composites of a collection use. Raises ApiError and Unreachable."""
     found: set[str] = set()

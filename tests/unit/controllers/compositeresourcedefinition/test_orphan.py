@@ -14,6 +14,11 @@ from tests.unit.controllers.compositeresourcedefinition.test_controller import r
 from tests.unit.controllers.compositeresourcedefinition.test_fencing import EMPTY, crd, writes_of_crd
 from tests.unit.core.composition.documents import document
 
+COMPOSED = [
+    {"apiVersion": "platform.example.com/v1", "kind": "Other"},
+    {"apiVersion": "platform.example.com/v0", "kind": "Database"},
+]
+
 
 def frozen(code: int) -> ApiError:
     return ApiError(code, {"message": "CRDs are frozen until Monday"})
@@ -153,6 +158,22 @@ def test_the_event_waits_until_the_definition_goes() -> None:
     play(people, begin=with_policy("Orphan", 0))
 
 
+def test_composites_that_were_never_composed_are_not_held() -> None:
+    async def people(server: Server) -> None:
+        async def denied(method: str, path: str) -> None:
+            if path == ALL:
+                raise ApiError(403, {"message": "databases is forbidden"})
+
+        server.before = denied
+        server.revisions = [{"metadata": {}, "spec": {"compositeTypeRef": COMPOSED[0]}}]
+        server.delete()
+        await rest()
+        assert PATH not in server.objects
+        assert DEFINITION_UID not in (server.objects[CRD]["metadata"].get("annotations") or {})
+
+    play(people, begin=with_policy("Orphan", 0))
+
+
 def test_composites_that_may_not_be_listed_any_more_are_not_left_held() -> None:
     async def people(server: Server) -> None:
         async def denied(method: str, path: str) -> None:
@@ -160,6 +181,7 @@ def test_composites_that_may_not_be_listed_any_more_are_not_left_held() -> None:
                 raise ApiError(403, {"message": "databases is forbidden"})
 
         server.before = denied
+        server.revisions = [{"metadata": {}, "spec": {"compositeTypeRef": each}} for each in COMPOSED]
         server.delete()
         await rest()
         assert DEFINITION_UID in server.objects[CRD]["metadata"]["annotations"]
