@@ -4,7 +4,7 @@ Where there are none, nothing is read and nothing is written: a definition may o
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -262,7 +262,7 @@ class Composites:
         name, namespace, of = key.split("\n")
         definition, seen = self._state.of(CompositeResourceDefinition).get(name), self._state.seen.get(name)
         version = seen.definition.endpoint_version if seen is not None else None
-        if seen is None or version is None or (definition is not None and _is_orphaned(definition)):
+        if seen is None or version is None:
             return None
         kind = _kind(seen.definition, version)
         value = await get_object(self._client, kind, namespace, of)
@@ -270,6 +270,11 @@ class Composites:
             return None
         composite = Composite.of(value)
         if composite.deleting and not composite.holds:
+            return None
+        if _is_orphaned(definition) if definition is not None else not seen.definition_uid:
+            # Left to nobody, perhaps while the finalizer was being added.
+            if composite.holds:
+                await self._let_go(kind, value)
             return None
         work = self._pass(kind, value, share)
         if composite.paused:
@@ -305,9 +310,12 @@ class Composites:
         self._teller.works(definition)
         if work.held and not await self._is_kept(definition):
             # The definition was left to nobody meanwhile, and so are its composites.
-            left = [each for each in work.value["metadata"].get("finalizers") or () if each != FINALIZER]
-            await set_finalizers_of(self._client, kind, work.value, left)
+            await self._let_go(kind, work.value)
         return work.again
+
+    async def _let_go(self, kind: ServedKind, value: Mapping[str, Any]) -> None:
+        left = [each for each in value["metadata"].get("finalizers") or () if each != FINALIZER]
+        await set_finalizers_of(self._client, kind, value, left)
 
     async def _delete(
         self, work: CompositePass, revisions: Iterable[SeenRevision], value: dict[str, Any]

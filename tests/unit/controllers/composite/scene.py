@@ -49,6 +49,8 @@ def play(
         definition_uid = made["metadata"]["uid"]
         server.make_crd(MADE, annotations={DEFINITION_UID: definition_uid})
         server.make_composites(composites, **metadata)
+        for each in server.composites():
+            each |= {"apiVersion": API_VERSION, "kind": "Database"}
         server.objects[REVISIONS] = {"metadata": {"resourceVersion": "1"}, "items": list(revisions)}
         controller = Composites(cast(Client, server), server.state, identity="me")
         for path in (PATH, CRD):
