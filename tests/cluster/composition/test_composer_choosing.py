@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.cluster.resources.compositions import REVISIONS
+from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.composition.authoring import Author
 from tests.cluster.composition.composing import CONFIG_MAPS, Composing, all_of, config_map, rights_on
 
@@ -67,6 +68,20 @@ async def test_manual_stays_when_a_client_replaces_the_composite(composing: Comp
     assert (pinned(found), used(found)) == (f"{name}-1", f"{name}-1")
     now = await composing.author.get(f"{CONFIG_MAPS}/orders-data")
     assert now["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_a_status_that_somebody_else_writes_is_put_back(composing: Composing) -> None:
+    await composing.compose(config_map("settings", ReadyWhen=["${has(settings.data.done)}"]))
+    await composing.create("orders")
+    await composing.says("orders", "Ready", "False", "Creating")
+    for _ in range(2):
+        found = await composing.author.get(composing.path("orders"))
+        for each in found["status"]["conditions"]:
+            each |= {"status": "True", "reason": "Available"}
+        path = f"{composing.path('orders')}/status?fieldManager=tenant"
+        forged = {"status": {"conditions": found["status"]["conditions"]}}
+        await composing.author.client.request("PATCH", path, forged, content_type=MERGE_PATCH)
+        await composing.says("orders", "Ready", "False", "Creating")
 
 
 def pinned(found: Json) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import orjson
 
+from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
 from crdkeeper.cluster.transport.client import METADATA_ONLY, METADATA_ONLY_LIST, Client
@@ -27,7 +28,7 @@ _SECONDS: Final = 20.0
 _REVIEWED_SECONDS: Final = 10.0
 """How long it is known which right lacks."""
 _SEEN: Final = ("uid", "generation", "labels", "annotations", "finalizers", "deletionTimestamp")
-"""Of a composite: what matters besides the status, which the composer writes itself."""
+"""Of a composite: what matters besides the status, of which only what others have written does."""
 
 Place = tuple[str, str]
 """Namespace and name."""
@@ -92,10 +93,19 @@ def _place(found: Mapping[str, Any]) -> Place:
 
 def _reduced(found: Mapping[str, Any]) -> SeenComposite:
     metadata = found["metadata"]
-    seen = [metadata.get(each) for each in _SEEN]
+    seen = [*(metadata.get(each) for each in _SEEN), _status_of_others(metadata)]
     content = orjson.dumps(seen, option=orjson.OPT_SORT_KEYS)
     held = FINALIZER in (metadata.get("finalizers") or ())
     return SeenComposite(metadata["uid"], held, blake2b(content, digest_size=8).digest())
+
+
+def _status_of_others(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Who has written the status, when and what: the composer puts back what is its own."""
+    return [
+        each
+        for each in metadata.get("managedFields") or ()
+        if each.get("subresource") == "status" and each.get("manager") != FIELD_MANAGER
+    ]
 
 
 async def _list(client: Client, path: str, selector: str, take: Callable[[Mapping[str, Any]], None]) -> str:
