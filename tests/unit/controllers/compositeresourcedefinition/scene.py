@@ -37,7 +37,6 @@ CRD = f"{DEFINITIONS}/{NAME}"
 ALL = "/apis/platform.example.com/v1/databases"
 OBJECTS = "/apis/platform.example.com/v1/namespaces/default/databases"
 COMPOSITIONS = f"{OURS}/compositions"
-REVISIONS = f"{OURS}/compositionrevisions"
 GOING = "2026-01-02T03:04:05Z"
 DEFAULTS = {"scope": "Namespaced", "deletion": "Protect", "breakingChanges": "Refuse"}
 
@@ -72,8 +71,6 @@ class Server:
     """The bytes of the largest list of composites that was read to its end."""
     compositions: "asyncio.Queue[Json]" = field(default_factory=asyncio.Queue)
     """Those that somebody has just created."""
-    revisions: list[Json] = field(default_factory=list)
-    """All CompositionRevisions."""
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def now(self) -> datetime:
@@ -137,8 +134,6 @@ class Server:
                 return self._listed(int(query["limit"][0]), int(query.get("continue", ["0"])[0]))
             case "GET" if path == COMPOSITIONS:
                 return {"metadata": {"resourceVersion": "1"}, "items": []}
-            case "GET" if path == REVISIONS:
-                return {"metadata": {"resourceVersion": "1"}, "items": self.revisions}
             case "GET":
                 return self._found(path)
             case "POST" if path.endswith("/selfsubjectaccessreviews"):

@@ -2,10 +2,12 @@
 
 import asyncio
 import copy
+from typing import Any
 
 import pytest
 
 from crdkeeper.api.meta import DEFINITION_UID
+from crdkeeper.cluster.resources.compositions import REVISIONS
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.core.composer.fence import fencing, is_fenced
 from crdkeeper.core.composites.ownership import FINALIZER
@@ -18,6 +20,12 @@ COMPOSED = [
     {"apiVersion": "platform.example.com/v1", "kind": "Other"},
     {"apiVersion": "platform.example.com/v0", "kind": "Database"},
 ]
+
+
+def revisions(*composed: dict[str, str]) -> dict[str, Any]:
+    """CompositionRevisions for these types."""
+    items = [{"metadata": {}, "spec": {"compositeTypeRef": each}} for each in composed]
+    return {"metadata": {"resourceVersion": "1"}, "items": items}
 
 
 def frozen(code: int) -> ApiError:
@@ -165,7 +173,7 @@ def test_composites_that_were_never_composed_are_not_held() -> None:
                 raise ApiError(403, {"message": "databases is forbidden"})
 
         server.before = denied
-        server.revisions = [{"metadata": {}, "spec": {"compositeTypeRef": COMPOSED[0]}}]
+        server.objects[REVISIONS] = revisions(COMPOSED[0])
         server.delete()
         await rest()
         assert PATH not in server.objects
@@ -181,7 +189,7 @@ def test_composites_that_may_not_be_listed_any_more_are_not_left_held() -> None:
                 raise ApiError(403, {"message": "databases is forbidden"})
 
         server.before = denied
-        server.revisions = [{"metadata": {}, "spec": {"compositeTypeRef": each}} for each in COMPOSED]
+        server.objects[REVISIONS] = revisions(*COMPOSED)
         server.delete()
         await rest()
         assert DEFINITION_UID in server.objects[CRD]["metadata"]["annotations"]
