@@ -119,6 +119,25 @@ async def test_a_kind_that_is_missing_holds_only_its_own(composing: Composing, g
         await composing.gone("orders-settings")
 
 
+async def test_a_typo_in_the_group_of_a_template_deletes_nothing(composing: Composing, group: str) -> None:
+    typo = config_map("db")
+    typo["template"]["apiVersion"] = f"typo.{group}/v1"
+    async with rights_on(composing.author, f"more-{group}", all_of("", "configmaps")):
+        await composing.compose(config_map("db"), config_map("old"))
+        await composing.create("orders")
+        await composing.ready("orders")
+        before = await composing.author.get(f"{CONFIG_MAPS}/orders-db")
+        await composing.designer.put("main", typo)
+        await composing.designer.until("main", [1, 2].__eq__)
+        await composing.says("orders", "Synced", "False", "KindMissing", f"typo.{group}")
+        await composing.gone("orders-old")
+        assert await composing.author.get(f"{CONFIG_MAPS}/orders-db") == before
+        await composing.compose(config_map("db"), number=3)
+        await composing.ready("orders")
+        after = await composing.author.get(f"{CONFIG_MAPS}/orders-db")
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+
+
 async def test_an_immutable_field_is_refused_in_the_servers_words_or_leads_to_another_object(
     composing: Composing, group: str
 ) -> None:

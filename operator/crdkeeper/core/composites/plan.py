@@ -294,6 +294,10 @@ class _Planning:
             if any(entry.identity == each.identity for each in state.objects):
                 # Rendered, but not now because of its kind.
                 return False
+            if entry.resource in self._problems:
+                # Nothing can take its place, perhaps only because of a typo in the kind.
+                self._held[entry.identity] = f"it is deleted once {entry.resource} is applied"
+                return False
         unnamed = self._unnamed.get(entry.identity[:2])
         if unnamed is not None:
             # The object of a resource that was renamed, for example.

@@ -360,3 +360,19 @@ def test_a_pass_that_ends_early_does_not_say_that_all_is_done() -> None:
     assert scene.condition("Ready")[0] == "NotSynced"
     scene.run()
     assert scene.condition("Ready")[0] == "Available"
+
+
+def test_a_resource_whose_new_kind_is_missing_keeps_what_it_had() -> None:
+    scene = Scene(server("a"), server("db"), server("old"))
+    scene.run()
+    scene.done.clear()
+    scene.unreadable["", "ConfigMap"] = Verdict(reasons.KIND_MISSING, "not served")
+    scene.compose(server("a"), config_map("db"))
+    scene.run()
+    # What has nothing to do with it goes.
+    assert (scene.done, scene.names()) == (["delete old"], ["a", "db"])
+    listed = {each["object"]["kind"]: each for each in scene.value["status"]["crdkeeper"]["resources"]}
+    assert listed["Server"]["message"] == "it is deleted once db is applied"
+    scene.unreadable.clear()
+    scene.run()
+    assert scene.done == ["delete old", "create db", "delete db"]
