@@ -99,10 +99,11 @@ class CompiledRevisions:
         known = self._known.get(revision.uid)
         return known.kinds if known is not None else frozenset()
 
-    def expire(self) -> None:
-        """A CRD has changed: the schemas are looked at again."""
-        for each in self._known.values():
-            each.until = 0.0
+    def expire(self, revision: SeenRevision) -> None:
+        """A CRD of one of its kinds has changed: the schemas are looked at again."""
+        known = self._known.get(revision.uid)
+        if known is not None:
+            known.until = 0.0
 
     async def _compile(self, revision: SeenRevision, known: _Known | None) -> _Known:
         value = await get_composition_revision(self._client, revision.name)

@@ -21,6 +21,12 @@ from crdkeeper.controllers.composite.denials import Denials
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.lanes import Lanes
 from crdkeeper.controllers.composite.reconciling import CompositePass, paused
+from crdkeeper.controllers.composite.relevance import (
+    GroupKind,
+    Relevance,
+    groups_and_kinds,
+    kinds_of_revision,
+)
 from crdkeeper.controllers.composite.room import ObjectMemory, Share
 from crdkeeper.controllers.composite.telling import CompositeTrouble
 from crdkeeper.controllers.composite.watching import CompositeList, ObjectWatches, Place, SeenComposite
@@ -77,6 +83,9 @@ class Composites:
         self._keys: dict[str, str] = {}
         """By the uid of a composite: its key in the queue."""
         self._uids: dict[str, str] = {}
+        self._relevance = Relevance()
+        self._listed: dict[str, frozenset[GroupKind]] = {}
+        """By key: the kinds in its status that no revision has."""
         self._rests: dict[str, float] = {}
         """By key: in the loop's time, until when it rests."""
         self._lanes = Lanes()
@@ -109,16 +118,32 @@ class Composites:
 
     def _saw(self, kind: str, name: str) -> None:
         if kind == CompositeResourceDefinition.plural:
-            if name not in self._state.of(CompositeResourceDefinition):
+            definition = self._state.of(CompositeResourceDefinition).get(name)
+            if definition is None:
                 self._denials.forget(name)
             self._keep(name)
-            self._all_changed(name)
+            if self._relevance.of_definition(name, definition):
+                self._all_changed(name)
         elif kind == "definitions":
-            self._compiled.expire()
             self._keep(name)
-            # As the kind of composites, or as one that they are composed of.
-            for each in self._watched:
+            self._kinds_changed(name, self._relevance.of_crd(name, self._state.seen.get(name)))
+
+    def _kinds_changed(self, name: str, kinds: frozenset[GroupKind]) -> None:
+        """A CRD has changed: of composites, or of what they are composed of now or were before."""
+        if not kinds:
+            return
+        concerned = {
+            each.uid: each for each in self._revisions.all().values() if kinds & kinds_of_revision(each)
+        }
+        for revision in concerned.values():
+            self._compiled.expire(revision)
+        for each, watched in self._watched.items():
+            if each == name or any(of.uid in concerned for of in self._revisions_for(each)):
                 self._all_changed(each)
+                continue
+            for key in (_key(each, place) for place, _ in watched.composites.all()):
+                if kinds & self._listed.get(key, frozenset()):
+                    self.queue.add_within(key, _LATER_SECONDS)
 
     def _revision_changed(self, _: str, before: SeenRevision | None, now: SeenRevision | None) -> None:
         for name, definition in self._state.of(CompositeResourceDefinition).items():
@@ -196,6 +221,7 @@ class Composites:
             self._failures.forget(before)
         if not seen.uid:
             self._rests.pop(key, None)
+            self._listed.pop(key, None)
             return
         self._uids[key] = seen.uid
         self._keys[seen.uid] = key
@@ -277,6 +303,7 @@ class Composites:
                 await self._let_go(kind, value)
             return None
         work = self._pass(kind, value, share)
+        self._remember_listed(key, work)
         if composite.paused:
             if composite.holds or (value.get("status") or {}).get("conditions"):
                 await work.say(paused())
@@ -312,6 +339,13 @@ class Composites:
             # The definition was left to nobody meanwhile, and so are its composites.
             await self._let_go(kind, work.value)
         return work.again
+
+    def _remember_listed(self, key: str, work: CompositePass) -> None:
+        known = (kinds_of_revision(each) for each in self._revisions_for(key.partition("\n")[0]))
+        listed = groups_and_kinds(work.listed_kinds()).difference(*known)
+        self._listed.pop(key, None)
+        if listed:
+            self._listed[key] = listed
 
     async def _let_go(self, kind: ServedKind, value: Mapping[str, Any]) -> None:
         left = [each for each in value["metadata"].get("finalizers") or () if each != FINALIZER]

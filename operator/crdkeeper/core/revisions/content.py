@@ -47,6 +47,10 @@ class SeenRevision:
     labels: Mapping[str, str]
     deleted: bool
     """Whether it is being deleted."""
+    made: frozenset[tuple[str, str]] = frozenset()
+    """The apiVersions and kinds of its templates."""
+    read: frozenset[tuple[str, str]] = frozenset()
+    """The apiVersions and kinds of its externalRefs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,15 @@ def seen_revision(found: Mapping[str, Any]) -> SeenRevision:
         _digest(spec),
         dict(metadata.get("labels") or {}),
         "deletionTimestamp" in metadata,
+        _kinds(spec, "template"),
+        _kinds(spec, "externalRef"),
+    )
+
+
+def _kinds(spec: Mapping[str, Any], field: str) -> frozenset[tuple[str, str]]:
+    found = (each.get(field) for each in spec.get("resources") or ())
+    return frozenset(
+        (str(each.get("apiVersion")), str(each.get("kind"))) for each in found if isinstance(each, dict)
     )
 
 

@@ -7,9 +7,10 @@ from typing import Any, cast
 
 from crdkeeper.api.meta import DEFINITION_UID
 from crdkeeper.cluster.resources.compositions import REVISIONS
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import Answer, Client
 from crdkeeper.controllers.composite.controller import Composites
 from crdkeeper.controllers.state import ClusterState
+from crdkeeper.core.conversion.nesting import dumps, loads
 from tests import virtualtime
 from tests.unit.controllers.compositeresourcedefinition.scene import CRD, NAME, PATH, Server
 
@@ -23,6 +24,14 @@ MADE = {
         "versions": [{"name": "v1", "served": True, "storage": True}],
     },
 }
+
+
+class ComposedServer(Server):
+    """Accepts the status of composites, too."""
+
+    async def send(self, method: str, path: str, *, content: bytes = b"{}", **_: Any) -> Answer:
+        """Like `Client.send`."""
+        return Answer(200, dumps(await self.request(method, path, loads(content))))
 
 
 def revision(number: int = 1) -> dict[str, Any]:
@@ -44,7 +53,7 @@ def play(
     """There are a definition, composites and revisions; people do something, and the controller works."""
 
     async def main() -> None:
-        server = Server(ClusterState())
+        server = ComposedServer(ClusterState())
         made = server.make()
         definition_uid = made["metadata"]["uid"]
         server.make_crd(MADE, annotations={DEFINITION_UID: definition_uid})
