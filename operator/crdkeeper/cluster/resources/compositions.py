@@ -1,6 +1,7 @@
 """Compositions and CompositionRevisions, as the composer reads and writes them."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -11,9 +12,10 @@ from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
 from crdkeeper.cluster.transport.client import ApiError, Client, find
 from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
+from crdkeeper.core.composer.composedversions import RevisionUse
 from crdkeeper.core.conversion.nesting import dumps
 from crdkeeper.core.revisions.content import NewRevision, SeenRevision
-from crdkeeper.core.revisions.retention import revisions_in_use
+from crdkeeper.core.revisions.retention import revisions_in_use, running_by
 
 COMPOSITIONS: Final = f"/apis/{GROUP}/{VERSION}/{Composition.plural}"
 REVISIONS: Final = f"/apis/{GROUP}/{VERSION}/{CompositionRevision.plural}"
@@ -59,32 +61,51 @@ async def delete_composition_revision(client: Client, revision: SeenRevision) ->
 
 async def is_composed(client: Client, group: str, kind: str) -> bool:
     """Whether composites of a kind have a CompositionRevision. Raises ApiError and Unreachable."""
-    size = PageSize(20, 100, METADATA_BYTES // 2, 4 * METADATA_BYTES, _PAGE_SECONDS)
-    token = ""
-    while True:
-        body: Mapping[str, Any] = await bounded_page(client, REVISIONS, token, size)
-        items = body["items"] or ()
-        for each in items:
-            of = each["spec"]["compositeTypeRef"]
-            if of["kind"] == kind and of["apiVersion"].partition("/")[0] == group:
-                return True
-        size.fit(items)
-        token = str(body["metadata"].get("continue") or "")
-        if not token:
-            return False
+    async for each in _each_of(client, REVISIONS, 20, 100):
+        of = each["spec"]["compositeTypeRef"]
+        if of["kind"] == kind and of["apiVersion"].partition("/")[0] == group:
+            return True
+    return False
 
 
 async def list_revisions_in_use(client: Client, collection: str) -> set[str]:
     """The names of the revisions that composites of a collection use. Raises ApiError and Unreachable."""
     found: set[str] = set()
-    size = PageSize(100, 500, METADATA_BYTES // 2, 4 * METADATA_BYTES, _PAGE_SECONDS)
+    async for each in _each_of(client, collection, 100, 500):
+        found |= revisions_in_use(each)
+    return found
+
+
+async def list_revision_uses(client: Client, group: str, kind: str, collection: str) -> list[RevisionUse]:
+    """The revisions by which composites run; `collection` is where those of the kind are.
+
+    Raises ApiError and Unreachable.
+    """
+    running: Counter[str] = Counter()
+    async for each in _each_of(client, collection, 100, 500):
+        # What is being deleted needs none.
+        running[running_by(each)] += "deletionTimestamp" not in each["metadata"]
+    found: list[RevisionUse] = []
+    if running.keys() <= {""}:
+        return found
+    async for each in _each_of(client, REVISIONS, 20, 100):
+        of, name = each["spec"]["compositeTypeRef"], each["metadata"]["name"]
+        its_group, _, version = of["apiVersion"].partition("/")
+        if (its_group, of["kind"]) == (group, kind) and running[name]:
+            found.append(RevisionUse(name, each["spec"]["compositionRef"]["name"], version, running[name]))
+    return found
+
+
+async def _each_of(client: Client, path: str, first: int, most: int) -> AsyncIterator[Mapping[str, Any]]:
+    """All objects of a collection: pages begin with `first` objects, and have at most so many."""
+    size = PageSize(first, most, METADATA_BYTES // 2, 4 * METADATA_BYTES, _PAGE_SECONDS)
     token = ""
     while True:
-        body: Mapping[str, Any] = await bounded_page(client, collection, token, size)
+        body: Mapping[str, Any] = await bounded_page(client, path, token, size)
         items = body["items"] or ()
         for each in items:
-            found |= revisions_in_use(each)
+            yield each
         size.fit(items)
         token = str(body["metadata"].get("continue") or "")
         if not token:
-            return found
+            return

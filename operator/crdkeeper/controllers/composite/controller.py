@@ -179,10 +179,11 @@ class Composites:
 
     def _usable(self, name: str) -> list[SeenRevision]:
         """The revisions for composites of a definition."""
-        definition = self._state.of(CompositeResourceDefinition).get(name)
-        if definition is None:
+        definition, seen = self._state.of(CompositeResourceDefinition).get(name), self._state.seen.get(name)
+        if definition is None or seen is None:
             return []
-        return revisions_of(definition.spec, self._revisions.all().values())
+        served = seen.definition.served_versions
+        return revisions_of(definition.spec, self._revisions.all().values(), served)
 
     def _keep(self, name: str) -> None:
         """Watch the composites of a definition, if they may be composed; or do not any more.
@@ -314,7 +315,7 @@ class Composites:
             return work.again
         if definition is None or seen.definition_uid != definition.metadata.uid:
             return None
-        chosen = choose(definition.spec, value, revisions)
+        chosen = choose(definition.spec, value, revisions, seen.definition.served_versions)
         if isinstance(chosen, Verdict):
             await work.say(chosen)
             return None

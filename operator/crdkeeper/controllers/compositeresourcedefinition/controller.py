@@ -36,6 +36,7 @@ from crdkeeper.controllers.compositeresourcedefinition.refusing import (
     refusal_of,
     refusal_of_reading,
 )
+from crdkeeper.controllers.compositeresourcedefinition.revisionuses import RevisionUses
 from crdkeeper.controllers.compositeresourcedefinition.statuses import Statuses
 from crdkeeper.controllers.compositeresourcedefinition.watching import CompositeWatches
 from crdkeeper.controllers.context import Context
@@ -90,6 +91,7 @@ class CompositeDefinitions:
         self._left = LeftAPIs(client, identity)
         self._migrations = Migrations(client, self._dues)
         self._judging = Judging(client, self._changed)
+        self._uses = RevisionUses(client)
         self._deletions = CompositeDeletions(client, self._dues, self.queue.add)
         self._watches = CompositeWatches(client, self._changed, self._dues)
         self._counts = CompositeCounts(client, self._rights, self._watches, self._dues)
@@ -225,6 +227,7 @@ class CompositeDefinitions:
         self._fences.forget(name)
         self._deletions.forget(name)
         self._judging.forget(name)
+        self._uses.forget(name)
         self._watches.stop(name)
         self._counts.forget(name)
         self._metrics.forget(name)
@@ -301,6 +304,7 @@ class CompositeDefinitions:
         counted = await self._counts.of(definition, live)
         rest = partial(self._crds.rest, definition)
         accepted, facts = await self._judging.of(found, definition, live, counted.number, rest)
+        uses = await self._uses.of(definition, live, counted.number)
         return Gathered(
             definition,
             accepted,
@@ -312,7 +316,7 @@ class CompositeDefinitions:
             waiting=counted.waiting,
             conflicts=self._conflicts(live),
             compositions=self._compositions.all(),
-            facts=replace(facts, migrations=known_migrations(self._state, definition, live)),
+            facts=replace(facts, migrations=known_migrations(self._state, definition, live), revisions=uses),
         )
 
     def _conflicts(self, live: Mapping[str, Any] | None) -> tuple[NameConflict, ...]:

@@ -137,8 +137,9 @@ VERSION_STORED = _accepted(
 VERSION_IN_USE = _accepted(
     "False",
     "VersionInUse",
-    "Clients may use a version that the definition no longer has or serves.",
-    "Set deprecated: true first, then served: false, and remove the version last.",
+    "Clients or composites may use a version that the definition no longer has or serves.",
+    "Set deprecated: true first, let composites use a Composition for another version, then set served: "
+    "false, and remove the version last.",
 )
 CONVERSION_MISSING = _accepted(
     "False",

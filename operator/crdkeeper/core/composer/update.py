@@ -22,6 +22,7 @@ from crdkeeper.core.compatibility import definitionkinds as kinds
 from crdkeeper.core.compatibility.change import Audience, Change, Impact
 from crdkeeper.core.compatibility.compare import Comparison, NotComparable, compare, compare_served_versions
 from crdkeeper.core.composer.advice import Advice
+from crdkeeper.core.composer.composedversions import RevisionUse
 from crdkeeper.core.composition.acceptance import Acceptance, with_server_errors
 from crdkeeper.core.conversion.likeness import in_yaml
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
@@ -130,6 +131,8 @@ class UpdateFacts:
     """Those of the CRD, if it may need one; None if they cannot be listed."""
     migration_failure: str = ""
     """Why the one that is needed could not be created."""
+    revisions: Sequence[RevisionUse] = ()
+    """The CompositionRevisions by which composites run; only looked for if a version goes."""
     rest: Rest | None = None
     """If set, nothing is sent, so that nothing has to be tried on composites."""
     advice: Advice = field(default_factory=Advice)

@@ -13,6 +13,7 @@ from typing import Any
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.core.compatibility.change import Change
 from crdkeeper.core.composer import reasons
+from crdkeeper.core.composer.composedversions import composed_at, versions_that_go
 from crdkeeper.core.composer.update import Rehearsed, Update, UpdateFacts, converts
 from crdkeeper.core.composer.wording import listed, sentences
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
@@ -63,7 +64,11 @@ def refused(
     unconverted = _unconverted(definition, update)
     if unconverted is not None or live is None or composites == 0:
         return unconverted
-    return _in_use(definition, live, exist) or _hurts(definition, composites, exist, facts, hidden)
+    return (
+        _in_use(definition, live, exist)
+        or composed_at(definition, versions_that_go(definition, live), facts.revisions)
+        or _hurts(definition, composites, exist, facts, hidden)
+    )
 
 
 def needs_rehearsal(definition: CompositeResourceDefinition, composites: int | None, update: Update) -> bool:

@@ -38,15 +38,19 @@ def choose(
     definition: CompositeResourceDefinitionSpec,
     composite: Mapping[str, Any],
     revisions: Collection[SeenRevision],
+    served: Collection[str],
 ) -> Chosen | Verdict:
-    """The revision, or why there is none. `revisions` may be those of all Compositions."""
+    """The revision, or why there is none. `revisions` may be those of all Compositions.
+
+    `served` are the versions of the composites at which they can be read and written.
+    """
     spec = composite.get("spec")
     given = spec.get("crdkeeper") if isinstance(spec, Mapping) else None
     try:
         settings = CompositeSettings.model_validate(given or {})
     except ValueError:
         return Verdict(NO_REVISION, "spec.crdkeeper of the composite cannot be read.")
-    usable = revisions_of(definition, revisions)
+    usable = revisions_of(definition, revisions, served)
     used = _used(composite)
     name = _composition(definition, settings, usable, used)
     if isinstance(name, Verdict):
@@ -71,14 +75,17 @@ def choose(
 
 
 def revisions_of(
-    definition: CompositeResourceDefinitionSpec, revisions: Collection[SeenRevision]
+    definition: CompositeResourceDefinitionSpec, revisions: Collection[SeenRevision], served: Collection[str]
 ) -> list[SeenRevision]:
-    """Those for composites of the definition, at a version that is served."""
-    served = {f"{definition.group}/{each.name}" for each in definition.versions if each.served}
+    """Those for composites of the definition, at a version that is served.
+
+    Served by the CRD: what the definition wants may have been refused, or not be applied yet.
+    """
+    versions = {f"{definition.group}/{each}" for each in served}
     return [
         each
         for each in revisions
-        if each.kind == definition.names.kind and each.api_version in served and not each.deleted
+        if each.kind == definition.names.kind and each.api_version in versions and not each.deleted
     ]
 
 

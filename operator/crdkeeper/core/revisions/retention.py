@@ -38,8 +38,17 @@ def revisions_in_use(composite: Mapping[str, Any]) -> set[str]:
     Both fields are in a schema that the API server enforces, but anybody may have made the CRD.
     """
     wanted = _mapping(_mapping(composite.get("spec")).get("crdkeeper")).get("compositionRevisionRef")
+    return {
+        each
+        for each in (_mapping(wanted).get("name"), running_by(composite))
+        if isinstance(each, str) and each
+    }
+
+
+def running_by(composite: Mapping[str, Any]) -> str:
+    """The name of the revision by which a composite runs; empty if there is none."""
     used = _mapping(_mapping(composite.get("status")).get("crdkeeper")).get("revision")
-    return {each for each in (_mapping(wanted).get("name"), used) if isinstance(each, str) and each}
+    return used if isinstance(used, str) else ""
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -31,7 +31,7 @@ def chosen(
     composite: Any = {"spec": {"crdkeeper": settings} if settings is not None else {}}
     if used is not None:
         composite["status"] = {"crdkeeper": {"revision": used}}
-    found = choose(spec, composite, [*revisions, OTHER, OLD])
+    found = choose(spec, composite, [*revisions, OTHER, OLD], ["v1"])
     if not isinstance(found, Chosen):
         return found.message
     return found.revision.name + ("!" if found.pin else "")
