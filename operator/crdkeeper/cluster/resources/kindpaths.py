@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import quote
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
-from crdkeeper.cluster.transport.client import Client, find
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable, find
 from crdkeeper.cluster.transport.deadlines import within
 from crdkeeper.core.templates.kinds import group_of, is_api_version
 
@@ -15,6 +15,8 @@ _SECONDS: Final = 20.0
 _KNOWN_SECONDS: Final = 60.0
 _MISSING_SECONDS: Final = 5.0
 """How long an answer counts that does not have the kind."""
+_FAILED_SECONDS: Final = 10.0
+"""How long a failure counts: an API server that hangs does not hold up each composite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class KindPaths:
         self._seen = seen
         self._known: dict[str, tuple[float, dict[str, ServedKind]]] = {}
         """By group and version: in the loop's time since when, and the kinds."""
+        self._failed: dict[str, tuple[float, ApiError | Unreachable | None]] = {}
+        """By group and version that could not be read: until when that is not tried again, and why."""
 
     async def find(self, api_version: str, kind: str) -> ServedKind | None:
         """The kind; None if it is not served. Raises ApiError and Unreachable."""
@@ -55,7 +59,12 @@ class KindPaths:
         since, kinds = self._known.get(api_version, (0.0, {}))
         age = asyncio.get_running_loop().time() - since if since else _KNOWN_SECONDS
         if age >= (_KNOWN_SECONDS if kind in kinds else _MISSING_SECONDS):
-            kinds = await self._read(api_version)
+            try:
+                kinds = await self._read_again(api_version)
+            except (ApiError, Unreachable):
+                # A kind that was served keeps its path.
+                if kind not in kinds:
+                    raise
         return kinds.get(kind)
 
     async def find_any(self, group: str, kind: str) -> ServedKind | None:
@@ -76,6 +85,19 @@ class KindPaths:
     def forget(self, api_version: str) -> None:
         """Ask again: a request for a path has failed with 404."""
         self._known.pop(api_version, None)
+
+    async def _read_again(self, api_version: str) -> dict[str, ServedKind]:
+        loop = asyncio.get_running_loop()
+        until, error = self._failed.get(api_version, (0.0, None))
+        if error is not None and loop.time() < until:
+            raise error.with_traceback(None)
+        try:
+            kinds = await self._read(api_version)
+        except (ApiError, Unreachable) as trouble:
+            self._failed[api_version] = loop.time() + _FAILED_SECONDS, trouble
+            raise
+        self._failed.pop(api_version, None)
+        return kinds
 
     async def _read(self, api_version: str) -> dict[str, ServedKind]:
         path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"

@@ -5,7 +5,7 @@ import logging
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from crdkeeper.api.compositionrevision import CompositionRevision, CompositionRevisionSpec
@@ -14,7 +14,7 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.apiserver.definitions.schemas import UnreadableDefinition
 from crdkeeper.apiserver.objects.objectschema import CannotCompile, ObjectSchema
 from crdkeeper.cluster.resources.compositions import get_composition_revision
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.composites.inventory import KindKey
 from crdkeeper.core.composites.reasons import FAILED, NO_REVISION, REVISION_UNUSABLE
 from crdkeeper.core.diagnosis.verdict import Verdict
@@ -31,6 +31,8 @@ _MOST: Final = 200
 """Compiled revisions that are kept."""
 _CHECKED_SECONDS: Final = 60.0
 """How long schemas count as unchanged if no CRD changes: others change with the API server."""
+_DOUBTED_SECONDS: Final = 15.0
+"""Until they are asked for again that could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ class _Known:
     key: object
     result: Compiled | Verdict
     until: float
-    kinds: frozenset[KindKey] = frozenset()
-    """Of the objects that the revision makes, also if it cannot be compiled."""
+    doubt: Verdict | None = None
+    """Why it is not known whether this still holds."""
 
 
 class CompiledRevisions:
@@ -74,18 +76,25 @@ class CompiledRevisions:
         """Of compiling: threads share one processor with the event loop."""
 
     async def of(self, revision: SeenRevision) -> Compiled | Verdict:
-        """The revision, or why it cannot be used. Raises ApiError and Unreachable."""
+        """The revision, or why it cannot be used."""
         now = asyncio.get_running_loop().time()
         known = self._known.get(revision.uid)
         if known is not None and now < known.until:
             self._known.move_to_end(revision.uid)
             return known.result
+        reading = self._reading.setdefault(revision.uid, asyncio.Lock())
+        if known is not None and known.doubt is not None and reading.locked():
+            # An API that does not answer holds up one composite at a time.
+            return known.result
         # One that waits for an API server holds up only those that need the same revision.
-        async with self._reading.setdefault(revision.uid, asyncio.Lock()):
+        async with reading:
             known = self._known.get(revision.uid)
             if known is not None and now < known.until:
                 return known.result
-            found = await self._compile(revision, known)
+            try:
+                found = await self._compile(revision, known)
+            except (ApiError, Unreachable) as error:
+                found = _doubted(revision, known, error)
             self._known[revision.uid] = found
             self._known.move_to_end(revision.uid)
             while len(self._known) > _MOST:
@@ -93,11 +102,10 @@ class CompiledRevisions:
                 self._reading.pop(uid, None)
             return found.result
 
-    async def kinds_of(self, revision: SeenRevision) -> frozenset[KindKey]:
-        """The kinds of what it makes, also if it cannot be used. Raises ApiError and Unreachable."""
-        await self.of(revision)
+    def doubt(self, revision: SeenRevision) -> Verdict | None:
+        """Why it is not known whether the revision would be compiled like this now."""
         known = self._known.get(revision.uid)
-        return known.kinds if known is not None else frozenset()
+        return known.doubt if known is not None else None
 
     def expire(self, revision: SeenRevision) -> None:
         """A CRD of one of its kinds has changed: the schemas are looked at again."""
@@ -117,25 +125,29 @@ class CompiledRevisions:
             said = f"The CompositionRevision {revision.name} cannot be read."
             return _Known(None, Verdict(REVISION_UNUSABLE, said), now + _CHECKED_SECONDS)
         own = revision.api_version, revision.kind
-        made = frozenset(
-            (str(each.template.get("apiVersion")), str(each.template.get("kind")))
-            for each in spec.resources
-            if isinstance(each.template, dict)
-        )
         served = await self._targets.find((own, *kinds_in(spec)))
         key = served.key
         if known is not None and known.key == key:
-            return _Known(key, known.result, now + _CHECKED_SECONDS, made)
+            return _Known(key, known.result, now + _CHECKED_SECONDS)
         try:
             kinds = await self._targets.read(served)
         except UnreadableDefinition as error:
-            return _Known(None, Verdict(FAILED, f"A CRD cannot be read: {error}"), now + 5.0, made)
+            return _Known(None, Verdict(FAILED, f"A CRD cannot be read: {error}"), now + 5.0)
         if own not in kinds:
             said = f"The API server does not serve {own[1]} of {own[0]} yet."
-            return _Known(None, Verdict(FAILED, said), now, made)
+            return _Known(None, Verdict(FAILED, said), now)
         async with self._turn:
             result = await asyncio.to_thread(_compiled_or_failed, revision, spec, kinds)
-        return _Known(key, result, now + _CHECKED_SECONDS, made)
+        return _Known(key, result, now + _CHECKED_SECONDS)
+
+
+def _doubted(revision: SeenRevision, known: _Known | None, error: ApiError | Unreachable) -> _Known:
+    until = asyncio.get_running_loop().time() + _DOUBTED_SECONDS
+    said = f"The kinds of the CompositionRevision {revision.name} cannot be looked up: {error}"
+    doubt = Verdict(FAILED, said)
+    if known is None or known.key is None:
+        return _Known(None, doubt, until, doubt)
+    return replace(known, until=until, doubt=doubt)
 
 
 def _compiled_or_failed(

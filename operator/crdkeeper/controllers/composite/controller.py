@@ -332,8 +332,9 @@ class Composites:
                 return None
             work = self._pass(kind, value, share)
         await self._objects.keep(compiled.kinds | work.listed_kinds())
-        await work.reconcile(compiled, await self._objects.refused(compiled.kinds))
-        if self._objects.blind(compiled.kinds):
+        doubt = self._compiled.doubt(chosen.revision)
+        await work.reconcile(compiled, await self._objects.refused(compiled.kinds) or doubt)
+        if doubt is not None or self._objects.blind(compiled.kinds):
             work.again = min(work.again or _BLIND_SECONDS, _BLIND_SECONDS)
         self._teller.works(definition)
         if work.held and not await self._is_kept(definition):
@@ -357,15 +358,18 @@ class Composites:
     ) -> None:
         kinds: set[KindKey] = set()
         resources: dict[str, tuple[CompiledResource, int]] = {}
+        unknown: Verdict | None = None
         for each in sorted(revisions, key=lambda each: each.number):
             # Also of one that cannot be used any more.
-            kinds |= await self._compiled.kinds_of(each)
+            kinds |= each.made
             compiled = await self._compiled.of(each)
             if not isinstance(compiled, Verdict):
                 resources |= compiled.resources()
+            else:
+                unknown = self._compiled.doubt(each) or unknown
         await self._objects.keep(frozenset(kinds) | work.listed_kinds())
         state = (value.get("status") or {}).get("crdkeeper") or {}
-        await work.delete(sorted(kinds), resources, str(state.get("revision") or ""))
+        await work.delete(sorted(kinds), resources, str(state.get("revision") or ""), unknown)
 
     async def _is_kept(self, definition: CompositeResourceDefinition) -> bool:
         found = await get_composite_definition(self._client, definition.metadata.name)

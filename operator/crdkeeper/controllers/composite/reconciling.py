@@ -108,11 +108,12 @@ class CompositePass:
         kinds: Iterable[KindKey],
         resources: Mapping[str, tuple[CompiledResource, int]],
         revision: str,
+        unknown: Verdict | None = None,
     ) -> None:
         """Delete the objects in order, then let the composite go. Raises ApiError and Unreachable.
 
         `kinds` and `resources` are those that the objects may be of, for what is not in the status: that may
-        be lost.
+        be lost. `unknown` is why there may be other resources, which say whether such an object stays.
         """
         if _ORPHAN in self._finalizers():
             # The garbage collector takes the controller references off first.
@@ -120,7 +121,12 @@ class CompositePass:
             return
         listed = listed_entries(self._value)
         await self._gathering.read([*_kinds_of(listed), *kinds], any_version=True)
+        before = listed.keys()
         listed = with_found(listed, self._gathering.found.objects.values(), resources)
+        if unknown is not None and listed.keys() != before:
+            await self.say(unknown, revision=revision)
+            self.again = _DELETION_SECONDS
+            return
         planned = await self._deletion_round(listed)
         while planned.removals and not self._over():
             await self._acting.remove(planned.removals)

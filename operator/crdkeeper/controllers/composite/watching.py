@@ -15,7 +15,13 @@ import orjson
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
 from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
-from crdkeeper.cluster.transport.client import METADATA_ONLY, METADATA_ONLY_LIST, Client
+from crdkeeper.cluster.transport.client import (
+    METADATA_ONLY,
+    METADATA_ONLY_LIST,
+    ApiError,
+    Client,
+    Unreachable,
+)
 from crdkeeper.cluster.transport.watches import follow
 from crdkeeper.controllers.composite.refusing import unwatched
 from crdkeeper.controllers.rights import KnownRights
@@ -140,6 +146,8 @@ class ObjectWatches:
         self._running: dict[KindKey, asyncio.Task[None]] = {}
         self._begun: set[KindKey] = set()
         """Kinds whose changes are seen."""
+        self._not_found: set[KindKey] = set()
+        """Kinds that could not be looked up."""
         self._troubles: dict[KindKey, tuple[ServedKind, str]] = {}
         """Of kinds whose watch was refused or has broken since it began: why."""
         self._lacking: dict[KindKey, tuple[float, Verdict | None]] = {}
@@ -152,15 +160,21 @@ class ObjectWatches:
         self._group = group
 
     async def keep(self, kinds: frozenset[KindKey]) -> None:
-        """Watch the objects of these kinds that are of composites. Raises ApiError and Unreachable."""
+        """Watch the objects of these kinds that are of composites, as far as the kinds can be found."""
         for each in kinds - self._running.keys():
-            served = await self._served.find(*each)
+            try:
+                served = await self._served.find(*each)
+            except (ApiError, Unreachable):
+                # Reading its objects says so, or works: then they are looked at without a watch.
+                self._not_found.add(each)
+                continue
+            self._not_found.discard(each)
             if served is not None and self._group is not None and each not in self._running:
                 self._running[each] = self._group.create_task(self._follow(each, served))
 
     def blind(self, kinds: frozenset[KindKey]) -> bool:
         """Whether objects of these kinds may change without an event."""
-        return bool(kinds & self._running.keys() - self._begun)
+        return bool(kinds & (self._not_found | self._running.keys() - self._begun))
 
     async def refused(self, kinds: frozenset[KindKey]) -> Verdict | None:
         """The right without which these kinds cannot be watched, if one is known to be missing."""

@@ -6,9 +6,9 @@ from the API server's OpenAPI v3.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from crdkeeper.api.meta import DEFINITION_UID
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
@@ -25,9 +25,11 @@ _INDEX_SECONDS: Final = 5.0
 """How long the list of documents counts: many Compositions are compiled one after the other."""
 
 _FAILED_SECONDS: Final = 20.0
-"""How long a document counts as one that cannot be read: an aggregated API server that hangs must not hold up
-those who need nothing of it.
+"""How long a document, or a group, counts as one that cannot be read: an aggregated API server that hangs
+must not hold up those who need nothing of it.
 """
+
+_T = TypeVar("_T")
 
 KindKey = tuple[str, str]
 """apiVersion and kind."""
@@ -66,7 +68,7 @@ class TargetKinds:
         self._index_until = 0.0
         self._read: OrderedDict[str, dict[KindKey, TargetKind]] = OrderedDict()
         self._failed: dict[str, tuple[float, str]] = {}
-        """By path of a document: until when it is not requested again, and why."""
+        """By path of a document or group: until when it is not requested again, and why."""
         self._turn = asyncio.Lock()
         """Of resolving documents, which takes some tens of megabytes for a moment."""
 
@@ -110,7 +112,9 @@ class TargetKinds:
         for each in self._seen():
             if (each.group, each.kind) == (group, kind):
                 return each.name
-        plural = await find_plural(self._client, api_version, kind)
+        plural = await self._once_in_a_while(
+            f"/apis/{api_version}", lambda: find_plural(self._client, api_version, kind)
+        )
         return f"{plural}.{group}" if plural is not None else ""
 
     async def _documents(self) -> dict[str, str]:
@@ -132,12 +136,16 @@ class TargetKinds:
         return known
 
     async def _document(self, path: str) -> dict[str, Any]:
+        return await self._once_in_a_while(path, lambda: openapi_document(self._client, path))
+
+    async def _once_in_a_while(self, path: str, read: Callable[[], Awaitable[_T]]) -> _T:
+        """What is at a path. Raises ApiError and Unreachable, at once if it has just failed."""
         loop = asyncio.get_running_loop()
         until, why = self._failed.get(path, (0.0, ""))
         if loop.time() < until:
             raise Unreachable(why)
         try:
-            return await openapi_document(self._client, path)
+            return await read()
         except (ApiError, Unreachable) as error:
             now = loop.time()
             self._failed = {key: each for key, each in self._failed.items() if each[0] > now}

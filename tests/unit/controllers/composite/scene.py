@@ -61,6 +61,8 @@ def play(
         for each in server.composites():
             each |= {"apiVersion": API_VERSION, "kind": "Database"}
         server.objects[REVISIONS] = {"metadata": {"resourceVersion": "1"}, "items": list(revisions)}
+        for each in revisions:
+            server.objects[f"{REVISIONS}/{each['metadata']['name']}"] = each
         controller = Composites(cast(Client, server), server.state, identity="me")
         for path in (PATH, CRD):
             server._announce(path)
