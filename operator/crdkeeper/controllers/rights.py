@@ -15,6 +15,11 @@ _KNOWN_SECONDS: Final = 4.0
 """How long a review counts: less than until the next look, if a right is missing."""
 
 
+def rights_to_compose(group: str, plural: str) -> tuple[Right, ...]:
+    """What the composer needs on composites besides list and watch, once there is a revision for them."""
+    return Right("get", group, plural), Right("patch", group, plural), Right("patch", group, plural, "status")
+
+
 class KnownRights:
     """The composer's own rights, as far as they were reviewed lately."""
 

@@ -33,7 +33,8 @@ class ClusterState:
         """Call `listener(kind, name)` on each change.
 
         `kind` is the name of a dictionary of this class, or the plural of a kind that is kept whole; or
-        "migrated" when a migration was seen or is gone: then `name` is the `plural.group` of its resource.
+        "migrated" when a migration was seen or is gone: then `name` is the `plural.group` of its resource; or
+        "composing" when the composer gets or loses rights on the composites of the definition `name`.
         """
         self._listeners.append(listener)
 
@@ -67,6 +68,10 @@ class ClusterState:
     def saw_conversion(self, name: str, generation: int | None) -> None:
         """A VersionConversion was seen, or is gone (None)."""
         self._saw("conversions", self.conversions, name, generation)
+
+    def saw_rights(self, name: str) -> None:
+        """The composer may compose the composites of a definition, or may not do so any more."""
+        self._announce("composing", name)
 
     def saw_report(self, name: str, record: StoredReport | None) -> None:
         """A DefinitionReport was seen, or is gone (None). Ignores states older than the known one."""

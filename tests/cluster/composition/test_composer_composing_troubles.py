@@ -269,7 +269,7 @@ async def test_composites_that_cannot_say_it_are_spoken_for_once(author: Author,
 
     await eventually(told)
     (note,) = await said_of(author, composing.definition)
-    rule = "resources: [things, things/status], verbs: [get, list, watch, patch, delete]"
+    rule = "resources: [things, things/status], verbs: [get, list, watch, patch]"
     assert "aggregate-to-composer" in note and f"{{apiGroups: [{group}], {rule}}}" in note
     async with rights_on(author, f"more-{group}", all_of(group), all_of("", "configmaps")):
         for each in ("a", "b", "c"):

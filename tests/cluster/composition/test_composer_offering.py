@@ -6,14 +6,16 @@ import pytest
 
 from tests.cluster.composition.agreement import Observer
 from tests.cluster.composition.authoring import Author, Definition
+from tests.cluster.composition.composing import all_of, rights_on
 
 COMPOSITIONS = "/apis/crdkeeper.dev/v1alpha1/compositions"
 
 
 @pytest.fixture
-async def offers(author: Author) -> AsyncIterator[None]:
+async def offers(author: Author, group: str) -> AsyncIterator[None]:
     """Compositions may come, and are gone at the end."""
-    yield
+    async with rights_on(author, f"more-{group}", all_of(group)):
+        yield
     for name in ("small", "medium", "large", "forced"):
         await author.delete(f"{COMPOSITIONS}/{name}")
 

@@ -91,7 +91,7 @@ class Composites:
         self._lanes = Lanes()
         self._room = ObjectMemory()
         self._teller = CompositeTrouble(client, identity)
-        self._denials = Denials(client, self._all_changed)
+        self._denials = Denials(client, self._all_changed, state.saw_rights)
         self._group: asyncio.TaskGroup | None = None
         self._objects = ObjectWatches(client, self._served, self._rights, self._object_changed)
         self.queue = WorkQueue(self._reconcile, _WORKERS)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.cluster.resources.access import Right, missing_rights
+from crdkeeper.cluster.resources.access import missing_rights
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.deadlines import within
+from crdkeeper.controllers.rights import rights_to_compose
 
 _log = logging.getLogger(__name__)
 _PAUSE_SECONDS: Final = 15.0
@@ -18,9 +19,15 @@ _REVIEW_SECONDS: Final = 5.0
 class Denials:
     """One review for each definition in a while, instead of a denied request for each of its composites."""
 
-    def __init__(self, client: Client, allowed: Callable[[str], None]) -> None:
-        """`allowed` is called with the name of a definition whose composites need not wait any more."""
+    def __init__(
+        self, client: Client, allowed: Callable[[str], None], changed: Callable[[str], None]
+    ) -> None:
+        """Both are called with the name of a definition.
+
+        `allowed` if its composites need not wait any more, and `changed` then and if they have to.
+        """
         self._client = client
+        self._changed = changed
         self._allowed = allowed
         self._denied: set[str] = set()
         """The definitions for which a right is known to be missing."""
@@ -51,12 +58,7 @@ class Denials:
     async def _review(self, definition: CompositeResourceDefinition) -> None:
         name = definition.metadata.name
         self._next[name] = asyncio.get_running_loop().time() + _PAUSE_SECONDS
-        group, plural = definition.spec.group, definition.spec.names.plural
-        wanted = (
-            Right("get", group, plural),
-            Right("patch", group, plural),
-            Right("patch", group, plural, "status"),
-        )
+        wanted = rights_to_compose(definition.spec.group, definition.spec.names.plural)
         missing: list[str] = []
         try:
             missing = await within(_REVIEW_SECONDS, missing_rights(self._client, wanted))
@@ -64,7 +66,10 @@ class Denials:
             _log.warning("The composer's own rights are not known: %s", error)
         if missing:
             _log.warning("The composites of %s wait for the right to %s", name, ", ".join(missing))
-            self._denied.add(name)
+            if name not in self._denied:
+                self._denied.add(name)
+                self._changed(name)
         elif name in self._denied:
             self._denied.discard(name)
             self._allowed(name)
+            self._changed(name)

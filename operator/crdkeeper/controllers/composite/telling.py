@@ -4,10 +4,10 @@ import logging
 from typing import Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.api.meta import GROUP
 from crdkeeper.cluster.resources.composites import COMPOSER
 from crdkeeper.cluster.resources.events import send_event
 from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.core.composer.wording import rule_on_composites
 
 _log = logging.getLogger(__name__)
 REASON: Final = "CompositesNotComposed"
@@ -31,16 +31,7 @@ class CompositeTrouble:
         self._told[uid] = error.code
         said = f"Composites such as {composite} cannot be composed: {error.message}"
         if error.code == 403:
-            spec = definition.spec
-            plural = spec.names.plural
-            rule = (
-                f"{{apiGroups: [{spec.group}], resources: [{plural}, {plural}/status], "
-                "verbs: [get, list, watch, patch, delete]}"
-            )
-            label = f'rbac.{GROUP}/aggregate-to-composer: "true"'
-            said = (
-                f"{said.rstrip('.')}. Create a ClusterRole that has the label {label} and this rule: {rule}"
-            )
+            said = f"{said.rstrip('.')}. {rule_on_composites(definition, composed=True)}"
         await send_event(
             self._client, definition, "Warning", REASON, said, instance=self._identity, controller=COMPOSER
         )

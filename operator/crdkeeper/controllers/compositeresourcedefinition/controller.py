@@ -13,6 +13,7 @@ from crdkeeper.api.meta import ObjectMeta
 from crdkeeper.cluster.resources.composites import get_composite_definition, set_finalizers
 from crdkeeper.cluster.resources.definitions import get_definition_object
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.controllers.compositeresourcedefinition.composing import ComposingRights
 from crdkeeper.controllers.compositeresourcedefinition.compositions import SeenCompositions
 from crdkeeper.controllers.compositeresourcedefinition.counting import CompositeCounts
 from crdkeeper.controllers.compositeresourcedefinition.crds import CRDs
@@ -43,7 +44,7 @@ from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
-from crdkeeper.core.composer.offering import SeenComposition
+from crdkeeper.core.composer.offering import SeenComposition, is_composed
 from crdkeeper.core.composer.plan import (
     FINALIZER,
     ComposerStep,
@@ -85,6 +86,7 @@ class CompositeDefinitions:
         self.queue = WorkQueue(self._reconcile, _WORKERS)
         self._dues = Dues()
         self._rights = KnownRights(client)
+        self._composing = ComposingRights(client)
         self._statuses = Statuses(client, self._dues, metrics, identity)
         self._crds = CRDs(client, self._dues)
         self._fences = Fences(client, self._dues, settle)
@@ -120,6 +122,9 @@ class CompositeDefinitions:
             # Both name the CRD.
             if name in known:
                 self._changed(name)
+        elif kind == "composing":
+            self._composing.doubt(name)
+            self._changed(name)
         elif kind == "definitions":
             seen = self._state.seen.get(name)
             if seen is None:
@@ -230,6 +235,7 @@ class CompositeDefinitions:
         self._uses.forget(name)
         self._watches.stop(name)
         self._counts.forget(name)
+        self._composing.forget(name)
         self._metrics.forget(name)
         self._races.end(name)
         self._claim_races.end(name)
@@ -239,10 +245,9 @@ class CompositeDefinitions:
     async def _cannot_read(self, definition: CompositeResourceDefinition, error: Trouble) -> None:
         """Say so. Raises the error if the request may succeed soon."""
         refusal = await refusal_of_reading(self._rights, error)
-        now = self._client.now()
-        await self._statuses.write(
-            definition, standing_unread(definition, refusal, self._compositions.all(), now)
-        )
+        now, denied = self._client.now(), self._composing.known(definition)
+        status = standing_unread(definition, refusal, self._compositions.all(), denied, now)
+        await self._statuses.write(definition, status)
         if isinstance(error, Unreachable) or error.code not in _PERMANENT:
             raise error
         self.queue.add_within(definition.metadata.name, RIGHTS_SECONDS)
@@ -301,7 +306,10 @@ class CompositeDefinitions:
         live = await get_definition_object(self._client, definition.metadata.name)
         # Before they are counted: one that was created before the fence may come until then.
         settled = self._fences.has_settled(live)
-        counted = await self._counts.of(definition, live)
+        compositions = self._compositions.all()
+        composed = is_composed(definition, compositions)
+        counted = await self._counts.of(definition, live, composed=composed)
+        denied = await self._composing.denied(definition) if composed else None
         rest = partial(self._crds.rest, definition)
         accepted, facts = await self._judging.of(found, definition, live, counted.number, rest)
         uses = await self._uses.of(definition, live, counted.number)
@@ -315,7 +323,8 @@ class CompositeDefinitions:
             hidden=counted.hidden,
             waiting=counted.waiting,
             conflicts=self._conflicts(live),
-            compositions=self._compositions.all(),
+            compositions=compositions,
+            denied=denied,
             facts=replace(facts, migrations=known_migrations(self._state, definition, live), revisions=uses),
         )
 

@@ -72,10 +72,11 @@ class CompositeCounts:
         """By definition: kept, so that what takes too long once does not do so each time."""
 
     async def of(
-        self, definition: CompositeResourceDefinition, live: Mapping[str, Any] | None
+        self, definition: CompositeResourceDefinition, live: Mapping[str, Any] | None, *, composed: bool
     ) -> CompositeCount:
         """Count the composites of a CRD, and watch them if it is the definition's.
 
+        `composed` is whether there is a revision for them, which makes the rule larger that may be missing.
         After a failure they are counted again when the pause is over.
         """
         watches = self._watches
@@ -105,15 +106,16 @@ class CompositeCounts:
             if isinstance(error, Unreachable):
                 return CompositeCount(None, hidden=_not_listed(str(error)))
             if error.code == 403:
-                return CompositeCount(
-                    None, hidden=await right_missing(self._rights, definition, error.message)
-                )
+                denied = await right_missing(self._rights, definition, error.message, composed=composed)
+                return CompositeCount(None, hidden=denied)
             # Also 404: an API server that does not serve them yet says nothing about their number.
             return CompositeCount(None, hidden=_not_listed(error.message))
         if ours:
             watches.keep(name, uid, path, found.resource_version)
         refused, failing = watches.refused(name), watches.failing(name)
-        hidden = await right_missing(self._rights, definition, refused) if refused else None
+        hidden = (
+            await right_missing(self._rights, definition, refused, composed=composed) if refused else None
+        )
         if failing:
             hidden = Verdict(
                 reasons.NOT_LISTED, f"the API server cannot serve a watch of the composites: {failing}"

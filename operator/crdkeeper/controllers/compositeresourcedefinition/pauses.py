@@ -36,6 +36,11 @@ def pause_after(gathered: Gathered, decided: Plan) -> float:
     hidden = gathered.hidden
     if (hidden is not None and hidden.reason is reasons.RIGHT_MISSING) or gathered.facts.migrations is None:
         return RIGHTS_SECONDS
-    if decided.step is ComposerStep.NOTHING or decided.refusal is not None or decided.held:
+    if (
+        decided.step is ComposerStep.NOTHING
+        or decided.refusal is not None
+        or decided.held
+        or gathered.denied is not None
+    ):
         return REFUSED_SECONDS
     return _RECOUNT_SECONDS

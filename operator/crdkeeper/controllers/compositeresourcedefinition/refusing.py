@@ -10,16 +10,16 @@ from crdkeeper.api.meta import GROUP
 from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.cluster.resources.access import Right
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
-from crdkeeper.controllers.rights import KnownRights
+from crdkeeper.controllers.rights import KnownRights, rights_to_compose
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.fence import NOT_KNOWN as FENCE_NOT_KNOWN
+from crdkeeper.core.composer.offering import is_composed
 from crdkeeper.core.composer.plan import ComposerStep, Gathered
-from crdkeeper.core.composer.wording import own_rules
+from crdkeeper.core.composer.wording import own_rules, rule_on_composites
 from crdkeeper.core.diagnosis.verdict import Verdict
 
 Trouble = ApiError | Unreachable
 
-LABEL: Final = f'rbac.{GROUP}/aggregate-to-composer: "true"'
 _CRDS: Final = "apiextensions.k8s.io", "customresourcedefinitions"
 _DEFINITIONS: Final = GROUP, CompositeResourceDefinition.plural
 _READ: Final = (Right("get", *_CRDS), Right("get", GROUP, VersionConversion.plural))
@@ -65,20 +65,28 @@ async def refusal_of(rights: KnownRights, gathered: Gathered, step: ComposerStep
         # Or else an admission webhook or policy denies it.
         spec = gathered.definition.spec
         if await rights.missing([Right("delete", spec.group, spec.names.plural)]):
-            return await right_missing(rights, gathered.definition, said)
+            composed = is_composed(gathered.definition, gathered.compositions)
+            return await right_missing(rights, gathered.definition, said, composed=composed)
     return Verdict(reasons.INVALID if _invalid_fields(error) else reasons.REFUSED, said)
 
 
-async def right_missing(rights: KnownRights, definition: CompositeResourceDefinition, said: str) -> Verdict:
-    """What to say when the composer may not do what it has to do with composites."""
+async def right_missing(
+    rights: KnownRights, definition: CompositeResourceDefinition, said: str, *, composed: bool
+) -> Verdict:
+    """What to say when the composer may not do what it has to do with composites.
+
+    If they are composed, all that this needs: whoever adds the rule is not asked for another one then.
+    """
     spec = definition.spec
     verbs = ("list", "watch", "delete") if spec.deletion == "Cascade" else ("list", "watch")
     wanted = [Right(each, spec.group, spec.names.plural) for each in verbs]
+    if composed:
+        wanted += rights_to_compose(spec.group, spec.names.plural)
     missing = ", ".join(map(str, await rights.missing(wanted)))
     return Verdict(
         reasons.RIGHT_MISSING,
-        f"the composer lacks rights on the composites ({missing or said}). Create a ClusterRole "
-        f"that has the label {LABEL} and this rule: {_rules(wanted)}",
+        f"the composer lacks rights on the composites ({missing or said}). "
+        f"{rule_on_composites(definition, composed=composed)}",
     )
 
 

@@ -57,12 +57,29 @@ def not_listed(denied: str = "") -> Verdict:
     )
 
 
-def offered(
+def is_composed(
     definition: CompositeResourceDefinition, compositions: Collection[SeenComposition] | Verdict
+) -> bool:
+    """Whether there is a revision for composites, so that the composer reads and writes them."""
+    if isinstance(compositions, Verdict):
+        return False
+    return any(each.usable and not _mismatch(definition, each) for each in compositions)
+
+
+def offered(
+    definition: CompositeResourceDefinition,
+    compositions: Collection[SeenComposition] | Verdict,
+    denied: Verdict | None = None,
 ) -> Verdict:
-    """The condition, by the Compositions of the cluster, or by why they are not known."""
+    """The condition, by the Compositions of the cluster, or by why they are not known.
+
+    `denied` says which rights the composer lacks to compose. It comes first: a composite can choose a
+    Composition of its own even if that of the definition is missing.
+    """
     if isinstance(compositions, Verdict):
         return compositions
+    if denied is not None and is_composed(definition, compositions):
+        return denied
     spec = definition.spec
     for reference, field, reason in (
         (spec.enforced_composition_ref, "enforcedCompositionRef", OFFERED_BY_ENFORCED),

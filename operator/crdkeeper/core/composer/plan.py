@@ -51,6 +51,8 @@ class Gathered:
     """The names of the CRD that belong to others."""
     compositions: tuple[SeenComposition, ...] | Verdict = ()
     """All Compositions, or why they cannot be listed."""
+    denied: Verdict | None = None
+    """Which rights the composer lacks to compose the composites."""
     facts: UpdateFacts = field(default_factory=UpdateFacts)
     """What applying the CRD would do, and what has to be done around it."""
 

@@ -226,6 +226,13 @@ COMPOSITION_UNUSABLE = _offered(
     "The Compositions that composites would use have no CompositionRevision.",
     "See their conditions Valid and Ready.",
 )
+RIGHT_MISSING_TO_COMPOSE = _offered(
+    "False",
+    "RightMissing",
+    "A Composition exists, but no composite can be composed: the composer may not get or patch the "
+    "composites, or not patch their status.",
+    "Grant the rule in the message. The composer continues within 15 seconds.",
+)
 COMPOSITIONS_UNKNOWN = _offered(
     "Unknown",
     "CompositionsUnknown",
@@ -301,6 +308,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     COMPOSITION_MISSING,
     COMPOSITION_MISMATCH,
     COMPOSITION_UNUSABLE,
+    RIGHT_MISSING_TO_COMPOSE,
     COMPOSITIONS_UNKNOWN,
     CURRENT,
     MIGRATING,

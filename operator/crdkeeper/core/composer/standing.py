@@ -41,7 +41,7 @@ def standing(gathered: Gathered, decided: Plan, now: datetime) -> CompositeResou
     verdicts = {
         reasons.ACCEPTED: accepted,
         reasons.ESTABLISHED: established,
-        reasons.OFFERED: offered(definition, gathered.compositions),
+        reasons.OFFERED: offered(definition, gathered.compositions, gathered.denied),
         reasons.STORAGE_CURRENT: _storage_current(gathered),
         READY: ready,
     }
@@ -53,6 +53,7 @@ def standing_unread(
     definition: CompositeResourceDefinition,
     unread: Verdict,
     compositions: Collection[SeenComposition] | Verdict,
+    denied: Verdict | None,
     now: datetime,
 ) -> CompositeResourceDefinitionStatus:
     """The status while the API server does not return the CRD, or what else the next step depends on.
@@ -63,7 +64,7 @@ def standing_unread(
     verdicts = {
         reasons.ACCEPTED: unread,
         reasons.ESTABLISHED: Verdict(reasons.ESTABLISHED_NOT_READ, unread.message),
-        reasons.OFFERED: offered(definition, compositions),
+        reasons.OFFERED: offered(definition, compositions, denied),
         READY: unread,
     }
     if _is_deleted(definition):

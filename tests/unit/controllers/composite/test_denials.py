@@ -4,7 +4,7 @@ import asyncio
 
 from crdkeeper.cluster.transport.client import ApiError
 from tests.unit.controllers.composite.scene import play, revision
-from tests.unit.controllers.compositeresourcedefinition.scene import OBJECTS, Server
+from tests.unit.controllers.compositeresourcedefinition.scene import NAME, OBJECTS, Server
 
 
 def reads(server: Server) -> int:
@@ -26,16 +26,20 @@ def deny(server: Server) -> None:
 def test_without_rights_no_composite_is_asked_for_again_and_again() -> None:
     async def people(server: Server) -> None:
         server.missing = {"get", "patch"}
+        heard: list[str] = []
+        server.state.listen(lambda kind, name: heard.append(name) if kind == "composing" else None)
         deny(server)
         await asyncio.sleep(60.0)
         # One for each worker, before the first one was denied.
         assert 0 < reads(server) <= 16
         assert 0 < reviews(server) <= 3 * (60 / 15 + 1)
         assert len(server.notes("CompositesNotComposed")) == 1
+        assert heard == [NAME]
         server.missing.clear()
         before = reads(server)
         await asyncio.sleep(18.0)
         assert reads(server) - before >= 300
+        assert heard == [NAME, NAME]
 
     play(people, 300, revision())
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crdkeeper.cluster.transport.client import ApiError, Unreachable
-from crdkeeper.controllers.compositeresourcedefinition.refusing import LABEL
+from crdkeeper.core.composer.wording import LABEL
 from tests.unit.controllers.compositeresourcedefinition.scene import (
     ALL,
     COMPOSITIONS,

@@ -6,6 +6,8 @@ import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.core.composer.offering import SeenComposition, not_listed, offered, seen_composition
+from crdkeeper.core.composer.reasons import RIGHT_MISSING_TO_COMPOSE
+from crdkeeper.core.composer.wording import rule_on_composites
 from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.unit.core.composition.documents import document, version
 
@@ -51,6 +53,46 @@ def test_the_reason(
     spec: Json, compositions: list[SeenComposition] | Verdict, status: str, reason: str
 ) -> None:
     assert verdict(spec, compositions)[:2] == (status, reason)
+
+
+@pytest.mark.parametrize(
+    ("spec", "compositions", "reason"),
+    [
+        ({}, [SMALL], "RightMissing"),
+        ({}, [NEW, LARGE], "RightMissing"),
+        # A composite may choose the other one.
+        (DEFAULT, [LARGE], "RightMissing"),
+        # Nothing is composed, whatever the rights.
+        ({}, [], "NoComposition"),
+        ({}, [NEW, OLD, OTHER], "CompositionUnusable"),
+        ({}, not_listed(), "CompositionsUnknown"),
+    ],
+)
+def test_missing_rights_matter_where_there_is_a_revision(
+    spec: Json, compositions: list[SeenComposition] | Verdict, reason: str
+) -> None:
+    definition = CompositeResourceDefinition.model_validate(document(**spec))
+    denied = Verdict(RIGHT_MISSING_TO_COMPOSE, "the composer lacks rights")
+    assert offered(definition, compositions, denied).reason.name == reason
+
+
+@pytest.mark.parametrize(
+    ("deletion", "composed", "rule"),
+    [
+        ("Protect", False, "resources: [databases], verbs: [list, watch]"),
+        ("Cascade", False, "resources: [databases], verbs: [list, watch, delete]"),
+        ("Protect", True, "resources: [databases, databases/status], verbs: [get, list, watch, patch]"),
+        (
+            "Cascade",
+            True,
+            "resources: [databases, databases/status], verbs: [get, list, watch, patch, delete]",
+        ),
+    ],
+)
+def test_the_rule_is_all_that_the_composer_needs(deletion: str, composed: bool, rule: str) -> None:
+    definition = CompositeResourceDefinition.model_validate(document(deletion=deletion))
+    said = rule_on_composites(definition, composed=composed)
+    assert said.endswith(f"and this rule: {{apiGroups: [platform.example.com], {rule}}}")
 
 
 def test_compositions_that_may_not_be_listed_are_said_with_the_rule() -> None:

@@ -8,8 +8,9 @@ import pytest
 from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.advice import Advice
 from crdkeeper.core.composer.holding import Waiting
+from crdkeeper.core.composer.offering import SeenComposition
 from crdkeeper.core.composer.plan import Gathered, Plan, plan
-from crdkeeper.core.composer.standing import standing
+from crdkeeper.core.composer.standing import standing, standing_unread
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.rehearsal.report import RehearsalReport
@@ -88,6 +89,21 @@ def test_ready_and_kstatus(known: Gathered, reason: str, judged: str) -> None:
     listed = {(each.condition, each.status, each.name) for each in reasons.REASONS}
     said = {(each.type, each.status, each.reason) for each in found.conditions}
     assert {each for each in said if each[0] in (reasons.ACCEPTED, reasons.ESTABLISHED)} <= listed
+
+
+def test_a_definition_is_ready_although_nothing_can_be_composed() -> None:
+    denied = Verdict(reasons.RIGHT_MISSING_TO_COMPOSE, "the composer lacks rights")
+    small = SeenComposition("small", "platform.example.com", "v1", "Database", True)
+    known = with_(gathered(live=crd()), compositions=(small,), denied=denied)
+    for status in (
+        standing(known, plan(known), NOW),
+        standing_unread(known.definition, NOT_LISTED, known.compositions, denied, NOW),
+    ):
+        found = {each.type: each for each in status.conditions}
+        assert (found["Offered"].status, found["Offered"].reason) == ("False", "RightMissing")
+    assert {each.type: each.status for each in standing(known, plan(known), NOW).conditions}[
+        "Ready"
+    ] == "True"
 
 
 def test_the_holder_of_a_name_is_named() -> None:
