@@ -291,7 +291,7 @@ class Composites:
         version = seen.definition.endpoint_version if seen is not None else None
         if seen is None or version is None:
             return None
-        kind = _kind(seen.definition, version)
+        kind = home = _kind(seen.definition, version)
         value = await get_object(self._client, kind, namespace, of)
         if value is None:
             return None
@@ -303,7 +303,7 @@ class Composites:
             if composite.holds:
                 await self._let_go(kind, value)
             return None
-        work = self._pass(kind, value, share)
+        work = self._pass(kind, home, value, share)
         self._remember_listed(key, work)
         if composite.paused:
             if composite.holds or (value.get("status") or {}).get("conditions"):
@@ -330,7 +330,7 @@ class Composites:
             value = await get_object(self._client, kind, namespace, of)
             if value is None:
                 return None
-            work = self._pass(kind, value, share)
+            work = self._pass(kind, home, value, share)
         await self._objects.keep(compiled.kinds | work.listed_kinds())
         doubt = self._compiled.doubt(chosen.revision)
         await work.reconcile(compiled, await self._objects.refused(compiled.kinds) or doubt)
@@ -339,7 +339,7 @@ class Composites:
         self._teller.works(definition)
         if work.held and not await self._is_kept(definition):
             # The definition was left to nobody meanwhile, and so are its composites.
-            await self._let_go(kind, work.value)
+            await self._let_go(home, work.value)
         return work.again
 
     def _remember_listed(self, key: str, work: CompositePass) -> None:
@@ -377,10 +377,9 @@ class Composites:
             return False
         return not _is_orphaned(CompositeResourceDefinition.model_validate(found))
 
-    def _pass(self, kind: ServedKind, value: dict[str, Any], share: Share) -> CompositePass:
-        return CompositePass(
-            self._client, self._served, self._failures, self._settled, share, self._rights, kind, value
-        )
+    def _pass(self, kind: ServedKind, home: ServedKind, value: dict[str, Any], share: Share) -> CompositePass:
+        known = self._served, self._failures, self._settled, share, self._rights
+        return CompositePass(self._client, *known, kind, home, value)
 
 
 def _kind(crd: DefinitionFacts, version: str) -> ServedKind:

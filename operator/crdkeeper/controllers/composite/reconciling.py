@@ -43,7 +43,12 @@ _ORPHAN: Final = "orphan"
 
 
 class CompositePass:
-    """The work on one composite, as it was read. `again` is in how many seconds to look again, if at all."""
+    """The work on one composite, as it was read. `again` is in how many seconds to look again, if at all.
+
+    It is read, and gets its status, at the version of its revision. Its finalizer is written at `home`, the
+    version in which composites are stored: managedFields keep the version of such a write, and with it, the
+    version of a Composition could not be removed any more.
+    """
 
     def __init__(
         self,
@@ -54,11 +59,13 @@ class CompositePass:
         share: Share,
         rights: KnownRights,
         kind: ServedKind,
+        home: ServedKind,
         value: dict[str, Any],
     ) -> None:
         self._client = client
         self._failures = failures
         self._kind = kind
+        self._home = home
         self._value = value
         self._composite = Composite.of(value)
         self._gathering = Gathering(client, served, self._composite, settled, share, rights)
@@ -180,7 +187,9 @@ class CompositePass:
             self._value = await apply_composite_status(self._client, self._kind, self._value, status)
 
     async def _set_finalizers(self, finalizers: list[str]) -> None:
-        self._value = await set_finalizers_of(self._client, self._kind, self._value, finalizers)
+        written = await set_finalizers_of(self._client, self._home, self._value, finalizers)
+        # The rest is of another version. It is as it was, or the write would have been refused.
+        self._value = {**self._value, "metadata": written["metadata"]}
 
     def _finalizers(self) -> list[str]:
         return list(self._value["metadata"].get("finalizers") or ())

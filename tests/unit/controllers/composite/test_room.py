@@ -141,7 +141,7 @@ async def test_a_pass_that_has_ended_leaves_no_objects_in_memory() -> None:
     value = {**DATABASE, "metadata": {**DATABASE["metadata"], "uid": "u1"}}
     gc.disable()
     try:
-        work = CompositePass(client, served, failures, {}, share, KnownRights(client), kind, value)
+        work = CompositePass(client, served, failures, {}, share, KnownRights(client), kind, kind, value)
         await work._gathering.read([("v1", "ConfigMap")])
         gathering = ref(work._gathering)
         del work
