@@ -244,7 +244,7 @@ class CompositionStatus(ApiModel):
     observed_generation: Annotated[int, Field(json_schema_extra=_INT64)] = UNSEEN
     conditions: Annotated[list[Condition], Field(default_factory=list, json_schema_extra=_MAP_BY_TYPE)]
     revision: Annotated[int, Field(json_schema_extra=_INT64)] = 0
-    """The highest number of a CompositionRevision so far. 0 if there is none."""
+    """The highest number of a CompositionRevision so far, also if that is deleted. 0 if there was none."""
 
 
 def _ready(path: str) -> str:

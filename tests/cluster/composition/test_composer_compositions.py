@@ -164,6 +164,20 @@ async def test_old_revisions_go_but_not_those_in_use(designer: Designer) -> None
     await designer.ready("small", 2)
 
 
+async def test_numbers_go_on_although_somebody_deletes_all_revisions(designer: Designer) -> None:
+    await designer.put("small", settings(engine="a"))
+    await designer.ready("small")
+    await designer.put("small", settings(engine="${composite.spec.enginee}"))
+    await designer.says("small", "Valid", "False", "Invalid", judged="Failed")
+    await designer.author.delete(f"{REVISIONS}/{designer.name('small')}-1")
+    await designer.until("small", [].__eq__)
+    # The composer has seen that none is left.
+    await asyncio.sleep(1.0)
+    await designer.says("small", "Valid", "False", "Invalid", judged="Failed", revision=1)
+    await designer.put("small", settings(engine="b"))
+    await designer.ready("small", 2)
+
+
 async def test_what_others_do_to_revisions_changes_no_content(designer: Designer) -> None:
     author = designer.author
     await designer.put("small", settings(engine="a"))

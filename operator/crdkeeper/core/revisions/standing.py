@@ -43,8 +43,9 @@ def standing(composition: Composition, facts: CompositionFacts, now: datetime) -
     """The status as it has to be."""
     status = composition.status.model_copy(deep=True)
     status.observed_generation = composition.metadata.generation
-    # If somebody deleted the newest one, its number stays, so that no other content gets it.
-    status.revision = max(facts.number, status.revision) if facts.number else 0
+    # Whatever somebody deletes, the number stays: no other content gets it, and composites that ran by the
+    # last one take only a newer one.
+    status.revision = max(facts.number, status.revision)
     ready, reason = _ready(facts)
     for type_, outcome, each in (
         (reasons.VALID, facts.valid.reason.status, facts.valid),

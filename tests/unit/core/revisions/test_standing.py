@@ -72,8 +72,8 @@ def test_an_error_counts_more_than_a_kind_that_is_missing() -> None:
     assert judged(result(problem), [GADGET]).reason is reasons.INVALID
 
 
-@pytest.mark.parametrize(("newest", "before", "after"), [(2, 1, 2), (1, 2, 2), (0, 2, 0)])
-def test_the_number_does_not_fall_while_revisions_are_left(newest: int, before: int, after: int) -> None:
+@pytest.mark.parametrize(("newest", "before", "after"), [(2, 1, 2), (1, 2, 2), (0, 2, 2), (0, 0, 0)])
+def test_the_number_does_not_fall_whatever_is_deleted(newest: int, before: int, after: int) -> None:
     written = {**composition(), "status": {"revision": before}}
     facts = CompositionFacts(VALID, "small", newest)
     assert standing(Composition.model_validate(written), facts, NOW).revision == after
