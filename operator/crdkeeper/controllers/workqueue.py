@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.core.migration.pace import backoff
 
 _log = logging.getLogger(__name__)
@@ -70,7 +71,9 @@ class WorkQueue:
                 count = self._failures.get(key, 0)
                 self._failures[key] = count + 1
                 wait = backoff(count, 0.5, 60.0)
-                _log.warning("%s: %s; trying again in %.1f s", key, error, wait, exc_info=count > 3)
+                # Where an answer of the API server comes from shows nothing that its text does not.
+                odd = count > 3 and not isinstance(error, ApiError | Unreachable)
+                _log.warning("%s: %s; trying again in %.1f s", key, error, wait, exc_info=odd)
                 self.add_after(key, wait)
             else:
                 self._failures.pop(key, None)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import uvloop
 
+from crdkeeper.cluster.transport.client import ApiError, Unreachable
 from crdkeeper.controllers.workqueue import WorkQueue
 from tests import virtualtime
 from tests.virtualtime import now
@@ -218,3 +219,23 @@ def test_what_is_due_at_once_may_be_due_again() -> None:
 
     uvloop.run(main())
     assert began == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("error", "traces"),
+    [(RuntimeError("odd"), True), (ApiError(403, {"message": "no"}), False), (Unreachable("down"), False)],
+)
+def test_a_traceback_only_where_the_text_says_too_little(
+    caplog: pytest.LogCaptureFixture, error: Exception, traces: bool
+) -> None:
+    class Failing(Reconciler):
+        async def __call__(self, key: str) -> None:
+            raise error
+
+    async def people(queue: WorkQueue) -> None:
+        queue.add("a")
+
+    work(Failing(), people)
+    assert len(caplog.records) > 5
+    assert str(error) in caplog.messages[-1]
+    assert any(each.exc_info for each in caplog.records) is traces
