@@ -125,6 +125,56 @@ async def test_an_orphan_stays_although_the_status_was_lost(composing: Composing
     await composing.author.delete(f"{CONFIG_MAPS}/orders-kept")
 
 
+PAUSED = "crdkeeper.dev/paused"
+
+
+async def pause(composing: Composing, value: str | None) -> None:
+    """Pause a composite, or do not any more."""
+    await composing.patch(composing.path("orders"), {"metadata": {"annotations": {PAUSED: value}}})
+
+
+async def test_an_orphan_stays_although_it_was_never_marked(composing: Composing) -> None:
+    await composing.define()
+    await composing.compose(config_map("kept"), config_map("gone"))
+    await composing.create("orders")
+    await composing.ready("orders")
+    await pause(composing, "true")
+    await composing.compose(config_map("kept", Deletion="Orphan"), config_map("gone"), number=2)
+    await composing.delete("orders")
+    await pause(composing, None)
+    await composing.author.gone(composing.path("orders"))
+    await composing.gone("orders-gone")
+    kept = (await composing.author.get(f"{CONFIG_MAPS}/orders-kept"))["metadata"]
+    assert not {"labels", "annotations", "ownerReferences"} & kept.keys()
+    await composing.author.delete(f"{CONFIG_MAPS}/orders-kept")
+
+
+@pytest.mark.parametrize("reference", ["main", "none"])
+async def test_a_status_that_says_orphan_keeps_nothing_alone(composing: Composing, reference: str) -> None:
+    await composing.define()
+    await composing.compose(config_map("forged"), config_map("gone"))
+    await composing.create("orders")
+    ready = await composing.ready("orders")
+    await pause(composing, "true")
+    if reference == "none":
+        chosen = {"crdkeeper": {"compositionRef": {"name": "there-is-none"}}}
+        await composing.patch(composing.path("orders"), {"spec": chosen})
+    await composing.says("orders", "Synced", "False", "ReconcilePaused")
+    resources = [{**each, "deletion": "Orphan"} for each in ready["status"]["crdkeeper"]["resources"]]
+    forged = {"status": {"crdkeeper": {"resources": resources[:1]}}}
+    await composing.patch(f"{composing.path('orders')}/status", forged)
+    await composing.delete("orders")
+    await pause(composing, None)
+    if reference == "none":
+        said = "orders-forged is listed with deletion: Orphan, but"
+        await composing.says("orders", "Synced", "False", "NoRevision", said)
+        assert await composing.data("orders-forged") == {}
+        await composing.author.delete(f"{CONFIG_MAPS}/orders-forged")
+    await composing.author.gone(composing.path("orders"))
+    await composing.gone("orders-gone")
+    assert await composing.data("orders-forged") is None
+
+
 async def test_kubectl_delete_with_cascade_orphan_leaves_the_objects(composing: Composing) -> None:
     await composing.define()
     await composing.compose(*chain())

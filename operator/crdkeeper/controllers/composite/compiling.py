@@ -34,6 +34,9 @@ _CHECKED_SECONDS: Final = 60.0
 _DOUBTED_SECONDS: Final = 15.0
 """Until they are asked for again that could not be read."""
 
+CompiledResources = dict[str, tuple[CompiledResource, int]]
+"""By name, with their waves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
@@ -46,7 +49,7 @@ class Compiled:
     kinds: frozenset[KindKey]
     """Of the objects that it makes."""
 
-    def resources(self) -> dict[str, tuple[CompiledResource, int]]:
+    def resources(self) -> CompiledResources:
         """The resources that make objects, by name, with their waves."""
         waves = {name: at for at, wave in enumerate(self.composition.waves) for name in wave}
         return {
@@ -106,6 +109,26 @@ class CompiledRevisions:
         """Why it is not known whether the revision would be compiled like this now."""
         known = self._known.get(revision.uid)
         return known.doubt if known is not None else None
+
+    async def of_all(
+        self, revisions: Iterable[SeenRevision], used: SeenRevision | None
+    ) -> tuple[CompiledResources, CompiledResources, Verdict | None]:
+        """The resources of revisions, those of `used` among them, and why there may be others.
+
+        Of resources with one name, that of `used` counts, or else that of the highest number.
+        """
+        resources: CompiledResources = {}
+        own: CompiledResources = {}
+        unknown: Verdict | None = None
+        for each in sorted(revisions, key=lambda each: each.number):
+            compiled = await self.of(each)
+            if isinstance(compiled, Verdict):
+                unknown = self.doubt(each) or unknown
+                continue
+            resources |= compiled.resources()
+            if used is not None and each.uid == used.uid:
+                own = compiled.resources()
+        return resources | own, own, unknown
 
     def expire(self, revision: SeenRevision) -> None:
         """A CRD of one of its kinds has changed: the schemas are looked at again."""

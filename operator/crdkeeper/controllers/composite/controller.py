@@ -4,7 +4,7 @@ Where there are none, nothing is read and nothing is written: a definition may o
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,12 +34,11 @@ from crdkeeper.controllers.context import Context
 from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
-from crdkeeper.core.composites.choice import choose, is_for, revisions_of
+from crdkeeper.core.composites.choice import Chosen, choose, is_for, revisions_of
 from crdkeeper.core.composites.inventory import KindKey
 from crdkeeper.core.composites.ownership import FINALIZER, Composite
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.revisions.content import SeenRevision, seen_revision
-from crdkeeper.core.templates.compiled import CompiledResource
 
 _WORKERS: Final = 16
 _GATHERING_SECONDS: Final = 0.1
@@ -311,7 +310,9 @@ class Composites:
             return None
         revisions = self._usable(name)
         if composite.deleting:
-            await self._delete(work, self._revisions_for(name), value)
+            served = seen.definition.served_versions
+            own = choose(definition.spec, value, revisions, served) if definition is not None else None
+            await self._delete(work, self._revisions_for(name), own, value)
             return work.again
         if definition is None or seen.definition_uid != definition.metadata.uid:
             return None
@@ -354,22 +355,18 @@ class Composites:
         await set_finalizers_of(self._client, kind, value, left)
 
     async def _delete(
-        self, work: CompositePass, revisions: Iterable[SeenRevision], value: dict[str, Any]
+        self,
+        work: CompositePass,
+        revisions: Collection[SeenRevision],
+        chosen: Chosen | Verdict | None,
+        value: dict[str, Any],
     ) -> None:
-        kinds: set[KindKey] = set()
-        resources: dict[str, tuple[CompiledResource, int]] = {}
-        unknown: Verdict | None = None
-        for each in sorted(revisions, key=lambda each: each.number):
-            # Also of one that cannot be used any more.
-            kinds |= each.made
-            compiled = await self._compiled.of(each)
-            if not isinstance(compiled, Verdict):
-                resources |= compiled.resources()
-            else:
-                unknown = self._compiled.doubt(each) or unknown
-        await self._objects.keep(frozenset(kinds) | work.listed_kinds())
+        used = chosen.revision if isinstance(chosen, Chosen) else None
+        resources, own, unknown = await self._compiled.of_all(revisions, used)
+        kinds = frozenset[KindKey]().union(*(each.made for each in revisions))
+        await self._objects.keep(kinds | work.listed_kinds())
         state = (value.get("status") or {}).get("crdkeeper") or {}
-        await work.delete(sorted(kinds), resources, str(state.get("revision") or ""), unknown)
+        await work.delete(sorted(kinds), resources, own, str(state.get("revision") or ""), unknown)
 
     async def _is_kept(self, definition: CompositeResourceDefinition) -> bool:
         found = await get_composite_definition(self._client, definition.metadata.name)

@@ -41,6 +41,9 @@ _ORPHANING_SECONDS: Final = 1.0
 _ORPHAN: Final = "orphan"
 """The finalizer by which the garbage collector is asked to leave the objects."""
 
+_Resources = Mapping[str, tuple[CompiledResource, int]]
+"""By name, with their waves."""
+
 
 class CompositePass:
     """The work on one composite, as it was read. `again` is in how many seconds to look again, if at all.
@@ -113,14 +116,16 @@ class CompositePass:
     async def delete(
         self,
         kinds: Iterable[KindKey],
-        resources: Mapping[str, tuple[CompiledResource, int]],
+        resources: _Resources,
+        own: _Resources,
         revision: str,
         unknown: Verdict | None = None,
     ) -> None:
         """Delete the objects in order, then let the composite go. Raises ApiError and Unreachable.
 
         `kinds` and `resources` are those that the objects may be of, for what is not in the status: that may
-        be lost. `unknown` is why there may be other resources, which say whether such an object stays.
+        be lost. `own` are the resources of the revision by which the composite runs, empty if there is none.
+        `unknown` is why there may be other resources, which say whether such an object stays.
         """
         if _ORPHAN in self._finalizers():
             # The garbage collector takes the controller references off first.
@@ -134,10 +139,10 @@ class CompositePass:
             await self.say(unknown, revision=revision)
             self.again = _DELETION_SECONDS
             return
-        planned = await self._deletion_round(listed)
+        planned = await self._deletion_round(listed, own)
         while planned.removals and not self._over():
             await self._acting.remove(planned.removals)
-            planned = await self._deletion_round(listed)
+            planned = await self._deletion_round(listed, own)
         planned = self._with_failed(planned)
         if not planned.inventory:
             await self._set_finalizers([each for each in self._finalizers() if each != FINALIZER])
@@ -169,9 +174,9 @@ class CompositePass:
             self._end_late()
             await self._gathering.look(planned.looks)
 
-    async def _deletion_round(self, listed: Mapping[Identity, Entry]) -> CompositePlan:
+    async def _deletion_round(self, listed: Mapping[Identity, Entry], own: _Resources) -> CompositePlan:
         while True:
-            planned = plan_deletion(self._gathering.found, listed)
+            planned = plan_deletion(self._gathering.found, listed, own)
             if not planned.looks:
                 return self._without_failed(planned)
             self._end_late()

@@ -25,6 +25,9 @@ class Entry:
     resource: str
     wave: int = 0
     orphan: bool = False
+    """Whether it stays when the composite goes, or gives it up."""
+    unproved: bool = False
+    """Whether only the status says that it stays, which others may have written."""
 
     @property
     def kind(self) -> KindKey:
@@ -73,7 +76,7 @@ def listed_entries(composite: Mapping[str, Any]) -> dict[Identity, Entry]:
         if len(kinds) > MOST_KINDS:
             break
         orphan = read.deletion == "Orphan"
-        found[identity] = Entry(identity, of.api_version, read.name, read.wave, orphan)
+        found[identity] = Entry(identity, of.api_version, read.name, read.wave, orphan, unproved=orphan)
     return found
 
 
@@ -94,9 +97,25 @@ def with_found(
             continue
         if identity in found:
             if outlives(live):
-                found[identity] = replace(found[identity], orphan=True)
+                found[identity] = replace(found[identity], orphan=True, unproved=False)
             continue
         known, wave = resources.get(name, (None, 0))
         orphan = bool(outlives(live)) or (known is not None and known.deletion == "Orphan")
         found[identity] = Entry(identity, live["apiVersion"], name, wave, orphan)
+    return found
+
+
+def decided(
+    entries: Mapping[Identity, Entry], resources: Mapping[str, tuple[CompiledResource, int]]
+) -> dict[Identity, Entry]:
+    """The entries, as the revision of these resources says which of them stay.
+
+    An object that says itself that it stays does so, too. The status alone decides nothing.
+    """
+    found = dict(entries)
+    for identity, each in entries.items():
+        known, _ = resources.get(each.resource, (None, 0))
+        if known is not None:
+            stays = known.deletion == "Orphan" or (each.orphan and not each.unproved)
+            found[identity] = replace(each, orphan=stays, unproved=False)
     return found

@@ -5,13 +5,13 @@ go is removed only when nothing is left to apply and nothing has failed, the las
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from crdkeeper.api.composite import MOST_RESOURCES
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.appliednote import is_current, same_configuration, settled_digest
-from crdkeeper.core.composites.inventory import Entry, with_found
+from crdkeeper.core.composites.inventory import Entry, decided, with_found
 from crdkeeper.core.composites.ownership import (
     OUTLIVES,
     Composite,
@@ -114,9 +114,16 @@ def plan(
     return _Planning(composite, composition, rendering, found, listed, failed, manager).result()
 
 
-def plan_deletion(found: FoundObjects, listed: Mapping[Identity, Entry]) -> CompositePlan:
-    """The next step for a composite that is being deleted. Needs no Composition."""
-    entries = with_found(listed, found.objects.values(), {})
+def plan_deletion(
+    found: FoundObjects,
+    listed: Mapping[Identity, Entry],
+    resources: Mapping[str, tuple[CompiledResource, int]],
+) -> CompositePlan:
+    """The next step for a composite that is being deleted. Needs no Composition.
+
+    `resources` are those of the revision that the composite runs by, empty if there is none.
+    """
+    entries = decided(with_found(listed, found.objects.values(), resources), resources)
     looks = frozenset(each for each in entries if not found.knows(each))
     left = tuple(each for key, each in entries.items() if key in found.objects or _hidden(key, found))
     problems = {
@@ -125,7 +132,13 @@ def plan_deletion(found: FoundObjects, listed: Mapping[Identity, Entry]) -> Comp
     leaving = tuple(each for each in left if each.identity in found.objects)
     # What cannot be read may be of a later wave, and still be there.
     readable = () if looks or problems else leaving
-    return CompositePlan(looks, _ordered(left), (), _removals(readable, found), leaving, problems)
+    unproved = {
+        each.resource: Verdict(reasons.NO_REVISION, _unproved(each.identity))
+        for each in leaving
+        if each.unproved and "deletionTimestamp" not in found.objects[each.identity]["metadata"]
+    }
+    removals = tuple(each for each in _removals(readable, found) if not each.unproved)
+    return CompositePlan(looks, _ordered(left), (), removals, leaving, {**unproved, **problems})
 
 
 class _Planning:
@@ -150,10 +163,9 @@ class _Planning:
             for each in composition.resources
             if not each.external
         }
-        self._entries = {
-            key: self._renewed(each)
-            for key, each in with_found(listed, found.objects.values(), self._compiled).items()
-        }
+        # Kept, if the Composition says so now, also while the resource cannot be rendered.
+        known = with_found(listed, found.objects.values(), self._compiled)
+        self._entries = decided(known, self._compiled)
         self._looks: set[Identity] = set()
         self._applies: list[Apply] = []
         self._problems: dict[str, Verdict] = {}
@@ -213,12 +225,6 @@ class _Planning:
             known = self._entry(compiled, rendered, each.identity)
             if each.identity not in self._found.strangers:
                 self._wanted[each.identity] = known
-
-    def _renewed(self, entry: Entry) -> Entry:
-        """Kept, if the Composition says so now, also while the resource cannot be rendered."""
-        compiled, _ = self._compiled.get(entry.resource, (None, 0))
-        stays = compiled is not None and compiled.deletion == "Orphan"
-        return replace(entry, orphan=True) if stays else entry
 
     def _entry(self, compiled: CompiledResource, rendered: RenderedResource, identity: Identity) -> Entry:
         orphan = compiled.deletion == "Orphan"
@@ -287,6 +293,9 @@ class _Planning:
     def _goes(self, entry: Entry) -> bool:
         if entry.identity in self._held or entry.identity[:2] in self._found.unreadable:
             return False
+        if entry.unproved:
+            self._held[entry.identity] = _unproved(entry.identity)
+            return False
         state = self._states.get(entry.resource)
         if state is not None and entry.resource in self._compiled:
             if state.state in _KEEPS:
@@ -325,6 +334,14 @@ def _removals(leaving: Sequence[Entry], found: FoundObjects) -> tuple[Entry, ...
 
 def _ordered(entries: Any) -> tuple[Entry, ...]:
     return tuple(sorted(entries, key=lambda each: (each.wave, each.resource, each.identity)))
+
+
+def _unproved(identity: Identity) -> str:
+    return (
+        f"{identity} is listed with deletion: Orphan, but neither the object nor a CompositionRevision "
+        "in use says so. Delete it, or give it the annotation "
+        f"{OUTLIVES} with the composite's uid, to keep it."
+    )
 
 
 def _not_rendered(resource: RenderedResource) -> Verdict:

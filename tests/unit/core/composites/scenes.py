@@ -68,6 +68,8 @@ class Scene:
         self.stripped: set[str] = set()
         """Names of objects from which a webhook takes annotations."""
         self.settled: dict[str, str] = {}
+        self.chosen = True
+        """Whether a revision can be chosen when the composite is deleted."""
         self.left: int | None = None
         """After so many requests the composer is killed."""
         self.compose(*resources)
@@ -136,7 +138,8 @@ class Scene:
     ) -> tuple[Rendering | None, CompositePlan]:
         composite = Composite.of(self.value)
         if composite.deleting:
-            return None, plan_deletion(found, listed)
+            own = {each.name: (each, 0) for each in self.composition.resources} if self.chosen else {}
+            return None, plan_deletion(found, listed, own)
         rendering = render(self.composition, self.value, found.observed())
         failed = self.failed
         return rendering, plan(composite, self.composition, rendering, found, listed, failed, MANAGER)

@@ -58,3 +58,66 @@ def test_an_orphan_of_another_composite_is_neither_adopted_nor_changed() -> None
     assert scene.done == [] and list(scene.objects.values()) == [before]
     reason, message = scene.condition("Synced")
     assert reason == "NotOurs" and "crdkeeper.dev/outlives" in message
+
+
+def delete(scene: Scene) -> None:
+    scene.done.clear()
+    scene.value["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    scene.run()
+
+
+def test_what_the_revision_keeps_is_released_although_nothing_else_says_so() -> None:
+    scene = Scene(server("a"), server("b"))
+    scene.run()
+    # No pass has followed it before the deletion.
+    scene.compose(server("a", Deletion="Orphan"), server("b"))
+    delete(scene)
+    assert sorted(scene.done) == ["delete b", "release a"]
+
+
+def test_what_was_marked_is_released_although_the_revision_deletes_it_now() -> None:
+    scene = Scene(server("a", Deletion="Orphan"))
+    scene.run()
+    scene.compose(server("a"))
+    delete(scene)
+    assert scene.done == ["release a"]
+
+
+def forge(scene: Scene, name: str) -> None:
+    for each in scene.value["status"]["crdkeeper"]["resources"]:
+        if each["name"] == name:
+            each["deletion"] = "Orphan"
+
+
+def test_the_status_alone_keeps_nothing_that_the_revision_deletes() -> None:
+    scene = Scene(server("a"), server("b", IncludeWhen=["${composite.spec.enabled}"]))
+    scene.run()
+    forge(scene, "b")
+    scene.value["spec"]["enabled"] = False
+    scene.done.clear()
+    scene.run()
+    assert scene.done == ["delete b"]
+    forge(scene, "a")
+    delete(scene)
+    assert scene.done == ["delete a"]
+
+
+def test_what_only_the_status_keeps_waits_for_a_person() -> None:
+    scene = Scene(server("a"), server("b", text="${a.metadata.name}"), server("c"))
+    scene.run()
+    forge(scene, "a")
+    scene.compose(server("c"))
+    scene.done.clear()
+    scene.run()
+    assert scene.done == ["delete b"]
+    listed = {each["name"]: each for each in scene.value["status"]["crdkeeper"]["resources"]}
+    assert "orders-a is listed with deletion: Orphan, but" in listed["a"]["message"]
+    scene.chosen = False
+    delete(scene)
+    assert scene.done == ["delete c"]
+    reason, message = scene.condition("Synced")
+    assert reason == "NoRevision" and "orders-a is listed with deletion: Orphan, but" in message
+    (live,) = scene.objects.values()
+    live["metadata"]["annotations"]["crdkeeper.dev/outlives"] = "u1"
+    scene.run()
+    assert scene.done == ["delete c", "release a"]
