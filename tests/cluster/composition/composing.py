@@ -17,6 +17,18 @@ _VERBS: Final = ["get", "list", "watch", "create", "patch", "delete"]
 FIELDS: Final = {"names": {"type": "array", "items": {"type": "string"}}, "enabled": {"type": "boolean"}}
 
 
+def secret(**more: Any) -> Json:
+    """A resource: an immutable Secret."""
+    template = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "${composite.metadata.name}"},
+        "immutable": True,
+        "stringData": {"engine": "${composite.spec.engine}"},
+    }
+    return {"name": "password", "template": template, **more}
+
+
 def config_map(name: str, *, called: str = "", **more: Any) -> Json:
     """A resource: a ConfigMap, with fields of the resource in capitals and data otherwise."""
     own = {key[0].lower() + key[1:]: each for key, each in more.items() if key[0].isupper()}

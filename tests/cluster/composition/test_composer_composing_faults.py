@@ -7,7 +7,7 @@ import pytest
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.composition.authoring import CRDS, Author
-from tests.cluster.composition.composing import CONFIG_MAPS, Composing, all_of, config_map, rights_on
+from tests.cluster.composition.composing import CONFIG_MAPS, Composing, all_of, config_map, rights_on, secret
 from tests.cluster.composition.designing import REVISIONS
 from tests.cluster.harness import Operator, eventually
 
@@ -26,18 +26,6 @@ async def composing(author: Author, group: str) -> AsyncIterator[Composing]:
         await composing.define()
         yield composing
         await composing.clean_up()
-
-
-def secret(**more: Any) -> Json:
-    """A resource: an immutable Secret."""
-    template = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "${composite.metadata.name}"},
-        "immutable": True,
-        "stringData": {"engine": "${composite.spec.engine}"},
-    }
-    return {"name": "password", "template": template, **more}
 
 
 async def test_objects_at_a_version_that_is_not_served_any_more_are_waited_for(

@@ -12,6 +12,7 @@ from tests.cluster.composition.composing import (
     all_of,
     config_map,
     rights_on,
+    secret,
 )
 from tests.cluster.harness import eventually
 
@@ -141,16 +142,6 @@ async def test_a_typo_in_the_group_of_a_template_deletes_nothing(composing: Comp
 async def test_an_immutable_field_is_refused_in_the_servers_words_or_leads_to_another_object(
     composing: Composing, group: str
 ) -> None:
-    def secret(**more: Any) -> Json:
-        template = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": "${composite.metadata.name}"},
-            "immutable": True,
-            "stringData": {"engine": "${composite.spec.engine}"},
-        }
-        return {"name": "password", "template": template, **more}
-
     async with rights_on(composing.author, f"more-{group}", all_of("", "secrets")):
         await composing.compose(secret())
         await composing.create("orders")

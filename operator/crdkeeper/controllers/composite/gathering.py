@@ -153,14 +153,9 @@ class Gathering:
             # By this name there is none: a request would be for another object.
             self.found.absent.add(identity)
             return
-        async with self._places:
-            try:
-                live = await get_object(self._client, served, identity.namespace, identity.name)
-                if live is not None:
-                    self._share.add(live)
-            except (ApiError, Unreachable) as error:
-                await self._failed(served, str(identity), error)
-                return
+        read, live = await self._get(served, identity)
+        if not read:
+            return
         if live is None:
             self.found.absent.add(identity)
         else:
@@ -173,6 +168,12 @@ class Gathering:
         served = await self._find(api_version, identity.kind)
         if served is None:
             return
+        _, live = await self._get(served, identity)
+        if live is not None:
+            self.found.external[identity] = live
+
+    async def _get(self, served: ServedKind, identity: Identity) -> tuple[bool, dict[str, Any] | None]:
+        """Whether it could be read, and the object; None if there is none."""
         async with self._places:
             try:
                 live = await get_object(self._client, served, identity.namespace, identity.name)
@@ -180,9 +181,8 @@ class Gathering:
                     self._share.add(live)
             except (ApiError, Unreachable) as error:
                 await self._failed(served, str(identity), error)
-                return
-        if live is not None:
-            self.found.external[identity] = live
+                return False, None
+        return True, live
 
     async def _failed(self, served: ServedKind, what: str, error: ApiError | Unreachable) -> None:
         if isinstance(error, ApiError) and error.code == 404:
