@@ -6,8 +6,13 @@ memory instead of the objects.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from crdkeeper.apiserver.golang.times import moment
+
+ALLOW_DELETION: Final = "crdkeeper.dev/allow-deletion"
+"""The annotation of a CRD with the reason why no DefinitionPolicy protects it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,8 @@ class DefinitionFacts:
     created_at: datetime | None = None
     storage_migrating: bool = False
     """Whether the API server's own migrator reports that it is rewriting the objects."""
+    deletion_allowed: bool = False
+    """Whether it has the annotation ALLOW_DELETION, so that no DefinitionPolicy protects it."""
 
     @property
     def storage_version(self) -> str:
@@ -91,11 +98,13 @@ def definition_facts(crd: Mapping[str, Any]) -> DefinitionFacts:
         changed_at=spec_changed_at(metadata),
         created_at=datetime.fromisoformat(created) if created else None,
         storage_migrating=conditions.get("StorageMigrating") == "True",
+        deletion_allowed=bool((metadata.get("annotations") or {}).get(ALLOW_DELETION)),
     )
 
 
 _TRUNCATED = timedelta(seconds=1)
 """The API server truncates times to whole seconds, so a recorded time is up to this much too early."""
+_LATEST = datetime.max.replace(tzinfo=UTC) - _TRUNCATED
 
 
 def spec_changed_at(metadata: Mapping[str, Any]) -> datetime | None:
@@ -105,8 +114,8 @@ def spec_changed_at(metadata: Mapping[str, Any]) -> datetime | None:
     belongs to an entry without a subresource. None if there are no such entries.
     """
     times = [
-        datetime.fromisoformat(entry["time"])
+        moment(entry["time"])
         for entry in metadata.get("managedFields") or ()
         if not entry.get("subresource") and entry.get("time")
     ]
-    return max(times) + _TRUNCATED if times else None
+    return min(max(times), _LATEST) + _TRUNCATED if times else None

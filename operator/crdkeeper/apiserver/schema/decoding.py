@@ -194,6 +194,8 @@ class Struct:
             kind = fields.get(key)
             if kind is None:
                 report.warn(rules.UNKNOWN_FIELD, path.child(key), f'unknown field "{path.child(key)}"')
+            elif type(each) is str and each and isinstance(kind, Text):
+                decoded[key] = each  # most fields are, and need no path
             elif each is not None:
                 value = kind.decode(each, path.child(key), report)
                 if value is not ABSENT:

@@ -151,6 +151,24 @@ def subschemas(schema: Schema) -> list[Schema]:
     return found
 
 
+_SCALARS = ("string", "integer", "number", "boolean")
+_PLAIN = frozenset(
+    (
+        *("type", "format", "title", "description", "externalDocs", "example", "enum", "nullable"),
+        *("maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum", "multipleOf"),
+        *("maxLength", "minLength", "pattern"),
+    )
+)
+
+
+def is_plain(schema: Schema) -> bool:
+    """Whether a node is a scalar with nothing that the API server's rules are about, except a pattern.
+
+    Most nodes are, and the walks over a schema need not look at these one by one.
+    """
+    return _PLAIN.issuperset(schema) and schema.get("type") in _SCALARS
+
+
 def unsupported_keywords(schema: Schema) -> list[str]:
     """The keywords of a node that make the API server refuse it because they leave its fields open."""
     found = [key for key in ("id", "patternProperties", "definitions") if schema.get(key)]

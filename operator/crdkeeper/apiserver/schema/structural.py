@@ -12,7 +12,7 @@ from typing import Any
 from crdkeeper.apiserver.schema import rules
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.apiserver.schema.nested import Exempt, check_value_validation
-from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema
+from crdkeeper.apiserver.schema.props import EMBEDDED, INT_OR_STRING, PRESERVE, Schema, is_plain
 from crdkeeper.apiserver.schema.violation import Report
 
 
@@ -98,7 +98,10 @@ def _check(schema: Schema, level: _Level, path: Path, report: Report) -> None:
     if properties:
         below = path.child("properties")
         for name, each in properties.items():
-            _check(each, _Level.FIELD, below.key(name), report)
+            if not is_plain(each):
+                _check(each, _Level.FIELD, below.key(name), report)
+            elif "pattern" in each:
+                check_value_validation(each, below.key(name), report)
     if "additionalProperties" in schema:
         at = path.child("additionalProperties")
         if level is _Level.ROOT:

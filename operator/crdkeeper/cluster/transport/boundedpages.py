@@ -6,7 +6,7 @@ slow. So the limit follows what is there. Otherwise, what takes too long once wo
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
@@ -20,6 +20,7 @@ METADATA_BYTES: Final = 4 << 20
 _SHRINKAGE: Final = 4
 _GROWTH: Final = 4
 """A page has at most as many times the objects of the one before: large objects may follow small ones."""
+_PAGE_SECONDS: Final = 20.0
 _SPARE: Final = 2
 """A page that comes as fast as the one before takes half of the time that there is."""
 
@@ -99,3 +100,21 @@ async def bounded_page(
             if error.code != 410 or not offered or renewed:
                 raise
             token, renewed = str(offered), True
+
+
+async def each_object(client: Client, path: str, first: int, most: int) -> AsyncIterator[Mapping[str, Any]]:
+    """All objects of a collection: pages begin with `first` objects, and have at most so many.
+
+    Raises ApiError and Unreachable.
+    """
+    size = PageSize(first, most, METADATA_BYTES // 2, 4 * METADATA_BYTES, _PAGE_SECONDS)
+    token = ""
+    while True:
+        body: Mapping[str, Any] = await bounded_page(client, path, token, size)
+        items = body["items"] or ()
+        for each in items:
+            yield each
+        size.fit(items)
+        token = str(body["metadata"].get("continue") or "")
+        if not token:
+            return

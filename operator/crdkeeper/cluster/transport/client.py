@@ -68,6 +68,10 @@ class Unreachable(Exception):
     """No answer from the API server: refused, reset, timed out, or something that cannot be its answer."""
 
 
+class NoCredentials(Unreachable):
+    """There is nothing to authenticate a request with, so it was not sent, or not accepted."""
+
+
 class TooLarge(Unreachable):
     """The answer is larger than the caller has room for."""
 
@@ -250,12 +254,15 @@ class Client:
         return Answer(answer.code, answer.body, _seconds(answer.retry_after))
 
     async def _renew_headers(self) -> None:
-        authorization = await self.connection.authorization()
+        authorization = await self._authorization()
         self._headers = {"User-Agent": f"crdkeeper/{__version__}"}
         if authorization:
             self._headers["Authorization"] = authorization
         self._lean_headers.clear()
         self._headers_until = time.monotonic() + _TOKEN_SECONDS
+
+    async def _authorization(self) -> str | None:
+        return await self.connection.authorization()
 
     def _set_clock(self, date: str) -> None:
         try:
@@ -292,7 +299,7 @@ class Client:
                         f"{_named(method, path)}: the answer ({answer.code}) is not a JSON object"
                     )
             except Unreachable as error:
-                if last or once or method != "GET" or isinstance(error, TooLarge):
+                if last or once or method != "GET" or isinstance(error, TooLarge | NoCredentials):
                     raise
                 await asyncio.sleep(0.2 * 2**attempt)
                 continue

@@ -8,6 +8,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import Mapping, MutableSet, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ REQUEST_SECONDS = 75.0
 
 
 _DEFAULT_KUBECONFIG = Path("~/.kube/config").expanduser()
+_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 class ConfigurationError(Exception):
@@ -52,6 +54,8 @@ class Connection:
 
     kubeconfig: Path | None = None
     context: str | None = None
+    namespace: str = field(default="default", init=False)
+    """As for kubectl: that of the context, or in a pod that of its ServiceAccount. Known once loaded."""
     _configuration: Configuration = field(default_factory=Configuration, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
@@ -61,17 +65,19 @@ class Connection:
         Raises ConfigurationError.
         """
         async with self._lock:
-            loaded = Configuration()
+            loaded, named = Configuration(), ""
             try:
                 if self._in_cluster():
                     kubernetes_config.load_incluster_config(client_configuration=loaded)
+                    named = _pod_namespace()
                 else:
-                    await kubernetes_config.load_kube_config(
+                    found = await kubernetes_config.load_kube_config(
                         config_file=self._files(),
                         context=self.context,
                         client_configuration=loaded,
                         persist_config=False,
                     )
+                    named = found.current_context["context"].get("namespace")
             except (
                 kubernetes_config.ConfigException,
                 OSError,
@@ -83,7 +89,7 @@ class Connection:
                 raise ConfigurationError(
                     f"No cluster configured: {why}. Set KUBECONFIG or --kubeconfig, or run in a pod."
                 ) from error
-            self._configuration = loaded
+            self._configuration, self.namespace = loaded, str(named or "default")
 
     def _files(self) -> str:
         """The kubeconfig; the environment variable may list several paths, of which one must exist."""
@@ -114,14 +120,17 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         middlewares: Sequence[aiohttp.ClientMiddlewareType] = (),
         fence: Fence | None = None,
+        *,
+        anonymous: bool = False,
     ) -> aiohttp.ClientSession:
         """An aiohttp session with the cluster's TLS settings and at most `maximum` connections (0: no limit).
 
         Its requests have these headers, pass these middlewares and this fence, and raise
-        ClientConnectionError on redirects.
+        ClientConnectionError on redirects. `anonymous`: without our client certificate, which for API servers
+        counts before any token.
         """
         connector = InStepConnector(
-            fence, limit=maximum, ssl=self._tls(), ttl_dns_cache=60, keepalive_timeout=60
+            fence, limit=maximum, ssl=self._tls(anonymous=anonymous), ttl_dns_cache=60, keepalive_timeout=60
         )
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
         return aiohttp.ClientSession(
@@ -150,14 +159,14 @@ class Connection:
             fence=fence,
         )
 
-    def _tls(self) -> ssl.SSLContext:
+    def _tls(self, *, anonymous: bool = False) -> ssl.SSLContext:
         loaded = self._configuration
         context = verifying(
             ca_file=loaded.ssl_ca_cert or None,
             ca_data=loaded.ca_cert_data or None,
             server_name=loaded.tls_server_name,
         )
-        if loaded.cert_file:
+        if loaded.cert_file and not anonymous:
             context.load_cert_chain(loaded.cert_file, keyfile=loaded.key_file)
         if not loaded.verify_ssl:
             context.check_hostname = False
@@ -178,6 +187,13 @@ class Connection:
             aiohttp_session=self.session(headers=headers, middlewares=(*noting, make_shallow)),
             credentials=(header, loaded.cert_file, loaded.key_file),
         )
+
+
+def _pod_namespace() -> str:
+    # Missing where a token is mounted by hand, and hardly ever needed.
+    with suppress(OSError):
+        return _POD_NAMESPACE.read_text(encoding="utf-8").strip()
+    return ""
 
 
 def refuse_redirect(code: int, location: str) -> None:

@@ -1,11 +1,11 @@
 """Connections of the general client: one answer for each request, and no writes once they are forbidden.
 
 If a server sends a whole answer on an idle connection, aiohttp would take it for the answer to the next
-request.
+request. And it would keep a connection for as long as it is used, so that all lists would go to one server.
 """
 
-from typing import Any
-from weakref import WeakSet
+from typing import Any, Final
+from weakref import WeakKeyDictionary, WeakSet
 
 import aiohttp
 from aiohttp.client import ClientTimeout
@@ -16,14 +16,22 @@ from aiohttp.tracing import Trace
 
 from crdkeeper.cluster.transport.fence import Fence, Fenced
 
+REQUESTS_PER_CONNECTION: Final = 100
+"""A load balancer chooses a server for each connection. This client's requests are few and large beside a
+migration's writes (`http1`): a page of a list takes a server longer than a handshake.
+"""
+
 
 class InStepConnector(aiohttp.TCPConnector):
-    """Closes connections on which the server spoke unasked, instead of using them again."""
+    """Closes connections on which the server spoke unasked, instead of using them again, and those that were
+    used often.
+    """
 
     def __init__(self, fence: Fence | None = None, **options: Any) -> None:
         super().__init__(**options)
         self._fence = fence or Fence()
-        self._used: WeakSet[ResponseHandler] = WeakSet()
+        self._used: WeakKeyDictionary[ResponseHandler, int] = WeakKeyDictionary()
+        """How many requests each connection has carried."""
         self._distrusted: WeakSet[ResponseHandler] = WeakSet()
 
     def distrust(self) -> None:
@@ -46,9 +54,10 @@ class InStepConnector(aiohttp.TCPConnector):
             protocol = connection.protocol
             if protocol is None:
                 return connection
-            used = protocol in self._used
-            if not protocol.should_close and protocol not in self._distrusted:
-                self._used.add(protocol)
+            used = self._used.get(protocol, 0)
+            in_step = not protocol.should_close and protocol not in self._distrusted
+            if in_step and used < REQUESTS_PER_CONNECTION:
+                self._used[protocol] = used + 1
                 try:
                     # Only now: to connect may have taken long.
                     self._fence.check(req.method)

@@ -6,7 +6,7 @@ not report when its list is complete.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -35,6 +35,11 @@ def _nothing() -> None:
     """The other one."""
 
 
+def _never(_: ApiError) -> bool:
+    """For those that are to be retried whatever is answered."""
+    return False
+
+
 async def follow(
     client: Client,
     collection: str,
@@ -42,15 +47,17 @@ async def follow(
     saw: Callable[[str, dict[str, Any]], Awaitable[None]],
     *,
     selector: str = "",
+    fields: str = "",
     accept: str = "application/json",
     heard: Heard = _nobody,
     begun: Callable[[], None] = _nothing,
+    ends: Callable[[ApiError], bool] = _never,
 ) -> None:
     """Keep a copy of a collection: `load` lists it and returns the resourceVersion, `saw` gets each change.
 
     Runs for ever: a refused request is retried, beginning with a list, as changes may have been missed.
-    `selector` is a label selector, `accept` the form of the objects. `begun` is called whenever a watch was
-    accepted.
+    `selector` is a label selector, `fields` a field selector, `accept` the form of the objects. `begun` is
+    called whenever a watch was accepted. `ends` says of which refusals to raise.
 
     Raises what `load` and `saw` raise besides ApiError and Unreachable; and the API server's 401 or the
     ConfigurationError if no credentials have been accepted for `REFUSED_SECONDS`.
@@ -71,11 +78,20 @@ async def follow(
             refused_since = None
             heard("")
             async for type_, found in watch(
-                client, collection, version, selector=selector, accept=accept, heard=hear, begun=begun
+                client,
+                collection,
+                version,
+                selector=selector,
+                fields=fields,
+                accept=accept,
+                heard=hear,
+                begun=begun,
             ):
                 await saw(type_, found)
         except (ApiError, Unreachable, ConfigurationError) as error:
             heard(str(error))
+            if isinstance(error, ApiError) and ends(error):
+                raise
             code = error.code if isinstance(error, ApiError) else 0
             if code == 401 or isinstance(error, ConfigurationError):
                 refused_since = loop.time() if refused_since is None else refused_since
@@ -102,6 +118,7 @@ async def watch(
     since: str,
     *,
     selector: str = "",
+    fields: str = "",
     accept: str = "application/json",
     heard: Heard = _nobody,
     begun: Callable[[], None] | None = None,
@@ -110,14 +127,15 @@ async def watch(
     """Yield the changes after a resourceVersion as ADDED, MODIFIED or DELETED with the object, without end.
 
     While the API server does not answer, or answers with 429 or 5xx, the watch waits, then continues after
-    the last change that it saw: no new list is needed. `selector` is a label selector, `accept` the form of
-    the objects. `begun` is called whenever the API server has accepted the request, `failed` whenever it
-    answers with 429 or 5xx.
+    the last change that it saw: no new list is needed. `selector` is a label selector, `fields` a field
+    selector, `accept` the form of the objects. `begun` is called whenever the API server has accepted the
+    request, `failed` whenever it answers with 429 or 5xx.
 
     Raises ApiError for any other answer; 410 if so much has changed that a new list is needed.
     """
     version = since
     query = f"{_QUERY}&labelSelector={quote(selector)}" if selector else _QUERY
+    query += f"&fieldSelector={quote(fields, safe='')}" if fields else ""
     failures = 0
     while True:
         trouble = "it ended without an event"
@@ -148,6 +166,21 @@ async def watch(
             )
             failures += 1
             await asyncio.sleep(wait)
+
+
+def listed(body: Any) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """The objects of a list, and the resourceVersion from which to watch.
+
+    Raises Unreachable for what is no list from which one can: what answers need not be an API server of
+    Kubernetes, but an aggregated one.
+    """
+    try:
+        items, version = body["items"] or (), body["metadata"]["resourceVersion"]
+        for each in items:
+            _ = each["metadata"]["name"], each["metadata"]["resourceVersion"]
+    except (LookupError, TypeError) as error:
+        raise Unreachable(f"no list that can be watched: {error!r}") from error
+    return items, str(version)
 
 
 def _event(line: bytes) -> tuple[str, dict[str, Any], str]:

@@ -98,8 +98,19 @@ def test_outdated_versions(stored: tuple[str, ...], outdated: tuple[str, ...]) -
         ([entry("2026-01-02T03:04:05Z"), entry("2026-01-02T04:00:00Z", subresource="status")], at(3, 4, 6)),
         ([entry("2026-01-02T04:00:00Z", subresource="status")], None),
         ([{"manager": "restored", "operation": "Update"}], None),
+        ([entry("0000-01-01T00:00:00Z")], datetime(1, 1, 1, 0, 0, 1, tzinfo=UTC)),
+        ([entry("9999-12-31T23:59:59Z")], datetime.max.replace(tzinfo=UTC)),
     ],
-    ids=["none", "one", "the newest", "not of a subresource", "a subresource alone", "without a time"],
+    ids=[
+        "none",
+        "one",
+        "the newest",
+        "not of a subresource",
+        "a subresource alone",
+        "without a time",
+        "the first",
+        "the last",
+    ],
 )
 def test_when_spec_changed_at_the_latest(entries: list[dict[str, str]], changed: datetime | None) -> None:
     # A second later than recorded: the API server truncates fractions.

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from crdkeeper.cluster.transport import client as client_module
+from crdkeeper.cluster.transport import connector
 from crdkeeper.cluster.transport.client import MERGE_PATCH, Answer, ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from tests.unit.cluster.transport.localserver import client_of, failure, hang_up, json, kubeconfig, page
@@ -48,6 +49,17 @@ async def test_a_request_says_who_sends_what(tmp_path: Path) -> None:
     assert request.headers["Content-Type"] == MERGE_PATCH
     assert request.headers["User-Agent"].startswith("crdkeeper/")
     assert server.bodies == [{"a": 1}]
+
+
+async def test_a_connection_is_replaced_after_some_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load balancer chooses a server for each connection: lists must not stay with the first one."""
+    monkeypatch.setattr(connector, "REQUESTS_PER_CONNECTION", 3)
+    async with client_of(tmp_path, json({})) as (server, client):
+        for _ in range(7):
+            await client.request("GET", "/x")
+        assert (len(server.requests), len(server.connections)) == (7, 3)
 
 
 async def test_throttled_requests_wait_as_told(tmp_path: Path, naps: list[float]) -> None:

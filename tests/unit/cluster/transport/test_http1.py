@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from crdkeeper.cluster.transport import http1
 from crdkeeper.cluster.transport.http1 import Disconnected, Http1Pool
 
 Answer = Callable[[int, asyncio.StreamWriter], Awaitable[bool]]
@@ -94,6 +95,14 @@ async def test_answers_are_read_and_the_connection_is_used_again(
     async with serving(answering(raw)) as (server, pool):
         assert [await patch(pool), await patch(pool)] == [expected, expected]
         assert server.connections == 1
+
+
+async def test_a_connection_is_replaced_after_some_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http1, "REQUESTS_PER_CONNECTION", 3)
+    async with serving(answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")) as (server, pool):
+        for _ in range(7):
+            assert await patch(pool) == (200, b"{}", "")
+        assert (len(server.requests), server.connections) == (7, 3)
 
 
 async def test_the_request_is_complete() -> None:

@@ -18,6 +18,7 @@ from aiohttp import web
 from kubernetes.aio.config import incluster_config
 
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.cluster.transport.tls import verifying
 from tests.certificates import Authority, Issued
 
 ROOT = Authority("root")
@@ -176,3 +177,8 @@ async def test_the_same_credentials_are_equal(tmp_path: Path) -> None:
         assert logins[0] == logins[1]
         for each in logins:
             await each.aiohttp_session.close()
+
+
+def test_messages_about_a_connection_are_the_same_each_time() -> None:
+    """aiohttp puts the context's repr into them, and conditions take them over."""
+    assert repr(verifying()) == repr(verifying()) == "verified"

@@ -26,7 +26,7 @@ from crdkeeper.apiserver.schema.finding import (
     openapi_violations,
     structural_violations,
 )
-from crdkeeper.apiserver.schema.props import EMBEDDED, VALIDATIONS, Schema, subschemas
+from crdkeeper.apiserver.schema.props import EMBEDDED, VALIDATIONS, Schema, is_plain, subschemas
 from crdkeeper.apiserver.schema.structural import conversion_error, violations
 from crdkeeper.apiserver.schema.violation import Report, Violation
 
@@ -70,6 +70,8 @@ class _Checks:
         if properties:
             below, embedded = path.child("properties"), bool(schema.get(EMBEDDED))
             for name, each in properties.items():
+                if is_plain(each):
+                    continue
                 inner = around and around.child(name)
                 if embedded and name in META_FIELDS:
                     inner = Surrounding(schema, type_meta=True).child(name)

@@ -22,6 +22,7 @@ from crdkeeper.apiserver.schema.props import (
     TYPES,
     VALIDATIONS,
     Schema,
+    is_plain,
     unsupported_keywords,
 )
 from crdkeeper.apiserver.schema.violation import Report, Violation
@@ -108,6 +109,8 @@ class NodeChecks:
         if schema.get(MAP_TYPE, "atomic") not in ("atomic", "granular"):
             context = _uncorrelatable(context, path)
         for name, each in schema["properties"].items():
+            if is_plain(each):
+                continue
             here = context if place is None else replace(context, place=place.field(name, each))
             if meta and name in _META:
                 here = replace(here, in_meta=True)
