@@ -2,15 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import Final
 
 from crdkeeper.api.definitionpolicy import (
     DefinitionPolicy,
     LabelSelector,
     LabelSelectorRequirement,
 )
+from crdkeeper.api.meta import GROUP
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.core.policy.globs import matches_any
 
+POLICIES_HEADER: Final = "Crdkeeper-Policies"
+"""Of the webhook's answers about changes: the digest of the policies that it follows."""
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -26,9 +31,23 @@ def governing(policies: Iterable[DefinitionPolicy], definition: DefinitionFacts)
 
 def selects(policy: DefinitionPolicy, definition: DefinitionFacts) -> bool:
     """Whether both the group globs and the label selector match."""
-    return any(fnmatchcase(definition.group, glob) for glob in policy.spec.groups) and matches(
-        policy.spec.selector, definition.labels
-    )
+    return selects_labelled(policy, definition.group, definition.labels)
+
+
+def selects_labelled(policy: DefinitionPolicy, group: str, labels: Mapping[str, str]) -> bool:
+    """The same for a CRD of that group with these labels."""
+    return matches_any(policy.spec.groups, group) and matches(policy.spec.selector, labels)
+
+
+def protected(policy: DefinitionPolicy, definitions: Iterable[DefinitionFacts]) -> list[str]:
+    """The CRDs that a policy protects from deletion, also those that another policy governs.
+
+    The same as the ValidatingAdmissionPolicy crdkeeper-definition-protection.
+    """
+    if policy.spec.protection.deletion != "Deny":
+        return []
+    refused = (each for each in definitions if each.group != GROUP and not each.deletion_allowed)
+    return [each.name for each in refused if selects(policy, each)]
 
 
 def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
@@ -49,3 +68,15 @@ def _satisfies(requirement: LabelSelectorRequirement, labels: Mapping[str, str])
             return value is not None
         case "DoesNotExist":
             return value is None
+
+
+def guarding(policies: Iterable[DefinitionPolicy]) -> list[DefinitionPolicy]:
+    """Those that judge changes of CRDs, by name."""
+    found = (each for each in policies if each.spec.changes != "Allow")
+    return sorted(found, key=lambda each: each.metadata.name)
+
+
+def guarding_digest(policies: Iterable[DefinitionPolicy]) -> str:
+    """Identifies the policies that judge changes, as they are now."""
+    seen = [(each.metadata.name, each.metadata.uid, each.metadata.generation) for each in guarding(policies)]
+    return sha256(repr(seen).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Built-in resources on real API servers whose encryption keys rotate."""
