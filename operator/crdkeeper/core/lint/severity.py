@@ -18,4 +18,7 @@ class Severity(StrEnum):
     @property
     def rank(self) -> int:
         """0 for the worst."""
-        return list(Severity).index(self)
+        return _RANKS[self]
+
+
+_RANKS = {each: rank for rank, each in enumerate(Severity)}

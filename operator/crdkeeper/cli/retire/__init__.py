@@ -1,0 +1,1 @@
+"""`crdkeeper retire`: takes a version of a CRD out of service without the operator, and shows retirements."""

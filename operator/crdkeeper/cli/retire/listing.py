@@ -1,0 +1,72 @@
+"""`crdkeeper retire status`: the VersionRetirements of the cluster."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from crdkeeper.api.versionretirement import VersionRetirement
+from crdkeeper.cli.input.options import connection_options, run_async
+from crdkeeper.cli.output.printing import Trouble, line, lines, print_json, print_yaml
+from crdkeeper.cli.output.table import table
+from crdkeeper.cli.retire.narration import HEADERS, details, row
+from crdkeeper.cluster.resources.retirements import list_retirements
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--output", "-o", type=click.Choice(("json", "yaml")), help="[default: a table; with names, everything]"
+)
+@click.option("--no-headers", is_flag=True, help="Do not print the table's header.")
+@connection_options
+def status(
+    names: tuple[str, ...],
+    *,
+    output: str | None,
+    no_headers: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Show the VersionRetirements: all of them in a table, or everything about those named.
+
+    That includes the change that is due, as a part of the manifest and as a patch. NAME is
+    that of the VersionRetirement, or of its CRD.
+    """
+    found, now = run_async(_read(Connection(kubeconfig, context)))
+    chosen = [each for each in found if not names or _is_named(each, names)]
+    if output is not None:
+        documents = [each.to_object() for each in chosen]
+        if output == "json":
+            print_json({"apiVersion": "v1", "kind": "List", "items": documents})
+        else:
+            print_yaml(*documents)
+    elif names:
+        for number, each in enumerate(chosen):
+            lines([""] if number else [])
+            lines(details(each))
+    elif chosen:
+        lines(table(HEADERS, [row(each, now) for each in chosen], with_headers=not no_headers))
+    else:
+        line("No VersionRetirements found.", err=True)
+    missing = [each for each in names if not any(_is_named(one, (each,)) for one in chosen)]
+    if missing:
+        raise Trouble(*(f"no VersionRetirement {each}" for each in missing))
+
+
+def _is_named(retirement: VersionRetirement, names: Sequence[str]) -> bool:
+    return retirement.metadata.name in names or str(retirement.spec.resource) in names
+
+
+async def _read(connection: Connection) -> tuple[list[VersionRetirement], datetime]:
+    async with Client(connection) as client:
+        found = await list_retirements(client)
+        if found is None:
+            raise Trouble(
+                "The kind VersionRetirement is not installed. `crdkeeper retire PLURAL.GROUP VERSION` works "
+                "without it."
+            )
+        return sorted(found, key=lambda each: each.metadata.name), client.now()

@@ -1,0 +1,158 @@
+"""`crdkeeper retire PLURAL.GROUP VERSION`: a retirement in this process, without the operator."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crdkeeper.api.meta import READY, find_condition
+from crdkeeper.api.storagemigration import GroupResource
+from crdkeeper.api.versionretirement import REMOVED, VersionRetirement
+from crdkeeper.cli.input.options import connection_options, run_async
+from crdkeeper.cli.migrate.display import Display, display_on
+from crdkeeper.cli.migrate.narration import failure
+from crdkeeper.cli.output.printing import Trouble, line, lines, print_json, print_yaml
+from crdkeeper.cli.retire.naming import (
+    RetiredResource,
+    named_definition,
+    named_version,
+    retirement_spec,
+)
+from crdkeeper.cli.retire.narration import details
+from crdkeeper.cli.signals import Signalled, until_signal
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.core.migration.request import Request
+from crdkeeper.operations.migration.standalone import Standalone, succeeded
+from crdkeeper.operations.retirement.standalone import StandaloneRetirement, unstored
+
+_NOT_YET = 3
+_WAITING = frozenset(("QuietPeriod", "Counting", "Migrating"))
+
+
+@click.command(name="version", hidden=True)
+@click.argument("resource", type=RetiredResource(), metavar="PLURAL.GROUP")
+@click.argument("version", metavar="VERSION")
+@click.option("--yes", "-y", is_flag=True, help="Take the steps that are due. [default: only show them]")
+@click.option("--wait", is_flag=True, help="With --yes: wait until the quiet period is over.")
+@click.option(
+    "--quiet-period",
+    default="168h",
+    show_default=True,
+    metavar="DURATION",
+    help="How long nobody may have used the deprecated version before it is no longer served.",
+)
+@click.option(
+    "--settle-seconds",
+    type=click.IntRange(0, 3600),
+    metavar="N",
+    help="How long the migration waits for all API servers to see a new storage version. Keep it above their "
+    "--request-timeout.  [default: 65]",
+)
+@click.option(
+    "--ignore-api-server-leases",
+    is_flag=True,
+    help="The migration does not wait until each API server has renewed its Lease since the storage version "
+    "changed.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Choice(("text", "json", "yaml")),
+    default="text",
+    show_default=True,
+    help="Format of the result. json and yaml print a VersionRetirement with its status.",
+)
+@connection_options
+def version(
+    resource: GroupResource,
+    version: str,
+    *,
+    yes: bool,
+    wait: bool,
+    quiet_period: str,
+    settle_seconds: int | None,
+    ignore_api_server_leases: bool,
+    output: str,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Show who still uses a version of a CRD and which step is due, or take the steps that are due.
+
+    The steps: the version is deprecated, unused for the quiet period, not served, no object is stored at it
+    or names it, and it is removed from the CRD. Each is taken only after the one before is proved; each but
+    the removal can be taken back by `crdkeeper retire undo`. The operator is not needed, and nothing is kept
+    between two calls but the CRD: to go on, run the same command again.
+
+    Exit codes: 0 if the version is removed, or without --yes; 1 if something holds a step, a change was
+    refused, or the CRD has no such version (any more); 2 for incorrect usage; 3 if the quiet period is not
+    over; 130 and 143 if stopped by Ctrl-C or SIGTERM.
+    """
+    if wait and not yes:
+        raise click.UsageError("--wait requires --yes")
+    pace: dict[str, Any] = {} if settle_seconds is None else {"settle_seconds": settle_seconds}
+    if ignore_api_server_leases:
+        pace["api_server_leases"] = "Ignore"
+    owner = unstored(
+        retirement_spec(resource, version, quiet_period=quiet_period, mode="Execute", migration=pace)
+    )
+    display = display_on(sys.stderr)
+    client = Client(Connection(kubeconfig, context))
+
+    async def migrate() -> bool:
+        return await _migrate(client, owner, display)
+
+    async def work() -> None:
+        async with client:
+            named_version(await named_definition(client, resource), version)
+            retirement = StandaloneRetirement(client, owner, display.say, migrate)
+            await until_signal(retirement.run(wait=wait) if yes else retirement.plan())
+
+    try:
+        with display:
+            run_async(work())
+    except Signalled as signalled:
+        line("Interrupted. What is done shows in the CRD; to go on, run the same command again.", err=True)
+        sys.exit(signalled.exit_code)
+    _print(owner, output)
+    if yes:
+        sys.exit(_exit_code(owner))
+
+
+async def _migrate(client: Client, owner: VersionRetirement, display: Display) -> bool:
+    """Rewrite all objects, and move their managedFields, as `crdkeeper migrate` does."""
+    options = {
+        "managed_fields": "Retarget",
+        "verify": "Full",
+        "trim": True,
+        "settle_seconds": owner.spec.migration.settle_seconds,
+        "api_server_leases": owner.spec.migration.api_server_leases,
+    }
+    work = Standalone(client, Request(owner.spec.resource, options), watch=display.show, say=display.say)
+    await work.run()
+    if work.migration is None or succeeded(work.migration):
+        return True
+    display.say(failure(work.migration, gone=work.gone, followed=work.followed))
+    return False
+
+
+def _print(owner: VersionRetirement, output: str) -> None:
+    document = owner.to_object()
+    if output == "json":
+        print_json(document)
+    elif output == "yaml":
+        print_yaml(document)
+    else:
+        lines(details(owner))
+
+
+def _exit_code(owner: VersionRetirement) -> int:
+    removed = find_condition(owner.status.conditions, REMOVED)
+    ready = find_condition(owner.status.conditions, READY)
+    if removed is not None and removed.status == "True":
+        return 0
+    if ready is None:
+        raise Trouble("nothing was decided")
+    line(f"Error: {ready.reason}: {ready.message}", err=True)
+    return _NOT_YET if ready.reason in _WAITING else 1

@@ -1,0 +1,70 @@
+"""`crdkeeper retire undo`: serves a version again, as long as the CRD still has it."""
+
+import json
+import shlex
+from pathlib import Path
+
+import click
+
+from crdkeeper.api.storagemigration import GroupResource
+from crdkeeper.cli.input.options import connection_options, run_async
+from crdkeeper.cli.output.printing import Trouble, line
+from crdkeeper.cli.retire.naming import RetiredResource, named_definition, retirement_spec
+from crdkeeper.cluster.resources.retirements import list_retirements, suspend_retirement
+from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.core.retirement.changes import undo as undone
+from crdkeeper.operations.retirement.standalone import has_changed, undo_retirement
+
+
+@click.command()
+@click.argument("resource", type=RetiredResource(), metavar="PLURAL.GROUP")
+@click.argument("version", metavar="VERSION")
+@click.option("--yes", "-y", is_flag=True, help="Change the CRD. [default: only show the change]")
+@connection_options
+def undo(
+    resource: GroupResource, version: str, *, yes: bool, kubeconfig: Path | None, context: str | None
+) -> None:
+    """Serve a version again, and no longer deprecate it. Possible until it is removed from the CRD.
+
+    Objects that were migrated stay as they are: the API server converts what it serves. VersionRetirements of
+    the version are suspended first.
+
+    Exit codes: 0 if it is done or nothing is to do, 1 if the version is removed or the change was refused.
+    """
+    retirement_spec(resource, version)  # what it refuses names no version
+    run_async(_undo(Connection(kubeconfig, context), resource, version, yes=yes))
+
+
+async def _undo(connection: Connection, resource: GroupResource, version: str, *, yes: bool) -> None:
+    async with Client(connection) as client:
+        crd = await named_definition(client, resource)
+        if version not in {each["name"] for each in crd["spec"]["versions"]}:
+            raise Trouble(
+                f"{resource} has no version {version}: nothing can bring it back but the CRD's manifest."
+            )
+        operations = undone(crd, version)
+        if not operations:
+            line(f"{version} of {resource} is served and not deprecated: nothing to do.")
+            return
+        if not yes:
+            name, patch = shlex.quote(str(resource)), shlex.quote(json.dumps(operations))
+            line(f"To do this, add --yes: kubectl patch crd {name} --type=json -p {patch}")
+            return
+        await _suspend(client, resource, version)
+        try:
+            await undo_retirement(client, crd, version)
+        except ApiError as error:
+            if await has_changed(client, crd, error):
+                raise Trouble(f"{resource} was changed in the meantime; run the command again.") from error
+            raise
+        line(f"{version} of {resource} is served again, and no longer deprecated.")
+
+
+async def _suspend(client: Client, resource: GroupResource, version: str) -> None:
+    """Suspend the operator's retirements of the version: otherwise it might repeat what is taken back."""
+    for each in await list_retirements(client) or ():
+        of_version = (each.spec.resource, each.spec.version) == (resource, version)
+        if of_version and each.spec.mode == "Execute" and not each.spec.suspend:
+            await suspend_retirement(client, each.metadata.name)
+            line(f"VersionRetirement {each.metadata.name} is suspended.")

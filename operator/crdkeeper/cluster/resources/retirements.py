@@ -1,0 +1,41 @@
+"""VersionRetirements: read and list them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from crdkeeper.api.meta import GROUP, VERSION
+from crdkeeper.api.versionretirement import VersionRetirement
+from crdkeeper.cluster.transport.client import MERGE_PATCH, Client, find
+
+_PATH = f"/apis/{GROUP}/{VERSION}/{VersionRetirement.plural}"
+
+
+def parse_retirement(found: Mapping[str, Any]) -> VersionRetirement:
+    """Parse a VersionRetirement; without its status if another version of crdkeeper wrote unknown values.
+
+    Raises ValidationError for a spec that cannot be read.
+    """
+    try:
+        return VersionRetirement.model_validate(found)
+    except ValidationError:
+        return VersionRetirement.model_validate({**found, "status": {}})
+
+
+async def get_retirement(client: Client, name: str) -> VersionRetirement | None:
+    """The VersionRetirement; None if there is none."""
+    found = await find(client, f"{_PATH}/{name}")
+    return parse_retirement(found) if found is not None else None
+
+
+async def list_retirements(client: Client) -> list[VersionRetirement] | None:
+    """List all VersionRetirements; None if the kind is not installed."""
+    found = await find(client, _PATH)
+    return [parse_retirement(each) for each in found["items"]] if found is not None else None
+
+
+async def suspend_retirement(client: Client, name: str) -> None:
+    """Set spec.suspend of a VersionRetirement. Raises ApiError."""
+    body = {"spec": {"suspend": True}}
+    await client.request("PATCH", f"{_PATH}/{name}", body, content_type=MERGE_PATCH)

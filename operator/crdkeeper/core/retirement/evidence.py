@@ -1,0 +1,102 @@
+"""What a cluster shows of the use of a version: who writes it, who reads it, and what a step would break.
+
+Names and messages in it come from strangers: bounded here, and escaped where they are printed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal
+
+SHOWN: Final = 50
+"""Writers that the evidence lists; the others are only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The entries of one manager in managedFields that name the version, in the objects of one namespace."""
+
+    manager: str
+    operation: str
+    """Apply or Update."""
+    subresource: str
+    namespace: str
+    """Of the objects; empty if they are in none."""
+    objects: int
+    """How many objects have such an entry."""
+    last: datetime | None
+    """The time of the newest entry; None if no entry has a time that can be true."""
+    examples: tuple[str, ...] = ()
+    """The first few objects, as `namespace/name` or `name`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The requests at the version that one API server has counted since it started."""
+
+    server: str
+    """The address that it advertises, which several may share; empty if it says none."""
+    what: str
+    """The requests, such as `12 x LIST, 1 open WATCH`."""
+    since: datetime | None
+    """When that API server started."""
+    message: str
+    """A full sentence for a status."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """The requests by verb, so that two looks can be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applier:
+    """Somebody who applies the CRD, and so may put the version back."""
+
+    tool: str
+    """Helm, Argo CD, Flux and so on; empty for another."""
+    manager: str
+    """The field manager; empty if only labels or annotations show the owner."""
+    detail: str
+    """What shows it, and where the change belongs."""
+
+
+HeldStep = Literal["Deprecated", "NotServed", "Removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Something that a step would break."""
+
+    step: HeldStep
+    """The first step that it holds."""
+    reason: str
+    """ConversionWebhook, VersionConversion, Composition, CompositeResourceDefinition, AdmissionWebhook,
+    AdmissionPolicy or NotPermitted."""
+    name: str
+    message: str
+    """A full sentence, with what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything that a look at the cluster has shown."""
+
+    writers: tuple[Writer, ...]
+    """At most `SHOWN`, the newest first."""
+    writer_count: int
+    """All of them, as far as they are counted separately."""
+    objects: int
+    """Number of objects with an entry that names the version."""
+    counted: int
+    """Number of objects looked at."""
+    complete: bool
+    """Whether these are all objects."""
+    failure: str
+    """Why they are not, with what to do; empty if they are."""
+    newest: datetime | None
+    """The newest write at the version by anybody."""
+    readers: tuple[Reader, ...]
+    owners: tuple[Applier, ...]
+    holds: tuple[Obstacle, ...]
+    warnings: tuple[str, ...]
+    """What changes for others with a step and holds none, as sentences."""
+    unknown: tuple[str, ...]
+    """What cannot be known, as sentences."""

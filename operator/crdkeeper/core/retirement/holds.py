@@ -1,0 +1,126 @@
+"""What a step would break: things in the cluster that name the version."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from crdkeeper.api.meta import DEFINITION_UID
+from crdkeeper.api.texts import LINE_BYTES, bounded
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.core.diagnosis.conversionfacts import Read, VersionRead
+from crdkeeper.core.diagnosis.conversionfailures import essence
+from crdkeeper.core.retirement.evidence import HeldStep, Obstacle
+
+MOST_HOLDS: Final = 50
+_NAMES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NamedKinds:
+    """A Composition or CompositionRevision, reduced to the apiVersions that it names."""
+
+    kind: str
+    name: str
+    composites: tuple[str, str]
+    """apiVersion and kind of the composites."""
+    others: frozenset[tuple[str, str]]
+    """Those of templates and externalRefs."""
+
+
+def named_kinds(found: Mapping[str, Any]) -> NamedKinds:
+    """Reduce a Composition or CompositionRevision. Raises KeyError if it is none."""
+    spec = found["spec"]
+    of = spec["compositeTypeRef"]
+    resources = [each for each in spec.get("resources") or () if isinstance(each, Mapping)]
+    others = frozenset(
+        (str(each[field].get("apiVersion")), str(each[field].get("kind")))
+        for each in resources
+        for field in ("template", "externalRef")
+        if isinstance(each.get(field), Mapping)
+    )
+    return NamedKinds(str(found["kind"]), found["metadata"]["name"], (of["apiVersion"], of["kind"]), others)
+
+
+def definition_holds(crd: Mapping[str, Any], version: str) -> Iterator[Obstacle]:
+    """What the CRD itself shows."""
+    name = crd["metadata"]["name"]
+    if (crd["metadata"].get("annotations") or {}).get(DEFINITION_UID):
+        yield _hold(
+            "Deprecated",
+            "CompositeResourceDefinition",
+            name,
+            f"The composer makes this CRD and puts back what others change. Change {version} in the "
+            "CompositeResourceDefinition of the same name: each step is recognized when it is made there.",
+        )
+
+
+def conversion_holds(conversion: Mapping[str, Any] | None, version: str) -> Iterator[Obstacle]:
+    """A VersionConversion that names the version, as stored."""
+    spec = (conversion or {}).get("spec") or {}
+    spokes = [each.get("version") for each in spec.get("spokes") or ()]
+    if conversion is None or version not in (spec.get("hub"), *spokes):
+        return
+    name = conversion["metadata"]["name"]
+    if spec.get("hub") == version:
+        what = f"has {version} as its hub. Choose another hub, without a spoke for {version}"
+    elif len(spokes) > 1:
+        what = f"has {version} as a spoke. Remove the spoke; the rules in use stay until the version is gone"
+    else:
+        what = f"has {version} as its only spoke. Delete it, which is possible once {version} is not stored"
+    yield _hold("Removed", "VersionConversion", name, f"VersionConversion {name} {what}.")
+
+
+def composition_holds(
+    named: Iterable[NamedKinds], definition: DefinitionFacts, version: str
+) -> Iterator[Obstacle]:
+    """Compositions and their revisions that read, make or stand for objects at the version."""
+    kind = (f"{definition.group}/{version}", definition.kind)
+    for each in named:
+        if each.composites == kind:
+            what, todo = "is for composites at", "in spec.compositeTypeRef.apiVersion"
+        elif kind in each.others:
+            what, todo = "makes or reads objects at", "in its resources"
+        else:
+            continue
+        named_version = definition.storage_version
+        change = (
+            f"Name another version {todo}, such as {named_version}."
+            if each.kind == "Composition"
+            else "Let composites run by a revision that names another version, then delete this one."
+        )
+        yield _hold(
+            "NotServed", "Composition", each.name, f"{each.kind} {each.name} {what} {version}. {change}"
+        )
+
+
+def webhook_holds(
+    webhook: str, reads: Sequence[VersionRead], example: str, version: str
+) -> Iterator[Obstacle]:
+    """A conversion webhook by which an object could not be read at other versions than `version`."""
+    failed = [each for each in reads if each.outcome is Read.FAILED and each.failure is not None]
+    if failed:
+        said = essence(failed[0].failure.message) if failed[0].failure is not None else ""
+        at = ", ".join(each.version for each in failed[:_NAMES])
+        yield _hold(
+            "NotServed",
+            "ConversionWebhook",
+            webhook,
+            f"The conversion {webhook} does not convert: {example} cannot be read at {at} ({said}). Without "
+            f"{version}, nobody could read it. Repair the webhook.",
+        )
+
+
+def hidden(plurals: Sequence[str], group: str, step: HeldStep) -> Obstacle:
+    """What names the version cannot be known."""
+    named = ", ".join(f'"{each}"' for each in plurals)
+    return _hold(
+        step,
+        "NotPermitted",
+        f"{plurals[0]}.{group}",
+        f"Whether {' or '.join(plurals)} name the version is not known. The missing rule: "
+        f'{{apiGroups: ["{group}"], resources: [{named}], verbs: ["get", "list"]}}.',
+    )
+
+
+def _hold(step: HeldStep, reason: str, name: str, message: str) -> Obstacle:
+    return Obstacle(step, reason, name, bounded(message, LINE_BYTES))

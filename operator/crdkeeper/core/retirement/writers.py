@@ -1,0 +1,106 @@
+"""Who writes a version: a census of managedFields by manager and namespace, in bounded memory.
+
+A tenant can write any manager and any time into managedFields. Nobody else's entries are counted wrongly
+because of that, but a tenant's own: a time in the future counts as none.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from crdkeeper.api.texts import LINE_BYTES, bounded
+from crdkeeper.apiserver.golang.times import moment
+from crdkeeper.core.diagnosis.census import EntryCount
+from crdkeeper.core.retirement.evidence import SHOWN, Writer
+
+MOST_WRITERS: Final = 2000
+"""Writers that are counted separately: a client may invent a manager's name for every request."""
+_SKEW: Final = timedelta(minutes=5)
+"""API servers write the times, and their clocks differ."""
+
+
+_Key = tuple[str, str, str, str]
+
+
+@dataclass(slots=True)
+class WriterTally:
+    """Counts objects one by one. `now` is the API server's time."""
+
+    group: str
+    version: str
+    now: datetime
+    counted: int = 0
+    objects: int = 0
+    """Objects with an entry that names the version."""
+    _newest: str = ""
+    _counts: dict[_Key, EntryCount] = field(default_factory=dict)
+    _dropped: int = 0
+
+    def add(self, items: Iterable[Mapping[str, Any]]) -> None:
+        """Count objects by their metadata."""
+        wanted = f"{self.group}/{self.version}"
+        # Both are in RFC 3339, to the second and in UTC: they compare like their times.
+        latest = (self.now + _SKEW).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for each in items:
+            self.counted += 1
+            found = [
+                entry
+                for entry in each["metadata"].get("managedFields") or ()
+                if entry.get("apiVersion") == wanted
+            ]
+            self.objects += bool(found)
+            for entry in found:
+                time = entry.get("time") or ""
+                self._count(each["metadata"], entry, time if time <= latest else "")
+
+    def _count(self, metadata: Mapping[str, Any], entry: Mapping[str, Any], time: str) -> None:
+        self._newest = max(self._newest, time)
+        key = (
+            entry.get("manager", ""),
+            entry.get("operation", ""),
+            entry.get("subresource", ""),
+            metadata.get("namespace") or "",
+        )
+        count = self._counts.get(key)
+        if count is None:
+            if len(self._counts) >= MOST_WRITERS:
+                self._forget()
+            count = self._counts[key] = EntryCount()
+        count.add(metadata, time)
+
+    def _forget(self) -> None:
+        """Forget the older half: whoever still writes is among the newer ones."""
+        newer = sorted(self._counts.items(), key=lambda item: item[1].last, reverse=True)
+        self._counts = dict(newer[: MOST_WRITERS // 2])
+        self._dropped += len(newer) - len(self._counts)
+
+    @property
+    def newest(self) -> datetime | None:
+        """The time of the newest write by anybody."""
+        return moment(self._newest) if self._newest else None
+
+    @property
+    def writer_count(self) -> int:
+        """All writers; those that were forgotten may be counted again."""
+        return len(self._counts) + self._dropped
+
+    def writers(self) -> tuple[Writer, ...]:
+        """At most SHOWN, the newest first."""
+        newer = sorted(
+            self._counts.items(), key=lambda item: (item[1].last, item[1].objects, item[0]), reverse=True
+        )
+        return tuple(_writer(key, count) for key, count in newer[:SHOWN])
+
+
+def _writer(key: _Key, count: EntryCount) -> Writer:
+    manager, operation, subresource, namespace = key
+    return Writer(
+        manager=bounded(manager, LINE_BYTES),
+        operation=operation,
+        subresource=bounded(subresource, LINE_BYTES),
+        namespace=namespace,
+        objects=count.objects,
+        last=count.newest,
+        examples=tuple(count.examples),
+    )

@@ -1,0 +1,139 @@
+"""A retirement without the operator: the same decisions and changes, and nothing kept but the CRD.
+
+The quiet period begins with the last change of spec.versions, and begins again with each later write. What an
+API server counted before this process began cannot be compared, so earlier requests do not count; those
+during its life do.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from crdkeeper.api.meta import ObjectMeta
+from crdkeeper.api.versionretirement import (
+    MIGRATED,
+    NOT_SERVED,
+    REMOVED,
+    VersionRetirement,
+    VersionRetirementSpec,
+    VersionRetirementStatus,
+)
+from crdkeeper.cluster.resources.definitions import get_definition_object, patch_definition
+from crdkeeper.cluster.transport.client import ApiError, Client
+from crdkeeper.core.retirement.changes import Operation, is_another, pinned, undo
+from crdkeeper.core.retirement.facts import RetirementFacts, TakenEvidence
+from crdkeeper.core.retirement.since import versions_changed_at
+from crdkeeper.core.retirement.standing import report
+from crdkeeper.core.retirement.steps import Decision, decide, unmade
+from crdkeeper.operations.retirement.run import FIELD_MANAGER, count, due_time, look, take_step
+
+_MIGRATABLE: Final = frozenset(("Stored", "NamedByManagers", "Migrating", "MigrationFailing"))
+"""Reasons of Migrated under which a migration helps, or an interrupted one goes on."""
+_MIGRATIONS: Final = 2
+"""Migrations in a row, if somebody writes again what the first one took away."""
+_OVERTAKEN: Final = 5
+"""Counts in a row that a change of the CRD may make worthless."""
+_WAITS: Final = frozenset(("QuietPeriod", "Counting", "Changing"))
+"""Reasons of Ready for which time alone is enough."""
+_AGAIN_SECONDS: Final = 1.0
+
+
+@dataclass(slots=True)
+class StandaloneRetirement:
+    """One retirement. `migrate` migrates the objects; `say` gets a line for each change.
+
+    `owner` has the latest status, also after an interruption.
+    """
+
+    client: Client
+    owner: VersionRetirement
+    say: Callable[[str], None]
+    migrate: Callable[[], Awaitable[bool]]
+    """Returns whether it succeeded."""
+    _taken: TakenEvidence | None = field(default=None, init=False)
+
+    async def plan(self) -> Decision:
+        """Look once, with the evidence. Raises ApiError and Unreachable."""
+        return (await self._look())[1]
+
+    async def run(self, *, wait: bool) -> Decision:
+        """Take all steps that are due, and return where that ends; `wait` waits for the quiet period, too.
+
+        Raises ApiError and Unreachable: what was done shows in the CRD.
+        """
+        migrations, overtaken, told = 0, 0, ""
+        while True:
+            facts, decision = await self._look()
+            if decision.count and overtaken < _OVERTAKEN:
+                # The CRD changed while its objects were counted.
+                overtaken += 1
+            elif self._is_to_migrate(decision) and migrations < _MIGRATIONS:
+                migrations += 1
+                if not await self.migrate():
+                    return decision
+                self._taken = None
+            elif decision.act and decision.due != MIGRATED:
+                self.say(decision.ready.message)
+                made = await take_step(self.client, self.owner, facts, decision)
+                if isinstance(made, RetirementFacts):
+                    # The next look may find that somebody has already taken it back.
+                    self._report(made, decide(self.owner, made))
+                elif made.status == "Unknown":
+                    await asyncio.sleep(_AGAIN_SECONDS)
+                else:
+                    decision = unmade(decision, made)
+                    self._report(facts, decision)
+                    return decision
+            elif decision.settled_at is not None or (wait and decision.ready.reason in _WAITS):
+                if decision.ready.message != told:
+                    told = decision.ready.message
+                    self.say(told)
+                await asyncio.sleep(due_time(decision, self.client.now()))
+            else:
+                return decision
+
+    async def _look(self) -> tuple[RetirementFacts, Decision]:
+        facts = await look(self.client, self.owner, self._taken, rights=False)
+        if facts.crd is not None and self.owner.status.quiet_since_time is None:
+            since = versions_changed_at(facts.crd)
+            # Whoever may write the CRD may write a time to come into its managedFields.
+            self.owner.status.quiet_since_time = min(since, facts.now) if since is not None else None
+        decision = decide(self.owner, facts)
+        if decision.count:
+            self._taken = await count(self.client, self.owner, facts)
+            facts = await look(self.client, self.owner, self._taken, rights=False)
+            decision = decide(self.owner, facts)
+        self._report(facts, decision)
+        return facts, decision
+
+    def _report(self, facts: RetirementFacts, decision: Decision) -> None:
+        report(self.owner, facts, decision)
+        # As an API server would return it: later looks compare with what is stored, to the second.
+        self.owner.status = VersionRetirementStatus.model_validate(self.owner.status.to_object())
+
+    def _is_to_migrate(self, decision: Decision) -> bool:
+        state = decision.steps[MIGRATED]
+        served = not decision.steps[NOT_SERVED].done
+        held = any(each.step != REMOVED for each in decision.holds)
+        left = self.owner.status.reverted is None and not held
+        return not served and state.reason in _MIGRATABLE and left
+
+
+def unstored(spec: VersionRetirementSpec) -> VersionRetirement:
+    """A retirement that exists in this process only."""
+    metadata = ObjectMeta(name=f"{spec.resource}-{spec.version}")
+    return VersionRetirement.model_validate({"metadata": metadata, "spec": spec})
+
+
+async def undo_retirement(client: Client, crd: dict[str, Any], version: str) -> None:
+    """Serve a version again, not deprecated, if the CRD's spec is still as it was read. Raises ApiError."""
+    operations: list[Operation] = undo(crd, version)
+    await patch_definition(client, crd["metadata"]["name"], pinned(crd, operations), FIELD_MANAGER)
+
+
+async def has_changed(client: Client, crd: dict[str, Any], error: ApiError) -> bool:
+    """Whether a change was refused because the CRD is not any more as it was read."""
+    if error.code == 409:
+        return True
+    return is_another(crd, await get_definition_object(client, crd["metadata"]["name"]))

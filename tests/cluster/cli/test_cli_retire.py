@@ -1,0 +1,204 @@
+"""`crdkeeper retire` as users run it: to the removal of a version, with what etcd holds as the judge."""
+
+import json
+import os
+import random
+from asyncio import sleep
+
+import pytest
+
+from crdkeeper.api.meta import API_VERSION
+from tests.cluster.cli.commandline import CommandLine
+from tests.cluster.harness import Admin, CustomKind, outdated
+from tests.cluster.harness.admin import CRDS, OURS
+
+OBJECTS = int(os.environ.get("CRDKEEPER_RETIRED_OBJECTS", "200"))
+"""Without the variable, as many as show what matters."""
+RETIREMENTS = f"{OURS}/versionretirements"
+QUICK = ("--quiet-period=1s", "--settle-seconds=0", "--ignore-api-server-leases")
+_KILLS = int(os.environ.get("CRDKEEPER_KILLS", "4"))
+
+
+async def versions(admin: Admin, kind: CustomKind) -> list[tuple[str, bool, bool]]:
+    """Name, served and deprecated of each version."""
+    found = (await admin.definition(kind))["spec"]["versions"]
+    return [(each["name"], each["served"], each.get("deprecated", False)) for each in found]
+
+
+async def test_a_plan_names_the_writers_and_changes_nothing(
+    admin: Admin, kind: CustomKind, shell: CommandLine
+) -> None:
+    await outdated(admin, kind, 3)
+    before = await admin.definition(kind)
+
+    done = await shell.run("retire", kind.name, "v1")
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    lines = [" ".join(each.split()) for each in done.stdout.splitlines()]
+    assert f"Deprecated False NotDeprecated v1 of {kind.name} is not deprecated." in lines
+    assert any(each.startswith("Named by managedFields of 3 of 3 objects") for each in lines)
+    assert any(each.startswith("admin Apply default 3 ") for each in lines)
+    assert f"Due: Set deprecated: true for v1 in spec.versions of {kind.name}." in lines
+    assert await admin.definition(kind) == before
+
+    document = json.loads((await shell.run("retire", kind.name, "v1", "-o", "json")).stdout)
+    assert document["status"]["due"]["step"] == "Deprecated"
+    assert document["status"]["evidence"]["objects"] == 3
+
+
+async def test_a_version_is_retired_step_by_step_however_often_the_command_is_killed(
+    admin: Admin, kind: CustomKind, shell: CommandLine
+) -> None:
+    kind = await outdated(admin, kind, OBJECTS)
+    chance = random.Random(14)
+    command = ("retire", kind.name, "v1", "--yes", "--wait", *QUICK)
+    for _ in range(_KILLS):
+        running = shell.start(*command)
+        await sleep(chance.uniform(0.5, 4.0))
+        running.kill()
+        found = {name: served for name, served, _ in await versions(admin, kind)}
+        # Nobody has to do without a version that is not yet moved away from, or stored.
+        assert found["v2"]
+        assert "v1" in found or admin.stored(kind) == {"v2": OBJECTS}
+
+    done = await shell.start(*command).done(seconds=120.0 + OBJECTS / 50)
+
+    # Whether v1 was removed by an earlier call, or there never was one, the CRD does not tell.
+    gone = f"Error: {kind.name} has no version v1: its versions are v2\n"
+    assert done.exit_code == 0 or (done.exit_code, done.stderr) == (1, gone), done.stderr
+    done = await shell.run(*command)
+    assert (done.exit_code, done.stderr) == (1, gone)
+    assert await versions(admin, kind) == [("v2", True, False)]
+    assert await admin.stored_versions_of(kind) == ["v2"]
+    assert admin.stored(kind) == {"v2": OBJECTS}
+    # Without this proof, every apply would fail: managedFields would name a version that is gone.
+    await admin.create_instances(kind, [kind.instance("db-00000", version="v2", replicas=2)])
+
+
+async def test_the_quiet_period_ends_the_command_and_undo_takes_all_back(
+    admin: Admin, kind: CustomKind, shell: CommandLine
+) -> None:
+    await outdated(admin, kind, 2)
+
+    waits = await shell.run("retire", kind.name, "v1", "--yes", "--quiet-period=1h")
+
+    assert waits.exit_code == 3
+    assert "Error: QuietPeriod: " in waits.stderr
+    assert await versions(admin, kind) == [("v1", True, True), ("v2", True, False)]
+
+    shown = await shell.run("retire", "undo", kind.name, "v1")
+    assert "kubectl patch crd" in shown.stdout
+    assert await versions(admin, kind) == [("v1", True, True), ("v2", True, False)]
+
+    undone = await shell.run("retire", "undo", kind.name, "v1", "--yes")
+    assert (undone.exit_code, undone.stderr) == (0, "")
+    assert await versions(admin, kind) == [("v1", True, False), ("v2", True, False)]
+    again = await shell.run("retire", "undo", kind.name, "v1", "--yes")
+    assert again.stdout == f"v1 of {kind.name} is served and not deprecated: nothing to do.\n"
+
+
+async def test_undo_suspends_the_operators_retirement_which_status_shows(
+    admin: Admin, kind: CustomKind, shell: CommandLine
+) -> None:
+    await outdated(admin, kind, 1)
+    await admin.create(
+        RETIREMENTS,
+        {
+            "apiVersion": API_VERSION,
+            "kind": "VersionRetirement",
+            "metadata": {"name": kind.group},
+            "spec": {
+                "resource": {"group": kind.group, "resource": kind.plural},
+                "version": "v1",
+                "mode": "Execute",
+            },
+        },
+    )
+    await shell.run("retire", kind.name, "v1", "--yes")
+
+    undone = await shell.run("retire", "undo", kind.name, "v1", "--yes")
+
+    assert undone.stdout.splitlines()[0] == f"VersionRetirement {kind.group} is suspended."
+    assert (await admin.get(f"{RETIREMENTS}/{kind.group}"))["spec"]["suspend"] is True
+    assert await versions(admin, kind) == [("v1", True, False), ("v2", True, False)]
+    listed = [each.split() for each in (await shell.run("retire", "status")).stdout.splitlines()]
+    assert [kind.group, kind.name, "v1", "Execute"] in [each[:4] for each in listed]
+    named = await shell.run("retire", "status", kind.name, "-o", "json")
+    assert [each["metadata"]["name"] for each in json.loads(named.stdout)["items"]] == [kind.group]
+    missing = await shell.run("retire", "status", "nothing")
+    assert (missing.exit_code, missing.stderr) == (1, "Error: no VersionRetirement nothing\n")
+
+
+async def test_the_storage_version_is_never_taken_out_of_service(
+    admin: Admin, kind: CustomKind, shell: CommandLine
+) -> None:
+    await admin.apply_definition(kind)
+
+    done = await shell.run("retire", kind.name, "v1", "--yes", "--wait", *QUICK)
+
+    assert done.exit_code == 1
+    assert "v1 is the storage version" in done.stderr
+    assert await versions(admin, kind) == [("v1", True, True), ("v2", True, False)]
+
+
+async def test_what_somebody_else_refuses_is_told(admin: Admin, kind: CustomKind, shell: CommandLine) -> None:
+    await outdated(admin, kind, 1)
+    name = f"refuse.{kind.group}"
+    policies = "/apis/admissionregistration.k8s.io/v1"
+    rule = {
+        "apiGroups": ["apiextensions.k8s.io"],
+        "apiVersions": ["v1"],
+        "operations": ["UPDATE"],
+        "resources": ["customresourcedefinitions"],
+        "resourceNames": [kind.name],
+    }
+    await admin.create(
+        f"{policies}/validatingadmissionpolicies",
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": name},
+            "spec": {
+                "matchConstraints": {"resourceRules": [rule]},
+                "validations": [
+                    {
+                        "expression": "!object.spec.versions.exists(each, has(each.deprecated))",
+                        "message": "\x1b[2Jno",
+                    }
+                ],
+            },
+        },
+    )
+    await admin.create(
+        f"{policies}/validatingadmissionpolicybindings",
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": name},
+            "spec": {"policyName": name, "validationActions": ["Deny"]},
+        },
+    )
+    await _until_refused(admin, kind)
+
+    done = await shell.run("retire", kind.name, "v1", "--yes", *QUICK)
+
+    assert done.exit_code == 1
+    assert "Error: Refused: " in done.stderr
+    assert "\x1b" not in done.stderr + done.stdout
+    assert await versions(admin, kind) == [("v1", True, False), ("v2", True, False)]
+
+
+async def _until_refused(admin: Admin, kind: CustomKind) -> None:
+    """Returns when the API server enforces the policy, which it does after some moments."""
+    patch = [{"op": "add", "path": "/spec/versions/0/deprecated", "value": True}]
+    for _ in range(600):
+        answer = await admin.client.send(
+            "PATCH",
+            f"{CRDS}/{kind.name}?dryRun=All",
+            content=json.dumps(patch).encode(),
+            content_type="application/json-patch+json",
+        )
+        if answer.code == 422:
+            return
+        await sleep(0.1)
+    pytest.fail("the policy is not enforced")

@@ -1,0 +1,1 @@
+"""Versions taken out of service, on the real API server."""

@@ -1,0 +1,125 @@
+"""The evidence of a version's use, from a real API server: who writes it, who reads it, what would break."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from crdkeeper.api.meta import GROUP
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.operations.retirement.evidence import gather_evidence, gather_holds
+from tests.cluster.harness import Admin, CustomKind, eventually
+from tests.cluster.harness.admin import OURS
+from tests.cluster.harness.installation import MANIFESTS
+from tests.controlplane.cluster import Cluster
+
+
+async def test_writers_are_those_of_the_version_by_namespace(admin: Admin, group: str) -> None:
+    kind = CustomKind(group)
+    await admin.apply_definition(kind)
+    await admin.create_objects(kind, 3, version="v1", engine="postgres")
+    await admin.create_objects(kind, 2, version="v2", prefix="new", engine="postgres")
+    path = kind.path("db-00001", version="v1")
+    await admin.merge(f"{path}?fieldManager=team-tool", {"spec": {"replicas": 7}})
+
+    found = await gather_evidence(admin.client, await admin.definition(kind), "v1")
+
+    assert (found.objects, found.counted, found.complete, found.failure) == (3, 5, True, "")
+    assert {(each.manager, each.operation, each.namespace, each.objects) for each in found.writers} == {
+        ("admin", "Apply", "default", 3),
+        ("team-tool", "Update", "default", 1),
+    }
+    assert found.newest is not None
+    assert abs((admin.client.now() - found.newest).total_seconds()) < 300
+    (owner,) = found.owners
+    assert owner.manager == "admin"
+    assert found.holds == ()
+
+
+async def test_requests_at_a_version_show_as_more_than_before(admin: Admin, group: str) -> None:
+    kind = CustomKind(group, versions=CustomKind(group).storing("v2").versions)
+    await admin.apply_definition(kind)
+    await admin.get(kind.path(version="v1"))
+    crd = await admin.definition(kind)
+    (before,) = (await gather_evidence(admin.client, crd, "v1")).readers
+    # Our own look is at the storage version, and adds nothing.
+    (again,) = (await gather_evidence(admin.client, crd, "v1")).readers
+    assert again == before
+
+    await admin.get(kind.path(version="v1"))
+    (after,) = (await gather_evidence(admin.client, crd, "v1")).readers
+    assert (before.counts, after.counts) == ({"LIST": 1}, {"LIST": 2})
+    assert before.since == after.since
+
+    watching = asyncio.create_task(_watch(admin.client, f"{kind.path(version='v1')}?watch=true"))
+    try:
+
+        async def shows() -> bool:
+            found = (await gather_evidence(admin.client, crd, "v1")).readers
+            return "1 open watch" in found[0].what
+
+        await eventually(shows, otherwise=lambda: "the open watch does not show")
+    finally:
+        watching.cancel()
+
+
+async def _watch(client: Client, path: str) -> None:
+    async for _ in client.lines(path):
+        pass
+
+
+async def test_what_names_the_version_holds(admin: Admin, installed: Cluster, group: str) -> None:
+    installed.kubectl("apply", "--server-side", f"--kustomize={MANIFESTS.parent / 'crds' / 'composer'}")
+    installed.kubectl.wait_established(f"crd/compositions.{GROUP}", f"crd/compositionrevisions.{GROUP}")
+    kind = CustomKind(group)
+    await admin.apply_definition(kind)
+    crd = await admin.definition(kind)
+    for name, version in (("old", "v1"), ("new", "v2")):
+        await admin.create(
+            f"{OURS}/compositions",
+            {
+                "apiVersion": "crdkeeper.dev/v1alpha1",
+                "kind": "Composition",
+                "metadata": {"name": f"{name}.{group}"},
+                "spec": {
+                    "compositeTypeRef": {"apiVersion": f"{group}/{version}", "kind": kind.kind},
+                    "resources": [
+                        {
+                            "name": "settings",
+                            "template": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
+                        }
+                    ],
+                },
+            },
+        )
+    (held,) = await gather_holds(admin.client, crd, "v1")
+    assert (held.step, held.reason, held.name) == ("NotServed", "Composition", f"old.{group}")
+
+
+@pytest.fixture
+async def nobody(installed: Cluster, admin: Admin) -> AsyncIterator[Client]:
+    """A client whose account has no rights but those that every account has."""
+    installed.kubectl("create", "serviceaccount", "evidence-nobody")
+    try:
+        kubeconfig = installed.service_account_kubeconfig("default", "evidence-nobody")
+        async with Client(Connection(kubeconfig)) as client:
+            yield client
+    finally:
+        installed.kubectl("delete", "serviceaccount", "evidence-nobody", check=False)
+
+
+async def test_missing_rights_are_named_with_their_rules(admin: Admin, nobody: Client, group: str) -> None:
+    kind = CustomKind(group)
+    await admin.apply_definition(kind)
+    await admin.create_objects(kind, 1, version="v1", engine="postgres")
+
+    found = await gather_evidence(nobody, await admin.definition(kind), "v1")
+
+    assert not found.complete
+    assert f'apiGroups: ["{group}"], resources: ["databases"' in found.failure
+    assert any('nonResourceURLs: ["/metrics"]' in each for each in found.unknown)
+    assert {(each.step, each.reason) for each in found.holds} == {
+        ("Removed", "NotPermitted"),
+        ("NotServed", "NotPermitted"),
+    }

@@ -1,0 +1,240 @@
+"""VersionRetirements under the operator's own account: from v1alpha1 and v1 to v1 only."""
+
+import asyncio
+import json
+import os
+from typing import Any
+
+import pytest
+
+from crdkeeper.api.versionretirement import MIGRATED, REMOVED, STEPS, UNUSED
+from crdkeeper.cluster.transport.client import JSON_PATCH
+from crdkeeper.core.retirement.changes import pinned, undo
+from tests.cluster.harness import Admin, CustomKind, Operator, eventually
+from tests.cluster.harness.admin import CRDS, MIGRATIONS
+from tests.cluster.retirement.scene import (
+    NEW,
+    OLD,
+    RETIREMENTS,
+    assert_retired,
+    is_read_again,
+    moved,
+    permit,
+    put_back,
+    retire,
+    retirement,
+    standing,
+    until,
+    until_due,
+    until_ready,
+    versions,
+)
+
+OBJECTS = int(os.environ.get("CRDKEEPER_RETIRED_OBJECTS", "20"))
+
+
+async def change(admin: Admin, kind: CustomKind, operations: list[dict[str, Any]]) -> None:
+    """A JSON patch of the CRD by the admin."""
+    path = f"{CRDS}/{kind.name}?fieldManager=admin"
+    await admin.client.request("PATCH", path, operations, content_type=JSON_PATCH)
+
+
+@pytest.mark.timeout(120 + OBJECTS / 10)
+async def test_execute_takes_a_version_away(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await moved(admin, group, OBJECTS)
+    await permit(admin, kind)
+    name = await retire(admin, kind, mode="Execute")
+    await until_ready(admin, name, "True", "Removed", seconds=60 + OBJECTS / 20)
+    found = await retirement(admin, name)
+    assert {standing(found, each).status for each in STEPS} == {"True"}
+    await assert_retired(admin, kind, OBJECTS)
+
+    async def told() -> bool:
+        reasons = {reason for _, reason, _ in await admin.events(name, "VersionRetirement")}
+        return {"Deprecated", "Quiet", "NotServed", "Migrated", "Removed"} <= reasons
+
+    await eventually(told)
+
+    async def counted() -> bool:
+        return operator.metric("crdkeeper_version_retirements", status="True", reason="Removed") == 1
+
+    await eventually(counted, otherwise=lambda: "the metric does not count it once")
+
+
+async def test_plan_says_what_would_be_done(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await moved(admin, group, 3)
+    await admin.opt_in(group)
+    before = await admin.definition(kind)
+    name = await retire(admin, kind)
+    found = await until_ready(admin, name, "True", "PlanOnly")
+    assert found.status.due is not None
+    assert found.status.due.step == "Deprecated"
+    evidence = found.status.evidence
+    assert (evidence.complete, evidence.objects, evidence.counted) == (True, 3, 3)
+    assert [(each.manager, each.namespace) for each in evidence.writers] == [("admin", "default")]
+    assert (await admin.definition(kind))["metadata"]["resourceVersion"] == before["metadata"][
+        "resourceVersion"
+    ]
+
+
+async def test_guide_names_each_change_and_sees_that_it_was_made(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    kind = await moved(admin, group, 3)
+    await admin.opt_in(group)
+    name = await retire(admin, kind, mode="Guide")
+    for step in STEPS:
+        if step == UNUSED:
+            continue  # only time takes it
+        found = await until_due(admin, name, step)
+        due = found.status.due
+        assert due is not None
+        if step == MIGRATED:
+            migration = json.loads(due.manifest)
+            await admin.create(MIGRATIONS, migration)
+            await admin.wait_for_condition(migration["metadata"]["name"], "Succeeded", "True")
+        else:
+            assert standing(found, "Ready").reason == "ChangeDue"
+            await change(admin, kind, json.loads(due.patch))
+    await until_ready(admin, name, "True", "Removed")
+    await assert_retired(admin, kind, 3)
+
+
+async def test_a_version_that_somebody_puts_back_is_left_to_them(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    kind = await moved(admin, group, 3)
+    await permit(admin, kind)
+    name = await retire(admin, kind, mode="Execute")
+    await until_ready(admin, name, "True", "Removed")
+    restored = await put_back(admin, kind)
+    found = await until_ready(admin, name, "False", "Reverted")
+    assert "gitops" in standing(found, "Ready").message
+    assert standing(found, "Stalled").status == "True"
+    # Each change of the CRD makes the operator look again; it must not change it.
+    for number in range(3):
+        await admin.merge(f"{CRDS}/{kind.name}", {"metadata": {"annotations": {"looked": str(number)}}})
+        await admin.merge(f"{RETIREMENTS}/{name}", {"metadata": {"annotations": {"looked": str(number)}}})
+        await until_ready(admin, name, "False", "Reverted")
+    # Whoever has it changed at its source lets the retirement go on.
+    await admin.merge(f"{RETIREMENTS}/{name}", {"spec": {"suspend": True}})
+    await until_ready(admin, name, "Unknown", "Suspended")
+    # It has looked by now.
+    now = await admin.definition(kind)
+    assert now["metadata"]["generation"] == restored["metadata"]["generation"]
+    await admin.merge(f"{RETIREMENTS}/{name}", {"spec": {"suspend": False}})
+    await until_ready(admin, name, "True", "Removed")
+
+
+async def test_a_mistyped_version_is_no_success(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await moved(admin, group, 0)
+    await permit(admin, kind)
+    name = await retire(admin, kind, version="v1alhpa1", mode="Execute")
+    found = await until_ready(admin, name, "False", "VersionNotFound")
+    assert f"its versions are {OLD}, {NEW}." in standing(found, "Ready").message
+    assert standing(found, REMOVED).status == "Unknown"
+    assert standing(found, "Stalled").status == "True"
+
+
+async def test_without_the_rights_nothing_is_changed(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await moved(admin, group, 3)
+    name = await retire(admin, kind, mode="Execute")
+    found = await until_ready(admin, name, "False", "NotPermitted")
+    assert f'resourceNames: ["{kind.name}"], verbs: ["patch", "retire"]' in standing(found, "Ready").message
+    assert "deprecated" not in (await versions(admin, kind))[OLD]
+    # Nor are objects counted that it may not list.
+    assert "NotKnown" in (
+        standing(found, UNUSED).reason,
+        "NotKnown" if not found.status.evidence.complete else "",
+    )
+    await permit(admin, kind)
+    await until_ready(admin, name, "True", "Removed")
+
+
+async def test_a_new_writer_starts_the_quiet_period_again(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    kind = await moved(admin, group, 3)
+    await permit(admin, kind)
+    name = await retire(admin, kind, mode="Execute", quietPeriod="1h")
+    before = await until_ready(admin, name, "False", "QuietPeriod")
+    assert before.status.quiet_since_time is not None
+    # managedFields have seconds: in the second of the last write, this one would not be the newest.
+    await asyncio.sleep(1)
+    path = f"{kind.path('db-00001', version=OLD)}?fieldManager=late-team"
+    written = await admin.merge(path, {"spec": {"replicas": 9}})
+    # It counts again every ten minutes, and when it starts.
+    operator.kill()
+    operator.start()
+    found = await until(admin, name, lambda each: "late-team" in standing(each, UNUSED).message, "told")
+    entry = next(each for each in written["metadata"]["managedFields"] if each["manager"] == "late-team")
+    assert found.status.evidence.writers[0].manager == "late-team"
+    assert f"{found.status.quiet_since_time:%Y-%m-%dT%H:%M:%SZ}" >= entry["time"]
+    assert (await versions(admin, kind))[OLD]["served"] is True
+
+
+async def test_requests_that_an_api_server_counts_start_the_quiet_period_again(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    kind = await moved(admin, group, 3)
+    await permit(admin, kind, metrics=True)
+
+    async def read() -> None:
+        while True:
+            # Right after a change of the CRD, the API server answers with 429.
+            await admin.client.send("GET", kind.path("db-00000", version=OLD))
+            await asyncio.sleep(0.2)
+
+    # From before the beginning, so that no quiet period can end.
+    reading = asyncio.create_task(read())
+    try:
+        name = await retire(admin, kind, mode="Execute", quietPeriod="5s")
+        found = await until(admin, name, is_read_again, "read after the end of a quiet period")
+        assert not reading.done()
+        assert (await versions(admin, kind))[OLD]["served"] is True
+    finally:
+        reading.cancel()
+    assert found.status.evidence.readers
+    assert "metrics" not in " ".join(found.status.evidence.unknown)
+    # Once nobody reads it, it goes: crdkeeper's own counting is no use.
+    await until_ready(admin, name, "True", "Removed")
+    await assert_retired(admin, kind, 3)
+
+
+async def test_undo_until_the_removal(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await moved(admin, group, 3)
+    await permit(admin, kind)
+    # A migration that settles for an hour keeps the version from being removed.
+    slowly = {"settleSeconds": 3600, "apiServerLeases": "Ignore"}
+    name = await retire(admin, kind, mode="Execute", quietPeriod="0s", migration=slowly)
+    found = await until(admin, name, lambda each: bool(each.status.migration), "migrating")
+    assert (await versions(admin, kind))[OLD]["served"] is False
+    await admin.merge(f"{RETIREMENTS}/{name}", {"spec": {"suspend": True}})
+    await until_ready(admin, name, "Unknown", "Suspended")
+    crd = await admin.definition(kind)
+    await change(admin, kind, pinned(crd, undo(crd, OLD)))
+    found = await until(admin, name, lambda each: standing(each, "NotServed").status == "False", "served")
+    assert standing(found, "Ready").reason == "Suspended"
+    old = (await versions(admin, kind))[OLD]
+    assert old["served"] is True
+    assert "deprecated" not in old
+    await admin.create_objects(kind, 1, version=OLD, prefix="again", engine="mysql")
+
+
+async def test_the_stored_version_is_never_taken_away(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await moved(admin, group, 3)
+    await permit(admin, kind)
+    await admin.apply_definition(kind.storing(OLD))
+    name = await retire(admin, kind, mode="Execute", quietPeriod="0s")
+    found = await until_ready(admin, name, "False", "StorageVersion")
+    assert (await versions(admin, kind))[OLD]["served"] is True
+    assert standing(found, REMOVED).status == "False"
+    # Once v1 is stored, it goes on by itself.
+    crd = await admin.definition(kind)
+    positions = {each["name"]: number for number, each in enumerate(crd["spec"]["versions"])}
+    flip = [
+        {"op": "replace", "path": f"/spec/versions/{positions[each]}/storage", "value": each == NEW}
+        for each in (OLD, NEW)
+    ]
+    await change(admin, kind, flip)
+    await until_ready(admin, name, "True", "Removed")

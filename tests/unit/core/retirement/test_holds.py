@@ -1,0 +1,115 @@
+"""What holds a step: everything in the cluster that names the version, with what to do about it."""
+
+from typing import Any
+
+import pytest
+
+from crdkeeper.api.meta import DEFINITION_UID
+from crdkeeper.core.diagnosis.conversionfacts import Read, VersionRead
+from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
+from crdkeeper.core.retirement.holds import (
+    composition_holds,
+    conversion_holds,
+    definition_holds,
+    hidden,
+    named_kinds,
+    webhook_holds,
+)
+from tests.unit.builders import crd, definition
+
+
+def conversion(hub: str, *spokes: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"hub": hub, "spokes": [{"version": each} for each in spokes]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (conversion("v1", "v2"), "as its hub"),
+        (conversion("v2", "v1", "v0"), "Remove the spoke"),
+        (conversion("v2", "v1"), "Delete it"),
+    ],
+)
+def test_a_conversion_that_names_the_version(found: dict[str, Any], words: str) -> None:
+    (held,) = conversion_holds(found, "v1")
+    assert (held.step, held.reason, held.name) == ("Removed", "VersionConversion", "widgets.example.com")
+    assert words in held.message
+
+
+@pytest.mark.parametrize("found", [None, conversion("v2", "v3"), {"metadata": {"name": "w"}}])
+def test_a_conversion_that_does_not(found: dict[str, Any] | None) -> None:
+    assert not list(conversion_holds(found, "v1"))
+
+
+def composition(version: str = "v1", kind: str = "Composition", **resource: Any) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "metadata": {"name": "small"},
+        "spec": {
+            "compositeTypeRef": {"apiVersion": f"example.com/{version}", "kind": "Widget"},
+            "resources": [resource] if resource else [],
+        },
+    }
+
+
+OURS = {"apiVersion": "example.com/v1", "kind": "Widget"}
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (composition("v1"), "Composition small is for composites at v1. Name another version in spec.comp"),
+        (composition("v2", template=OURS), "makes or reads objects at v1. Name another version in its res"),
+        (composition("v2", externalRef=OURS), "makes or reads objects at v1."),
+        (composition("v1", "CompositionRevision"), "Let composites run by a revision"),
+    ],
+)
+def test_a_composition_that_names_the_version(found: dict[str, Any], words: str) -> None:
+    (held,) = composition_holds([named_kinds(found)], definition(), "v1")
+    assert (held.step, held.reason, held.name) == ("NotServed", "Composition", "small")
+    assert words in held.message
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        composition("v2"),
+        composition("v2", template={"apiVersion": "example.com/v1", "kind": "Other"}),
+        composition("v2", template={"apiVersion": "v1", "kind": "Widget"}),
+        composition("v2", template="text"),
+    ],
+)
+def test_a_composition_that_does_not(found: dict[str, Any]) -> None:
+    assert not list(composition_holds([named_kinds(found)], definition(), "v1"))
+
+
+def test_a_crd_that_the_composer_makes() -> None:
+    (held,) = definition_holds(crd(annotations={DEFINITION_UID: "u"}), "v1")
+    assert (held.step, held.reason) == ("Deprecated", "CompositeResourceDefinition")
+    assert not list(definition_holds(crd(), "v1"))
+
+
+def test_a_webhook_holds_only_while_it_does_not_convert() -> None:
+    works = VersionRead("v2", Read.CONVERTED)
+    refused = VersionRead("v3", Read.FAILED, Failure(ProbeTrouble.FAILED, 500, "boom"))
+    assert not list(webhook_holds("webhook Service a/b", [works], "ns/a", "v1"))
+    (held,) = webhook_holds("webhook Service a/b", [works, refused], "ns/a", "v1")
+    assert (held.step, held.reason) == ("NotServed", "ConversionWebhook")
+    assert "ns/a cannot be read at v3 (boom)" in held.message
+
+
+def test_a_missing_right_holds() -> None:
+    held = hidden(("compositions", "compositionrevisions"), "crdkeeper.dev", "NotServed")
+    assert (held.step, held.reason) == ("NotServed", "NotPermitted")
+    rule = 'resources: ["compositions", "compositionrevisions"], verbs: ["get", "list"]}'
+    assert f'{{apiGroups: ["crdkeeper.dev"], {rule}' in held.message
+
+
+def test_long_names_are_bounded() -> None:
+    found = composition("v1")
+    found["metadata"]["name"] = "x" * 5000
+    (held,) = composition_holds([named_kinds(found)], definition(), "v1")
+    assert len(held.message.encode()) <= 1024

@@ -1,0 +1,226 @@
+"""What a pass of a retirement does beside others who change the same CRD, in the operator and without it."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from crdkeeper.api.meta import READY, find_condition
+from crdkeeper.api.versionretirement import VersionRetirement
+from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.controllers.metrics import OperatorMetrics
+from crdkeeper.controllers.state import ClusterState
+from crdkeeper.controllers.versionretirement.controller import VersionRetirements
+from crdkeeper.core.retirement.evidence import Obstacle
+from crdkeeper.operations.retirement.standalone import StandaloneRetirement, unstored
+from tests import virtualtime
+from tests.unit.core.retirement.cases import definition, entry, owner
+from tests.unit.operations.retirement.scene import CRD, MIGRATIONS, RETIREMENT, Api, Gathered
+from tests.unit.operations.retirement.scene import gathered as gathered  # a fixture
+
+NEW = entry("v1")
+SERVED = definition(entry("v1alpha1"), NEW)
+STORED = definition(entry("v1alpha1", deprecated=True, served=False), NEW, stored=("v1alpha1", "v1"))
+
+
+def operate(
+    api: Api, seconds: float, meanwhile: Coroutine[Any, Any, None] | None = None
+) -> tuple[str, str, str]:
+    """Let the operator work for some time; returns Ready."""
+
+    async def main() -> None:
+        state = ClusterState()
+        controller = VersionRetirements(api.client, state, OperatorMetrics(), identity="me")
+        queue = asyncio.create_task(controller.queue.run())
+        api.watch = lambda: state.saw(VersionRetirement, "old", api.retirement)
+        api.watch()
+        aside = asyncio.create_task(meanwhile) if meanwhile is not None else None
+        await asyncio.sleep(seconds)
+        if aside is not None:
+            await aside
+        queue.cancel()
+        await asyncio.gather(queue, return_exceptions=True)
+
+    virtualtime.run(main())
+    return ready(api.retirement)
+
+
+def command(api: Api, migrated: list[str] | None = None, **spec: Any) -> tuple[str, str, str]:
+    """Run it without the operator; returns Ready."""
+    retirement = unstored(owner(**spec).spec)
+
+    async def migrate() -> bool:
+        (migrated if migrated is not None else []).append("once")
+        return True
+
+    async def main() -> None:
+        await StandaloneRetirement(api.client, retirement, lambda _: None, migrate).run(wait=False)
+
+    virtualtime.run(main())
+    return ready(retirement)
+
+
+def ready(of: VersionRetirement) -> tuple[str, str, str]:
+    found = find_condition(of.status.conditions, READY)
+    assert found is not None
+    return found.status, found.reason, found.message
+
+
+def wanted(api: Api) -> str:
+    """The name of the migration that the operator asks for."""
+    operate(api, 0.5)
+    (name,) = [each for each in api.objects if each.startswith(MIGRATIONS)]
+    return name
+
+
+def test_a_migration_of_that_name_for_another_resource_is_told(gathered: Gathered) -> None:
+    name = wanted(Api(STORED))
+    api = Api(STORED)
+    api.objects[name] = {
+        "metadata": {"name": name.rpartition("/")[2], "uid": "m1"},
+        "spec": {"resource": {"group": "other.example.com", "resource": "things"}},
+    }
+    status, reason, message = operate(api, 25.0)
+    assert (status, reason) == ("False", "NameTaken")
+    assert "is for things.other.example.com" in message
+    assert api.writes("POST", MIGRATIONS) == 1
+    # Whoever deletes it lets the retirement go on.
+    del api.objects[name]
+    operate(api, 60.0)
+    assert api.objects[name]["spec"]["resource"] == {"group": "example.com", "resource": "dbs"}
+
+
+@pytest.mark.usefixtures("gathered")
+def test_who_takes_a_step_back_at_once_is_not_fought() -> None:
+    api = Api(SERVED)
+    api.rival = SERVED
+    assert operate(api, 600.0)[:2] == ("False", "Reverted")
+    assert api.patches == 1
+
+    alone = Api(SERVED)
+    alone.rival = SERVED
+    assert command(alone)[:2] == ("False", "Reverted")
+    assert alone.patches == 1
+
+
+def test_the_command_migrates_nothing_while_something_holds_it(gathered: Gathered) -> None:
+    migrated: list[str] = []
+    gathered.holds = (Obstacle("NotServed", "Composition", "web", "Composition web names v1alpha1."),)
+    assert command(Api(STORED), migrated)[:2] == ("False", "Composition")
+    assert migrated == []
+
+
+@pytest.mark.usefixtures("gathered")
+def test_a_forged_time_of_the_last_change_is_no_error() -> None:
+    crd = definition(entry("v1alpha1", deprecated=True), NEW)
+    crd["metadata"]["managedFields"][0]["time"] = "9999-12-31T23:59:59Z"
+    assert command(Api(crd))[:2] == ("False", "QuietPeriod")
+
+
+REFUSALS = [
+    ApiError(422, {"message": "versions are frozen"}),
+    ApiError(400, {"message": "versions are frozen"}),
+    # A webhook may choose the code, also that of a conflict.
+    ApiError(409, {"message": "versions are frozen"}),
+    ApiError(500, {"message": 'failed calling webhook "guard": versions are frozen'}),
+    # As controller-runtime's admission.Errored answers.
+    ApiError(500, {"message": 'admission webhook "guard" denied the request: versions are frozen'}),
+    ApiError(429, {"message": 'admission webhook "guard" denied the request: versions are frozen'}),
+]
+GONE = definition(entry("v1alpha1", deprecated=True, served=False), NEW)
+
+
+@pytest.mark.usefixtures("gathered")
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda each: str(each.code))
+def test_a_refused_change_is_told_and_tried_every_half_minute(refusal: ApiError) -> None:
+    api = Api(SERVED)
+    api.refusal = refusal
+    status, reason, message = operate(api, 25.0)
+    assert (status, reason) == ("False", "Refused")
+    assert "versions are frozen" in message
+    assert api.patches == 1
+    assert api.writes("PATCH", f"{RETIREMENT}/status") <= 3
+    api.requests.clear()
+
+    async def repair() -> None:
+        await asyncio.sleep(70.0)
+        assert (api.patches, api.writes("PATCH", f"{RETIREMENT}/status")) == (1 + 3, 2)
+        api.refusal = None
+
+    operate(api, 125.0, repair())
+    assert api.objects[CRD]["spec"]["versions"][0]["deprecated"] is True
+
+
+@pytest.mark.usefixtures("gathered")
+def test_whoever_changes_the_retirement_has_a_refused_change_tried_at_once() -> None:
+    api = Api(SERVED)
+    api.refusal = REFUSALS[0]
+
+    async def change() -> None:
+        await asyncio.sleep(5.0)
+        api.refusal = None
+        api.objects[RETIREMENT]["metadata"]["generation"] += 1
+        api.watch()
+
+    assert operate(api, 10.0, change())[:2] == ("False", "QuietPeriod")
+    assert api.patches == 2
+
+
+@pytest.mark.usefixtures("gathered")
+@pytest.mark.parametrize("code", [429, 500, 503, 504])
+def test_a_busy_api_server_refuses_nothing(code: int) -> None:
+    api = Api(SERVED)
+    api.refusal = ApiError(code, {"message": "etcd is slow"})
+
+    async def recover() -> None:
+        await asyncio.sleep(20.0)
+        assert ready(api.retirement)[:2] == ("Unknown", "Deprecating")
+        assert api.patches < 10
+        api.refusal = None
+
+    assert operate(api, 90.0, recover())[:2] == ("False", "QuietPeriod")
+
+
+@pytest.mark.usefixtures("gathered")
+def test_a_refused_removal_stays_refused_while_objects_are_counted_again() -> None:
+    api = Api(GONE)
+    api.refusal = REFUSALS[0]
+    seen: list[tuple[str, str]] = []
+    told = api.watch
+
+    def watch() -> None:
+        seen.append(ready(api.retirement)[:2])
+        told()
+
+    async def begin() -> None:
+        nonlocal told
+        told, api.watch = api.watch, watch
+        await asyncio.sleep(1790.0)
+
+    assert operate(api, 1800.0, begin())[:2] == ("False", "Refused")
+    first = seen.index(("False", "Refused"))
+    assert set(seen[first:]) == {("False", "Refused")}
+    # It was counted again, which the status tells.
+    assert len(seen[first:]) > 3
+    assert api.patches > 50
+
+
+@pytest.mark.usefixtures("gathered")
+def test_who_writes_metadata_all_the_time_keeps_no_step_from_being_taken() -> None:
+    api = Api(SERVED)
+    api.beforehand = api.annotate
+    assert operate(api, 5.0)[:2] == ("False", "QuietPeriod")
+    assert api.patches == 1
+
+
+def test_who_changes_the_spec_all_the_time_is_left_alone_for_longer_and_longer(gathered: Gathered) -> None:
+    api = Api(SERVED)
+    api.beforehand = api.change
+    assert operate(api, 60.0)[:2] == ("Unknown", "Changing")
+    # After 1, 2, 4, 8, 16 and 30 seconds.
+    assert api.patches == 6
+    assert gathered.looks < 30
+    assert api.writes("PATCH", f"{RETIREMENT}/status") < 10
+    api.beforehand = lambda: None
+    assert operate(api, 1.0)[:2] == ("False", "QuietPeriod")
