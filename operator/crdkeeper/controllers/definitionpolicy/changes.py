@@ -1,0 +1,177 @@
+"""Has API servers ask our webhook about changes of CRDs while a DefinitionPolicy wants that.
+
+The ValidatingWebhookConfiguration comes from manifests/changes without webhooks. This adds our entry, keeps
+it as it should be whoever else changes it, and takes it off when no policy wants it any more.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.meta import GROUP
+from crdkeeper.cluster.probes.changewebhook import ask_about_change
+from crdkeeper.cluster.resources.changewebhook import (
+    NAME,
+    apply_entry,
+    entry_of,
+    find_configuration,
+    new_token,
+    token_of,
+    wanted_entry,
+)
+from crdkeeper.cluster.resources.kinds import list_policies
+from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
+from crdkeeper.controllers.state import ClusterState
+from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.core.policy.reading import why_unread
+from crdkeeper.core.policy.selection import guarding, guarding_digest
+
+_log = logging.getLogger(__name__)
+
+_SETTLED_SECONDS: Final = 60.0
+"""Until another look whether somebody has changed the configuration, and whether the webhook answers."""
+_SOON_SECONDS: Final = 3.0
+_TOGETHER_SECONDS: Final = 0.2
+_KIND: Final = "ValidatingWebhookConfiguration"
+_REMEDY: Final = "`kubectl apply --server-side -k manifests/changes`"
+_RULE: Final = (
+    '{apiGroups: ["admissionregistration.k8s.io"], resources: ["validatingwebhookconfigurations"], '
+    f'resourceNames: ["{NAME}"], verbs: ["get", "patch"]}}'
+)
+_TOKEN_RULE: Final = (
+    '{apiGroups: ["admissionregistration.k8s.io"], resources: ["validatingwebhookconfigurations"], '
+    f'resourceNames: ["{NAME}"], verbs: ["list", "watch"]}}'
+)
+_POLICY_RULE: Final = (
+    f'{{apiGroups: ["{GROUP}"], resources: ["{DefinitionPolicy.plural}"], verbs: ["list", "watch"]}}'
+)
+BEGINNING: Final = "the operator has not looked yet"
+
+
+class ChangeGuard:
+    """Keeps the entry, and knows why changes are not judged."""
+
+    def __init__(
+        self,
+        client: Client,
+        state: ClusterState,
+        address: WebhookAddress,
+        namespace: str,
+        told: Callable[[], None],
+    ) -> None:
+        """Calls `told` when `trouble` has changed."""
+        self.trouble = BEGINNING
+        """Why the webhook judges no change; empty if it does."""
+        self._client = client
+        self._state = state
+        self._address = address
+        self._namespace = namespace
+        self._told = told
+        self._woken = asyncio.Event()
+        self._policies = ""
+        """The digest of the policies when they last changed; what we write into their status is no change."""
+        state.listen(self._saw)
+
+    def _saw(self, kind: str, _: str) -> None:
+        if kind == DefinitionPolicy.plural:
+            policies = guarding_digest(self._state.of(DefinitionPolicy).values())
+            if policies == self._policies:
+                return
+            self._policies = policies
+        elif kind != "trust":
+            return
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        # The last policy may have gone while nobody ran.
+        while True:
+            self._woken.clear()
+            try:
+                trouble = await self._ensure()
+            except (ApiError, Unreachable) as error:
+                trouble = f"the configuration cannot be kept: {error}"
+            if trouble != self.trouble:
+                self.trouble = trouble
+                _log.info("Changes of CRDs: %s", trouble or "the webhook judges them")
+                self._told()
+            try:
+                async with asyncio.timeout(_pause(trouble)):
+                    await self._woken.wait()
+            except TimeoutError:
+                continue
+            await asyncio.sleep(_TOGETHER_SECONDS)
+
+    async def _ensure(self) -> str:
+        """Have the configuration as the policies want it. Returns why changes are not judged."""
+        policies = guarding(self._state.of(DefinitionPolicy).values())
+        try:
+            found = await find_configuration(self._client)
+        except ApiError as error:
+            if error.code != 403:
+                raise
+            self._trusted(None)
+            if not policies:
+                return BEGINNING
+            return f"the operator may not read the {_KIND} {NAME}. {_REMEDY} grants {_RULE}"
+        if found is None:
+            self._trusted(None)
+            return f"there is no {_KIND} {NAME}. {_REMEDY} creates it" if policies else BEGINNING
+        if not policies and entry_of(found) is not None:
+            # At the start not all policies may be known yet; without the entry, nothing would be judged.
+            stored = await list_policies(self._client) or []
+            if any(map(why_unread, stored)):
+                return "a DefinitionPolicy cannot be read, so that it is not known whether one wants that"
+            policies = guarding(stored)
+        if not policies:
+            self._trusted(None)
+            refused = await self._apply(found, None) if entry_of(found) is not None else ""
+            return refused or BEGINNING
+        bundle = self._state.trust.bundle
+        if bundle is None:
+            return self._state.trust.problem or "the webhook's certificate is being issued"
+        token = token_of(found) or new_token()
+        wanted = wanted_entry(self._address, bundle, token, self._namespace)
+        if entry_of(found) != wanted:
+            refused = await self._apply(found, wanted)
+            if refused:
+                return refused
+        self._trusted(bundle)
+        reply = await ask_about_change(self._address, bundle, token)
+        if reply.error:
+            return f"{self._address} does not respond: {reply.error}"
+        if not reply.admitted:
+            return f"{self._address} has not read the {_KIND} {NAME} yet. {_REMEDY} grants it {_TOKEN_RULE}"
+        if reply.policies != guarding_digest(policies):
+            return f"{self._address} has not read the policies yet. {_REMEDY} grants it {_POLICY_RULE}"
+        return ""
+
+    async def _apply(self, found: dict[str, Any], entry: dict[str, Any] | None) -> str:
+        """Have that entry. Returns why that is refused; empty if it is not."""
+        try:
+            await apply_entry(self._client, found, entry)
+        except ApiError as error:
+            if error.code == 409:
+                return "another client changes the configuration"
+            if error.code != 403:
+                raise
+            self._trusted(None)
+            return f"the operator may not write the {_KIND} {NAME}. {_REMEDY} grants {_RULE}"
+        _log.info("%s the entry of the %s %s.", "Wrote" if entry else "Removed", _KIND, NAME)
+        return ""
+
+    def _trusted(self, bundle: str | None) -> None:
+        """Have a new CA wait for the configuration; for none that we cannot keep, as conversions need one."""
+        trust = self._state.trust
+        if trust.configured != bundle:
+            trust.configured = bundle
+            self._state.trust_changed()
+
+
+def _pause(trouble: str) -> float | None:
+    """In how many seconds to look again; None if no policy wants that."""
+    if trouble == BEGINNING:
+        return None
+    return _SOON_SECONDS if trouble else _SETTLED_SECONDS

@@ -1,0 +1,113 @@
+"""Answers AdmissionReviews, whatever happens, in time: a change passes unless it is known to do harm."""
+
+import asyncio
+import logging
+import re
+import time
+from functools import partial
+from typing import Final
+
+import orjson
+
+from crdkeeper.core.changes.review import response
+from crdkeeper.core.conversion.review import BadReview
+from crdkeeper.core.policy.selection import POLICIES_HEADER
+from crdkeeper.webhook.changes.clusterpolicies import PolicySource
+from crdkeeper.webhook.changes.worker import ChangeWorker, Crowded
+from crdkeeper.webhook.http.types import JSON, Body, Response
+from crdkeeper.webhook.metrics import WebhookMetrics
+from crdkeeper.webhook.rules.rulebook import RuleSource
+
+_log = logging.getLogger(__name__)
+
+SECONDS: Final = 1.5
+"""API servers wait for two."""
+_BODY_BYTES: Final = 8 << 20
+"""Two CRDs, as large as etcd stores them, take half of it."""
+HELD_BYTES: Final = 12 << 20
+"""Of all changes that are not answered yet: conversions need the rest of the room for large bodies."""
+_AGAIN_SECONDS: Final = 10.0
+_UID: Final = re.compile(rb'"uid":"([0-9a-f-]{36})"')
+_HEAD_BYTES: Final = 400
+"""The part of an AdmissionReview in which an API server puts the uid of the request."""
+CROWDED: Final = "crdkeeper had no time to examine this change"
+_LARGE: Final = "crdkeeper does not examine changes of CRDs that large"
+
+
+class ChangeJudging:
+    """Judges changes of CRDs by the policies of a source."""
+
+    def __init__(self, policies: PolicySource, metrics: WebhookMetrics, rules: RuleSource) -> None:
+        self.policies = policies
+        self._metrics = metrics
+        self._worker = ChangeWorker(policies.fetch, policies.report, partial(_bundle, rules))
+        self._preparing: set[asyncio.Task[None]] = set()
+        self._held = 0
+
+    def admits(self, token: str) -> bool:
+        """Whether a request with this token comes from an API server."""
+        return self.policies.admits(token)
+
+    async def run(self) -> None:
+        """Follow the policies until cancelled. Conversions go on whatever happens here."""
+        try:
+            while True:
+                try:
+                    await self.policies.run(self._prepare)
+                except Exception:
+                    _log.exception("The policies for changes of CRDs cannot be followed")
+                await asyncio.sleep(_AGAIN_SECONDS)
+        finally:
+            await self._worker.close()
+            await self.policies.close()
+
+    def _prepare(self) -> None:
+        """The first change need not wait for a worker; without policies, there is none."""
+        work = self._worker.start() if self.policies.content else self._worker.close()
+        preparing = asyncio.create_task(work)
+        self._preparing.add(preparing)
+        preparing.add_done_callback(self._preparing.discard)
+
+    async def answer(self, body: Body) -> Response:
+        """The answer to an AdmissionReview."""
+        began = time.monotonic()
+        # The policies may change while it is judged.
+        headers = b"%s%s: %s\r\n" % (JSON, POLICIES_HEADER.encode(), self.policies.digest.encode())
+        try:
+            if len(body) > _BODY_BYTES:
+                return self._unexamined(body, _LARGE, headers)
+            if self._held + len(body) > HELD_BYTES:
+                raise Crowded
+            self._held += len(body)
+            try:
+                review = await self._worker.examine(bytes(body), self.policies.content or b"[]", SECONDS)
+            finally:
+                self._held -= len(body)
+        except BadReview as error:
+            self._metrics.judged("refused", time.monotonic() - began)
+            return Response(f"not an AdmissionReview of a CRD: {error}\n".encode(errors="replace"), 400)
+        except Crowded:
+            return self._unexamined(body, CROWDED, headers)
+        said = review["response"]
+        passed = "warned" if said.get("warnings") else "allowed"
+        self._metrics.judged(passed if said["allowed"] else "denied", time.monotonic() - began)
+        return Response(orjson.dumps(review), headers=headers)
+
+    def _unexamined(self, body: Body, why: str, headers: bytes) -> Response:
+        """Let a change pass that was not read. (An API server does so without an answer: failurePolicy.)"""
+        self._metrics.judged("unexamined", 0.0)
+        return unexamined(body, why, headers)
+
+
+def unexamined(body: Body, why: str = CROWDED, headers: bytes = JSON) -> Response:
+    """The answer that lets a change pass which was not read."""
+    found = _UID.search(body, 0, _HEAD_BYTES)
+    if found is None:
+        return Response(f"{why}\n".encode(), 503)
+    return Response(orjson.dumps(response(found[1].decode(), [why])), headers=headers)
+
+
+def _bundle(rules: RuleSource, name: str) -> bytes:
+    """The rules that are served for a CRD; empty if there are none."""
+    found = rules.conversions.get(name)
+    return found.bundle if found is not None else b""

@@ -1,0 +1,1 @@
+"""DefinitionPolicies that judge changes of CRDs."""

@@ -1,0 +1,1 @@
+"""Changes of CRDs, judged by a worker process."""

@@ -1,0 +1,198 @@
+"""Changes of CRDs are judged beside conversions, which never wait for them."""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import aiohttp
+import pytest
+
+from crdkeeper.api.versionconversion import VersionConversionSpec
+from crdkeeper.apiserver.definitions.schemas import schemas_of
+from crdkeeper.cluster.transport.tls import verifying
+from crdkeeper.core.conversion.bundle import digest, packed
+from crdkeeper.core.conversion.objects import Conversion, compile_conversion
+from crdkeeper.webhook.changes import judging
+from crdkeeper.webhook.changes.worker import RawPage
+from crdkeeper.webhook.rules.rulebook import RuleBook, Served
+from crdkeeper.webhook.server import WebhookOptions, WebhookProcess
+from tests.certificates import Authority
+from tests.cluster.harness import eventually
+from tests.controlplane.ports import Ports
+from tests.unit.core.changes.builders import GROUP, NAME, definition, policy, review, widget, without
+
+LONG = 60.0
+"""Seconds that a busy machine may take; nothing waits for them."""
+TOKEN = "t"
+CONVERSIONS = 80
+AUTHORITY = Authority()
+Json = dict[str, Any]
+
+
+class Policies:
+    """A policy that judges all changes, of objects that never come."""
+
+    def __init__(self) -> None:
+        self.content = json.dumps([policy("Deny").to_object()]).encode()
+        self.digest, self.token = "d", TOKEN
+        self.asked = asyncio.Event()
+
+    def admits(self, token: str) -> bool:
+        return token == TOKEN
+
+    async def fetch(self, collection: str, token: str, seconds: float) -> RawPage:
+        self.asked.set()
+        await asyncio.sleep(LONG)
+        return RawPage(b"")
+
+    async def report(self, name: str, seconds: float) -> RawPage:
+        return RawPage(b"")
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        changed()
+        await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        pass
+
+
+def rules() -> RuleBook:
+    """Rules for widgets that are the same at v1 and v2."""
+    crd = definition()
+    crd["spec"]["versions"].append({**crd["spec"]["versions"][0], "name": "v2", "storage": False})
+    spec = VersionConversionSpec.model_validate(
+        {"resource": {"group": GROUP, "resource": "widgets"}, "hub": "v1", "spokes": [{"version": "v2"}]}
+    )
+    bundle = packed(spec, schemas_of(crd))
+    made = compile_conversion(spec, schemas_of(crd))
+    assert isinstance(made, Conversion)
+    return RuleBook((), {NAME: Served(made, digest(bundle), bundle)})
+
+
+class Rules(RuleBook):
+    """Rules without files."""
+
+    async def run(self, loaded: Callable[[], None]) -> None:
+        loaded()
+        await asyncio.Event().wait()
+
+
+class Process:
+    """A webhook that converts widgets and judges changes of CRDs."""
+
+    def __init__(self, directory: Path) -> None:
+        issued = AUTHORITY.issue()
+        self._ports = Ports()
+        options = WebhookOptions(
+            directory / "tls.crt",
+            directory / "tls.key",
+            host="127.0.0.1",
+            port=self._ports.take(),
+            probe_port=self._ports.take(),
+            drain_seconds=0.0,
+        )
+        options.certificate.write_bytes(issued.certificate)
+        options.key.write_bytes(issued.key)
+        self.url = f"https://127.0.0.1:{options.port}"
+        self._trusts = verifying(ca_data=AUTHORITY.pem.decode())
+        self.policies = Policies()
+        self.webhook = WebhookProcess(options, Rules((), rules().conversions), self.policies)
+        self._stop = asyncio.Event()
+        self._running = asyncio.create_task(self.webhook.run(self._stop))
+
+    @property
+    def worker(self) -> int:
+        """The process id of the worker for changes."""
+        assert self.webhook._judging is not None
+        process = self.webhook._judging._worker._process
+        assert process is not None
+        return process.pid
+
+    async def post(self, session: aiohttp.ClientSession, path: str, body: bytes) -> tuple[int, bytes]:
+        async with session.post(self.url + path, data=body, ssl=self._trusts) as response:
+            return response.status, await response.read()
+
+    async def close(self) -> None:
+        self._stop.set()
+        async with asyncio.timeout(LONG):
+            await self._running
+        self._ports.close()
+
+
+@pytest.fixture
+async def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Process]:
+    # Changes stay under judgement for as long as a test takes.
+    monkeypatch.setattr(judging, "SECONDS", LONG)
+    process = Process(tmp_path)
+
+    async def listens() -> bool:
+        return process.webhook._listening
+
+    await eventually(listens)
+    yield process
+    await process.close()
+
+
+def conversion(number: int, size: int = 10) -> bytes:
+    obj = widget(number, note="x" * size)
+    request = {"uid": str(number), "desiredAPIVersion": f"{GROUP}/v2", "objects": [obj]}
+    body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    return json.dumps(body).encode()
+
+
+def large(megabytes: int) -> bytes:
+    """A change of a CRD with that much text in it."""
+    old = definition(annotations={"text": "x" * (megabytes << 20)})
+    read = json.loads(review(old, definition(without("note"))))
+    read["request"]["uid"] = str(uuid4())
+    return json.dumps(read, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize("megabytes", [0, 3])
+async def test_conversions_do_not_wait_for_changes(process: Process, megabytes: int) -> None:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def change(megabytes: int) -> tuple[int, bytes]:
+            return await process.post(session, f"/changes/{TOKEN}", large(megabytes))
+
+        first = asyncio.create_task(change(0))
+        await asyncio.wait_for(process.policies.asked.wait(), LONG)
+        os.kill(process.worker, signal.SIGSTOP)
+        try:
+            changes = [first, *(asyncio.create_task(change(megabytes)) for _ in range(40))]
+            # More than may wait are answered at once: those changes pass.
+            turned_away = 0
+
+            async def full() -> bool:
+                nonlocal turned_away
+                turned_away = sum(each.done() for each in changes)
+                return turned_away >= 20
+
+            await eventually(full, otherwise=lambda: str(turned_away))
+            for number in range(CONVERSIONS):
+                size = 4 << 20 if number % 40 == 0 else 10
+                path = f"/convert/{NAME}"
+                status, body = await process.post(session, path, conversion(number, size))
+                assert status == 200
+                converted = json.loads(body)["response"]["convertedObjects"]
+                assert [each["apiVersion"] for each in converted] == [f"{GROUP}/v2"]
+            waiting = [each for each in changes if not each.done()]
+            assert first in waiting
+            if not megabytes:
+                assert len(waiting) >= 16
+            for each in changes:
+                if each not in waiting:
+                    status, body = each.result()
+                    # 503 if there was no room for the body: API servers let the change pass then, too.
+                    assert status == 200 or (megabytes and status == 503)
+                    assert status == 503 or json.loads(body)["response"]["allowed"] is True
+        finally:
+            os.kill(process.worker, signal.SIGCONT)
+            for each in changes:
+                each.cancel()
+            await asyncio.gather(*changes, return_exceptions=True)
