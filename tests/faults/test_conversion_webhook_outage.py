@@ -71,9 +71,9 @@ async def test_conversion_webhook_is_down(
     kind = await outdated(admin, ConvertedKind(group, client_config=webhook.client_config), OBJECTS)
     if when == "from the start":
         webhook.process.kill()
-    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 20})
+    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 1})
     if when == "in mid-run":
-        await admin.wait_until_stored(kind, "v2", 25)
+        await admin.wait_until_stored(kind, "v2", 3)
         webhook.process.kill()
 
     blamed = f"conversion webhook for {group}/v1, Kind=Database failed"
@@ -83,6 +83,7 @@ async def test_conversion_webhook_is_down(
     # It waits, rather than go through all objects to have each refused.
     assert condition(migration, "Succeeded").reason in ("APIServerRefused", "WebhookUnavailable")
     webhook.process.start()
+    await admin.patch_migration(group, limits={"maxObjectsPerSecond": 1000})
 
     migration = await admin.wait_for_condition(group, "Succeeded", "True")
     await assert_all_stored_at(admin, kind, OBJECTS)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+from urllib.request import urlopen
 
 import yaml
 
@@ -19,6 +20,7 @@ from tests.controlplane.ports import Ports
 from tests.controlplane.probe import answers
 from tests.controlplane.processes import Process
 from tests.faults.balancer import Backend
+from tests.unit.webhook.processes.replica import children_in
 
 _SYNC_SECONDS: Final = 0.2
 GRACE: Final = 120.0
@@ -101,6 +103,18 @@ class Replica:
     async def release(self) -> None:
         """Follow the Secret again."""
         self._held = False
+
+    def children(self) -> dict[str, int]:
+        """The ids of the processes by their names."""
+        return children_in(self.process.log.read_text())
+
+    def probe(self, path: str) -> bytes:
+        """The answer of the port of the probes; empty without one."""
+        try:
+            with urlopen(f"http://127.0.0.1:{self.backend.probe_port}{path}", timeout=10) as answer:
+                return bytes(answer.read())
+        except OSError:
+            return b""
 
     def stop(self) -> None:
         """SIGTERM, and a clean end: nothing had to be killed."""

@@ -152,4 +152,10 @@ def _stored(crontabs: CronTabs, plane: Cluster, version: str) -> bool:
 
 
 def _applied(crontabs: CronTabs, version: str, name: str, spec: dict[str, Any]) -> bool:
-    return bool(crontabs.apply(version, name, spec))
+    """Whether the only object is stored at that version; if not, it is created anew the next time."""
+    crontabs.apply(version, name, spec)
+    found = crontabs.plane.etcd.stored_versions(crontabs.group, "crontabs")
+    if found == {f"{crontabs.group}/{version}": 1}:
+        return True
+    crontabs.plane.kubectl("delete", f"crontabs.{version}.{crontabs.group}", name)
+    return False

@@ -17,7 +17,7 @@ from tests.controlplane.ports import Ports
 from tests.controlplane.processes import Process
 
 SECRET: Final = "crdkeeper-webhook-tls"
-_ACCOUNT: Final = "crdkeeper-webhook"
+WEBHOOK_ACCOUNT: Final = "crdkeeper-webhook"
 _NUMBERS: Final[Iterator[int]] = count()
 _SYNC_SECONDS: Final = 0.5
 
@@ -58,7 +58,13 @@ class WebhookPod:
     """One replica on a port of its own."""
 
     def __init__(
-        self, cluster: Cluster, directory: Path, *, user: int | None = None, drain_seconds: float = 0
+        self,
+        cluster: Cluster,
+        directory: Path,
+        *,
+        user: int | None = None,
+        drain_seconds: float = 0,
+        processes: int = 1,
     ) -> None:
         self._ports = Ports()
         self.port, self.probe_port = self._ports.take(), self._ports.take()
@@ -69,12 +75,13 @@ class WebhookPod:
             f"webhook-{next(_NUMBERS)}",
             Path(sys.executable),
             {
-                "kubeconfig": str(cluster.service_account_kubeconfig(NAMESPACE, _ACCOUNT)),
+                "kubeconfig": str(cluster.service_account_kubeconfig(NAMESPACE, WEBHOOK_ACCOUNT)),
                 "tls-cert-file": str(self.volume.directory / "tls.crt"),
                 "tls-private-key-file": str(self.volume.directory / "tls.key"),
                 "listen": f"127.0.0.1:{self.port}",
                 "probe-port": str(self.probe_port),
                 "drain-seconds": str(drain_seconds),
+                "processes": str(processes),
             },
             arguments=("-m", "crdkeeper", "webhook"),
             directory=directory,

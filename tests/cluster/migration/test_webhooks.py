@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.harness import Admin, CustomKind, Operator, condition, outdated
+from tests.cluster.harness import Admin, CustomKind, Operator, condition, eventually, outdated
 from tests.cluster.harness.admin import CRDS
 from tests.cluster.harness.admission import add_webhook, closed_port, remove_webhook, silent_port
 
@@ -39,7 +39,7 @@ async def test_the_work_waits_for_a_webhook_that_fails_for_all(
         assert admin.stored(kind) == {"v1": 30}
         await remove_webhook(admin, kind)
 
-    migration = await admin.wait_for_condition(group, "Succeeded", "True", seconds=60)
+    migration = await admin.wait_for_condition(group, "Succeeded", "True")
     assert admin.stored(kind) == {"v2": 30}
     assert await admin.stored_versions_of(kind) == ["v2"]
     assert (migration.status.restarts, migration.status.progress.rewritten) == (0, 30)
@@ -71,6 +71,11 @@ async def test_the_work_waits_for_a_conversion_webhook(admin: Admin, operator: O
     kind = await outdated(admin, CustomKind(group), 5)
     with closed_port() as number:
         await admin.merge(f"{CRDS}/{kind.name}", {"spec": {"conversion": conversion_webhook(number)}})
+
+        async def in_effect() -> bool:
+            return (await admin.client.send("GET", kind.path("db-00000", version="v2"))).code == 500
+
+        await eventually(in_effect, otherwise=lambda: "the API server does not call the webhook")
         await admin.create_migration(group, kind)
 
         migration = await admin.wait_for_condition(group, "Succeeded", "False")
@@ -81,7 +86,7 @@ async def test_the_work_waits_for_a_conversion_webhook(admin: Admin, operator: O
         without = {"strategy": "None", "webhook": None}
         await admin.merge(f"{CRDS}/{kind.name}", {"spec": {"conversion": without}})
 
-    await admin.wait_for_condition(group, "Succeeded", "True", seconds=60)
+    await admin.wait_for_condition(group, "Succeeded", "True")
     assert admin.stored(kind) == {"v2": 5}
     assert await admin.stored_versions_of(kind) == ["v2"]
 

@@ -9,16 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from crdkeeper.cluster.transport.connection import ConfigurationError
+from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.cluster.transport.tls import verifying
 from crdkeeper.supervision import TaskEnded
 from crdkeeper.webhook import server
+from crdkeeper.webhook.changes.clusterpolicies import ClusterPolicies, PolicySource
 from crdkeeper.webhook.http.types import HttpLimits
+from crdkeeper.webhook.routes import affordable
 from crdkeeper.webhook.rules.rulebook import RuleBook
 from crdkeeper.webhook.server import WebhookOptions, WebhookProcess
 from tests.certificates import Authority
 from tests.cluster.harness import eventually
 from tests.controlplane.ports import Ports
+from tests.unit.cluster.transport.localserver import kubeconfig
 
 AUTHORITY = Authority()
 REQUEST = b"POST /convert/unknown.example.com HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}"
@@ -44,14 +47,14 @@ class Files(RuleBook):
 class Served:
     """A running webhook, and its files."""
 
-    def __init__(self, options: WebhookOptions) -> None:
+    def __init__(self, options: WebhookOptions, policies: PolicySource | None = None) -> None:
         self.options = options
         self.stop = asyncio.Event()
         self.rules = Files()
         issued = AUTHORITY.issue()
         self.replace(issued.certificate, issued.key)
         self.trusts = verifying(ca_data=AUTHORITY.pem.decode())
-        self.webhook = WebhookProcess(options, self.rules)
+        self.webhook = WebhookProcess(options, self.rules, policies)
         self.running = asyncio.create_task(self.webhook.run(self.stop))
 
     def replace(self, certificate: bytes, key: bytes) -> None:
@@ -92,8 +95,8 @@ class Served:
 
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
-    monkeypatch.setattr(server, "_REFRESH_SECONDS", 0.02)
-    monkeypatch.setattr(server, "_NOTICE_SECONDS", 0.05)
+    monkeypatch.setattr(server, "REFRESH_SECONDS", 0.02)
+    monkeypatch.setattr(server, "NOTICE_SECONDS", 0.05)
     ports = Ports()
     options = WebhookOptions(
         tmp_path / "tls.crt",
@@ -203,7 +206,7 @@ async def test_a_client_that_is_connected_can_still_ask_before_the_end(served: S
     reader, writer = await served.connect()
     served.stop.set()
     await served.until_ready(b"stopping")
-    await asyncio.sleep(4 * server._NOTICE_SECONDS)
+    await asyncio.sleep(4 * server.NOTICE_SECONDS)
     assert not reader.at_eof()
     writer.write(REQUEST)
     head = await reader.readuntil(b"\r\n\r\n")
@@ -224,5 +227,24 @@ def test_there_are_descriptors_for_all_connections(
     made: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: limit)
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: made.append(limits))
-    assert server._affordable(HttpLimits()) == connections
+    assert affordable(HttpLimits()).connections == connections
     assert made == ([] if raised is None else [(raised, limit[1])])
+
+
+async def test_it_is_not_ready_to_judge_changes_without_a_certificate(tmp_path: Path) -> None:
+    """A Service would send API servers to it, and changes would pass."""
+    ports = Ports()
+    files = (tmp_path / "tls.crt", tmp_path / "tls.key")
+    options = WebhookOptions(*files, host="127.0.0.1", port=ports.take(), probe_port=ports.take())
+    policies = ClusterPolicies(Connection(kubeconfig(tmp_path, "http://127.0.0.1:1")))
+    served = Served(options, policies)
+    for each in files:
+        each.unlink()
+    await served.until_ready(b"converting nothing")
+    policies.content = b"[]"
+    await served.until_ready(b" 503 ")
+    assert f"waiting for {files[0]}".encode() in await served.probe("/readyz")
+    served.stop.set()
+    async with asyncio.timeout(30):
+        await served.running
+    ports.close()

@@ -8,11 +8,14 @@ from pathlib import Path
 import click
 
 from crdkeeper.cli.input.options import DEFAULT_NAMESPACE, connection_options, listen_address, run_async
-from crdkeeper.cli.output.logs import one_line_logs
+from crdkeeper.cli.output.logs import PROCESS_FORMAT, child_logs, one_line_logs
 from crdkeeper.cli.output.printing import Trouble
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.webhook.changes.clusterpolicies import ClusterPolicies
+from crdkeeper.webhook.processes.cpulimit import MOST_PROCESSES, processes_by_limit
+from crdkeeper.webhook.processes.parent import Parent
 from crdkeeper.webhook.rules.clusterrules import ClusterRules
-from crdkeeper.webhook.rules.rulebook import RuleBook
+from crdkeeper.webhook.rules.rulebook import RuleBook, RuleSource
 from crdkeeper.webhook.server import DRAIN_SECONDS, WebhookOptions, run_webhook
 
 
@@ -57,6 +60,11 @@ from crdkeeper.webhook.server import DRAIN_SECONDS, WebhookOptions, run_webhook
     show_default=True,
     help="Maximum time to keep serving after SIGTERM until all clients have disconnected.",
 )
+@click.option(
+    "--processes",
+    type=click.IntRange(1, MOST_PROCESSES),
+    help="Number of processes that serve the port. [default: the container's CPU limit, rounded up, or 1]",
+)
 def webhook(
     kubeconfig: Path | None,
     context: str | None,
@@ -68,15 +76,17 @@ def webhook(
     probe_port: int,
     max_request_bytes: int,
     drain_seconds: float,
+    processes: int | None,
 ) -> None:
     """Serve conversions to the API server until stopped.
 
     The rules come from the cluster's VersionConversions, once the operator has verified them, or from files.
     The webhook picks up new rules and certificates as they change; rules that do not compile never replace
     those being served. A CRD uses the webhook if its spec.conversion.webhook.clientConfig points to
-    /convert/PLURAL.GROUP, which the operator sets.
+    /convert/PLURAL.GROUP, which the operator sets. It also judges changes of CRDs for DefinitionPolicies that
+    want that, if manifests/changes is installed.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, format=PROCESS_FORMAT)
     one_line_logs()
     host, port = listen_address(listen)
     options = WebhookOptions(
@@ -88,9 +98,17 @@ def webhook(
         max_bytes=max_request_bytes,
         drain_seconds=drain_seconds,
     )
+    processes = processes or processes_by_limit()
+    source: RuleSource = RuleBook(rules)
+    policies: ClusterPolicies | None = None
+    if not rules:
+        connection = Connection(kubeconfig, context)
+        source, policies = ClusterRules(connection, namespace), ClusterPolicies(connection)
     try:
-        source = RuleBook(rules) if rules else ClusterRules(Connection(kubeconfig, context), namespace)
-        status = run_async(run_webhook(options, source))
+        if processes > 1:
+            status = Parent(options, source, policies, processes, child_logs).run()
+        else:
+            status = run_async(run_webhook(options, source, policies))
     except (OSError, ssl.SSLError, ValueError) as error:
         raise Trouble(f"cannot serve: {error}") from error
     sys.exit(status)

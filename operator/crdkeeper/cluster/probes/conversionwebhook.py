@@ -29,7 +29,6 @@ async def ask_webhook(
     address: WebhookAddress, name: str, bundle: str, version: str, objects: Sequence[Any]
 ) -> WebhookReply:
     """Ask the webhook to convert objects of the CRD `name` to `group/version`. Failures never raise."""
-    host = address.url or f"https://{address.service}.{address.namespace}.svc:{address.port}"
     uid = str(uuid4())
     review = {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -42,7 +41,10 @@ async def ask_webhook(
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
             session.post(
-                f"{host}/convert/{name}", data=orjson.dumps(review), ssl=context, allow_redirects=False
+                f"{address.host}/convert/{name}",
+                data=orjson.dumps(review),
+                ssl=context,
+                allow_redirects=False,
             ) as response,
         ):
             content = await response.read()

@@ -12,11 +12,11 @@ from typing import Any, Final
 from crdkeeper.core.conversion.bundle import RULES_HEADER
 from crdkeeper.core.conversion.notes import PREFIX
 from crdkeeper.core.conversion.review import BadReview, Reply, answered
-from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
-from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed
+from crdkeeper.webhook.conversion.worker import Busy, SlowConverter, WorkerFailed
 from crdkeeper.webhook.http.types import JSON, LATER, TEXT, Body, Response
 from crdkeeper.webhook.metrics import WebhookMetrics
-from crdkeeper.webhook.rules.rulebook import RuleSource, Served
+from crdkeeper.webhook.rules.rulebook import Served, ServedConversions
+from crdkeeper.webhook.timelimit import OutOfTime, TimeLimit
 
 _log = logging.getLogger(__name__)
 
@@ -34,17 +34,14 @@ _RULES_HEADER: Final = RULES_HEADER.encode()
 class Converting:
     """Answers ConversionReviews by the rules that are served."""
 
-    def __init__(self, rules: RuleSource, metrics: WebhookMetrics) -> None:
+    def __init__(self, rules: ServedConversions, metrics: WebhookMetrics, slowly: SlowConverter) -> None:
+        """What would delay others is converted by `slowly`."""
         self._rules = rules
         self._metrics = metrics
         self._limit = TimeLimit()
-        self._worker = Worker()
+        self._slowly = slowly
         self._slow: dict[str, tuple[int, float]] = {}
         """For each CRD, the size of the smallest slow request, and until when it counts."""
-
-    async def run(self) -> None:
-        """Run the worker until cancelled: without it, slow requests are refused."""
-        await self._worker.run()
 
     def answer(self, name: str, body: Body, source: str) -> Response | Coroutine[Any, Any, Response]:
         """The answer to a request from that address for the CRD with that name."""
@@ -80,7 +77,7 @@ class Converting:
             return self.refused("", 404, f"no rules for {name[:300]}")
         start = time.monotonic()
         try:
-            reply = await self._worker.convert(served, body, source)
+            reply = await self._slowly.convert(served, body, source)
         except BadReview as error:
             return self.refused(name, 400, f"not a ConversionReview: {error}")
         except Busy:

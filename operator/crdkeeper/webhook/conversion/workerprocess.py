@@ -10,6 +10,8 @@ import resource
 import signal
 import sys
 from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
 from typing import BinaryIO, Final
 
 import orjson
@@ -17,25 +19,28 @@ import orjson
 from crdkeeper.core.conversion.bundle import unpacked
 from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.review import BadReview, Reply, answered, given_up
-from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
+from crdkeeper.webhook.timelimit import OutOfTime, TimeLimit
 
 CPU_SECONDS: Final = 5.0
 """The CPU time for one request. The largest object that etcd stores needs a tenth of it."""
 MEMORY_BYTES: Final = 320 << 20
-"""Together with the serving process, less than the 512 MiB in the manifests."""
+"""Of all workers of a replica. Together with the serving process, less than the 512 MiB in the manifests."""
 ANSWER_BYTES: Final = 32 << 20
 _MOST_RULES: Final = 20
 
 
 class _Worker:
-    def __init__(self, source: BinaryIO, target: BinaryIO) -> None:
-        self._source, self._target = source, target
+    def __init__(
+        self, source: BinaryIO, target: BinaryIO, limit_memory: Callable[[int], None] = lambda _: None
+    ) -> None:
+        self._source, self._target, self._limit_memory = source, target, limit_memory
         self._rules: OrderedDict[str, Conversion] = OrderedDict()
         self._limit = TimeLimit()
 
     def run(self) -> None:
         while line := self._source.readline():
             job = orjson.loads(line)
+            self._limit_memory(job["memory"])
             bundle = self._source.read(job["bundle"])
             body = self._source.read(job["body"])
             said: dict[str, object]
@@ -44,6 +49,8 @@ class _Worker:
                 said, content = {**reply._asdict(), "content": len(reply.content)}, reply.content
             except BadReview as error:
                 said, content = {"bad": str(error), "content": 0}, b""
+            if not trusted(job["memory"]):
+                sys.exit("A conversion takes more than this worker's share of the memory; it gets all.")
             self._target.write(orjson.dumps(said) + b"\n")
             self._target.write(content)
             self._target.flush()
@@ -72,15 +79,33 @@ class _Worker:
         return reply
 
 
+def trusted(memory: int) -> bool:
+    """Whether an answer that was made with so much memory cannot be wrong for lack of it.
+
+    Too little memory is not always a MemoryError: orjson then says that a text is no JSON, and a note that
+    cannot be read is left out. So a worker with a share must have used less than half of it: then the other
+    half was there for the largest allocation, about 16 bytes for each byte of a text of at most 2 MiB.
+    """
+    if memory >= MEMORY_BYTES:
+        return True
+    lines = Path("/proc/self/status").read_text().splitlines()
+    peak = next(int(each.split()[1]) << 10 for each in lines if each.startswith("VmHWM:"))
+    return peak <= memory // 2
+
+
+def _limit_memory(memory: int) -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, MEMORY_BYTES))
+
+
 def main() -> None:
     """Run until the input ends."""
     # Ctrl-C in a terminal is meant for the serving process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+    _limit_memory(MEMORY_BYTES)
     # Nothing else may write to standard output between answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    _Worker(sys.stdin.buffer, answers).run()
+    _Worker(sys.stdin.buffer, answers, _limit_memory).run()
 
 
 if __name__ == "__main__":

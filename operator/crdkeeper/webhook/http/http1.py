@@ -12,13 +12,13 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from email.utils import formatdate
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from crdkeeper.listening import address_of, listening
 from crdkeeper.webhook.http.connection import ClientConnection
-from crdkeeper.webhook.http.shedding import Room, gives_way
+from crdkeeper.webhook.http.shedding import Ledger, Room, gives_way
 from crdkeeper.webhook.http.types import Gate, Handler, HttpLimits, Response
 
 _log = logging.getLogger(__name__)
@@ -26,10 +26,21 @@ _log = logging.getLogger(__name__)
 _BACKLOG: Final = 1024
 _TICK_SECONDS: Final = 1.0
 _LATE_SECONDS: Final = 1.0
+_PRECEDENCE_SECONDS: Final = 0.002
 _UNPROVEN_WEIGHT: Final = 4
 """The weight of a connection that has not yet requested anything that is served; others weigh 1."""
 _RECEIVE_BYTES: Final = 64 << 10
 """The kernel's buffer for a connection. The loop's TLS keeps what arrives at once, twice, until closed."""
+
+
+class Neighbors(Protocol):
+    """Other processes that serve the same port."""
+
+    ledgers: Sequence[Ledger]
+    """For small bodies, large ones and answers."""
+
+    def fewer(self, connections: int) -> bool:
+        """Whether one of them has fewer connections than this process, which now has that many."""
 
 
 class _Handshake:
@@ -59,16 +70,20 @@ class Http1Server:
         limits: HttpLimits,
         gate: Gate = lambda method, path: None,
         refused: Callable[[Response], None] = lambda answer: None,
+        neighbors: Neighbors | None = None,
     ) -> None:
+        """With neighbors, the limits on bytes are for this process and for them together."""
         self.handle = handle
         self.gate = gate
         self.refused = refused
         """Called for each answer to a request that was not read completely."""
         self.limits = limits
-        self.small = Room(limits.held_bytes // 2)
-        self.large = Room(limits.held_bytes)
+        self._neighbors = neighbors
+        ledgers: Sequence[Ledger | None] = neighbors.ledgers if neighbors else (None, None, None)
+        self.small = Room(limits.held_bytes // 2, ledgers[0])
+        self.large = Room(limits.held_bytes, ledgers[1])
         """Bytes of bodies."""
-        self.unsent = Room(limits.unsent_bytes)
+        self.unsent = Room(limits.unsent_bytes, ledgers[2])
         """Bytes of large answers."""
         self.accepted = 0
         """Number of connections so far."""
@@ -84,8 +99,12 @@ class Http1Server:
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
         """Listen. Raises OSError if the port is not available."""
+        self.serve(listening(host, port, backlog=_BACKLOG), tls)
+
+    def serve(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+        """Serve on a socket that may be shared with other processes."""
         self._tell_time()
-        listener = listening(host, port, backlog=_BACKLOG)
+        listener.listen(_BACKLOG)
         listener.setblocking(False)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
         self._listener = listener
@@ -144,6 +163,8 @@ class Http1Server:
         loop = asyncio.get_running_loop()
         while True:
             try:
+                if self._neighbors is not None:
+                    await self._give_precedence(listener, self._neighbors)
                 plain, peer = await loop.sock_accept(listener)
             except OSError as error:
                 _log.error("Connections cannot be accepted: %s", error)
@@ -156,6 +177,18 @@ class Http1Server:
                 self._lose(self._handshakes, gives_way(self._handshakes))
             # While more are waiting, `sock_accept` returns at once: let other tasks run.
             await asyncio.sleep(0)
+
+    async def _give_precedence(self, listener: socket.socket, neighbors: Neighbors) -> None:
+        """Wait for a connection, and then for a neighbor that has fewer: API servers keep theirs for long."""
+        loop = asyncio.get_running_loop()
+        came = asyncio.Event()
+        loop.add_reader(listener, came.set)
+        try:
+            await came.wait()
+        finally:
+            loop.remove_reader(listener)
+        if neighbors.fewer(len(self._connections) + len(self._handshakes)):
+            await asyncio.sleep(_PRECEDENCE_SECONDS)
 
     async def _welcome(self, handshake: _Handshake, tls: ssl.SSLContext | None) -> None:
         seconds = self.limits.handshake_seconds if tls else None
@@ -201,6 +234,10 @@ class Http1Server:
             began = loop.time()
             await asyncio.sleep(_TICK_SECONDS)
             self._tell_time()
+            if self._neighbors is not None:
+                self._neighbors.fewer(len(self._connections))
+            for room in (self.small, self.large, self.unsent):
+                room.settle()
             now = loop.time()
             if now - began > _TICK_SECONDS + _LATE_SECONDS:
                 continue  # the delay was ours: what clients have sent may be waiting

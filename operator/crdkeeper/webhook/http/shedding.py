@@ -47,11 +47,28 @@ def gives_way(
     return min(candidates, key=lambda each: (-totals[each.source], order(each)), default=None)
 
 
-class Room:
-    """Bytes that all clients hold together."""
+class Ledger(Protocol):
+    """What several processes hold together."""
 
-    def __init__(self, limit: int) -> None:
+    processes: int
+    """How many share."""
+
+    def write(self, held: int) -> int:
+        """Enter what this one holds; returns what all of them hold."""
+
+    def lack(self) -> None:
+        """Enter that this one had to refuse a client because of what others hold."""
+
+    def owed(self) -> bool:
+        """Whether another one has lacked room since the last time."""
+
+
+class Room:
+    """Bytes that all clients hold together, of one process or, with a ledger, of several."""
+
+    def __init__(self, limit: int, ledger: Ledger | None = None) -> None:
         self.limit = limit
+        self._ledger = ledger
         self.held = 0
         self._holders: dict[ByteHolder, int] = {}
 
@@ -60,14 +77,30 @@ class Room:
         held = self._holders
         held[client] = held.get(client, 0) + size
         self.held += size
-        while self.held > self.limit:
+        while self._entered() > self.limit:
             loser = gives_way(held, held.__getitem__, lambda each: each.sheddable or each is client)
             if loser is None or loser is client:
+                if self._ledger is not None and self.held <= self.limit:
+                    self._ledger.lack()
                 self.free(client)
                 return False
             loser.shed()
         return True
 
+    def settle(self) -> None:
+        """Give up what other processes lack, as far as it is more than this one's share."""
+        if self._ledger is None or not self._ledger.owed():
+            return
+        while self.held > self.limit // self._ledger.processes:
+            loser = gives_way(self._holders, self._holders.__getitem__, lambda each: each.sheddable)
+            if loser is None:
+                return
+            loser.shed()
+
     def free(self, client: ByteHolder) -> None:
         """Release its bytes."""
         self.held -= self._holders.pop(client, 0)
+        self._entered()
+
+    def _entered(self) -> int:
+        return self.held if self._ledger is None else self._ledger.write(self.held)

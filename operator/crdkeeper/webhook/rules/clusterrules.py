@@ -36,6 +36,7 @@ class ClusterRules:
     def __init__(self, connection: Connection, namespace: str) -> None:
         self.conversions: dict[str, Served] = {}
         self.problems: dict[str, str] = {}
+        self._changed: Callable[[], None] = lambda: None
         self._connection = connection
         self._namespace = namespace
         self._client: Client | None = None
@@ -52,17 +53,19 @@ class ClusterRules:
         """Whether credentials have been refused for so long that this does not indicate an uninstall."""
 
     async def run(self, loaded: Callable[[], None]) -> None:
-        """Compile all bundles, call `loaded`, and follow their changes until cancelled.
+        """Compile all bundles, call `loaded`, and again after each change, until cancelled.
 
         Refused credentials never take away rules that are served: without them objects cannot be read.
 
         Raises ConfigurationError if there are no credentials at startup, and otherwise what `follow` raises:
         for refused credentials only where there are no rules to serve.
         """
+        self._heard = time.monotonic()
         client = await self._connected()
 
         async def load() -> str:
             version = await self._load(client)
+            self._changed = loaded
             loaded()
             return version
 
@@ -182,7 +185,7 @@ class ClusterRules:
             self.problems.pop(name, None)
             return
         try:
-            served = await asyncio.to_thread(_compiled, content)
+            served = await asyncio.to_thread(compiled, content)
         except BadBundle as error:
             problem = str(error)
         except Exception as error:
@@ -197,11 +200,13 @@ class ClusterRules:
             self.problems[name] = problem
             return
         self.conversions[name] = served
+        self._changed()
         self.problems.pop(name, None)
         _log.info("Converting %s between %s.", name, ", ".join(served.conversion.versions))
 
 
-def _compiled(content: bytes | None) -> Served:
+def compiled(content: bytes | None) -> Served:
+    """The conversion of a bundle. Raises BadBundle."""
     if content is None:
         raise BadBundle("the ConfigMap does not contain a bundle")
     made = compile_conversion(*unpacked(content))

@@ -36,22 +36,27 @@ class Served:
     bundle: bytes
 
 
-class RuleSource(Protocol):
-    """Where the webhook gets its conversions from."""
+class ServedConversions(Protocol):
+    """What a process needs that converts."""
 
     conversions: dict[str, Served]
     """The conversions by CRD name."""
+
+    async def look_again(self, name: str) -> None:
+        """An API server asks for an unknown CRD: it may know of the rules earlier than we do."""
+
+
+class RuleSource(ServedConversions, Protocol):
+    """Where the webhook gets its conversions from."""
+
     problems: dict[str, str]
     """Why rules are not served, or not their latest version, by name or file."""
 
     async def run(self, loaded: Callable[[], None]) -> None:
-        """Compile all existing rules, call `loaded`, and follow their changes until cancelled."""
+        """Compile all existing rules, call `loaded`, again after each change, until cancelled."""
 
     def unseen(self) -> tuple[float, str]:
         """How long changes may have been missed, in seconds, and why; 0 and empty if none were."""
-
-    async def look_again(self, name: str) -> None:
-        """An API server asks for an unknown CRD: it may know of the rules earlier than we do."""
 
     async def uninstalled(self) -> None:
         """Return only when the whole installation is being removed, with its rules."""
@@ -70,12 +75,13 @@ class RuleBook:
     _seen: str = ""
 
     async def run(self, loaded: Callable[[], None]) -> None:
-        """Read the files, call `loaded`, and read them again when they change, until cancelled."""
-        self.refresh()
+        """Read the files, call `loaded`, and do so again when they change, until cancelled."""
+        await asyncio.to_thread(self.refresh)
         loaded()
         while True:
             await asyncio.sleep(_REFRESH_SECONDS)
-            await asyncio.to_thread(self.refresh)
+            if await asyncio.to_thread(self.refresh):
+                loaded()
 
     def unseen(self) -> tuple[float, str]:
         """Never: the files exist or not."""

@@ -17,12 +17,12 @@ from crdkeeper.core.conversion.objects import Conversion, compile_conversion
 from crdkeeper.core.conversion.review import BadReview, Reply
 from crdkeeper.webhook.conversion import worker, workerprocess
 from crdkeeper.webhook.conversion.converting import Converting
-from crdkeeper.webhook.conversion.timelimit import OutOfTime, TimeLimit
-from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed
+from crdkeeper.webhook.conversion.worker import Busy, Worker, WorkerFailed, WorkerHandle, WorkerRules
 from crdkeeper.webhook.conversion.workerprocess import _Worker
-from crdkeeper.webhook.http.types import Response
+from crdkeeper.webhook.http.types import Body, Response
 from crdkeeper.webhook.metrics import WebhookMetrics
 from crdkeeper.webhook.rules.rulebook import RuleBook, Served
+from crdkeeper.webhook.timelimit import OutOfTime, TimeLimit
 from tests.unit.webhook.conversion.working import working
 
 GROUP = "example.com"
@@ -79,9 +79,9 @@ def review(count: int) -> bytes:
 async def converting() -> Any:
     rules = RuleBook(())
     rules.conversions[NAME] = SERVED
-    made = Converting(rules, WebhookMetrics())
-    async with working(made.run()):
-        yield made
+    slowly = Worker()
+    async with working(slowly.run()):
+        yield Converting(rules, WebhookMetrics(), slowly)
 
 
 def pairs(answer: Response) -> int:
@@ -133,7 +133,7 @@ def test_the_answer_to_a_request_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _worked(body: bytes) -> dict[str, Any]:
-    job = {"digest": SERVED.digest, "bundle": len(SERVED.bundle), "body": len(body)}
+    job = {"digest": SERVED.digest, "bundle": len(SERVED.bundle), "body": len(body), "memory": 1 << 30}
     source, target = io.BytesIO(orjson.dumps(job) + b"\n" + SERVED.bundle + body), io.BytesIO()
     _Worker(source, target).run()
     line, _, content = target.getvalue().partition(b"\n")
@@ -167,8 +167,8 @@ async def test_a_worker_that_does_not_answer_is_replaced(
     workers: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert (await workers.convert(SERVED, review(FEW), HERE)).objects == 1
-    assert workers._process is not None
-    os.kill(workers._process.pid, signal.SIGSTOP)
+    assert workers.handles[0].process is not None
+    os.kill(workers.handles[0].process.pid, signal.SIGSTOP)
     monkeypatch.setattr(worker, "_WORK_SECONDS", 0.1)
     with pytest.raises(WorkerFailed):
         await workers.convert(SERVED, review(FEW), HERE)
@@ -181,7 +181,7 @@ async def test_a_worker_that_does_not_answer_is_replaced(
 async def test_a_worker_that_nobody_needs_ends(workers: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "_IDLE_SECONDS", 0.05)
     await workers.convert(SERVED, review(FEW), HERE)
-    process = workers._process
+    process = workers.handles[0].process
     assert process is not None
     async with asyncio.timeout(10.0):
         await process.wait()
@@ -198,18 +198,28 @@ async def test_a_worker_that_talks_nonsense_fails_one_request_only(
     assert (await workers.convert(SERVED, review(FEW), HERE)).objects == 1
 
 
-class Held(Worker):
-    """Only records whose turn it is, until it is released."""
+class HeldHandle(WorkerHandle):
+    """Only records whose turn it is, until it is released. The bodies are the sources."""
 
+    def __init__(self, turns: list[str], go_on: asyncio.Event) -> None:
+        super().__init__()
+        self.turns, self.go_on = turns, go_on
+
+    async def ask(self, rules: WorkerRules, body: Body, memory: int) -> Reply:
+        self.turns.append(body.decode())
+        await self.go_on.wait()
+        return Reply(b"{}", 1)
+
+
+class Held(Worker):
     def __init__(self) -> None:
         super().__init__()
         self.turns: list[str] = []
         self.go_on = asyncio.Event()
+        self.handles = [HeldHandle(self.turns, self.go_on)]
 
-    async def _asked(self, job: Any) -> Reply:
-        self.turns.append(job.source)
-        await self.go_on.wait()
-        return Reply(b"{}", 1)
+    async def turn(self, source: str) -> Reply:
+        return await self.convert(SERVED, source.encode(), source)
 
 
 @pytest.fixture
@@ -222,9 +232,9 @@ async def held() -> Any:
 async def test_who_waits_when_it_ends_has_an_answer() -> None:
     held = Held()
     run = asyncio.create_task(held.run())
-    first = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
+    first = asyncio.create_task(held.turn(HERE))
     await _until(lambda: held.turns == [HERE])
-    second = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
+    second = asyncio.create_task(held.turn(HERE))
     await asyncio.sleep(0)
     run.cancel()
     with pytest.raises(WorkerFailed):
@@ -234,9 +244,9 @@ async def test_who_waits_when_it_ends_has_an_answer() -> None:
 
 
 async def test_each_source_has_its_turn(held: Held) -> None:
-    many = [asyncio.create_task(held.convert(SERVED, b"{}", THERE)) for _ in range(5)]
+    many = [asyncio.create_task(held.turn(THERE)) for _ in range(5)]
     await _until(lambda: held.turns == [THERE])
-    one = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
+    one = asyncio.create_task(held.turn(HERE))
     await asyncio.sleep(0)
     held.go_on.set()
     await asyncio.gather(one, *many)
@@ -244,10 +254,10 @@ async def test_each_source_has_its_turn(held: Held) -> None:
 
 
 async def test_work_does_not_pile_up(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = asyncio.create_task(held.convert(SERVED, b"{}", THERE))
+    first = asyncio.create_task(held.turn(THERE))
     await _until(lambda: held.turns == [THERE])
-    one = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
-    many = [asyncio.create_task(held.convert(SERVED, b"{}", THERE)) for _ in range(40)]
+    one = asyncio.create_task(held.turn(HERE))
+    many = [asyncio.create_task(held.turn(THERE)) for _ in range(40)]
     await _until(lambda: sum(each.done() for each in many) == 9)
     for each in many[:9]:
         with pytest.raises(Busy):
@@ -258,18 +268,18 @@ async def test_work_does_not_pile_up(held: Held, monkeypatch: pytest.MonkeyPatch
 
 async def test_nobody_waits_for_long(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "_WAIT_SECONDS", 0.05)
-    first = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
+    first = asyncio.create_task(held.turn(HERE))
     await _until(lambda: held.turns == [HERE])
     with pytest.raises(Busy):
-        await held.convert(SERVED, b"{}", HERE)
+        await held.turn(HERE)
     held.go_on.set()
     await first
 
 
 async def test_who_is_gone_is_not_worked_for(held: Held) -> None:
-    first = asyncio.create_task(held.convert(SERVED, b"{}", HERE))
+    first = asyncio.create_task(held.turn(HERE))
     await _until(lambda: held.turns == [HERE])
-    gone = asyncio.create_task(held.convert(SERVED, b"{}", THERE))
+    gone = asyncio.create_task(held.turn(THERE))
     await asyncio.sleep(0)
     gone.cancel()
     held.go_on.set()

@@ -120,10 +120,11 @@ async def test_what_somebody_has_put_aside_by_hand(worker: Worker, text: str) ->
 async def test_packed_notes_are_read_by_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = RuleBook(())
     rules.conversions[f"crontabs.{GROUP}"] = SERVED
-    converting = Converting(rules, WebhookMetrics())
+    worker = Worker()
+    converting = Converting(rules, WebhookMetrics(), worker)
     monkeypatch.setattr(converting._limit, "run", pytest.fail)
     value = at("v2", {}, labels={f"v1.{PREFIX}0": "xAAAAx"})
-    async with working(converting.run()):
+    async with working(worker.run()):
         coming = converting.answer(f"crontabs.{GROUP}", review(value, "v1"), "10.0.0.1")
         assert not isinstance(coming, Response)
         assert (await coming).status == 200
