@@ -4,11 +4,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from crdkeeper.api.finalizerrelease import FinalizerRule, FinalizerStanding
 from crdkeeper.api.meta import UNSEEN, ApiModel, Column, Condition, Kind
 from crdkeeper.api.storagemigration import MigrationTemplate
 
 _SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
+_MAP_BY_NAME: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 _MAP_BY_TYPE: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
 
 
@@ -29,6 +31,19 @@ class LabelSelector(ApiModel):
     ]
 
 
+class DefinitionSelector(LabelSelector):
+    """Selects CRDs by their labels. An empty selector selects all CRDs.
+
+    Its size is limited, because the API server evaluates it whenever somebody deletes a CRD.
+    """
+
+    match_labels: dict[str, str] = Field(default_factory=dict, max_length=64)
+    match_expressions: Annotated[
+        list[LabelSelectorRequirement],
+        Field(default_factory=list, max_length=64, json_schema_extra=_ATOMIC),
+    ]
+
+
 class MigrationPolicy(ApiModel):
     """What to do when a selected CRD has stored versions other than its storage version."""
 
@@ -38,10 +53,21 @@ class MigrationPolicy(ApiModel):
     """How to run the migrations."""
 
 
+class DefinitionProtection(ApiModel):
+    """What nobody may do to the selected CRDs. The API server itself refuses, also if crdkeeper is down."""
+
+    deletion: Literal["Allow", "Deny"] = "Allow"
+    """Deny refuses to delete a CRD, with all of its objects, and to stop serving its last version.
+
+    The annotation `crdkeeper.dev/allow-deletion` of a CRD, with a reason as its value, lets both pass. All
+    policies that select a CRD count, not only the oldest.
+    """
+
+
 class DefinitionPolicySpec(ApiModel):
     """Which CRDs to select, and what to do for them. A CRD must match both selector and groups."""
 
-    selector: Annotated[LabelSelector, Field(default_factory=LabelSelector)]
+    selector: Annotated[DefinitionSelector, Field(default_factory=DefinitionSelector)]
     """Selects CRDs by their labels. An empty selector selects all CRDs."""
     groups: Annotated[
         list[Annotated[str, Field(max_length=253)]],
@@ -50,6 +76,20 @@ class DefinitionPolicySpec(ApiModel):
     """API groups as shell globs, such as `*.example.com`."""
     storage_migration: Annotated[MigrationPolicy, Field(default_factory=MigrationPolicy)]
     """Whether and how to migrate the objects of the selected CRDs."""
+    protection: Annotated[DefinitionProtection, Field(default_factory=DefinitionProtection)]
+    """What to refuse, of all CRDs that are selected."""
+    finalizers: Annotated[
+        list[FinalizerRule], Field(default_factory=list, max_length=32, json_schema_extra=_MAP_BY_NAME)
+    ]
+    """Finalizers to release from objects in deletion of the CRDs that this policy governs."""
+    changes: Literal["Allow", "Warn", "Deny"] = "Allow"
+    """What to do when somebody changes a CRD that is selected.
+
+    Warn shows whom the change would affect, as warnings of `kubectl apply`. Deny also refuses a change by
+    which live objects would lose something or be refused, unless the CRD has the annotation
+    `crdkeeper.dev/allow-change` with a reason as its value. What cannot be examined in time passes. All
+    policies that select a CRD count, not only the oldest. Needs manifests/changes.
+    """
 
 
 class DefinitionPolicyStatus(ApiModel):
@@ -63,6 +103,10 @@ class DefinitionPolicyStatus(ApiModel):
     """Number of those whose status.storedVersions lists more than the storage version."""
     failing: int = 0
     """Number of those whose migration is failing."""
+    protected: int = 0
+    """Number of CRDs that this policy protects from deletion, without those that may be deleted."""
+    finalizers: Annotated[list[FinalizerStanding], Field(default_factory=list, json_schema_extra=_ATOMIC)]
+    """What each of the finalizers in spec holds up."""
 
 
 def _ready(path: str) -> str:
@@ -80,6 +124,7 @@ class DefinitionPolicy(Kind):
         Column(name="Selected", type="integer", json_path=".status.selected"),
         Column(name="Outdated", type="integer", json_path=".status.outdated"),
         Column(name="Failing", type="integer", json_path=".status.failing"),
+        Column(name="Protected", type="integer", json_path=".status.protected"),
         Column(name="Message", type="string", json_path=_ready("message"), priority=1),
         Column(name="Age", type="date", json_path=".metadata.creationTimestamp"),
     )

@@ -23,13 +23,18 @@ WEBHOOK = {
     },
 }
 SPEC = "writes nothing of a CRD's spec but spec.conversion"
+VERSIONS = 'changes versions only of CRDs on which it has the verb "retire"'
 METADATA = "writes nothing of a CRD's metadata"
 STATUS = "writes nothing of a CRD's status but fewer storedVersions"
 ATTACKS: list[tuple[str, str, list[dict[str, Any]]]] = [
-    ("a version is not served", SPEC, [{"op": "replace", "path": "/spec/versions/1/served", "value": False}]),
+    (
+        "a version is not served",
+        VERSIONS,
+        [{"op": "replace", "path": "/spec/versions/1/served", "value": False}],
+    ),
     (
         "another storage version",
-        SPEC,
+        VERSIONS,
         [
             {"op": "replace", "path": "/spec/versions/0/storage", "value": False},
             {"op": "replace", "path": "/spec/versions/1/storage", "value": True},
@@ -37,13 +42,13 @@ ATTACKS: list[tuple[str, str, list[dict[str, Any]]]] = [
     ),
     (
         "a schema that prunes",
-        SPEC,
+        VERSIONS,
         [{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/host"}],
     ),
     ("another kind", SPEC, [{"op": "add", "path": "/spec/names/shortNames", "value": ["secrets"]}]),
     (
         "beside an allowed change",
-        SPEC,
+        VERSIONS,
         [
             {"op": "replace", "path": "/spec/conversion", "value": WEBHOOK},
             {"op": "replace", "path": "/spec/versions/1/served", "value": False},

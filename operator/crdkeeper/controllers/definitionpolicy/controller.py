@@ -1,24 +1,36 @@
-"""DefinitionPolicies: creates the migrations that selected CRDs need, and reports each policy's status."""
+"""DefinitionPolicies: creates the migrations that CRDs need by a policy or by their label, and reports
+each policy's status."""
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
+from dataclasses import replace
 from typing import Any
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.meta import READY, set_condition, summarize
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.definitions import get_definition
-from crdkeeper.cluster.resources.events import send_event
-from crdkeeper.cluster.resources.kinds import apply_status, create_migration, list_migrations
+from crdkeeper.cluster.resources.events import send_definition_event, send_event
+from crdkeeper.cluster.resources.kinds import apply_status, create_migration, list_migrations, list_policies
+from crdkeeper.cluster.resources.protection import why_unprotected
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.context import Context
+from crdkeeper.controllers.definitionpolicy.changes import ChangeGuard
+from crdkeeper.controllers.definitionpolicy.finalizers import FinalizerReleases
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
+from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.core.finalizers.standing import FAILING
+from crdkeeper.core.policy.changes import CHANGES_JUDGED, changes_judged
+from crdkeeper.core.policy.labels import MigrationRules, migration_rules
 from crdkeeper.core.policy.migrations import standing, wanted_migration
-from crdkeeper.core.policy.selection import governing
+from crdkeeper.core.policy.selection import governing, guarding, protected
 
 _log = logging.getLogger(__name__)
+_PROTECTION_SECONDS = 300.0
+"""Until another look at whether the API server protects."""
 _STATUS_DELAY = 0.5
 """Seconds during which changes of many CRDs are combined into one status update."""
 
@@ -27,21 +39,35 @@ class DefinitionPolicies:
     """Reconciles CRDs against the policies, and updates the policies' status."""
 
     def __init__(
-        self, client: Client, state: ClusterState, metrics: OperatorMetrics, *, identity: str
+        self,
+        client: Client,
+        state: ClusterState,
+        metrics: OperatorMetrics,
+        *,
+        identity: str,
+        watch_labels: bool = False,
+        namespace: str,
+        webhook: WebhookAddress,
     ) -> None:
         self._client = client
         self._state = state
         self._metrics = metrics
         self._identity = identity
+        self._watch_labels = watch_labels
+        self._changes = ChangeGuard(client, state, webhook, namespace, self._guard_changed)
         self.definitions = WorkQueue(self._reconcile_definition)
         self.policies = WorkQueue(self._reconcile_policy, workers=1)
+        self.finalizers = FinalizerReleases(
+            client, state, metrics, identity=identity, publish=self._reconcile_policy
+        )
         state.listen(self._saw)
 
     async def run(self) -> None:
         """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for queue in (self.definitions, self.policies):
+            for queue in (self.definitions, self.policies, self.finalizers.queue):
                 group.create_task(queue.run())
+            group.create_task(self._changes.run())
 
     def _saw(self, kind: str, name: str) -> None:
         if kind == DefinitionPolicy.plural:
@@ -56,6 +82,10 @@ class DefinitionPolicies:
             if kind == "definitions":
                 self._count()
 
+    def _guard_changed(self) -> None:
+        for policy in guarding(self._state.of(DefinitionPolicy).values()):
+            self.policies.add(policy.metadata.name)
+
     def _count(self) -> None:
         outdated = sum(bool(each.outdated_versions) for each in self._state.definitions.values())
         self._metrics.definitions.labels("outdated").set(outdated)
@@ -63,18 +93,21 @@ class DefinitionPolicies:
 
     async def _reconcile_definition(self, name: str) -> None:
         known = self._state.definitions.get(name)
-        policy = governing(self._state.of(DefinitionPolicy).values(), known) if known is not None else None
-        if known is None or policy is None:
+        rules = self._rules(self._state.of(DefinitionPolicy).values(), known)
+        if known is None or rules is None:
             return
         existing = self._state.migrations_by_definition().get(name, [])
-        if wanted_migration(policy, known, existing) is None:
+        if wanted_migration(rules, known, existing) is None:
             return
         # The watches may lag; decide on what is stored.
         definition = await get_definition(self._client, name)
+        if rules.policy is None:
+            # At the start no policy may be known yet, and a label counts only if none selects the CRD.
+            rules = self._rules(await list_policies(self._client) or (), definition)
         stored = await list_migrations(self._client)
-        if definition is None or stored is None:
+        if definition is None or rules is None or stored is None:
             return
-        wanted = wanted_migration(policy, definition, stored)
+        wanted = wanted_migration(rules, definition, stored)
         if wanted is None:
             return
         try:
@@ -84,8 +117,24 @@ class DefinitionPolicies:
                 return
             raise
         note = f"CRD {name} stores {', '.join(definition.stored_versions)}: created {created.metadata.name}."
-        _log.info("DefinitionPolicy %s: %s", policy.metadata.name, note)
-        await send_event(self._client, policy, "Normal", "MigrationCreated", note, instance=self._identity)
+        if rules.policy is None:
+            _log.info("By its label: %s", note)
+            crd = {"metadata": {"name": name, "uid": definition.uid}}
+            await send_definition_event(
+                self._client, crd, "Normal", "MigrationCreated", note, instance=self._identity
+            )
+            return
+        _log.info("DefinitionPolicy %s: %s", rules.policy.metadata.name, note)
+        await send_event(
+            self._client, rules.policy, "Normal", "MigrationCreated", note, instance=self._identity
+        )
+
+    def _rules(
+        self, policies: Iterable[DefinitionPolicy], definition: DefinitionFacts | None
+    ) -> MigrationRules | None:
+        if definition is None:
+            return None
+        return migration_rules(policies, definition, watch_labels=self._watch_labels)
 
     async def _reconcile_policy(self, name: str) -> None:
         policy = self._state.of(DefinitionPolicy).get(name)
@@ -93,10 +142,19 @@ class DefinitionPolicies:
             return
         policies = self._state.of(DefinitionPolicy).values()
         governed = [each for each in self._state.definitions.values() if governing(policies, each) is policy]
-        now = standing(policy, governed, self._state.migrations_by_definition())
+        unprotected = ""
+        if policy.spec.protection.deletion == "Deny":
+            unprotected = await why_unprotected(self._client)
+            self.policies.add_within(name, _PROTECTION_SECONDS)
+        unjudged = self._changes.trouble if guarding([policy]) else ""
+        now = standing(policy, governed, self._state.migrations_by_definition(), unprotected, unjudged)
         status = policy.status.model_copy(deep=True)
+        status.protected = 0 if unprotected else len(protected(policy, self._state.definitions.values()))
         status.selected, status.outdated, status.failing = now.selected, now.outdated, now.failing
         status.observed_generation = policy.metadata.generation
+        held = self.finalizers.write(policy, status)
+        if held is not None and held.reason in FAILING and now.ready == "True":
+            now = replace(now, ready="False", reason=held.reason, message=held.message)
         changed = set_condition(
             status.conditions,
             READY,
@@ -106,6 +164,17 @@ class DefinitionPolicies:
             generation=policy.metadata.generation,
             now=self._client.now(),
         )
+        judging = changes_judged(policy, unjudged)
+        if judging is None:
+            status.conditions = [each for each in status.conditions if each.type != CHANGES_JUDGED]
+        else:
+            set_condition(
+                status.conditions,
+                CHANGES_JUDGED,
+                *judging,
+                generation=policy.metadata.generation,
+                now=self._client.now(),
+            )
         summarize(status.conditions, stalled=True, now=self._client.now())
         if status == policy.status:
             return
@@ -119,5 +188,13 @@ class DefinitionPolicies:
 
 def begin_policies(context: Context) -> Coroutine[Any, Any, None]:
     """The task of the DefinitionPolicy controller."""
-    policies = DefinitionPolicies(context.client, context.state, context.metrics, identity=context.identity)
+    policies = DefinitionPolicies(
+        context.client,
+        context.state,
+        context.metrics,
+        identity=context.identity,
+        watch_labels=context.watch_labels,
+        namespace=context.namespace,
+        webhook=context.webhook,
+    )
     return policies.run()

@@ -1,4 +1,4 @@
-"""From policies, CRDs and migrations: which migrations to create, and the status of each policy."""
+"""From policies, labels, CRDs and migrations: which migrations to create, and the status of each policy."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,13 +6,14 @@ from hashlib import sha256
 from typing import Any
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
-from crdkeeper.api.meta import API_VERSION, POLICY_LABEL, ConditionStatus, find_condition
+from crdkeeper.api.meta import API_VERSION, ConditionStatus, find_condition
 from crdkeeper.api.storagemigration import MigrationTemplate, StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.core.policy.labels import MigrationRules
+from crdkeeper.core.policy.reading import why_unread
 from crdkeeper.core.text import count
 
 _NAME_LIMIT = 253
-_LABEL_LIMIT = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +29,24 @@ class Standing:
 
 
 def wanted_migration(
-    policy: DefinitionPolicy, definition: DefinitionFacts, existing: Iterable[StorageMigration]
+    rules: MigrationRules, definition: DefinitionFacts, existing: Iterable[StorageMigration]
 ) -> dict[str, Any] | None:
-    """The migration to create for a CRD that the policy governs, if it needs one and none is in progress.
+    """The migration to create for a CRD by these rules, if it needs one and none is in progress.
 
     Its name contains CRD, storage version and generation, so the API server refuses to create it twice, and a
     later change of the CRD gets its own migration.
     """
-    rules = policy.spec.storage_migration
-    if rules.mode == "Disabled" or definition.terminating or not definition.established:
+    mode = rules.migration.mode
+    if mode == "Disabled" or definition.terminating or not definition.established:
         return None
     if not definition.outdated_versions:
         return None
-    name = migration_name(definition, plan=rules.mode == "Plan")
-    if any(each.metadata.name == name or is_at_work(each, definition, rules.mode) for each in existing):
+    name = migration_name(definition, plan=mode == "Plan")
+    if any(each.metadata.name == name or is_at_work(each, definition, mode) for each in existing):
         return None
     metadata = {
         "name": name,
-        "labels": {POLICY_LABEL: _label(policy.metadata.name)},
+        "labels": dict(rules.labels),
         "ownerReferences": [
             {
                 "apiVersion": "apiextensions.k8s.io/v1",
@@ -55,7 +56,7 @@ def wanted_migration(
             }
         ],
     }
-    return new_migration(metadata, definition, rules.template, mode=rules.mode)
+    return new_migration(metadata, definition, rules.migration.template, mode=mode)
 
 
 def new_migration(
@@ -82,10 +83,6 @@ def migration_name(definition: DefinitionFacts, *, plan: bool) -> str:
     return definition.name[: _NAME_LIMIT - len(suffix)].rstrip("-.") + suffix
 
 
-def _label(name: str) -> str:
-    return name if len(name) <= _LABEL_LIMIT else sha256(name.encode()).hexdigest()[:_LABEL_LIMIT]
-
-
 def is_at_work(migration: StorageMigration, definition: DefinitionFacts, mode: str) -> bool:
     """Whether a migration of that CRD is unfinished; it follows changes of the CRD by itself."""
     return (
@@ -99,13 +96,31 @@ def standing(
     policy: DefinitionPolicy,
     governed: Iterable[DefinitionFacts],
     migrations: Mapping[str, Iterable[StorageMigration]],
+    unprotected: str = "",
+    unjudged: str = "",
 ) -> Standing:
-    """The state of the policy; `migrations` are those of each CRD by the CRD's name."""
+    """The state of the policy; `migrations` are those of each CRD by the CRD's name.
+
+    `unprotected` is why the API server does not protect the CRDs that the policy wants to have protected, and
+    `unjudged` why their changes are not judged.
+    """
     definitions = list(governed)
     outdated = [each for each in definitions if each.outdated_versions]
     failing = [each.name for each in outdated if any(_is_failing(m) for m in migrations.get(each.name, ()))]
-    status: ConditionStatus = "False" if failing else "True"
-    if failing:
+    unread = why_unread(policy)
+    status: ConditionStatus = "False" if unread or failing or unprotected or unjudged else "True"
+    if unread:
+        reason, message = (
+            "Unreadable",
+            f"This release of crdkeeper cannot read it: {unread}. Until that is corrected, no objects of "
+            f"{count(len(definitions), 'CRD')} are migrated and no finalizers released, by other policies "
+            f"neither. Changes are judged by other policies only.",
+        )
+    elif unprotected:
+        reason, message = "NotProtected", f"The API server does not refuse deletions: {unprotected}"
+    elif unjudged:
+        reason, message = "ChangesNotJudged", f"Changes of CRDs are not judged: {unjudged}."
+    elif failing:
         shown = ", ".join(failing[:5])
         reason, message = (
             "MigrationFailing",

@@ -12,6 +12,7 @@ from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.definitionpolicy.controller import DefinitionPolicies
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
+from crdkeeper.core.conversion.target import WebhookAddress
 from tests import virtualtime
 from tests.kstatus import Status, status_of
 from tests.unit.builders import NAME, crd, migration, policy, with_condition
@@ -23,16 +24,27 @@ EVENTS = "/apis/events.k8s.io"
 STATUS = f"{OURS}/definitionpolicies/p/status"
 
 
-def play(people: Callable[[ClusterState, FakeApi], Awaitable[None]], **changes: Any) -> None:
-    """One CRD and one policy that selects it, and what people do."""
+def play(
+    people: Callable[[ClusterState, FakeApi], Awaitable[None]], *, watch_labels: bool = False, **changes: Any
+) -> None:
+    """One CRD and one policy that selects it, and what people do. With labels, there is no policy."""
 
     async def main() -> None:
         api, state = FakeApi(), ClusterState()
         api.objects[f"{DEFINITIONS}/{NAME}"] = crd(**changes)
-        controller = DefinitionPolicies(cast(Client, api), state, OperatorMetrics(), identity="me")
+        controller = DefinitionPolicies(
+            cast(Client, api),
+            state,
+            OperatorMetrics(),
+            identity="me",
+            watch_labels=watch_labels,
+            namespace="crdkeeper-system",
+            webhook=WebhookAddress(),
+        )
         queues = [asyncio.create_task(each.run()) for each in (controller.definitions, controller.policies)]
         state.saw_definition(NAME, seen(**changes))
-        state.saw(DefinitionPolicy, "p", policy())
+        if not watch_labels:
+            state.saw(DefinitionPolicy, "p", policy())
         await people(state, api)
         for each in queues:
             each.cancel()
@@ -203,5 +215,137 @@ def test_kstatus_judges_a_policy_as_ready_does() -> None:
             state.saw_migration("by-hand", seen_migration)
             await asyncio.sleep(5.0)
             assert judged(api.written[STATUS]["status"]) == status
+
+    play(people)
+
+
+LABEL = "crdkeeper.dev/storage-migration"
+
+
+def test_a_label_alone_leads_to_a_migration_and_an_event_on_the_crd() -> None:
+    async def people(_: ClusterState, api: FakeApi) -> None:
+        await asyncio.sleep(5.0)
+        assert api.writes("POST", MIGRATIONS) == 1
+        (made,) = (each for path, each in api.objects.items() if path.startswith(MIGRATIONS))
+        assert made["metadata"]["labels"] == {LABEL: "automatic"}
+        (event,) = (each for path, each in api.objects.items() if path.startswith(EVENTS))
+        assert event["regarding"]["kind"] == "CustomResourceDefinition"
+        assert (event["regarding"]["uid"], event["reason"]) == ("u1", "MigrationCreated")
+        await asyncio.sleep(600.0)
+        assert api.writes("POST", MIGRATIONS) == 1
+
+    play(people, watch_labels=True, labels={LABEL: "automatic"})
+
+
+def test_a_label_does_not_count_while_a_policy_is_only_stored() -> None:
+    """At the start, the watch of policies may begin after that of CRDs."""
+
+    async def people(state: ClusterState, api: FakeApi) -> None:
+        api.objects[f"{OURS}/definitionpolicies/p"] = policy(mode="Disabled").to_object()
+        await asyncio.sleep(5.0)
+        assert api.writes("POST", MIGRATIONS) == 0
+        del api.objects[f"{OURS}/definitionpolicies/p"]
+        state.saw(DefinitionPolicy, "p", None)
+        await asyncio.sleep(5.0)
+        assert api.writes("POST", MIGRATIONS) == 1
+
+    play(people, watch_labels=True, labels={LABEL: "automatic"})
+
+
+def test_a_label_that_is_taken_off_before_the_migration_is_made_counts_no_more() -> None:
+    async def people(_: ClusterState, api: FakeApi) -> None:
+        api.objects[f"{DEFINITIONS}/{NAME}"] = crd()
+        await asyncio.sleep(5.0)
+        assert api.writes("POST", MIGRATIONS) == 0
+
+    play(people, watch_labels=True, labels={LABEL: "automatic"})
+
+
+@pytest.mark.parametrize("code", ["no answer", "403", "500"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", f"{OURS}/definitionpolicies"), ("GET", DEFINITIONS), ("POST", MIGRATIONS), ("POST", EVENTS)],
+)
+def test_trouble_with_a_label_is_got_over(code: str, method: str, path: str) -> None:
+    async def people(_: ClusterState, api: FakeApi) -> None:
+        api.failures.extend([(method, path, TROUBLES[code])] * 3)
+        await asyncio.sleep(60.0)
+        assert sum(each.startswith(MIGRATIONS) for each in api.objects) == 1
+
+    play(people, watch_labels=True, labels={LABEL: "automatic"})
+
+
+REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+PROTECTION = "crdkeeper-definition-protection"
+BINDING = f"{REGISTRATION}/validatingadmissionpolicybindings/{PROTECTION}"
+POLICY = f"{REGISTRATION}/validatingadmissionpolicies/{PROTECTION}"
+BOUND: dict[str, Any] = {
+    "policyName": PROTECTION,
+    "paramRef": {"selector": {}, "parameterNotFoundAction": "Allow"},
+    "validationActions": ["Deny"],
+}
+DEFAULTED = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
+"""What the API server makes of empty matchResources."""
+FEWER = {**DEFAULTED, "objectSelector": {"matchLabels": {"stage": "production"}}}
+
+
+@pytest.mark.parametrize(
+    ("binding", "failure", "reason", "said"),
+    [
+        (None, None, "NotProtected", "there is no ValidatingAdmissionPolicyBinding"),
+        ({"validationActions": ["Audit"]}, None, "NotProtected", "does not have the validationAction Deny"),
+        (
+            {"policyName": "other"},
+            None,
+            "NotProtected",
+            "Binding crdkeeper-definition-protection has another",
+        ),
+        ({"paramRef": {"name": "other"}}, None, "NotProtected", "does not select all DefinitionPolicies"),
+        ({"paramRef": None}, None, "NotProtected", "does not select all DefinitionPolicies"),
+        ({"matchResources": FEWER}, None, "NotProtected", "does not concern all CRDs"),
+        (
+            {},
+            ("GET", BINDING, TROUBLES["403"]),
+            "NotProtected",
+            "may not read the ValidatingAdmissionPolicyB",
+        ),
+        (
+            {},
+            ("GET", POLICY, TROUBLES["403"]),
+            "NotProtected",
+            "may not read the ValidatingAdmissionPolicy c",
+        ),
+        (
+            {},
+            ("GET", POLICY, ApiError(404, {"message": "not found"})),
+            "NotProtected",
+            "there is no ValidatingAdmissionPolicy crd",
+        ),
+        ({}, ("GET", POLICY, TROUBLES["500"]), "Outdated", ""),
+        ({}, ("GET", BINDING, TROUBLES["500"]), "Outdated", ""),
+        ({"matchResources": DEFAULTED}, None, "Outdated", ""),
+        ({}, None, "Outdated", ""),
+    ],
+)
+def test_a_policy_protects_only_if_the_api_server_does(
+    binding: dict[str, Any] | None, failure: tuple[str, str, Exception] | None, reason: str, said: str
+) -> None:
+    async def people(state: ClusterState, api: FakeApi) -> None:
+        api.objects[POLICY] = {}
+        if binding is not None:
+            api.objects[BINDING] = {"spec": {**BOUND, **binding}}
+        if failure is not None:
+            api.failures.append(failure)
+        state.saw(DefinitionPolicy, "p", policy(mode="Disabled", protection={"deletion": "Deny"}))
+        await asyncio.sleep(60.0)
+        status = api.written[STATUS]["status"]
+        (ready,) = (each for each in status["conditions"] if each["type"] == "Ready")
+        assert ready["reason"] == reason
+        assert status.get("protected", 0) == (1 if reason == "Outdated" else 0)
+        assert said in ready["message"]
+        # Somebody may change that at any time.
+        api.objects[BINDING] = {"spec": BOUND}
+        await asyncio.sleep(300.0)
+        assert api.written[STATUS]["status"]["protected"] == 1
 
     play(people)

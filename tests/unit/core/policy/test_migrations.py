@@ -7,6 +7,7 @@ import pytest
 
 from crdkeeper.api.meta import API_VERSION, POLICY_LABEL
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.core.policy.labels import MigrationRules, migration_rules
 from crdkeeper.core.policy.migrations import is_at_work, migration_name, standing, wanted_migration
 from tests.unit.builders import NAME, NOW, definition, migration, policy, with_condition
 
@@ -15,13 +16,20 @@ OBJECT_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 """RFC 1123 subdomain, as Kubernetes requires."""
 
 
+def rules(*args: Any, **fields: Any) -> MigrationRules:
+    """Those of a policy that selects all CRDs."""
+    found = migration_rules([policy(*args, **fields)], definition(), watch_labels=False)
+    assert found is not None
+    return found
+
+
 def over(made: StorageMigration) -> StorageMigration:
     made.status.completion_time = NOW
     return made
 
 
 def test_what_is_created() -> None:
-    wanted = wanted_migration(policy("gold"), definition(), [])
+    wanted = wanted_migration(rules("gold"), definition(), [])
     assert wanted is not None
     assert (wanted["apiVersion"], wanted["kind"]) == (API_VERSION, "StorageMigration")
     assert wanted["metadata"]["labels"] == {POLICY_LABEL: "gold"}
@@ -48,11 +56,11 @@ def test_what_is_created() -> None:
     ids=["disabled", "nothing to do", "terminating", "not established"],
 )
 def test_when_nothing_is_created(mode: str, changes: dict[str, Any]) -> None:
-    assert wanted_migration(policy(mode=mode), definition(**changes), []) is None
+    assert wanted_migration(rules(mode=mode), definition(**changes), []) is None
 
 
 def test_a_plan_is_created_as_such() -> None:
-    wanted = wanted_migration(policy(mode="Plan"), definition(), [])
+    wanted = wanted_migration(rules(mode="Plan"), definition(), [])
     assert wanted is not None
     assert wanted["spec"]["mode"] == "Plan"
     assert "-plan-" in wanted["metadata"]["name"]
@@ -70,12 +78,12 @@ def test_a_plan_is_created_as_such() -> None:
     ids=["at work", "over", "over and of this generation", "of another CRD", "a plan only"],
 )
 def test_one_migration_at_a_time(existing: list[StorageMigration], wanted: bool) -> None:
-    assert (wanted_migration(policy(), definition(), existing) is not None) is wanted
+    assert (wanted_migration(rules(), definition(), existing) is not None) is wanted
 
 
 def test_a_plan_does_not_wait_for_a_migration() -> None:
-    assert wanted_migration(policy(mode="Plan"), definition(), [migration("other")]) is not None
-    assert wanted_migration(policy(mode="Plan"), definition(), [migration("other", mode="Plan")]) is None
+    assert wanted_migration(rules(mode="Plan"), definition(), [migration("other")]) is not None
+    assert wanted_migration(rules(mode="Plan"), definition(), [migration("other", mode="Plan")]) is None
 
 
 @pytest.mark.parametrize(
@@ -119,7 +127,7 @@ def test_long_names_stay_apart_and_within_the_limit() -> None:
 
 
 def test_a_policy_with_a_long_name_makes_a_valid_label() -> None:
-    wanted = wanted_migration(policy("p" * 253), definition(), [])
+    wanted = wanted_migration(rules("p" * 253), definition(), [])
     assert wanted is not None
     label = wanted["metadata"]["labels"][POLICY_LABEL]
     assert len(label) <= 63

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.definitionpolicy import LabelSelector
-from crdkeeper.core.policy.selection import governing, matches, selects
+from crdkeeper.apiserver.definitions.facts import ALLOW_DELETION
+from crdkeeper.core.policy.selection import governing, matches, protected, selects
 from tests.unit.builders import definition, policy
 
 LABELS = {"team": "a", "tier": "gold"}
@@ -49,6 +50,21 @@ def test_label_selectors(selector: dict[str, Any], selected: bool) -> None:
         (["*.example.com"], False),
         (["EXAMPLE.com"], False),
         (["other.io", "example.*"], True),
+        (["e?ample.com"], True),
+        (["e?mple.com"], False),
+        (["[d-f]xample.com"], True),
+        (["[!d-f]xample.com"], False),
+        (["exampleXcom"], False),
+        (["example"], False),
+        (["xample.com"], False),
+        (["("], False),
+        (["(", "*"], True),
+        (["[", "[!z-a]*", "[]"], False),
+        (["[", "[!z-a]*", "*"], True),
+        (["example.com|other"], False),
+        (["x.com", "*.org|example.com"], False),
+        ([f"{'*' * 252}x", "*?" * 126, "example.com"], True),
+        (["*" * 253], True),
     ],
 )
 def test_group_globs(groups: list[str], selected: bool) -> None:
@@ -76,3 +92,17 @@ def test_both_must_match() -> None:
 def test_who_governs(policies: list[Any], name: str | None) -> None:
     found = governing(policies, definition())
     assert (found.metadata.name if found else None) == name
+
+
+@pytest.mark.parametrize(
+    ("deletion", "annotations", "number"),
+    [
+        ("Deny", {}, 1),
+        ("Deny", {ALLOW_DELETION: ""}, 1),
+        ("Deny", {ALLOW_DELETION: "moved"}, 0),
+        ("Allow", {}, 0),
+    ],
+)
+def test_what_is_protected(deletion: str, annotations: dict[str, str], number: int) -> None:
+    found = protected(policy(protection={"deletion": deletion}), [definition(annotations=annotations)])
+    assert len(found) == number

@@ -1,0 +1,1 @@
+"""`crdkeeper finalizers`: which objects finalizers hold in deletion, and their release."""

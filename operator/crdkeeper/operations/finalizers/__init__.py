@@ -1,0 +1,1 @@
+"""Finalizers of objects in deletion: find what is held, and release it, for the operator and the CLI."""

@@ -1,0 +1,52 @@
+"""Releases a finalizer of one object that is due, and says so in an Event on the object."""
+
+from crdkeeper.api.meta import format_time
+from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.cluster.resources.events import send_object_event
+from crdkeeper.cluster.resources.finalizers import Freed, Freeing, release_finalizer
+from crdkeeper.cluster.resources.objects import Endpoint
+from crdkeeper.cluster.transport.client import Client
+from crdkeeper.core.finalizers.holding import Held
+
+PER_SECOND = 20.0
+"""Slow enough for a person to stop it, and no burden for the API server."""
+
+
+async def release(
+    client: Client,
+    definition: DefinitionFacts,
+    object_: Held,
+    name: str,
+    *,
+    on_behalf: str,
+    by: str,
+    instance: str,
+) -> Freed:
+    """Release it. `on_behalf` says in the Event who named the finalizer, and `by` is the Event's controller.
+
+    A kill between the two loses the Event. Raises ApiError and Unreachable.
+    """
+    assert definition.endpoint_version is not None
+    endpoint = Endpoint(definition.group, definition.endpoint_version, definition.plural)
+    freed = await release_finalizer(client, endpoint, object_, name)
+    if freed.freeing is Freeing.RELEASED:
+        written = (
+            f"last written {format_time(object_.written)} by {object_.writer or 'an unknown manager'}"
+            if object_.written is not None
+            else "never written by a known manager"
+        )
+        regarding = {
+            "apiVersion": f"{definition.group}/{definition.endpoint_version}",
+            "kind": definition.kind,
+            "namespace": object_.namespace,
+            "name": object_.name,
+            "uid": object_.uid,
+        }
+        note = (
+            f"Released the finalizer {name} on behalf of {on_behalf}: in deletion since "
+            f"{format_time(object_.since)}, {written}."
+        )
+        await send_object_event(
+            client, regarding, "Normal", "FinalizerReleased", note, instance=instance, controller=by
+        )
+    return freed

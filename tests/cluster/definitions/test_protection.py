@@ -1,0 +1,177 @@
+"""DefinitionPolicies that protect CRDs: the API server refuses, with nothing of crdkeeper running."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.apiserver.definitions.facts import definition_facts
+from crdkeeper.cluster.transport.client import MERGE_PATCH, ApiError
+from crdkeeper.core.policy.selection import selects
+from tests.cluster.definitions.protecting import (
+    ALLOW,
+    annotate,
+    apply_labelled,
+    policy_where,
+    protect,
+    refusal,
+    refused,
+    why_unready,
+)
+from tests.cluster.harness import Admin, CustomKind, Operator
+from tests.cluster.harness.admin import CRDS, POLICIES
+
+Json = dict[str, Any]
+BINDING = (
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/crdkeeper-definition-protection"
+)
+DENY: Json = {"deletion": "Deny"}
+
+
+LONG = [("?*[!x]" * 60)[:246].rpartition("[")[0] + f"{number:02}" for number in range(63)]
+"""As many globs as a policy may have, almost, each almost as long as it may be."""
+
+SELECTORS: list[Json] = [
+    {},
+    {"matchLabels": {"team": "a"}},
+    {"matchLabels": {"team": "b"}},
+    {"matchLabels": {"team": "a", "tier": "gold"}},
+    {"matchLabels": {"team": "a", "tier": "tin"}},
+    {"matchLabels": {"missing": ""}},
+    *(
+        {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
+        for key, (operator, values) in itertools.product(
+            ("team", "missing"),
+            (("In", ["a", "b"]), ("In", ["b"]), ("NotIn", ["b"]), ("NotIn", ["a"])),
+        )
+    ),
+    *(
+        {"matchExpressions": [{"key": key, "operator": operator}]}
+        for key, operator in itertools.product(("team", "missing"), ("Exists", "DoesNotExist"))
+    ),
+    {"matchLabels": {"team": "a"}, "matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]},
+]
+
+
+async def test_it_selects_as_the_operator_does(admin: Admin, group: str) -> None:
+    kind = await apply_labelled(admin, group)
+    crd = await admin.definition(kind)
+    first, _, rest = group.partition(".")
+    globs = [
+        ["*"],
+        [group],
+        [f"other.{group}"],
+        ["none.example.org", f"*.{rest}"],
+        [f"?{group[1:]}"],
+        [f"??{group[1:]}"],
+        [f"[{group[0]}]{group[1:]}"],
+        [f"[!{group[0]}]{group[1:]}"],
+        [group.replace(".", "x")],
+        [group.upper()],
+        ["("],
+        ["[", "[!z-a]*", "[]"],
+        ["[", "[!z-a]*", "*"],
+        [f"{group[0]}[*?a-z0-9.-]*"],
+        ["[*?]*"],
+        [*LONG, group],
+        LONG,
+        [f"{group}|other"],
+        ["(", group],
+        [first],
+    ]
+    cases: list[Json] = [{"groups": each} for each in globs]
+    cases += [{"groups": [group], "selector": each} for each in SELECTORS]
+    for case in cases:
+        body = {"metadata": {"name": group}, "spec": {"protection": DENY, **case}}
+        wanted = selects(DefinitionPolicy.model_validate(body), definition_facts(crd))
+        # From the opposite: only so does a deletion that passes say anything.
+        await protect(admin, group, groups=[group], deletion="Allow" if wanted else "Deny")
+        await refused(admin, kind.name, wanted=not wanted)
+        await protect(admin, group, **case)
+        await refused(admin, kind.name, wanted=wanted)
+    await admin.delete(f"{POLICIES}/{group}")
+
+
+async def test_a_deletion_is_refused_until_it_is_allowed(admin: Admin, group: str) -> None:
+    kind = await apply_labelled(admin, group)
+    await admin.create_objects(kind, 3)
+    await protect(admin, group, groups=[group])
+    said = await refused(admin, kind.name)
+    assert f"DefinitionPolicy {group} protects it (spec.protection.deletion)" in said
+    assert (
+        f"all of its objects would be deleted. To allow it: kubectl annotate crd {kind.name} {ALLOW}=" in said
+    )
+    with pytest.raises(ApiError, match="protects it"):
+        await admin.client.request(
+            "DELETE", f"{CRDS}?labelSelector=team%3Da&fieldSelector=metadata.name%3D{kind.name}"
+        )
+    assert admin.stored(kind) == {"v1": 3}
+    await annotate(admin, kind, "")
+    assert await refusal(admin, kind.name)
+    await annotate(admin, kind, "moved to another cluster")
+    assert not await refusal(admin, kind.name)
+    await admin.delete(f"{CRDS}/{kind.name}")
+    await admin.delete(f"{POLICIES}/{group}")
+
+
+async def serve(admin: Admin, kind: CustomKind, *versions: str) -> None:
+    """Serve only these versions."""
+    crd = await admin.definition(kind)
+    changed = [{**each, "served": each["name"] in versions} for each in crd["spec"]["versions"]]
+    body = {"spec": {"versions": changed}}
+    await admin.client.request("PATCH", f"{CRDS}/{kind.name}", body, content_type=MERGE_PATCH)
+
+
+async def test_the_last_served_version_stays_served(admin: Admin, group: str) -> None:
+    kind = await apply_labelled(admin, group)
+    await protect(admin, group, groups=[group])
+    await refused(admin, kind.name)
+    await serve(admin, kind, "v2")
+    with pytest.raises(ApiError, match="none of its objects could be read, as no version would be served"):
+        await serve(admin, kind)
+    # Other changes of it are nobody's business.
+    await serve(admin, kind, "v1", "v2")
+    await serve(admin, kind, "v1")
+    await annotate(admin, kind, "retired")
+    await serve(admin, kind)
+    # Nothing is served any more: there is nothing to protect but its objects.
+    await annotate(admin, kind, "")
+    assert await refusal(admin, kind.name)
+    await admin.delete(f"{POLICIES}/{group}")
+    await refused(admin, kind.name, wanted=False)
+
+
+async def test_the_status_counts_what_is_protected(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await apply_labelled(admin, group)
+    await protect(admin, group, groups=[group], selector={"matchLabels": {"team": "a"}})
+    await policy_where(admin, group, lambda status: status.get("protected") == 1)
+    await annotate(admin, kind, "moved to another cluster")
+    await policy_where(admin, group, lambda status: status.get("protected") == 0)
+    await annotate(admin, kind, "")
+    await policy_where(admin, group, lambda status: status.get("protected") == 1)
+    await admin.apply_definition(CustomKind(group))
+    await policy_where(admin, group, lambda status: status.get("protected") == 0)
+    await admin.delete(f"{POLICIES}/{group}")
+    await refused(admin, kind.name, wanted=False)
+
+
+async def test_it_is_said_if_the_api_server_does_not_protect(
+    admin: Admin, operator: Operator, group: str
+) -> None:
+    kind = await apply_labelled(admin, group)
+
+    async def limit(resources: Json | None) -> None:
+        body = {"spec": {"matchResources": resources}}
+        await admin.client.request("PATCH", BINDING, body, content_type=MERGE_PATCH)
+
+    await limit({"objectSelector": {"matchLabels": {"stage": "production"}}})
+    try:
+        await protect(admin, group, groups=[group])
+        await policy_where(admin, group, lambda status: why_unready(status) == "NotProtected")
+    finally:
+        await limit(None)
+    await protect(admin, group, groups=[group])
+    await policy_where(admin, group, lambda status: status.get("protected") == 1)
+    await admin.delete(f"{POLICIES}/{group}")
+    await refused(admin, kind.name, wanted=False)

@@ -1,0 +1,118 @@
+"""kill -9 of the operator while it releases finalizers, and another manager that writes the same objects."""
+
+import asyncio
+import os
+import random
+from collections.abc import Callable
+
+import pytest
+
+from tests.cluster.finalizers.scene import (
+    NAMED,
+    OTHER,
+    create_held,
+    figures,
+    finalizers_of,
+    held_objects,
+    let_release,
+    policy,
+    policy_with,
+    release_events,
+    rule,
+    until_finalizers,
+    write,
+)
+from tests.cluster.harness import Admin, CustomKind, Operator, eventually
+from tests.controlplane.cluster import Cluster
+
+KILLS = min(12, int(os.environ.get("CRDKEEPER_KILLS", "4")))
+OBJECTS = 25 * KILLS
+MANY = int(os.environ.get("CRDKEEPER_HELD_OBJECTS", "250"))
+
+StartOperator = Callable[..., Operator]
+
+
+@pytest.mark.timeout(180 + 40 * KILLS)
+async def test_kills_at_random_instants(
+    admin: Admin, installed: Cluster, start_operator: StartOperator, group: str
+) -> None:
+    """What was named is released once from each object; nothing else is released, whatever happens."""
+    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
+    dice = random.Random(seed)
+    kind = CustomKind(group)
+    async with held_objects(admin, kind):
+        await let_release(admin, group)
+        both = [f"both-{at:03d}" for at in range(OBJECTS)]
+        await create_held(admin, kind, both, [NAMED, OTHER])
+        await create_held(admin, kind, ["foreign"], [OTHER])
+        alive = kind.instance("alive")
+        alive["metadata"]["finalizers"] = [NAMED]
+        await admin.create_instances(kind, [alive])
+        await policy(admin, group, rule())
+        operator = start_operator(installed, wait=False)
+        stop = asyncio.Event()
+
+        async def interfere() -> None:
+            while not stop.is_set():
+                await write(admin, kind, dice.choice(both), "interferer", str(dice.random()))
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(interfere())
+            for _ in range(KILLS):
+                if not operator.running:
+                    operator.start(wait=dice.random() > 0.2)
+                await asyncio.sleep(dice.uniform(0.0, 3.0))
+                operator.kill()
+                left = await finalizers_of(admin, kind)
+                assert all(OTHER in left[each] for each in both)
+                assert (left["foreign"], left["alive"]) == ([OTHER], [NAMED])
+            stop.set()
+        operator.start()
+        expected = {each: [OTHER] for each in both} | {"foreign": [OTHER], "alive": [NAMED]}
+        await until_finalizers(admin, kind, expected, seconds=120)
+        await policy_with(admin, group, "NothingHeld", seconds=120)
+        notes = await release_events(admin, kind)
+        assert {len(each) for each in notes.values()} == {1}
+        # A kill between a release and its Event loses that Event.
+        assert OBJECTS - KILLS <= len(notes) <= OBJECTS
+    assert "Traceback" not in operator.log_since()
+
+
+@pytest.mark.timeout(120 + MANY)
+async def test_many_objects(admin: Admin, operator: Operator, group: str) -> None:
+    """A batch at a time, at a limited rate; policies are followed at once when they change in the middle."""
+    kind = CustomKind(group)
+    async with held_objects(admin, kind):
+        await let_release(admin, group)
+        await create_held(admin, kind, [f"many-{at:05d}" for at in range(MANY)])
+        await policy(admin, group, rule(mode="Plan"))
+        await policy_with(
+            admin, group, "ReleasePlanned", lambda each: figures(each).due == MANY, seconds=60 + MANY / 50
+        )
+        await policy(admin, group, rule())
+        await until_fewer(admin, kind, MANY)
+        operator.pause()  # so that it does not end before it can see the change
+        try:
+            await policy(admin, group, rule(mode="Plan"))
+        finally:
+            operator.resume()
+        planned = await policy_with(admin, group, "ReleasePlanned", seconds=60 + MANY / 50)
+        stands = len(await finalizers_of(admin, kind))
+        assert 0 < figures(planned).due == stands < MANY
+
+        began = asyncio.get_running_loop().time()
+        await policy(admin, group, rule())
+        await until_finalizers(admin, kind, {}, seconds=60 + MANY / 5, every=MANY / 3000)
+        took = asyncio.get_running_loop().time() - began
+        assert took >= (stands - 2) / 20, "it was faster than the limit"
+        await policy_with(admin, group, "NothingHeld", seconds=120)
+
+
+async def until_fewer(admin: Admin, kind: CustomKind, count: int) -> None:
+    """Returns when some of the objects are gone."""
+
+    async def look() -> bool:
+        return len(await finalizers_of(admin, kind)) < count
+
+    await eventually(look)
