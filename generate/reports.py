@@ -24,9 +24,15 @@ defrep/NAME` waits until all problems are solved. Events report each problem, an
 metric `crdkeeper_definition_conditions{{condition,status,reason}}` counts the CRDs in each state.
 
 - `status.definitionGeneration` is the generation of the CRD that the report describes.
-- Conditions that need requests ({probed}) are checked
-  separately, and need permission to read the objects: `manifests/samples/reader-role.yaml`. Until the first
-  result these conditions say so; after a restart of the operator they keep their state until then.
+- `status.census` is the last complete count of the objects, and of the versions that managedFields name.
+  It needs permission to read them, is made every six hours and after changes of the CRD, and only for CRDs
+  that have several versions, have ever changed, or have a deprecated version. `status.counting` is how far a
+  count has got; a restarted operator continues there, unless a StorageMigration of the resource has ended
+  since the count began, or that was more than six hours ago. It rests while one writes the objects.
+- Conditions that need requests ({probed})
+  are checked separately, and need permission to read the objects: `manifests/samples/reader-role.yaml`.
+  Until the first result these conditions say so; after a restart of the operator they keep their state until
+  then.
 - `status.findings` lists the worst of what [`crdkeeper lint`](lint.md) finds, at most 50 and without matters
   of style. `status.findingCounts` counts all of them. Severity Refused means that the API server would refuse
   the CRD if it were created now. The annotation `lint.crdkeeper.dev/ignore` is respected.
@@ -53,11 +59,43 @@ another cluster; and what crdkeeper cannot find out.
 """
 
 
+_ENDING = """
+## An autoscaler that does nothing
+
+A HorizontalPodAutoscaler names a Cache. The CRD has `/scale` with a labelSelectorPath, but no status
+subresource, and the controller writes status through the main resource, without the selector:
+
+```
+$ lines='{range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{"\\n"}{end}'
+$ kubectl get defrep caches.example.com -o jsonpath="$lines" | grep -E '^(Scaling|StatusWriters)'
+ScalingReady=False SelectorMissing: HorizontalPodAutoscaler default/sessions: /scale has no status.selector,
+  so there are no pods to measure. If the CRD has a labelSelectorPath, the object's controller must write the
+  selector there: check that it runs, and that its writes to status arrive (condition StatusWritersReady).
+  Otherwise its author can add both.
+StatusWritersReady=False NoStatusSubresource: There is no status subresource at v1. The status of 1 of 1
+  object was written through the main resource. Written by "cache-controller" at v1 (Update, for example
+  default/sessions), which last wrote at 2026-11-23T13:19:17Z. The author of the CRD can add the status
+  subresource, in the release in which the controller begins to write to /status.
+```
+
+`crdkeeper status caches.example.com` says the same on standard error.
+
+A release of the CRD and its controller later, which adds the subresource and writes the selector there:
+
+```
+ScalingReady=True Working: 1 HorizontalPodAutoscaler can scale objects of the kind.
+StatusWritersReady=True StatusWritten: No object shows a status written through the main resource.
+```
+
+Long lines are wrapped here. Both conditions need permissions: [operating.md](operating.md).
+"""
+
+
 def page() -> str:
     ready, *others = REASONS
     sections = [f"\n## {type_}\n{_reasons(type_)}" for type_ in others]
     probed = ", ".join(each for each in REASONS if each in PROBED)
-    return _BEGINNING.format(probed=probed) + _reasons(ready) + "".join(sections)
+    return _BEGINNING.format(probed=probed) + _reasons(ready) + "".join(sections) + _ENDING
 
 
 def _reasons(type_: str) -> str:

@@ -1,10 +1,10 @@
 """DefinitionReport: what is wrong with a CRD, why, and what to do. The operator writes one for each CRD."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, field_validator, model_validator
 
-from crdkeeper.api.meta import UNSEEN, ApiModel, Column, Condition, Kind
+from crdkeeper.api.meta import UNSEEN, ApiModel, Column, Condition, Kind, Time
 
 _INT64: dict[str, Any] = {"format": "int64"}
 _MAP_BY_TYPE: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
@@ -12,6 +12,16 @@ _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 
 FINDINGS_SHOWN = 50
 """The most findings that status lists; status.findingCounts counts all of them."""
+
+VERSIONS_COUNTED = 20
+"""The most versions that a census lists."""
+
+USES_KEPT = 50
+"""The most uses that a count in progress keeps for a restarted operator."""
+TOKEN_CHARACTERS = 4096
+"""The API server's own tokens have at most some 600."""
+OBJECTS_MOST = 10**12
+"""More than etcd can hold. What a forged record has counted must leave room for the objects that follow."""
 
 Severity = Literal["Refused", "Error", "Warning", "Note", "Unchecked"]
 """Severities of findings, worst first."""
@@ -46,6 +56,73 @@ class FindingCounts(ApiModel):
     """Findings that only the API server can confirm."""
 
 
+class VersionObjects(ApiModel):
+    """How many objects name a version."""
+
+    version: Annotated[str, Field(max_length=63)]
+    objects: Annotated[int, Field(ge=0, json_schema_extra=_INT64)]
+    """Objects with an entry of metadata.managedFields that names this version."""
+
+
+class CountedUse(ApiModel):
+    """How many of the objects counted so far a field manager wrote in one way at one version."""
+
+    manager: Annotated[str, Field(max_length=128)]
+    operation: Annotated[str, Field(max_length=16)]
+    subresource: Annotated[str, Field(max_length=256)] = ""
+    version: Annotated[str, Field(max_length=63)]
+    objects: Annotated[int, Field(ge=0, le=OBJECTS_MOST, json_schema_extra=_INT64)]
+    last: Annotated[str, Field(max_length=64)] = ""
+    """The newest time in metadata.managedFields, as it is written there."""
+    examples: Annotated[
+        list[Annotated[str, Field(max_length=320)]],
+        Field(default_factory=list, max_length=3, json_schema_extra=_ATOMIC),
+    ]
+
+
+class CountInProgress(ApiModel):
+    """How far a count of many objects has got. A restarted operator continues there."""
+
+    about: Annotated[str, Field(max_length=64)]
+    """Identifies the state of the CRD that the count is about."""
+    continue_token: Annotated[str, Field(min_length=1, max_length=TOKEN_CHARACTERS)]
+    """Where the API server continues the list."""
+    started_at: Time
+    """When the count began. One that began more than six hours ago is not continued."""
+    objects: Annotated[int, Field(ge=0, le=OBJECTS_MOST, json_schema_extra=_INT64)]
+    """Number of objects counted."""
+    versions: Annotated[
+        list[VersionObjects], Field(default_factory=list, max_length=100, json_schema_extra=_ATOMIC)
+    ]
+    uses: Annotated[
+        list[CountedUse], Field(default_factory=list, max_length=USES_KEPT, json_schema_extra=_ATOMIC)
+    ]
+    """Who wrote most objects. What others wrote before a restart is counted in versions only."""
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        if any(each.objects > self.objects for each in self.versions):
+            raise ValueError("a version is named by more objects than were counted")
+        return self
+
+
+class ObjectCensus(ApiModel):
+    """The last complete count of the CRD's objects. It does not include later writes."""
+
+    taken_at: Time
+    objects: Annotated[int, Field(ge=0, json_schema_extra=_INT64)]
+    """Number of objects."""
+    versions: Annotated[
+        list[VersionObjects],
+        Field(default_factory=list, max_length=VERSIONS_COUNTED, json_schema_extra=_ATOMIC),
+    ]
+    """The versions that objects name, first those that most objects name."""
+
+    def is_as(self, other: "ObjectCensus") -> bool:
+        """Whether both have the same counts."""
+        return (self.objects, self.versions) == (other.objects, other.versions)
+
+
 class DefinitionReportStatus(ApiModel):
     """The state of the CRD. The operator writes it, and overwrites changes made by others."""
 
@@ -62,8 +139,24 @@ class DefinitionReportStatus(ApiModel):
     findings: Annotated[list[Finding], Field(default_factory=list, json_schema_extra=_ATOMIC)]
     """The worst findings of `crdkeeper lint`, without notes."""
     finding_counts: Annotated[FindingCounts, Field(default_factory=FindingCounts)]
+    census: ObjectCensus | None = None
+    """Absent for a CRD that has only ever had one version, and before the first count."""
+    counting: CountInProgress | None = None
+    """Absent if no count is in progress, or if it has just begun."""
     assessed: str = ""
     """For the operator: identifies the CRD and the operator version that the findings belong to."""
+
+    @field_validator("counting", mode="wrap")
+    @classmethod
+    def _without_what_is_no_count(
+        cls, value: Any, read: ValidatorFunctionWrapHandler
+    ) -> CountInProgress | None:
+        """A record that cannot be continued is none, and leaves the rest of the status readable."""
+        try:
+            found: CountInProgress | None = read(value)
+        except ValidationError:
+            return None
+        return found
 
 
 def _ready(path: str) -> str:

@@ -1,7 +1,7 @@
 """Helpers for tests of DefinitionReports."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from crdkeeper.api.definitionreport import DefinitionReport
@@ -10,6 +10,7 @@ from tests.cluster.harness import Admin, eventually
 from tests.cluster.harness.admin import OURS
 
 REPORTS = f"{OURS}/definitionreports"
+_WAITING = {"Pending", "Installing", "NotYetProcessed"}
 
 
 async def report_where(
@@ -39,6 +40,21 @@ async def report_with(admin: Admin, name: str, **reasons: str) -> DefinitionRepo
         return all(reported(report, type_) == expected for type_, expected in reasons.items())
 
     return await report_where(admin, name, holds, str(reasons))
+
+
+async def complete(admin: Admin, names: Collection[str]) -> None:
+    """Returns when these CRDs' reports wait for nothing: neither for the API server nor for a probe."""
+
+    async def all_judged() -> bool:
+        reports = [DefinitionReport.model_validate(each) for each in (await admin.get(REPORTS))["items"]]
+        judged = {
+            each.metadata.name
+            for each in reports
+            if not _WAITING & {condition.reason for condition in each.status.conditions}
+        }
+        return judged >= {*names}
+
+    await eventually(all_judged)
 
 
 def reported(report: DefinitionReport, type_: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
+from crdkeeper.api.definitionreport import CountInProgress
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.probes.looking import failure_of, silence
 from crdkeeper.cluster.resources.objects import Endpoint
@@ -16,13 +17,21 @@ from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.core.diagnosis.census import Census, CensusTally
 from crdkeeper.core.diagnosis.deletion import Blockers, BlockerTally
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
+from crdkeeper.core.diagnosis.statuswriters import StatusTally, StatusWriters
+from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources
 
 PAGE = 100
 """Objects with many field managers have some 10 KB of managedFields each."""
 PAGE_SECONDS = 30.0
 PAGES_PER_SECOND = 10.0
 _MOST_RESTARTS = 3
+_MOST_ERRORS = 2
+"""So many answers of 500 are about the token: an etcd that was restored says so of a revision to come."""
+_NOT_ABOUT_TOKEN = frozenset(
+    (ProbeTrouble.FORBIDDEN, ProbeTrouble.NOT_FOUND, ProbeTrouble.BUSY, ProbeTrouble.SILENT)
+)
 _BLOCKER_PAGES = 20
+_STATUS_PAGES = 5
 
 
 class Pacer:
@@ -51,7 +60,14 @@ _C = TypeVar("_C", bound=_Counter)
 class Walk(Generic[_C]):
     """One walk over a CRD's objects. `tally` holds the counts."""
 
-    def __init__(self, definition: DefinitionFacts, new_tally: Callable[[], _C], page: int = PAGE) -> None:
+    def __init__(
+        self,
+        definition: DefinitionFacts,
+        new_tally: Callable[[], _C],
+        page: int = PAGE,
+        namespace: str = "",
+    ) -> None:
+        """Only in this namespace, if there is one."""
         self.tally = new_tally()
         self.complete = False
         self.failure: Failure | None = None
@@ -59,6 +75,7 @@ class Walk(Generic[_C]):
         self._definition = definition
         self._new_tally = new_tally
         self._page = page
+        self._namespace = namespace
         self._token: str | None = None
         self._restarts = 0
 
@@ -77,7 +94,7 @@ class Walk(Generic[_C]):
         endpoint = Endpoint(self._definition.group, version, self._definition.plural)
         try:
             async with asyncio.timeout(PAGE_SECONDS):
-                page = await endpoint.page(client, self._token, self._page)
+                page = await endpoint.page(client, self._token, self._page, self._namespace)
         except ApiError as error:
             return self._refused(failure_of(error.code, error.message))
         except TimeoutError:
@@ -103,8 +120,48 @@ class Walk(Generic[_C]):
 class CensusWalk(Walk[CensusTally]):
     """Counts which managers wrote which version; `suspects` are the versions whose writers matter most."""
 
-    def __init__(self, definition: DefinitionFacts, suspects: tuple[str, ...] = (), page: int = PAGE) -> None:
+    def __init__(
+        self,
+        definition: DefinitionFacts,
+        suspects: tuple[str, ...] = (),
+        page: int = PAGE,
+        before: CountInProgress | None = None,
+    ) -> None:
+        """`before`: continue there, also if the list has expired since (see `Endpoint.page`)."""
         super().__init__(definition, lambda: CensusTally(definition, suspects), page)
+        self.started = before.started_at if before is not None else None
+        """When the count began: with the first request."""
+        self._resumed = before is not None
+        self._errors = 0
+        if before is not None:
+            self.tally.resume(before)
+            self._token = before.continue_token
+
+    async def step(self, client: Client) -> bool:
+        """Like `Walk.step`; it begins again if the API server does not take the token from a report."""
+        if self.started is None:
+            # As it is read back.
+            self.started = client.now().replace(microsecond=0)
+        ended = await super().step(client)
+        if not self._resumed:
+            return ended
+        if self.failure is not None and self._is_about_token(self.failure):
+            self.failure, self._token, self.tally, self.started = None, None, self._new_tally(), None
+            ended = False
+        self._resumed = self.failure is not None
+        return ended
+
+    def _is_about_token(self, failure: Failure) -> bool:
+        if failure.trouble in _NOT_ABOUT_TOKEN:
+            return False
+        self._errors += 1
+        return failure.code < 500 or self._errors >= _MOST_ERRORS
+
+    def progress(self, about: str) -> CountInProgress | None:
+        """What a restarted operator needs to continue; None if it must begin again."""
+        if self.started is None:
+            return None
+        return self.tally.progress(about, self._token or "", self.started)
 
     def census(self, now: datetime) -> Census:
         """The counts so far, or of all objects."""
@@ -122,3 +179,22 @@ async def probe_blockers(
         if await walk.step(client):
             break
     return walk.tally.blockers(complete=walk.complete, failure=walk.failure)
+
+
+async def probe_status_writers(
+    client: Client,
+    definition: DefinitionFacts,
+    declared: DeclaredSubresources,
+    pacer: Pacer,
+    pages: int = _STATUS_PAGES,
+) -> StatusWriters:
+    """Who wrote the status of a CRD's objects, as far as so few pages show: a controller writes all of them.
+
+    A refusal is a fact, too.
+    """
+    walk = Walk(definition, lambda: StatusTally(definition, declared, client.now()))
+    for _ in range(pages):
+        await pacer.turn()
+        if await walk.step(client):
+            break
+    return walk.tally.writers(complete=walk.complete, failure=walk.failure)

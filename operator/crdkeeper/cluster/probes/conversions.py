@@ -1,6 +1,7 @@
 """Whether a conversion webhook works: by reads through the API server, and by its certificates."""
 
 import asyncio
+from collections.abc import Sequence
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.probes.looking import FirstObject, first_object, just_changed, look
@@ -19,7 +20,7 @@ async def probe_conversion(
 
     early = just_changed(client, definition)
     (example, failure, reads), serving = await asyncio.gather(
-        _read(client, definition), served_certificate(webhook)
+        read_at_versions(client, definition, definition.served_versions), served_certificate(webhook)
     )
     bundle, bundle_error = parse_bundle(webhook.ca_bundle)
     return ConversionProbe(
@@ -33,18 +34,17 @@ async def probe_conversion(
     )
 
 
-async def _read(
-    client: Client, definition: DefinitionFacts
+async def read_at_versions(
+    client: Client, definition: DefinitionFacts, versions: Sequence[str]
 ) -> tuple[str, Failure | None, tuple[VersionRead, ...]]:
+    """Read one object at each of these versions. Returns its name, and why there is none if that failed."""
     found = await first_object(client, definition)
     if found is None:
         return "", None, ()
     if isinstance(found, Failure):
         return "", found, ()
     # Separately: each read from a webhook that hangs takes the whole time limit.
-    reads = await asyncio.gather(
-        *(_read_at(client, definition, version, found) for version in definition.served_versions)
-    )
+    reads = await asyncio.gather(*(_read_at(client, definition, version, found) for version in versions))
     kept = tuple(each for each in reads if each is not None)
     return str(found), None, kept
 

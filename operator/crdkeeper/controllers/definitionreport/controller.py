@@ -7,17 +7,27 @@ Gather the facts, let the core plan the report, apply the difference. Slow facts
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import Any
 
-from crdkeeper.api.definitionreport import DefinitionReport
+from crdkeeper.api.definitionpolicy import DefinitionPolicy
+from crdkeeper.api.definitionreport import CountInProgress, DefinitionReport
 from crdkeeper.api.meta import ObjectMeta
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.cluster.probes.census import Pacer
 from crdkeeper.cluster.resources.definitions import get_revision
 from crdkeeper.cluster.resources.events import send_event
-from crdkeeper.cluster.resources.kinds import REPORTS, apply_report, list_reports, parse_report, put_status
+from crdkeeper.cluster.resources.kinds import (
+    REPORTS,
+    apply_report,
+    list_reports,
+    parse_report,
+    put_report_status,
+)
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.watches import follow
 from crdkeeper.controllers.context import Context
@@ -27,17 +37,21 @@ from crdkeeper.controllers.definitionreport.probes import Probe, Probes, Subject
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
+from crdkeeper.core.diagnosis.assessment import Assessment
+from crdkeeper.core.diagnosis.conditions.storage import being_rewritten, were_rewritten
 from crdkeeper.core.diagnosis.facts import ReportFacts, SeenDefinition
 from crdkeeper.core.diagnosis.nameconflicts import NameConflict, find_conflicts
 from crdkeeper.core.diagnosis.report import (
     ReportedCondition,
     StoredReport,
     Wanted,
+    nothing_stored,
     on_record,
     report_metadata,
     wanted_report,
 )
 from crdkeeper.core.diagnosis.verdict import Reason
+from crdkeeper.core.policy.labels import MIGRATION_LABEL, overruled_label, unknown_label
 
 _log = logging.getLogger(__name__)
 
@@ -60,11 +74,15 @@ class DefinitionReports:
         *,
         identity: str,
         probes: Sequence[Probe] = (),
+        watch_labels: bool = False,
     ) -> None:
         self._client = client
         self._state = state
         self._metrics = metrics
         self._identity = identity
+        self._watch_labels = watch_labels
+        self._policies: dict[str, int] = {}
+        """The generation of each policy: a change of its status is no news for reports."""
         self._reported: dict[str, tuple[str, Mapping[str, ReportedCondition]]] = {}
         """For each CRD name, the uid and the conditions that this process last announced."""
         self._counted: dict[str, tuple[Reason, ...]] = {}
@@ -74,8 +92,9 @@ class DefinitionReports:
         self._loaded = asyncio.Event()
         self._queue = WorkQueue(self._reconcile, workers=8)
         self._assessor = Assessor(client, self._queue.add)
-        self._probes = Probes(probes, self._subject, self._queue.add)
+        self._probes = Probes(probes, self._subject, self._queue.add, self._assessor.is_crowded)
         state.listen(self._saw)
+        state.read_definitions(self._saw_content)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -92,6 +111,9 @@ class DefinitionReports:
         """Load the existing reports: without them, each would be considered missing and written again."""
 
         async def saw(type_: str, found: Mapping[str, Any]) -> None:
+            known = self._state.reports.get(found["metadata"]["name"])
+            if type_ != "DELETED" and known is not None and known.is_of(found):
+                return  # our own write, whose answer was read already
             record = on_record(parse_report(found)) if type_ != "DELETED" else None
             self._state.saw_report(found["metadata"]["name"], record)
 
@@ -121,6 +143,26 @@ class DefinitionReports:
             self._saw_definition(name)
         elif kind in ("migrated", "reports") and name in self._state.seen:
             self._queue.add_within(name, _GATHERING_SECONDS)
+        elif kind == DefinitionPolicy.plural and self._watch_labels:
+            self._saw_policy(name)
+
+    def _saw_policy(self, name: str) -> None:
+        """A policy may overrule labels now, or no longer."""
+        policy = self._state.of(DefinitionPolicy).get(name)
+        now = policy.metadata.generation if policy is not None else None
+        before = self._policies.pop(name, None)
+        if now is not None:
+            self._policies[name] = now
+        if now == before:
+            return
+        for each in self._state.seen.values():
+            if MIGRATION_LABEL in each.definition.labels:
+                self._queue.add_within(each.name, _GATHERING_SECONDS)
+
+    def _saw_content(self, seen: SeenDefinition, crd: Mapping[str, Any]) -> None:
+        # Before the reports are known, that of nearly each CRD may turn out to be on record.
+        if self._loaded.is_set() and self._assessor.known(seen) is None and self._recorded(seen) is None:
+            self._assessor.saw(seen, crd)
 
     def _saw_definition(self, name: str) -> None:
         seen = self._state.seen.get(name)
@@ -154,15 +196,18 @@ class DefinitionReports:
         if seen is None:
             return None
         assessment = self._assessor.known(seen)
-        if assessment is not None:
-            return Subject(seen, assessment)
-        record = self._state.reports.get(name)
-        assessment = record.assessment(seen) if record is not None else None
-        if assessment is not None:
+        if assessment is None:
+            assessment = self._recorded(seen)
+            if assessment is None:
+                self._assessor.order(name)
+                return None
             self._unverified[name] = None
-            return Subject(seen, assessment)
-        self._assessor.order(name)
-        return None
+        self._assessor.needless(name)
+        return Subject(seen, assessment)
+
+    def _recorded(self, seen: SeenDefinition) -> Assessment | None:
+        record = self._state.reports.get(seen.name)
+        return record.assessment(seen) if record is not None else None
 
     async def _verify(self) -> None:
         """Delete or restores reports that do not match what is known."""
@@ -171,7 +216,7 @@ class DefinitionReports:
             if self._unverified:
                 name = next(iter(self._unverified))
                 del self._unverified[name]
-                self._assessor.order(name)
+                self._assessor.verify(name)
 
     async def _reconcile(self, name: str) -> None:
         subject = self._subject(name)
@@ -188,9 +233,14 @@ class DefinitionReports:
                 each for each in self._state.of(StorageMigration).values() if str(each.spec.resource) == name
             ),
             live=self._probes.live(name, subject),
+            unknown_label=unknown_label(seen.definition) if self._watch_labels else "",
+            overruled_label=self._overruled(seen.definition),
         )
         record = self._state.reports.get(name)
-        wanted = wanted_report(facts, self._last_reported(seen, record), pending)
+        owned = record is not None and seen.definition.uid in record.owners
+        counted = record.census if record is not None and owned else None
+        counting = record.counting if record is not None and owned else None
+        wanted = wanted_report(facts, self._last_reported(seen, record), pending, counted, counting)
         self._count(name, wanted)
         if wanted.recorded and not (record is not None and wanted.is_as(record)):
             self._assessor.order(name)
@@ -212,6 +262,11 @@ class DefinitionReports:
         owned = record is not None and seen.definition.uid in record.owners
         return record.reported if record is not None and owned else {}
 
+    def _overruled(self, definition: DefinitionFacts) -> str:
+        if not self._watch_labels:
+            return ""
+        return overruled_label(self._state.of(DefinitionPolicy).values(), definition)
+
     def _conflicts(self, seen: SeenDefinition) -> tuple[NameConflict, ...]:
         if not _wants_names(seen):
             return ()
@@ -223,13 +278,16 @@ class DefinitionReports:
         if record is None or uid not in record.owners:
             if name in self._reported and await get_revision(self._client, name) is None:
                 return  # its report was deleted with it, and the CRD's event is on its way
-            record = on_record(await apply_report(self._client, report_metadata(definition)))
+            record = nothing_stored(await apply_report(self._client, report_metadata(definition)))
             self._state.reports[name] = record
+            if wanted.recorded:
+                self._assessor.order(name)  # the findings are not at hand, and perhaps no longer on record
+                return
         changed = not wanted.is_as(record)
         report = DefinitionReport(metadata=ObjectMeta(name=name, uid=record.uid), status=wanted.status)
         if changed:
             try:
-                record = on_record(parse_report(await put_status(self._client, report)))
+                record = wanted.stored(await put_report_status(self._client, report))
             except ApiError as error:
                 if error.code not in (404, 409):
                     raise
@@ -285,6 +343,23 @@ def _wants_names(seen: SeenDefinition | None) -> bool:
     return condition is not None and condition.status == "False"
 
 
+def _recorded_count(state: ClusterState, name: str) -> CountInProgress | None:
+    record = state.reports.get(name)
+    return record.counting if record is not None else None
+
+
+def _were_rewritten(state: ClusterState, name: str, since: datetime, now: datetime) -> bool:
+    return were_rewritten(_migrations_of(state, name), since, now)
+
+
+def _being_rewritten(state: ClusterState, name: str) -> str:
+    return being_rewritten(_migrations_of(state, name))
+
+
+def _migrations_of(state: ClusterState, name: str) -> Iterator[StorageMigration]:
+    return (each for each in state.of(StorageMigration).values() if str(each.spec.resource) == name)
+
+
 def begin_reports(context: Context) -> Coroutine[Any, Any, None]:
     """The task of the DefinitionReport controller."""
     reports = DefinitionReports(
@@ -292,6 +367,13 @@ def begin_reports(context: Context) -> Coroutine[Any, Any, None]:
         context.state,
         context.metrics,
         identity=context.identity,
-        probes=live_probes(context.client),
+        probes=live_probes(
+            context.client,
+            Pacer(context.pages_per_second),
+            partial(_recorded_count, context.state),
+            partial(_were_rewritten, context.state),
+            partial(_being_rewritten, context.state),
+        ),
+        watch_labels=context.watch_labels,
     )
     return reports.run()

@@ -1,6 +1,7 @@
 """The slow part of the diagnosis: questions to the cluster, a few CRDs at a time, with cached answers.
 
-Reports never wait for it. A new answer triggers another diagnosis of the CRD.
+Reports never wait for it, and it lets those of many new CRDs go first. A new answer triggers
+another diagnosis of the CRD.
 """
 
 import asyncio
@@ -12,6 +13,9 @@ from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.conditiontype import ConditionType
 from crdkeeper.core.diagnosis.facts import LiveFacts, SeenDefinition
+
+_PAUSE_SECONDS = 0.2
+_MOST_PAUSES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +65,14 @@ class Probes:
         probes: Sequence[Probe],
         subject: Callable[[str], Subject | None],
         on_answer: Callable[[str], None],
+        crowded: Callable[[], bool] = lambda: False,
         *,
         at_once: int = 4,
     ) -> None:
         self._probes = probes
         self._subject = subject
         self._on_answer = on_answer
+        self._crowded = crowded
         self._answers: dict[str, dict[str, _Answer]] = {}
         self.queue = WorkQueue(self.probe, workers=at_once)
 
@@ -105,8 +111,19 @@ class Probes:
         """Drop everything about a deleted CRD."""
         self._answers.pop(name, None)
 
+    async def _give_way(self) -> None:
+        """Wait, but not for ever, while many CRDs have no report of their current state.
+
+        The first question about objects of a CRD makes the API server build all that it needs to serve them.
+        """
+        for _ in range(_MOST_PAUSES):
+            if not self._crowded():
+                return
+            await asyncio.sleep(_PAUSE_SECONDS)
+
     async def probe(self, name: str) -> None:
         """Run the due probes of a CRD, and schedule the next ones."""
+        await self._give_way()
         for each in self._probes:
             subject = self._subject(name)
             if subject is None:

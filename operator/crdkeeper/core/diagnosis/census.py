@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from crdkeeper.api.definitionreport import (
+    OBJECTS_MOST,
+    TOKEN_CHARACTERS,
+    USES_KEPT,
+    CountedUse,
+    CountInProgress,
+    VersionObjects,
+)
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
+from crdkeeper.apiserver.golang.times import moment
 from crdkeeper.core.diagnosis.probes import Failure
 
 TOP = 20
@@ -19,6 +28,7 @@ EXAMPLES = 3
 _MOST_USES = 1000
 """Uses that are counted separately: a client may invent a manager's name for every request."""
 _MOST_VERSIONS = 100
+_VERSION_CHARACTERS = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +70,30 @@ class Census:
     """Why it is not complete, if it is not just in progress."""
     renewing: bool = False
     """Whether a newer census is in progress: this one remains valid until that one is complete."""
+    counting: CountInProgress | None = None
+    """How far the count in progress has got, for the next operator."""
 
 
 @dataclass(slots=True)
-class _Count:
+class EntryCount:
+    """The objects with an entry of managedFields that has something in common."""
+
     objects: int = 0
     last: str = ""
+    """The time of the newest entry, as text; empty if none has a time."""
     examples: list[str] = field(default_factory=list)
+
+    def add(self, metadata: Mapping[str, Any], time: str) -> None:
+        """Count an object, by its metadata and the time of its entry."""
+        self.objects += 1
+        self.last = max(self.last, time)
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(object_name(metadata))
+
+    @property
+    def newest(self) -> datetime | None:
+        """The time of the newest entry."""
+        return moment(self.last) if self.last else None
 
 
 _Key = tuple[str, str, str, str]
@@ -79,7 +106,7 @@ class CensusTally:
     definition: DefinitionFacts
     suspects: tuple[str, ...] = ()
     objects: int = 0
-    _uses: dict[_Key, _Count] = field(default_factory=dict)
+    _uses: dict[_Key, EntryCount] = field(default_factory=dict)
     _versions: dict[str, int] = field(default_factory=dict)
 
     def add(self, items: Iterable[Mapping[str, Any]]) -> None:
@@ -107,26 +134,56 @@ class CensusTally:
             if count is None:
                 if len(self._uses) >= _MOST_USES:
                     continue
-                count = self._uses[key] = _Count()
-            count.objects += 1
-            count.last = max(count.last, entry.get("time") or "")
-            if len(count.examples) < EXAMPLES:
-                count.examples.append(object_name(metadata))
+                count = self._uses[key] = EntryCount()
+            count.add(metadata, entry.get("time") or "")
         for version in seen:
             if version in self._versions or len(self._versions) < _MOST_VERSIONS:
                 self._versions[version] = self._versions.get(version, 0) + 1
+
+    def progress(self, about: str, token: str, started: datetime) -> CountInProgress | None:
+        """What a restarted operator needs to continue; None if it must begin again.
+
+        Who wrote few objects is left out, and so is what no API server sends: an aggregated one may.
+        """
+        if not 0 < len(token) <= TOKEN_CHARACTERS or self.objects > OBJECTS_MOST:
+            return None
+        uses = [
+            _counted(key, count)
+            for key, count in sorted(self._uses.items(), key=self._weight)
+            if _is_usual(key) and count.objects <= OBJECTS_MOST
+        ]
+        versions = [
+            VersionObjects(version=name, objects=number)
+            for name, number in self._versions.items()
+            if len(name) <= _VERSION_CHARACTERS
+        ]
+        return CountInProgress(
+            about=about,
+            continue_token=token,
+            started_at=started,
+            objects=self.objects,
+            versions=versions,
+            uses=uses[:USES_KEPT],
+        )
+
+    def resume(self, before: CountInProgress) -> None:
+        """Take over what was counted before a restart."""
+        self.objects = before.objects
+        self._versions = {each.version: each.objects for each in before.versions}
+        for each in before.uses:
+            key = each.version, each.manager, each.operation, each.subresource
+            self._uses[key] = EntryCount(each.objects, each.last, list(each.examples))
+
+    def _weight(self, item: tuple[_Key, EntryCount]) -> tuple[bool, bool, int, _Key]:
+        (version, *_), count = item
+        known = any(each.name == version for each in self.definition.versions)
+        return known, version not in self.suspects, -count.objects, item[0]
 
     def census(
         self, now: datetime, *, complete: bool, resource_version: str, failure: Failure | None = None
     ) -> Census:
         """The counts so far."""
-        known = {each.name for each in self.definition.versions}
-
-        def weight(item: tuple[_Key, _Count]) -> tuple[bool, bool, int, _Key]:
-            (version, *_), count = item
-            return version in known, version not in self.suspects, -count.objects, item[0]
-
-        top = sorted(self._uses.items(), key=weight)[:TOP]
+        top = sorted(self._uses.items(), key=self._weight)[:TOP]
         return Census(
             objects=self.objects,
             complete=complete,
@@ -139,10 +196,30 @@ class CensusTally:
         )
 
 
-def _use(key: _Key, count: _Count) -> ManagerUse:
+def _is_usual(key: _Key) -> bool:
     version, manager, operation, subresource = key
-    last = datetime.fromisoformat(count.last) if count.last else None
-    return ManagerUse(manager, operation, subresource, version, count.objects, last, tuple(count.examples))
+    limits = (version, _VERSION_CHARACTERS), (manager, 128), (operation, 16), (subresource, 256)
+    return all(len(each) <= most for each, most in limits)
+
+
+def _counted(key: _Key, count: EntryCount) -> CountedUse:
+    version, manager, operation, subresource = key
+    return CountedUse(
+        manager=manager,
+        operation=operation,
+        subresource=subresource,
+        version=version,
+        objects=count.objects,
+        last=count.last if len(count.last) <= 64 else "",
+        examples=[each for each in count.examples if len(each) <= 320],
+    )
+
+
+def _use(key: _Key, count: EntryCount) -> ManagerUse:
+    version, manager, operation, subresource = key
+    return ManagerUse(
+        manager, operation, subresource, version, count.objects, count.newest, tuple(count.examples)
+    )
 
 
 def object_name(metadata: Mapping[str, Any]) -> str:

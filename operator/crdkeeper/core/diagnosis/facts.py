@@ -22,6 +22,8 @@ from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, WebhookFac
 from crdkeeper.core.diagnosis.deletion import Blockers, Deletion, deletion
 from crdkeeper.core.diagnosis.deprecation import DeprecatedVersion, deprecated_versions
 from crdkeeper.core.diagnosis.nameconflicts import NameClaims, NameConflict, name_claims
+from crdkeeper.core.diagnosis.scaling import Scaling
+from crdkeeper.core.diagnosis.statuswriters import StatusWriters
 from crdkeeper.core.diagnosis.subresourcefacts import ScaleProbe
 
 APPROVAL = "KubernetesAPIApprovalPolicyConformant"
@@ -71,6 +73,8 @@ class LiveFacts:
 
     conversion: ConversionProbe | None = None
     scale: ScaleProbe | None = None
+    statuswriters: StatusWriters | None = None
+    scaling: Scaling | None = None
     census: Census | None = None
     blockers: Blockers | None = None
 
@@ -88,6 +92,10 @@ class ReportFacts:
     migrations: tuple[StorageMigration, ...] = ()
     """The migrations of this CRD's resource."""
     live: LiveFacts = field(default_factory=LiveFacts)
+    unknown_label: str = ""
+    """Why the label that asks for migrations means nothing; empty if that is not so, or it does not count."""
+    overruled_label: str = ""
+    """Which policy keeps that label from doing what it asks for; empty if none does."""
 
 
 def seen_definition(crd: Mapping[str, Any]) -> SeenDefinition:

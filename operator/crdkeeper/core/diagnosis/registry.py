@@ -8,6 +8,8 @@ from crdkeeper.core.diagnosis.conditions import (
     established,
     namesaccepted,
     ready,
+    scaling,
+    statuswriters,
     storage,
     structural,
     subresources,
@@ -25,6 +27,8 @@ CONDITIONS: tuple[ConditionType, ...] = (
     conversion.CONDITION,
     storage.CONDITION,
     subresources.CONDITION,
+    scaling.CONDITION,
+    statuswriters.CONDITION,
     versions.CONDITION,
     approval.CONDITION,
 )

@@ -1,20 +1,28 @@
 """A report as it should be, and what has changed since it was last written: values to compare."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from crdkeeper import __version__
-from crdkeeper.api.definitionreport import DefinitionReport, DefinitionReportStatus
-from crdkeeper.api.meta import READY, RECONCILING, STALLED, Condition, ConditionStatus, summarize
+from crdkeeper.api.definitionreport import (
+    VERSIONS_COUNTED,
+    CountInProgress,
+    DefinitionReport,
+    DefinitionReportStatus,
+    ObjectCensus,
+    VersionObjects,
+)
+from crdkeeper.api.meta import READY, RECONCILING, STALLED, Condition, ConditionStatus, ObjectMeta, summarize
 from crdkeeper.api.texts import bounded
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.core.diagnosis.assessment import Assessment
-from crdkeeper.core.diagnosis.conditions import ready
+from crdkeeper.core.diagnosis.census import Census
+from crdkeeper.core.diagnosis.conditions import ready, versions
 from crdkeeper.core.diagnosis.facts import ReportFacts, SeenDefinition
 from crdkeeper.core.diagnosis.findings import FindingSummary
 from crdkeeper.core.diagnosis.registry import ASSESSED, CONDITIONS, PROBED, REASONS
@@ -22,6 +30,9 @@ from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 _ORDER = {type_: place for place, type_ in enumerate((*REASONS, RECONCILING, STALLED))}
 _CARRIED = PROBED | ASSESSED
+_VERSION_CHARACTERS = 63
+_COUNTED_AGAIN = timedelta(hours=6)
+"""How old a census may become that is still right."""
 _GENERATION = 1
 """The generation of every report, which has no spec that could change."""
 
@@ -55,6 +66,9 @@ class StoredReport:
     assessed: str
     """What they were computed from, according to the report."""
     reported: Mapping[str, ReportedCondition]
+    census: ObjectCensus | None = None
+    counting: CountInProgress | None = None
+    """How far a count had got when the report was written."""
 
     def assessment(self, seen: SeenDefinition) -> Assessment | None:
         """A stand-in for the CRD's assessment, from the stored report; None if that is about another CRD.
@@ -69,6 +83,11 @@ class StoredReport:
         if not reported or self.assessed != _mark(seen.revision, self.findings_digest):
             return None
         return Assessment(findings=self.findings, recorded=True)
+
+    def is_of(self, found: Mapping[str, Any]) -> bool:
+        """Whether it was read from exactly this state of the report, which then need not be read again."""
+        version = found["metadata"].get("resourceVersion")
+        return bool(version) and self.resource_version == version
 
     def is_newer_than(self, other: "StoredReport") -> bool:
         """Whether it was read from a later state of the API server; True if that is unknown."""
@@ -90,6 +109,8 @@ class Wanted:
 
     status: DefinitionReportStatus
     digest: bytes
+    findings: FindingSummary
+    """The findings, reduced to their counts."""
     findings_digest: bytes
     reported: Mapping[str, ReportedCondition]
     changes: Sequence[Transition]
@@ -105,15 +126,50 @@ class Wanted:
         )
         return record.digest == self.digest and (self.recorded or same_findings)
 
+    def stored(self, metadata: ObjectMeta) -> StoredReport:
+        """What is on record once it was written.
+
+        The CRD of another release may lack some of its fields; what that one drops is not sent again.
+        """
+        return replace(
+            nothing_stored(metadata),
+            digest=self.digest,
+            findings=self.findings,
+            findings_digest=self.findings_digest,
+            assessed=self.status.assessed,
+            reported=self.reported,
+            census=self.status.census,
+            counting=self.status.counting,
+        )
+
+
+def nothing_stored(metadata: ObjectMeta) -> StoredReport:
+    """A report of which only the metadata is known: any status differs from it."""
+    return StoredReport(
+        uid=metadata.uid or "",
+        resource_version=metadata.resource_version or "",
+        owners=tuple(each.uid for each in metadata.owner_references),
+        digest=b"",
+        findings=FindingSummary(),
+        findings_digest=b"",
+        assessed="",
+        reported={},
+    )
+
 
 def wanted_report(
-    facts: ReportFacts, reported: Mapping[str, ReportedCondition], pending: Collection[str] = ()
+    facts: ReportFacts,
+    reported: Mapping[str, ReportedCondition],
+    pending: Collection[str] = (),
+    counted: ObjectCensus | None = None,
+    counting: CountInProgress | None = None,
 ) -> Wanted:
     """The report on a CRD; `reported` has its conditions as last reported, and is empty for a new one.
 
     A condition in `pending` waits for its first probe. After a restart of the operator it stays as it was
     last reported, if that was for the same generation: that the operator has not probed yet is not news about
-    the CRD.
+    the CRD. `counted` is the census on record, which remains until there is a newer one; `counting` is how
+    far a count had got according to the record, which remains until it goes on.
     """
     definition, findings = facts.seen.definition, facts.assessment.findings
     kept = {
@@ -146,12 +202,15 @@ def wanted_report(
         stored_versions=list(definition.stored_versions),
         findings=findings.shown(),
         finding_counts=findings.counts(),
+        census=_census(facts.live.census, counted),
+        counting=_counting(facts.live.census, counting if versions.CONDITION.type in pending else None),
     )
     findings_digest = _digest_of_findings(status)
     status.assessed = _mark(facts.seen.revision, findings_digest)
     return Wanted(
         status=status,
         digest=_digest(status),
+        findings=replace(findings, packed=b""),
         findings_digest=findings_digest,
         recorded=facts.assessment.recorded,
         reported=reported_now,
@@ -195,6 +254,8 @@ def on_record(report: DefinitionReport) -> StoredReport:
             )
             for each in ours
         },
+        census=status.census,
+        counting=status.counting,
     )
 
 
@@ -216,6 +277,28 @@ def _digest_of(content: Mapping[str, Any]) -> bytes:
 def _mark(revision: str, findings: bytes) -> str:
     """Identifies the findings of this revision, found by this version of crdkeeper."""
     return blake2b(f"{__version__} {revision} {findings.hex()}".encode(), digest_size=16).hexdigest()
+
+
+def _census(found: Census | None, before: ObjectCensus | None) -> ObjectCensus | None:
+    if found is None or not found.complete:
+        return before
+    counts = sorted(found.versions.items(), key=lambda each: (-each[1], each[0]))
+    # Whoever writes objects can make managedFields name what was never a version.
+    named = [(name, number) for name, number in counts if len(name) <= _VERSION_CHARACTERS]
+    made = ObjectCensus(
+        # As it is read back.
+        taken_at=found.taken_at.replace(microsecond=0),
+        objects=found.objects,
+        versions=[VersionObjects(version=name, objects=number) for name, number in named[:VERSIONS_COUNTED]],
+    )
+    # Not a write for each count of a cluster at rest.
+    if before is not None and before.is_as(made) and made.taken_at - before.taken_at < _COUNTED_AGAIN:
+        return before
+    return made
+
+
+def _counting(found: Census | None, before: CountInProgress | None) -> CountInProgress | None:
+    return found.counting if found is not None else before
 
 
 def report_metadata(definition: DefinitionFacts) -> dict[str, Any]:

@@ -46,6 +46,8 @@ class DeclaredSubresources:
     """Versions in `scaled` without a labelSelectorPath."""
     statusless: tuple[str, ...] = ()
     """Versions in `status` whose schema has no status."""
+    stateful: tuple[str, ...] = ()
+    """Versions whose schema has a status, with or without the subresource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class ScaleProbe:
 def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
     """Check the subresources of a CRD object, as returned by the API server, against its schemas."""
     spec = crd["spec"]
-    scaled, status, unselected, statusless = [], [], [], []
+    scaled, status, unselected, statusless, stateful = [], [], [], [], []
     problems: list[SubresourceProblem] = []
     for i, version in enumerate(spec["versions"]):
         subresources = version.get("subresources") or {}
@@ -89,13 +91,21 @@ def declared_subresources(crd: Mapping[str, Any]) -> DeclaredSubresources:
             if not scale.get("labelSelectorPath"):
                 unselected.append(version["name"])
             problems.extend(_scale_problems(scale, root, at))
+        has_status = root.child("status") is not None
+        if has_status:
+            stateful.append(version["name"])
         if subresources.get("status") is not None:
             status.append(version["name"])
-            if root.child("status") is None:
+            if not has_status:
                 statusless.append(version["name"])
         problems.extend(_conditions_problems(root, at))
     return DeclaredSubresources(
-        tuple(scaled), tuple(status), tuple(problems), tuple(unselected), tuple(statusless)
+        tuple(scaled),
+        tuple(status),
+        tuple(problems),
+        tuple(unselected),
+        tuple(statusless),
+        tuple(stateful),
     )
 
 

@@ -4,9 +4,12 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from aiohttp import web
 
+from crdkeeper.api.definitionreport import OBJECTS_MOST, CountInProgress
+from crdkeeper.api.meta import format_time
 from crdkeeper.cluster.probes import census
 from crdkeeper.cluster.probes.census import CensusWalk, Pacer, probe_blockers
 from crdkeeper.core.diagnosis.probes import ProbeTrouble
@@ -43,6 +46,141 @@ async def test_pages_are_counted_one_by_one(tmp_path: Path) -> None:
     assert (before.objects, before.complete, after.objects, after.complete) == (2, False, 3, True)
     assert (after.versions, after.resource_version, after.failure) == ({"v1": 3}, "9", None)
     assert [each.path_qs for each in server.requests] == [PATH, f"{PATH}&continue=t%3D1"]
+
+
+async def test_a_restarted_one_continues_where_it_was(tmp_path: Path) -> None:
+    async with client_of(tmp_path, page("a", "b", token="t=1"), page("c")) as (server, client):
+        counting = walk()
+        assert counting.progress("x") is None
+        assert not await counting.step(client)
+        kept = counting.progress("x")
+        assert kept is not None
+        read = CountInProgress.model_validate(orjson.loads(orjson.dumps(kept.model_dump(mode="json"))))
+        resumed = CensusWalk(definition(), page=2, before=read)
+        assert await resumed.step(client)
+    found = resumed.census(NOW)
+    assert (found.objects, found.complete, found.versions) == (3, True, {"v1": 3})
+    (use,) = found.uses
+    assert (use.manager, use.objects, use.examples) == ("helm", 3, ("a", "b", "c"))
+    assert server.requests[-1].path_qs == f"{PATH}&continue=t%3D1"
+    assert resumed.progress("x") is None
+
+
+RECORDED = CountInProgress(about="x", continue_token="old", started_at=NOW, objects=40, versions=[], uses=[])
+GONE = failure(404, "NotFound", "not served")
+AHEAD = failure(500, "InternalError", "required revision is a future revision", {"Retry-After": "0"})
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client waits for nothing between its attempts."""
+    real = asyncio.sleep
+
+    async def sleep(_: float) -> None:
+        await real(0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+
+
+@pytest.mark.parametrize(
+    "refusal", [failure(400, "BadRequest", "no token"), failure(422, "Invalid", "no token"), EXPIRED]
+)
+async def test_a_recorded_token_that_is_refused_begins_again(tmp_path: Path, refusal: Handler) -> None:
+    async with client_of(tmp_path, refusal, page("a")) as (server, client):
+        resumed = CensusWalk(definition(), page=2, before=RECORDED)
+        assert not await resumed.step(client)
+        assert await resumed.step(client)
+    assert (resumed.census(NOW).objects, resumed.failure) == (1, None)
+    assert [each.query.get("continue") for each in server.requests] == ["old", None]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_recorded_token_that_the_server_fails_at_twice_begins_again(tmp_path: Path) -> None:
+    async with client_of(tmp_path, AHEAD) as (server, client):
+        resumed = CensusWalk(definition(), page=2, before=RECORDED)
+        assert await resumed.step(client)
+        assert resumed.failure is not None
+        assert not await resumed.step(client)
+        server.answers[:] = [page("a")]
+        assert await resumed.step(client)
+    assert resumed.census(NOW).objects == 1
+    assert resumed.started is not None
+    assert resumed.started > NOW
+    tokens = [each.query.get("continue") for each in server.requests]
+    assert set(tokens[:-1]) == {"old"}
+    assert tokens[-1] is None
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("refusal", [failure(403, "Forbidden", "no"), GONE, BUSY])
+async def test_a_failure_that_is_not_about_the_token_keeps_it(tmp_path: Path, refusal: Handler) -> None:
+    async with client_of(tmp_path, refusal) as (server, client):
+        resumed = CensusWalk(definition(), page=2, before=RECORDED)
+        for _ in range(3):
+            assert await resumed.step(client)
+            assert resumed.failure is not None
+        server.answers[:] = [page("a")]
+        assert await resumed.step(client)
+    assert resumed.census(NOW).objects == 41
+    assert {each.query.get("continue") for each in server.requests} == {"old"}
+
+
+async def test_more_objects_than_a_record_may_have_are_not_kept(tmp_path: Path) -> None:
+    """Who forged a record cannot make the report one that the API server refuses."""
+    forged = RECORDED.model_copy(update={"objects": OBJECTS_MOST})
+    async with client_of(tmp_path, page("a", token="t")) as (_, client):
+        resumed = CensusWalk(definition(), page=2, before=forged)
+        assert resumed.progress("x") is not None
+        await resumed.step(client)
+    assert resumed.census(NOW).objects == OBJECTS_MOST + 1
+    assert resumed.progress("x") is None
+
+
+async def test_later_a_request_that_is_refused_is_a_failure(tmp_path: Path) -> None:
+    refusal = failure(400, "BadRequest", "no")
+    async with client_of(tmp_path, page("a", token="t"), refusal) as (_, client):
+        resumed = CensusWalk(definition(), page=2, before=RECORDED)
+        assert not await resumed.step(client)
+        assert await resumed.step(client)
+    assert resumed.failure is not None
+    assert resumed.census(NOW).objects == 41
+
+
+async def test_what_no_api_server_sends_is_not_kept(tmp_path: Path) -> None:
+    """An aggregated one may, and the report must remain acceptable."""
+    long = {
+        "manager": "m" * 129,
+        "operation": "Update",
+        "apiVersion": "example.com/" + "v" * 64,
+        "time": "9" * 70,
+    }
+    shown = {**ENTRY, "time": "9" * 70}
+    item = {"metadata": {"name": "n" * 400, "managedFields": [long, shown]}}
+    body = {"metadata": {"continue": "t" * 4096}, "items": [item]}
+    async with client_of(tmp_path, json(body)) as (_, client):
+        counting = walk()
+        await counting.step(client)
+    kept = counting.progress("x")
+    assert kept is not None
+    assert [(each.manager, each.last, each.examples) for each in kept.uses] == [("helm", "", [])]
+    assert [each.version for each in kept.versions] == ["v1"]
+    CountInProgress.model_validate(kept.model_dump(mode="json"))
+
+    async with client_of(tmp_path, json({**body, "metadata": {"continue": "t" * 4097}})) as (_, client):
+        counting = walk()
+        await counting.step(client)
+    assert counting.progress("x") is None
+
+
+async def test_a_time_that_a_tenant_made_up_does_not_end_it(tmp_path: Path) -> None:
+    forged = {**ENTRY, "time": "0000-01-01T00:00:00Z"}
+    answer = json({"metadata": {}, "items": [{"metadata": {"name": "a", "managedFields": [forged]}}]})
+    async with client_of(tmp_path, answer) as (_, client):
+        counting = walk()
+        assert await counting.step(client)
+    (use,) = counting.census(NOW).uses
+    assert use.last is not None
+    assert format_time(use.last) == "0001-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import orjson
 import pytest
 
+from crdkeeper.api.definitionreport import CountInProgress
 from crdkeeper.cluster.transport.client import Answer, ApiError, Client, Unreachable
 from crdkeeper.controllers.definitionreport.controller import DefinitionReports
+from crdkeeper.controllers.definitionreport.probes import Probe
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
+from crdkeeper.core.diagnosis.census import Census
+from crdkeeper.core.diagnosis.conditions import versions
 from tests import virtualtime
 from tests.unit.builders import NAME, migration
 from tests.unit.controllers.fakeapi import DEFINITIONS, OURS, FakeApi
@@ -37,8 +43,13 @@ class ReportsApi(FakeApi):
         super().__init__()
         self.revision = 100
         self.watches: asyncio.Queue[bytes] = asyncio.Queue()
+        self.reads: list[str] = []
+        """The CRDs that were read."""
+        self.pruned = ""
+        """The field of the status that the CRD does not have."""
 
     async def send(self, method: str, path: str, **_: Any) -> Answer:
+        self.reads.append(path)
         try:
             return Answer(200, orjson.dumps(await self.request(method, path)))
         except ApiError as error:
@@ -60,6 +71,9 @@ class ReportsApi(FakeApi):
         name = path.removesuffix("/status")
         if path != name and name not in self.objects:
             raise TROUBLES["404"]
+        if path != name:
+            answer = {**answer, "status": {**answer["status"]}}
+            answer["status"].pop(self.pruned, None)
         return self.show("MODIFIED", {**self.objects.get(name, {}), **answer})
 
     def show(self, type_: str, report: dict[str, Any]) -> dict[str, Any]:
@@ -81,13 +95,13 @@ class ReportsApi(FakeApi):
         return found
 
 
-def play(people: Callable[[ClusterState, ReportsApi], Awaitable[None]]) -> None:
+def play(people: Callable[[ClusterState, ReportsApi], Awaitable[None]], *probes: Probe) -> None:
     """One CRD, and what people do to it and its report."""
 
     async def main() -> None:
         api, state, metrics = ReportsApi(), ClusterState(), OperatorMetrics()
         api.objects[f"{DEFINITIONS}/{NAME}"] = live_crd(stored=("v2",))
-        controller = DefinitionReports(cast(Client, api), state, metrics, identity="me")
+        controller = DefinitionReports(cast(Client, api), state, metrics, identity="me", probes=probes)
         task = asyncio.create_task(controller.run())
         state.saw_definition(NAME, seen(stored=("v2",)))
         await people(state, api)
@@ -128,6 +142,69 @@ def test_what_changes_in_the_crd_changes_its_report() -> None:
     play(people)
 
 
+def test_what_the_watch_has_shown_is_not_read_again() -> None:
+    async def people(state: ClusterState, api: ReportsApi) -> None:
+        await asyncio.sleep(5.0)
+        assert len(api.reads) == 1, "nobody had shown it"
+        strict = {"type": "object", "properties": {"size": {"type": "integer"}}}
+        changed: dict[str, Any] = {"stored": ("v2",), "generation": 5, "resourceVersion": "200"}
+        state.saw_definition(NAME, seen(schema=strict, **changed), live_crd(schema=strict, **changed))
+        await asyncio.sleep(5.0)
+        status = api.objects[REPORT]["status"]
+        assert status["definitionGeneration"] == 5
+        assert "open-schema" not in str(status["findings"]), "what was read still had it"
+        assert len(api.reads) == 1
+        # The same schemas again: nothing to assess, and nothing to keep for it.
+        state.saw_definition(
+            NAME, seen(schema=strict, **changed), live_crd(schema={"type": "object"}, **changed)
+        )
+        again: dict[str, Any] = {"stored": ("v2",), "generation": 6, "resourceVersion": "300"}
+        api.objects[f"{DEFINITIONS}/{NAME}"] = live_crd(**again)
+        state.saw_definition(NAME, seen(**again))
+        await asyncio.sleep(5.0)
+        assert len(api.reads) == 2
+
+    play(people)
+
+
+def test_what_comes_before_the_reports_are_known_is_read_if_it_is_not_on_record() -> None:
+    """A restarted operator would compress thousands of CRDs for nothing."""
+
+    async def main() -> None:
+        api = ReportsApi()
+        api.objects[f"{DEFINITIONS}/{NAME}"] = live_crd(stored=("v2",))
+        for expected in (1, 1):
+            state = ClusterState()
+            controller = DefinitionReports(cast(Client, api), state, OperatorMetrics(), identity="me")
+            state.saw_definition(NAME, seen(stored=("v2",)), live_crd(stored=("v2",)))
+            task = asyncio.create_task(controller.run())
+            await asyncio.sleep(0.2)
+            assert api.ready
+            assert len(api.reads) == expected
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    virtualtime.run(main())
+
+
+def test_a_watch_that_lags_behind_is_waited_for() -> None:
+    async def people(state: ClusterState, api: ReportsApi) -> None:
+        await asyncio.sleep(5.0)
+        before = api.objects[REPORT]["status"]["definitionGeneration"]
+        changed: dict[str, Any] = {"stored": ("v2",), "generation": 6, "resourceVersion": "300"}
+        api.objects[f"{DEFINITIONS}/{NAME}"] = live_crd(**changed)
+        # It shows a change of which the result is outdated.
+        state.saw_definition(NAME, seen(stored=("v2",), generation=5, resourceVersion="200"))
+        await asyncio.sleep(60.0)
+        assert api.objects[REPORT]["status"]["definitionGeneration"] == before
+        assert len(api.reads) < 70
+        state.saw_definition(NAME, seen(**changed))
+        await asyncio.sleep(5.0)
+        assert api.objects[REPORT]["status"]["definitionGeneration"] == 6
+
+    play(people)
+
+
 def test_a_report_that_somebody_has_changed_is_put_right() -> None:
     async def people(_: ClusterState, api: ReportsApi) -> None:
         await asyncio.sleep(5.0)
@@ -137,6 +214,73 @@ def test_a_report_that_somebody_has_changed_is_put_right() -> None:
         assert api.ready == ready
 
     play(people)
+
+
+def test_how_far_a_count_has_got_is_sent_once_to_a_crd_that_does_not_keep_it() -> None:
+    got = CountInProgress(
+        about="x",
+        continue_token="t",
+        started_at=datetime(2026, 11, 23, tzinfo=UTC),
+        objects=40,
+        versions=[],
+        uses=[],
+    )
+    answer = Census(
+        objects=40,
+        complete=False,
+        uses=(),
+        uses_total=0,
+        versions={},
+        resource_version="1",
+        taken_at=datetime(2026, 11, 23, tzinfo=UTC),
+        counting=got,
+    )
+
+    async def ask(*_: Any) -> Census:
+        return answer
+
+    async def people(state: ClusterState, api: ReportsApi) -> None:
+        nonlocal answer
+        api.pruned = "counting"
+        await asyncio.sleep(5.0)
+        written = api.writes("PATCH", REPORT)
+        for each in range(5):
+            state.saw_migration("m", migration(generation=each + 1))
+            await asyncio.sleep(5.0)
+        assert api.writes("PATCH", REPORT) == written
+        # With the CRD of this release it is kept from the next time on.
+        api.pruned = ""
+        answer = replace(answer, counting=replaced)
+        await asyncio.sleep(30.0)
+        assert api.objects[REPORT]["status"]["counting"]["objects"] == 50
+
+    replaced = got.model_copy(update={"objects": 50})
+    play(people, Probe(versions.CONDITION, lambda _: 10.0, lambda _: "x", ask))
+
+
+def test_findings_outlive_a_restart_and_the_loss_of_the_owner() -> None:
+    """The restarted controller has the findings only as counts, and must not write these."""
+
+    async def main() -> None:
+        api, flawed = ReportsApi(), {"type": "object", "required": ["size"]}
+        api.objects[f"{DEFINITIONS}/{NAME}"] = live_crd(stored=("v2",), schema=flawed)
+        findings: list[Any] = []
+        for _ in range(2):
+            state = ClusterState()
+            controller = DefinitionReports(cast(Client, api), state, OperatorMetrics(), identity="me")
+            task = asyncio.create_task(controller.run())
+            state.saw_definition(NAME, seen(stored=("v2",), schema=flawed))
+            await asyncio.sleep(60.0)
+            report = api.objects[REPORT]
+            assert len(report["metadata"]["ownerReferences"]) == 1
+            findings.append(report["status"]["findings"])
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            report["metadata"]["ownerReferences"] = []
+        assert findings[0]
+        assert findings[1] == findings[0]
+
+    virtualtime.run(main())
 
 
 def test_a_report_that_somebody_has_deleted_comes_back() -> None:

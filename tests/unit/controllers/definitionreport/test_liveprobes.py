@@ -1,11 +1,15 @@
 """When reports run which probes, and that a census resumes where it was."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crdkeeper.api.definitionreport import CountInProgress
 from crdkeeper.cluster.probes.census import Pacer
 from crdkeeper.cluster.transport.client import Client
 from crdkeeper.controllers.definitionreport import liveprobes
@@ -13,12 +17,16 @@ from crdkeeper.controllers.definitionreport.liveprobes import live_probes
 from crdkeeper.controllers.definitionreport.probes import Probe, Subject
 from crdkeeper.core.diagnosis.assessment import Assessment
 from crdkeeper.core.diagnosis.census import Census
+from crdkeeper.core.diagnosis.conditions.storage import were_rewritten
 from crdkeeper.core.diagnosis.conversionfacts import ConversionProbe, Read, VersionRead
 from crdkeeper.core.diagnosis.deletion import Blockers
 from crdkeeper.core.diagnosis.probes import Failure, ProbeTrouble
 from crdkeeper.core.diagnosis.registry import PROBED
+from crdkeeper.core.diagnosis.scalers import Unseen
+from crdkeeper.core.diagnosis.scaling import Scaling, ScalingFault, ScalingTrouble
+from crdkeeper.core.diagnosis.statuswriters import StatusWriters, Writers
 from crdkeeper.core.diagnosis.subresourcefacts import DeclaredSubresources, ScaleProbe, ScaleRead
-from tests.unit.builders import NOW
+from tests.unit.builders import NOW, migration
 from tests.unit.cluster.transport.localserver import Handler, client_of, failure, json
 from tests.unit.core.diagnosis.builders import seen
 
@@ -32,8 +40,8 @@ NO = Failure(ProbeTrouble.FORBIDDEN, 403, "no")
 DOWN = Failure(ProbeTrouble.FAILED, 500, "down")
 
 
-def subject(*scaled: str, **changes: Any) -> Subject:
-    declared = DeclaredSubresources(scaled=scaled)
+def subject(*scaled: str, stateful: tuple[str, ...] = (), **changes: Any) -> Subject:
+    declared = DeclaredSubresources(scaled=scaled, stateful=stateful)
     return Subject(seen(**{"stored": ("v2",), **changes}), Assessment(subresources=declared))
 
 
@@ -52,6 +60,10 @@ def test_each_condition_that_needs_a_probe_has_one() -> None:
     [
         ("conversion", subject(spec=WEBHOOK), subject()),
         ("scale", subject("v1"), subject()),
+        ("scaling", subject(), subject(conditions=())),
+        ("scaling", subject(), replace(subject(), assessment=Assessment(recorded=True))),
+        ("statuswriters", subject(stateful=("v2",)), subject()),
+        ("statuswriters", subject(stateful=("v2",)), subject(stateful=("v2",), conditions=())),
         ("blockers", subject(deletionTimestamp="2026-01-01T00:00:00Z"), subject()),
         ("census", subject(), subject(deletionTimestamp="2026-01-01T00:00:00Z")),
         ("census", subject(), subject(conditions=())),
@@ -103,6 +115,14 @@ SCALED = (ScaleRead("v1", "ns/w"),)
         ("blockers", Blockers(3, True), 5),
         ("blockers", Blockers(2000, False), 30),
         ("blockers", Blockers(0, False, failure=NO), 5),
+        ("scaling", Scaling(), 300),
+        ("scaling", Scaling(troubles=(ScalingTrouble(ScalingFault.NO_SCALE, "x"),)), 60),
+        ("scaling", Scaling(unseen=(Unseen("rule", DOWN),)), 30),
+        ("scaling", Scaling(unseen=(Unseen("rule", DOWN), Unseen("rule", NO))), 300),
+        ("statuswriters", StatusWriters(3, True), 6 * 3600),
+        ("statuswriters", StatusWriters(3, True, before=Writers(objects=1)), 600),
+        ("statuswriters", StatusWriters(0, False, failure=DOWN), 30),
+        ("statuswriters", StatusWriters(0, False, failure=NO), 300),
         ("census", census(), 6 * 3600),
         ("census", census(versions={"v1": 1, "v2": 9}), 600),
         ("census", census(versions={"v1": 1, "v2": 9}, objects=1_000_000), 6 * 3600),
@@ -170,3 +190,194 @@ async def test_a_change_begins_a_census_anew(tmp_path: Path, monkeypatch: pytest
         await ask(subject(), None)
         await ask(subject(generation=3), None)
     assert [each.query.get("continue") for each in server.requests] == [None, None]
+
+
+async def test_a_restarted_operator_continues_a_census(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveprobes, "_PAGES", 2)
+    pages = [page("a", "1"), page("b", "2"), page("c", "3"), page("d")]
+    async with client_of(tmp_path, *pages) as (server, client):
+        (first,) = await censuses(client, 1)
+        assert first.counting is not None
+        kept = {"widgets.example.com": first.counting}
+        (ask,) = (each.ask for each in live_probes(client, Pacer(1e6), kept.get) if each.fact == "census")
+        second = await ask(subject(), None)
+    assert (second.objects, second.complete, second.counting) == (4, True, None)
+    assert [each.query.get("continue") for each in server.requests] == [None, "1", "2", "3"]
+
+
+async def test_what_was_counted_of_another_state_of_the_crd_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveprobes, "_PAGES", 1)
+    async with client_of(tmp_path, page("a", "1"), page("b")) as (server, client):
+        (first,) = await censuses(client, 1)
+        kept = {"widgets.example.com": first.counting}
+        (ask,) = (each.ask for each in live_probes(client, Pacer(1e6), kept.get) if each.fact == "census")
+        assert (await ask(subject(generation=3), None)).objects == 1
+    assert [each.query.get("continue") for each in server.requests] == [None, None]
+
+
+def census_of(
+    client: Client, kept: CountInProgress | None = None, ended: Sequence[datetime] = ()
+) -> Callable[..., Any]:
+    """Goes on with the count, where `kept` is recorded and rewrites have ended at these times."""
+
+    def rewritten(_: str, since: datetime, now: datetime) -> bool:
+        migrations = [migration() for _ in ended]
+        for made, time in zip(migrations, ended, strict=True):
+            made.status.completion_time = time
+        return were_rewritten(migrations, since, now)
+
+    probes = live_probes(client, Pacer(1e6), lambda _: kept, rewritten)
+    (ask,) = (each.ask for each in probes if each.fact == "census")
+    return ask
+
+
+async def test_a_rewrite_that_ends_begins_a_count_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveprobes, "_PAGES", 1)
+    ended: list[datetime] = []
+    async with client_of(tmp_path, page("a", "1"), page("a", "1"), page("b")) as (server, client):
+        ask = census_of(client, ended=ended)
+        first = await ask(subject(), None)
+        ended.append(client.now())
+        second = await ask(subject(), first)
+        ended.clear()
+        third = await ask(subject(), second)
+    assert (third.objects, third.complete) == (2, True)
+    assert [each.query.get("continue") for each in server.requests] == [None, None, "1"]
+
+
+def asking(client: Client, progress: list[str]) -> Callable[..., Any]:
+    """Goes on with a count while a rewrite makes this progress."""
+    probes = live_probes(client, Pacer(1e6), rewriting=lambda _: progress[0])
+    (ask,) = (each.ask for each in probes if each.fact == "census")
+    return ask
+
+
+async def test_nothing_is_counted_while_objects_are_rewritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveprobes, "_PAGES", 1)
+    monkeypatch.setattr(liveprobes, "_TOLD_SECONDS", 0.0)
+    async with client_of(tmp_path, page("a", "1"), page("b")) as (server, client):
+        progress = ["first"]
+        ask = asking(client, progress)
+        found = await ask(subject(), None)
+        assert (found.objects, found.complete, found.counting, len(server.requests)) == (0, False, None, 0)
+        progress[0] = ""
+        found = await ask(subject(), found)
+        assert (found.objects, len(server.requests)) == (1, 1)
+        progress[0] = "second"
+        found = await ask(subject(), found)
+        assert (found.objects, len(server.requests)) == (1, 1)
+        assert await ask(subject(), census(objects=7)) == replace(
+            census(objects=7), renewing=True, counting=found.counting
+        )
+        progress[0] = ""
+        found = await ask(subject(), found)
+    assert (found.objects, found.complete) == (2, True)
+    assert [each.query.get("continue") for each in server.requests] == [None, "1"]
+
+
+async def test_a_rewrite_that_makes_no_progress_holds_up_no_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveprobes, "_NO_PROGRESS", 0.0)
+    async with client_of(tmp_path, page("a")) as (server, client):
+        ask = asking(client, ["killed"])
+        found = await ask(subject(), None)
+        assert (found.objects, len(server.requests)) == (0, 0)
+        found = await ask(subject(), found)
+    assert (found.objects, found.complete) == (1, True)
+
+
+async def test_what_was_counted_before_a_rewrite_ended_is_not_told_as_complete(tmp_path: Path) -> None:
+    ended: list[datetime] = []
+    async with client_of(tmp_path, page("a")) as (server, client):
+        ask = census_of(client, ended=ended)
+        ended.append(client.now())
+        found = await ask(subject(), census(objects=7))
+        assert (found.objects, found.complete, found.renewing) == (7, True, True)
+        ended.clear()
+        assert (await ask(subject(), found)).objects == 1
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(("hours", "objects"), [(-5.9, 41), (-6.1, 1), (0.1, 1)])
+async def test_what_was_counted_long_ago_or_in_the_future_is_dropped(
+    tmp_path: Path, hours: float, objects: int
+) -> None:
+    async with client_of(tmp_path, page("a")) as (_, client):
+        kept = recorded(client, hours)
+        assert (await census_of(client, kept)(subject(), None)).objects == objects
+
+
+async def test_what_was_counted_before_a_rewrite_ended_is_not_continued(tmp_path: Path) -> None:
+    async with client_of(tmp_path, page("a")) as (_, client):
+        kept = recorded(client, -2)
+        ended = [client.now() - timedelta(hours=1)]
+        assert (await census_of(client, kept, ended)(subject(), None)).objects == 1
+
+
+async def test_a_record_is_continued_once(tmp_path: Path) -> None:
+    """A report that may not be written still has it after the count."""
+    async with client_of(tmp_path, page("a")) as (server, client):
+        ask = census_of(client, recorded(client, -1))
+        found = await ask(subject(), None)
+        assert found.complete
+        assert (await ask(subject(), found)).objects == 1
+    assert [each.query.get("continue") for each in server.requests] == ["1", None]
+
+
+def recorded(client: Client, hours: float) -> CountInProgress:
+    """40 objects counted so far, by a count that began then."""
+    return CountInProgress.model_validate(
+        {
+            "about": liveprobes._mark(liveprobes._revision(subject()), ()),
+            "continueToken": "1",
+            "startedAt": client.now() + timedelta(hours=hours),
+            "objects": 40,
+        }
+    )
+
+
+async def test_how_far_a_census_has_got_is_told_seldom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time is a write of the report."""
+    monkeypatch.setattr(liveprobes, "_PAGES", 1)
+    async with client_of(tmp_path, *(page("a", str(n)) for n in range(1, 5))) as (_, client):
+        ask, former = probe(client, "census").ask, census(objects=7)
+        told = [await ask(subject(), former), await ask(subject(), former)]
+        monkeypatch.setattr(liveprobes, "_TOLD_SECONDS", 0.0)
+        told.append(await ask(subject(), former))
+    assert [each.counting.objects for each in told] == [1, 1, 3]
+
+
+async def test_so_is_how_far_a_first_census_has_got(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(liveprobes, "_PAGES", 1)
+    down = failure(404, "NotFound", "down")
+    pages = page("a", "1"), page("b", "2"), down, page("c", "3"), page("d")
+    async with client_of(tmp_path, *pages) as (_, client):
+        first, second, failed, mended, last = await censuses(client, 5)
+    assert second is first
+    assert failed.failure is not None
+    assert mended.failure is None
+    assert (last.objects, last.complete) == (4, True)
+
+
+async def test_autoscalers_are_listed_once_for_all(tmp_path: Path) -> None:
+    """Each answer of a list is one page, so that any further request would fail."""
+    empty = json({"metadata": {}, "items": []})
+    async with client_of(tmp_path, empty, empty) as (server, client):
+        ask = probe(client, "scaling").ask
+        found = await asyncio.gather(*(ask(subject(), None) for _ in range(50)))
+    assert found == [Scaling()] * 50
+    assert [each.path for each in server.requests] == [
+        "/apis/autoscaling/v2/horizontalpodautoscalers",
+        "/apis/policy/v1/poddisruptionbudgets",
+    ]

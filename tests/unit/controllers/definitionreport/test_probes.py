@@ -24,12 +24,15 @@ class World:
         self.about: Hashable | None = "first"
         self.value: Any = "well"
         self.failures = 0
+        self.crowded = False
         self.asked: list[tuple[float, Any]] = []
         self.reported: list[str] = []
         self.at_work = self.most = 0
         self.subjects = {name: Subject(seen(), Assessment()) for name in names or (NAME,)}
         probe = Probe(versions.CONDITION, lambda _: TTL, lambda _: self.about, self.ask)
-        self.probes = Probes([probe], self.subjects.get, self.reported.append, at_once=2)
+        self.probes = Probes(
+            [probe], self.subjects.get, self.reported.append, lambda: self.crowded, at_once=2
+        )
 
     async def ask(self, _: Subject, before: Any) -> Any:
         self.asked.append((now(), before))
@@ -74,6 +77,33 @@ def test_the_first_answer_comes_and_is_told() -> None:
 
     play(world, people)
     assert len(world.asked) == 1
+
+
+def test_a_crowd_of_new_crds_goes_first() -> None:
+    world = World()
+    world.crowded = True
+
+    async def people() -> None:
+        world.look()
+        await asyncio.sleep(5.0)
+        assert world.asked == []
+        world.crowded = False
+        await asyncio.sleep(2.0)
+        assert world.reported == [NAME]
+
+    play(world, people)
+
+
+def test_a_crowd_that_never_ends_delays_an_answer_by_seconds() -> None:
+    world = World()
+    world.crowded = True
+
+    async def people() -> None:
+        world.look()
+        await asyncio.sleep(12.0)
+        assert world.reported == [NAME]
+
+    play(world, people)
 
 
 def test_it_is_asked_again_when_the_answer_is_old_and_told_only_if_it_differs() -> None:

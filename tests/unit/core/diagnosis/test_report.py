@@ -1,19 +1,24 @@
 """The report as a whole: the summary, what is kept across a restart, what deserves an Event or a write."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 
-from crdkeeper.api.definitionreport import DefinitionReport
+from crdkeeper.api.definitionreport import CountInProgress, DefinitionReport
 from crdkeeper.api.meta import ObjectMeta, OwnerReference, find_condition
 from crdkeeper.core.diagnosis import registry
 from crdkeeper.core.diagnosis.assessment import Assessment, assess
+from crdkeeper.core.diagnosis.census import Census
 from crdkeeper.core.diagnosis.conditions import established, namesaccepted
+from crdkeeper.core.diagnosis.facts import LiveFacts
 from crdkeeper.core.diagnosis.findings import FindingSummary, collect
 from crdkeeper.core.diagnosis.report import (
     ReportedCondition,
     StoredReport,
     Wanted,
+    nothing_stored,
     on_record,
     report_metadata,
     wanted_report,
@@ -275,6 +280,14 @@ def test_what_is_on_record_of_the_same_revision_stands_in() -> None:
     assert not moved.is_as(record)
 
 
+def test_what_was_written_is_on_record_as_if_it_was_read_back() -> None:
+    for known in (facts(found_one()), facts(stored=("v1", "v2")), facts(conditions=REFUSED)):
+        written = wanted_report(known, {})
+        read = as_read(written)
+        assert written.stored(read.metadata) == replace(on_record(read), reported=written.reported)
+        assert not written.is_as(nothing_stored(read.metadata))
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"generation": 3}, {"uid": "u2"}, {"annotations": {"a": "b"}}, {"labels": {"a": "b"}}],
@@ -303,3 +316,82 @@ def test_another_version_of_crdkeeper_looks_anew(monkeypatch: pytest.MonkeyPatch
     record = on_record(as_read(wanted_report(facts(found_one()), {})))
     monkeypatch.setattr("crdkeeper.core.diagnosis.report.__version__", "99")
     assert record.assessment(facts().seen) is None
+
+
+# The census
+
+
+def counted(
+    versions: dict[str, int] | None = None, *, complete: bool = True, taken_at: datetime = NOW
+) -> LiveFacts:
+    """A census of ten objects."""
+    census = Census(
+        objects=10,
+        complete=complete,
+        uses=(),
+        uses_total=0,
+        versions=versions or {},
+        resource_version="1",
+        taken_at=taken_at,
+    )
+    return LiveFacts(census=census)
+
+
+def test_a_census_is_reported_once_it_is_complete() -> None:
+    assert wanted_report(facts(live=counted(complete=False)), {}).status.census is None
+    found = wanted_report(facts(live=counted({"v1": 3, "v2": 10})), {}).status.census
+    assert found is not None
+    assert (found.objects, found.taken_at) == (10, NOW)
+    assert [(each.version, each.objects) for each in found.versions] == [("v2", 10), ("v1", 3)]
+
+
+def test_the_census_on_record_remains_until_there_is_another() -> None:
+    written = wanted_report(facts(live=counted({"v1": 3})), {})
+    record = on_record(as_read(written))
+    assert record.census == written.status.census
+    for live in (LiveFacts(), counted(complete=False), counted({"v1": 3}, taken_at=later(3600))):
+        again = wanted_report(facts(live=live), record.reported, (), record.census)
+        assert again.status.census == record.census
+    for live in (counted({"v1": 4}, taken_at=later(60)), counted({"v1": 3}, taken_at=later(7 * 3600))):
+        again = wanted_report(facts(live=live), record.reported, (), record.census)
+        assert again.status.census != record.census
+        assert not again.is_as(record)
+
+
+def test_versions_that_strangers_made_up_are_bounded() -> None:
+    forged = {"v" * 64: 9, **{f"v{each}": 1 for each in range(30)}}
+    found = wanted_report(facts(live=counted(forged)), {}).status.census
+    assert found is not None
+    assert len(found.versions) == 20
+    assert all(len(each.version) < 64 for each in found.versions)
+    assert as_read(wanted_report(facts(live=counted(forged)), {})).status.census == found
+
+
+def test_a_report_that_was_read_already_is_recognized() -> None:
+    known = on_record(as_read(wanted_report(facts(), {}), version="7"))
+    assert known.is_of({"metadata": {"resourceVersion": "7"}})
+    assert not known.is_of({"metadata": {"resourceVersion": "8"}})
+    assert not on_record(as_read(wanted_report(facts(), {}), version="")).is_of({"metadata": {}})
+
+
+def test_how_far_a_count_has_got_stays_until_it_goes_on() -> None:
+    before = CountInProgress(about="x", continue_token="t", started_at=NOW, objects=40, versions=[], uses=[])
+    counted = Census(
+        objects=40,
+        complete=False,
+        uses=(),
+        uses_total=0,
+        versions={},
+        resource_version="1",
+        taken_at=NOW,
+        counting=before,
+    )
+    now = wanted_report(facts(live=LiveFacts(census=counted)), {})
+    record = on_record(as_read(now))
+    assert record.counting == before
+    assert now.is_as(record)
+    waiting = wanted_report(facts(), {}, {"VersionsCurrent"}, None, record.counting)
+    assert waiting.status.counting == before
+    assert wanted_report(facts(), {}, (), None, record.counting).status.counting is None
+    done = replace(counted, complete=True, counting=None)
+    assert wanted_report(facts(live=LiveFacts(census=done)), {}, (), None, before).status.counting is None

@@ -4,7 +4,8 @@ A version in status.storedVersions cannot be removed from spec.versions, and obj
 conversion on every read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
 from crdkeeper.api.meta import find_condition
 from crdkeeper.api.storagemigration import StorageMigration
@@ -14,8 +15,20 @@ from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 TYPE = "StorageCurrent"
 _MIGRATE = "crdkeeper migrate"
+_CLOCK = timedelta(seconds=1)
+"""The API server tells its time in whole seconds."""
 
 CURRENT = Reason(TYPE, "True", "Current", "status.storedVersions lists only the storage version.")
+UNKNOWN_LABEL = Reason(
+    TYPE,
+    "True",
+    "UnknownLabel",
+    "status.storedVersions lists only the storage version, but the label that should ask for migrations has "
+    "a value that means nothing. Only with `--watch-labels`.",
+    "Set the label crdkeeper.dev/storage-migration of the CRD to automatic, plan or disabled, or take it "
+    "off.",
+    healthy=False,
+)
 MIGRATING = Reason(
     TYPE,
     "False",
@@ -59,20 +72,28 @@ NOT_RECORDED = Reason(
 )
 
 
-def judge(definition: DefinitionFacts, migrations: Sequence[StorageMigration]) -> Verdict:
-    """The verdict; `migrations` are those of the CRD's resource."""
+def judge(
+    definition: DefinitionFacts,
+    migrations: Sequence[StorageMigration],
+    *,
+    unknown_label: str = "",
+    overruled_label: str = "",
+) -> Verdict:
+    """The verdict; `migrations` are those of the CRD's resource. For the labels see `ReportFacts`."""
     outdated = definition.outdated_versions
     if not definition.stored_versions:
         return Verdict(NOT_RECORDED, f"{NOT_RECORDED.meaning} {NOT_RECORDED.remedy}")
+    if not outdated and unknown_label:
+        return Verdict(UNKNOWN_LABEL, f"{unknown_label} Set it to one of these, or take it off.")
     if not outdated:
         return Verdict(CURRENT, f"All objects are stored in {definition.storage_version}.")
     current = definition.storage_version
     old = f"Objects may be stored in {', '.join(outdated)}; the storage version is {current}."
     at_work = _at_work(migrations)
     if at_work is None:
+        remedy = f"Run `{_MIGRATE} {definition.name}`, or let a DefinitionPolicy select the CRD."
         return Verdict(
-            OLD_VERSIONS_STORED,
-            f"{old} Run `{_MIGRATE} {definition.name}`, or let a DefinitionPolicy select the CRD.",
+            OLD_VERSIONS_STORED, " ".join(filter(None, (old, unknown_label or overruled_label, remedy)))
         )
     name = at_work.metadata.name
     succeeded = find_condition(at_work.status.conditions, "Succeeded")
@@ -86,6 +107,27 @@ def judge(definition: DefinitionFacts, migrations: Sequence[StorageMigration]) -
             f"`kubectl describe smig {name}` shows why.",
         )
     return Verdict(MIGRATING, f"{old} StorageMigration {name} is running.")
+
+
+def were_rewritten(migrations: Iterable[StorageMigration], since: datetime, now: datetime) -> bool:
+    """Whether one of these has ended in that time. A completionTime to come is none."""
+    times = (each.status.completion_time for each in migrations if each.spec.mode == "Execute")
+    return any(each is not None and since - _CLOCK <= each <= now + _CLOCK for each in times)
+
+
+def being_rewritten(migrations: Iterable[StorageMigration]) -> str:
+    """What identifies the progress of those that are writing; empty if none is.
+
+    The same as a while before: whoever ran them has ended without saying so.
+    """
+    writing = (
+        each
+        for each in migrations
+        if each.spec.mode == "Execute"
+        and each.status.completion_time is None
+        and each.status.progress.concurrency
+    )
+    return " ".join(sorted(f"{each.metadata.uid}@{each.metadata.resource_version}" for each in writing))
 
 
 def _at_work(migrations: Sequence[StorageMigration]) -> StorageMigration | None:
@@ -108,9 +150,15 @@ def _age_key(migration: StorageMigration) -> tuple[str, str]:
 
 CONDITION = ConditionType(
     TYPE,
-    lambda facts: judge(facts.seen.definition, facts.migrations),
+    lambda facts: judge(
+        facts.seen.definition,
+        facts.migrations,
+        unknown_label=facts.unknown_label,
+        overruled_label=facts.overruled_label,
+    ),
     reasons=(
         CURRENT,
+        UNKNOWN_LABEL,
         MIGRATING,
         MIGRATION_FAILING,
         MIGRATION_SUSPENDED,

@@ -1,0 +1,89 @@
+"""StatusWritersReady on a real API server: a status subresource that is missing, and one that came later."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from crdkeeper.api.meta import format_time
+from crdkeeper.cluster.transport.client import MERGE_PATCH
+from tests.cluster.harness import Admin, CustomKind, Operator
+from tests.cluster.harness.admin import CRDS
+from tests.cluster.reports.live.scene import change_versions, let_read
+from tests.cluster.reports.reports import condition_of, report_with
+
+TYPE = "StatusWritersReady"
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"spec": OPEN, "status": OPEN}}}
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """Somebody who writes to the objects of a kind."""
+
+    admin: Admin
+    kind: CustomKind
+    name: str
+
+    async def write(self, name: str, patch: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
+        path = f"{self.kind.path(name)}{subresource}?fieldManager={self.name}"
+        return await self.admin.client.request("PATCH", path, patch, content_type=MERGE_PATCH)
+
+
+async def made_earlier(admin: Admin, path: str, by: timedelta) -> None:
+    """Lets all managers have written an object so much earlier.
+
+    The API server drops a change of nothing but times, so that they also get other names.
+    """
+    entries = (await admin.get(path))["metadata"]["managedFields"]
+    for each in entries:
+        each["manager"] += "-earlier"
+        each["time"] = format_time(datetime.fromisoformat(each["time"]) - by)
+    await admin.merge(path, {"metadata": {"managedFields": entries}})
+
+
+def observed(generation: int) -> dict[str, Any]:
+    return {"status": {"observedGeneration": generation}}
+
+
+async def test_a_status_through_the_main_resource(admin: Admin, operator: Operator, group: str) -> None:
+    kind = CustomKind(group)
+    controller, user = Manager(admin, kind, "controller"), Manager(admin, kind, "user")
+    await admin.apply_definition(kind)
+    await change_versions(admin, kind, subresources=None, schema=SCHEMA)
+    await admin.create_objects(kind, 2)
+    await report_with(admin, kind.name, StatusWritersReady="Unknown/NotPermitted", Ready="True/Healthy")
+    await let_read(admin, group)
+
+    # Without the subresource, what observes a generation makes another one.
+    found = await controller.write("db-00000", observed(1))
+    assert found["metadata"]["generation"] == 2
+    await change_versions(admin, kind, additionalPrinterColumns=[])
+    report = await report_with(
+        admin, kind.name, StatusWritersReady="False/NoStatusSubresource", Ready="True/Healthy"
+    )
+    message = condition_of(report, TYPE).message
+    assert "There is no status subresource at v1, v2. The status of 1 of 2 objects" in message
+    assert 'Written by "controller" at v1 (Update, for example default/db-00000)' in message
+
+    # The subresource comes later, and the controller goes on as before: nobody tells it.
+    await change_versions(admin, kind, subresources={"status": {}})
+    await report_with(admin, kind.name, StatusWritersReady="True/WrittenBeforeSubresource")
+    await user.write("db-00000", {"spec": {"note": "changed"}})
+    found = await controller.write("db-00000", {**observed(3), "metadata": {"labels": {"seen": "3"}}})
+    assert found["status"] == {"observedGeneration": 1}
+
+    # Of an operator that was killed, the next one tells what was found meanwhile. That was an hour ago.
+    operator.kill()
+    await made_earlier(admin, f"{CRDS}/{kind.name}", timedelta(hours=1))
+    await made_earlier(admin, kind.path("db-00000"), timedelta(minutes=30))
+    operator.start()
+    report = await report_with(
+        admin, kind.name, StatusWritersReady="False/StatusWritesIgnored", Ready="True/Healthy"
+    )
+    assert "The status of 1 of 2 objects has not followed spec." in condition_of(report, TYPE).message
+
+    await controller.write("db-00000", observed(3), "/status")
+    age = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+    await change_versions(admin, kind, additionalPrinterColumns=[age])
+    await report_with(admin, kind.name, StatusWritersReady="True/StatusWritten")

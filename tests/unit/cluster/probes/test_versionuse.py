@@ -1,0 +1,107 @@
+"""Requests that several API servers behind a load balancer have counted."""
+
+from itertools import cycle
+from pathlib import Path
+
+from aiohttp import web
+
+from crdkeeper.api.texts import LINE_BYTES
+from crdkeeper.cluster.probes.versionuse import CountedRequests, read_requests
+from crdkeeper.core.diagnosis.probes import ProbeTrouble
+from tests.unit.builders import definition
+from tests.unit.cluster.transport.localserver import Handler, client_of, failure
+
+NOT_FOUND = failure(404, "NotFound", "no such path")
+FORBIDDEN = failure(403, "Forbidden", "you may not")
+COUNTED = 'apiserver_request_total{group="example.com",resource="widgets",verb="LIST",version="v1"} %d\n'
+
+
+def counts(number: int, started: int = 1_700_000_000) -> str:
+    return COUNTED % number + f"process_start_time_seconds {started}\n"
+
+
+async def ask(
+    tmp_path: Path, servers: int | None, *behind: tuple[str, str | Handler]
+) -> tuple[CountedRequests, int]:
+    """What is read of the API servers behind a balancer, and how many connections that took.
+
+    By address and metrics; connections lead to them in turn.
+    """
+    turn, connections, now = cycle(behind), 0, behind[0]
+
+    async def answer(request: web.Request) -> web.Response:
+        nonlocal connections, now
+        if request.path == "/api":
+            # The first request on each connection.
+            connections, now = connections + 1, next(turn)
+            if not now[0]:
+                return await NOT_FOUND(request)
+            return web.json_response({"serverAddressByClientCIDRs": [{"serverAddress": now[0]}]})
+        assert request.path == "/metrics"
+        return web.Response(text=now[1]) if isinstance(now[1], str) else await now[1](request)
+
+    facts = definition(group="example.com", plural="widgets")
+    async with client_of(tmp_path, answer) as (_, client):
+        return await read_requests(client, facts, "v1", servers), connections
+
+
+def numbers(found: CountedRequests) -> dict[str, int]:
+    return {each.server: sum(each.counts.values()) for each in found.readers}
+
+
+async def test_each_of_several_is_read_once(tmp_path: Path) -> None:
+    other = ("b:1", counts(9, started=1_700_000_005))
+    found, connections = await ask(tmp_path, 2, ("a:1", counts(7)), ("a:1", counts(8)), other)
+    assert (numbers(found), found.failure, connections) == ({"a:1": 7, "b:1": 9}, None, 3)
+
+
+async def test_those_of_one_address_are_told_apart_by_their_start(tmp_path: Path) -> None:
+    servers = ("", counts(7)), ("", counts(9, started=1_700_000_005))
+    found, connections = await ask(tmp_path, 2, *servers)
+    assert [sum(each.counts.values()) for each in found.readers] == [7, 9]
+    assert connections == 2
+
+
+async def test_one_that_says_its_address_the_second_time_is_one(tmp_path: Path) -> None:
+    other = ("b:1", counts(9, started=1_700_000_005))
+    for first in (("", counts(7)), ("a:1", counts(7))), (("a:1", counts(7)), ("", counts(7))):
+        found, connections = await ask(tmp_path, 2, *first, other)
+        assert (numbers(found), connections) == ({"a:1": 7, "b:1": 9}, 3)
+
+
+async def test_the_metrics_of_one_at_two_addresses_are_of_one(tmp_path: Path) -> None:
+    # A balancer that chooses for each request shows one's address with the other's metrics.
+    other = counts(9, started=1_700_000_005)
+    behind = ("a:1", counts(7)), ("b:1", counts(7)), ("a:1", counts(7)), ("a:1", other)
+    found, connections = await ask(tmp_path, 2, *behind)
+    assert (found.answered, connections) == (2, 4)
+    assert {sum(each.counts.values()) for each in found.readers} == {7, 9}
+
+
+async def test_what_two_say_that_started_at_once_is_kept_but_not_taken_for_two(tmp_path: Path) -> None:
+    found, connections = await ask(tmp_path, 2, ("a:1", counts(7)), ("b:1", counts(9)))
+    assert (numbers(found), found.answered, connections) == ({"a:1": 7, "b:1": 9}, 1, 8)
+
+
+async def test_those_that_started_in_the_same_second_are_several(tmp_path: Path) -> None:
+    other = counts(9).replace("1700000000", "1.70000000025e+09")
+    found, connections = await ask(tmp_path, 2, ("a:1", counts(7)), ("b:1", other))
+    assert (numbers(found), connections) == ({"a:1": 7, "b:1": 9}, 2)
+
+
+async def test_nobody_is_asked_without_end(tmp_path: Path) -> None:
+    for servers, most in ((1, 1), (2, 8), (None, 4), (1000, 16)):
+        found, connections = await ask(tmp_path, servers, ("a:1", counts(7)))
+        assert (numbers(found), connections) == ({"a:1": 7}, most)
+
+
+async def test_one_that_fails_leaves_what_others_said(tmp_path: Path) -> None:
+    found, connections = await ask(tmp_path, 3, ("a:1", counts(7)), ("b:1", FORBIDDEN))
+    assert (numbers(found), connections) == ({"a:1": 7}, 2)
+    assert found.failure is not None
+    assert found.failure.trouble is ProbeTrouble.FORBIDDEN
+
+
+async def test_an_address_is_bounded(tmp_path: Path) -> None:
+    found, _ = await ask(tmp_path, 1, ("x" * 100_000, counts(7)))
+    assert len(found.readers[0].server.encode()) <= LINE_BYTES
