@@ -1,6 +1,5 @@
 """The pace of writing, with servers that it knows nothing about."""
 
-import heapq
 from random import Random
 
 import pytest
@@ -8,86 +7,75 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crdkeeper.core.migration.pace import Budget, Pace, backoff
+from tests.property.apiservers import Fixed, Gradient, Migration, Server, best_fixed
 
-FLOODED = 8.0
-"""Mean latency, as a multiple of that of a single request, beyond which others wait for no gain: a real
-server still gains at five times it, since etcd writes several changes at once."""
+MAXIMUM = 64
 
 few = settings(max_examples=settings().max_examples // 10)
 """For tests whose examples take long."""
 seconds = st.floats(1e-6, 1e6)
 events = st.lists(seconds.map(lambda each: ("answered", each)) | st.just(("throttled", 0.0)), max_size=3000)
+distances = st.just(0.0) | st.floats(0.0005, 0.02)
+chances = st.integers(0, 1000).map(Random)
 
-
-class Server:
-    """Processes `slots` requests at a time, each for about `service` seconds; further ones queue."""
-
-    def __init__(self, slots: int, service: float, jitter: float, random: Random) -> None:
-        self.slots = slots
-        self.service = service
-        self._free = [0.0] * slots
-        self._jitter = jitter
-        self._random = random
-
-    def take(self, sent: float) -> float:
-        """When a request sent at that time will be answered."""
-        start = max(heapq.heappop(self._free), sent)
-        end = start + self.service * (1 + self._random.uniform(-self._jitter, self._jitter))
-        heapq.heappush(self._free, end)
-        return end
-
-
-class Migration:
-    """Keeps as many requests in flight as the pace allows."""
-
-    def __init__(self, pace: Pace, server: Server) -> None:
-        self.pace = pace
-        self.server = server
-        self.now = 0.0
-        self._flying: list[tuple[float, float]] = []
-
-    def run(self, answers: int) -> tuple[float, float]:
-        """Objects per second and mean latency over that many answers."""
-        began, total = self.now, 0.0
-        for _ in range(answers):
-            while len(self._flying) < self.pace.concurrency:
-                heapq.heappush(self._flying, (self.server.take(self.now), self.now))
-            self.now, sent = heapq.heappop(self._flying)
-            total += self.now - sent
-            self.pace.answered(self.now - sent)
-        return answers / (self.now - began), total / answers
-
-
-servers = st.builds(
-    Server,
-    slots=st.integers(2, 32),
-    service=st.floats(0.001, 0.5),
-    jitter=st.floats(0, 0.5),
-    random=st.integers(0, 1000).map(Random),
+sharing = st.builds(
+    lambda each, shared, others, **fields: Server(each * shared, each, others=others, **fields),
+    each=st.floats(0.0002, 0.005),
+    shared=st.floats(0.1, 20),
+    others=st.just(0) | st.integers(1, 8),
+    distance=distances,
+    jitter=st.floats(0, 0.3),
+    random=chances,
 )
+"""They do a part of the work once for all requests that are there, and the rest for each."""
+parallel = st.builds(
+    lambda slots, service, **fields: Server(service, 0.0, slots=slots, together=1, **fields),
+    slots=st.integers(2, 32),
+    service=st.floats(0.001, 0.1),
+    distance=distances,
+    jitter=st.floats(0, 0.5),
+    random=chances,
+)
+"""They work on some requests at a time, and further ones queue."""
+servers = sharing | parallel
+
+SHARED = Server(0.004, 0.001, jitter=0.5)
+"""16 in flight get 15 % less than 64, and both are answered at very different times."""
+NARROW = Server(0.005, 0.0, slots=8, together=1, jitter=0.2)
+FAR = Server(0.01, 0.0, slots=32, together=1, distance=0.01, jitter=0.2)
 
 
-@given(events, st.integers(1, 256))
-def test_concurrency_stays_within_its_bounds(course: list[tuple[str, float]], maximum: int) -> None:
-    pace = Pace(maximum)
+def of_the_best(migration: Migration, *, warm: int, answers: int) -> float:
+    """The rate as a part of that with the best fixed number in flight, without chance."""
+    migration.run(warm)
+    return migration.run(answers).per_second / best_fixed(migration.server, 1000)
+
+
+@given(events, st.integers(1, 256), st.integers(1, 256))
+def test_concurrency_stays_within_its_bounds(
+    course: list[tuple[str, float]], maximum: int, minimum: int
+) -> None:
+    pace, throttled = Pace(maximum, minimum), False
     for event, latency in course:
         if event == "answered":
             pace.answered(latency)
         else:
             pace.throttled()
+            throttled = True
         assert 1 <= pace.concurrency <= maximum
+        assert throttled or pace.concurrency >= min(minimum, maximum)
 
 
 @given(events, seconds)
 def test_it_is_never_stuck_at_one(course: list[tuple[str, float]], latency: float) -> None:
-    pace = Pace(64)
+    pace = Pace(MAXIMUM)
     for event, each in course:
         if event == "answered":
             pace.answered(each)
         else:
             pace.throttled()
     highest = 1
-    for _ in range(500):
+    for _ in range(1000):
         pace.answered(latency)
         highest = max(highest, pace.concurrency)
     assert highest >= 4
@@ -95,38 +83,92 @@ def test_it_is_never_stuck_at_one(course: list[tuple[str, float]], latency: floa
 
 @few
 @given(servers)
-def test_a_server_is_used_in_full_and_not_flooded(server: Server) -> None:
-    migration = Migration(Pace(64), server)
-    migration.run(4000)
-    rate, latency = migration.run(12000)
-    assert rate >= 0.9 * server.slots / server.service
-    assert latency <= FLOODED * server.service
+def test_it_gets_what_the_best_fixed_number_gets(server: Server) -> None:
+    assert of_the_best(Migration(Pace(MAXIMUM), server), warm=4000, answers=12000) >= 0.95
+
+
+@pytest.mark.parametrize("server", [SHARED, FAR], ids=["shared", "far"])
+def test_latency_alone_is_no_guide(server: Server) -> None:
+    before = of_the_best(Migration(Gradient(MAXIMUM), server), warm=4000, answers=12000)
+    assert before < 0.95
+    assert of_the_best(Migration(Pace(MAXIMUM), server), warm=4000, answers=12000) >= max(0.95, before)
+
+
+@pytest.mark.parametrize("jitter", [0.1, 0.5])
+@pytest.mark.parametrize("distance", [0.0, 0.01])
+@pytest.mark.parametrize("slots", [2, 4, 8, 12])
+def test_what_brings_nothing_does_not_fly(slots: int, distance: float, jitter: float) -> None:
+    """At more than four times what keeps the server at work, or 32 in flight, requests would only queue."""
+    # Not drawn: that chance misleads a comparison is rare, but it happens.
+    server = Server(0.01, 0.0, slots=slots, together=1, distance=distance, jitter=jitter, random=Random(1))
+    migration = Migration(Pace(MAXIMUM), server)
+    migration.run(6000)
+    enough = slots * (1 + distance / server.shared)
+    assert migration.run(12000).in_flight <= max(32.0, 4 * enough)
+
+
+def test_it_yields_where_the_old_pace_flooded() -> None:
+    assert Migration(Gradient(MAXIMUM), NARROW).run(12000).in_flight > 30
+    migration = Migration(Pace(MAXIMUM), NARROW)
+    migration.run(6000)
+    assert migration.run(12000).in_flight < 24
+
+
+@few
+@given(servers)
+def test_others_never_wait_without_end(server: Server) -> None:
+    """However much more it would bring: 12 times as with four in flight, and what comparing more takes."""
+    four = Migration(Fixed(4), server).run(500).latency
+    migration = Migration(Pace(256), server)
+    migration.run(6000)
+    assert migration.run(6000).latency <= 18 * four
+
+
+def test_it_yields_to_others_who_come_and_takes_their_place_when_they_go() -> None:
+    server = Server(0.001, 0.001, jitter=0.1)
+    migration = Migration(Pace(256), server)
+    migration.run(6000)
+    server.each *= 20  # as if twenty times as much were asked for by others in the meantime
+    migration.run(2000)
+    flooded = 20 * 0.001 * 256
+    assert migration.run(2000).latency < flooded / 4
+    server.each /= 20
+    assert of_the_best(migration, warm=6000, answers=6000) >= 0.95
 
 
 @few
 @given(servers, st.integers(1, 40))
 def test_it_recovers_from_throttling(server: Server, times: int) -> None:
-    migration = Migration(Pace(64), server)
+    migration = Migration(Pace(MAXIMUM), server)
     migration.run(2000)
     for _ in range(times):
         migration.pace.throttled()
     assert migration.pace.concurrency <= 32
+    assert of_the_best(migration, warm=5000, answers=8000) >= 0.95
+
+
+@few
+@given(servers, st.integers(4, 40))
+def test_it_stays_near_what_the_server_admits(server: Server, admitted: int) -> None:
+    """A server that refuses more is tried again from time to time, and no more."""
+    server.admitted = admitted
+    migration = Migration(Pace(MAXIMUM), server)
     migration.run(2000)
-    rate, _ = migration.run(6000)
-    assert rate >= 0.88 * server.slots / server.service
+    before = migration.refused
+    seen = migration.run(8000)
+    assert seen.in_flight <= 1.2 * admitted
+    assert migration.refused - before <= 0.05 * 8000
 
 
 @few
 @pytest.mark.parametrize("factor", [0.1, 10.0])
 @given(server=servers)
 def test_it_follows_a_server_that_changes(server: Server, factor: float) -> None:
-    migration = Migration(Pace(64), server)
+    migration = Migration(Pace(MAXIMUM), server)
     migration.run(4000)
-    server.service *= factor
-    migration.run(6000)
-    rate, latency = migration.run(6000)
-    assert rate >= 0.88 * server.slots / server.service
-    assert latency <= FLOODED * server.service
+    server.shared *= factor
+    server.each *= factor
+    assert of_the_best(migration, warm=8000, answers=8000) >= 0.93
 
 
 reservations = st.lists(

@@ -4,13 +4,16 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from crdkeeper.api.meta import OPERATOR, UNSEEN, ApiModel, Column, Condition, Kind, Time, immutable
+from crdkeeper.api.meta import OPERATOR, UNSEEN, ApiModel, Column, Condition, Kind, Time, immutable, rules
 from crdkeeper.api.texts import Line
 
 _INT64: dict[str, Any] = {"format": "int64"}
 _MAP_BY_TYPE: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
 _ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 
+SHARDS_MOST = 16
+"""Each shard reads and writes the object, with the state of all parts, every few seconds: bytes grow with the
+square of their number, and etcd keeps each version for minutes."""
 QUARANTINE_SHOWN = 50
 """The most refused objects that status lists by name; progress.quarantined counts all of them."""
 
@@ -30,8 +33,21 @@ class GroupResource(ApiModel):
 class MigrationLimits(ApiModel):
     """Limits on the load that a migration puts on the API server."""
 
+    model_config = rules(
+        (
+            # Always present, except in the default of `limits` itself, which API servers check, too.
+            "!has(self.minConcurrency) || !has(self.maxConcurrency)"
+            " || self.minConcurrency <= self.maxConcurrency",
+            "minConcurrency must not exceed maxConcurrency",
+        )
+    )
+
+    min_concurrency: Annotated[int, Field(ge=1, le=256)] = 1
+    """Number of requests in flight that growing latency leaves; only after 429 or a failure of the API server
+    there are fewer for a while. Must not exceed maxConcurrency."""
     max_concurrency: Annotated[int, Field(ge=1, le=256)] = 64
-    """Maximum number of requests in flight. Up to this limit, crdkeeper adapts to latency and throttling."""
+    """Maximum number of requests in flight. Up to this limit, crdkeeper adapts to what they bring, to latency
+    and to throttling."""
     max_objects_per_second: Annotated[int | None, Field(ge=1)] = None
     """Maximum number of objects written per second."""
     max_bytes_per_second: Annotated[int | None, Field(ge=1024, json_schema_extra=_INT64)] = None
@@ -49,11 +65,23 @@ class MigrationRetry(ApiModel):
     """Maximum wait between two retry rounds."""
 
 
-class MigrationTemplate(ApiModel):
-    """How to migrate. A DefinitionPolicy can set these fields for the migrations that it creates."""
+class MigrationPace(ApiModel):
+    """How fast and how patiently to migrate."""
 
     limits: Annotated[MigrationLimits, Field(default_factory=MigrationLimits)]
     retry: Annotated[MigrationRetry, Field(default_factory=MigrationRetry)]
+    settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 65
+    """How long to wait for all API servers to see a new storage version. Keep it above their
+    --request-timeout."""
+    api_server_leases: Literal["Require", "Ignore"] = "Require"
+    """Whether to wait until each API server has renewed its identity Lease after the change."""
+    ttl_seconds_after_finished: Annotated[int | None, Field(ge=0)] = None
+    """Delete the migration this long after it succeeds. If unset, it is kept."""
+
+
+class MigrationTemplate(MigrationPace):
+    """How to migrate. A DefinitionPolicy can set these fields for the migrations that it creates."""
+
     trim: bool = True
     """Whether to remove the old versions from the CRD's status.storedVersions after the proof."""
     managed_fields: Literal["Keep", "Retarget"] = "Keep"
@@ -69,13 +97,6 @@ class MigrationTemplate(ApiModel):
     With Full, every object is rewritten even if storedVersions lists only the storage version. Use it, for
     example, after you rotate encryption keys.
     """
-    settle_seconds: Annotated[int, Field(ge=0, le=3600)] = 65
-    """How long to wait for all API servers to see a new storage version. Keep it above their
-    --request-timeout."""
-    api_server_leases: Literal["Require", "Ignore"] = "Require"
-    """Whether to wait until each API server has renewed its identity Lease after the change."""
-    ttl_seconds_after_finished: Annotated[int | None, Field(ge=0)] = None
-    """Delete the migration this long after it succeeds. If unset, it is kept."""
 
 
 class StorageMigrationSpec(MigrationTemplate):
@@ -129,6 +150,8 @@ class MigrationSweep(ApiModel):
     unexpected: Annotated[int, Field(json_schema_extra=_INT64)] = 0
     """Objects that the Verify pass still had to rewrite. If not zero, another pass follows."""
     done: bool = False
+    rewritten_before: Annotated[int, Field(json_schema_extra=_INT64)] = 0
+    """Objects that this migration had rewritten when the pass began."""
 
 
 class MigrationProgress(ApiModel):
@@ -178,6 +201,53 @@ class MigrationQuarantine(ApiModel):
     next_retry_time: Time | None = None
 
 
+class MigrationClaim(ApiModel):
+    """Which process does something that one process should do at a time."""
+
+    holder: Line = ""
+    """The process. Empty means that the next one may take it."""
+    term: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] = 0
+    """Increases with each holder. A holder whose term is over cannot write here any more."""
+    beat: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] = 0
+    """Increases every few seconds. If it does not for 15 seconds, another process takes over."""
+
+
+class MigrationPart(MigrationClaim):
+    """One part of the objects, and what was done about it in one pass."""
+
+    sweep: Line = ""
+    """The pass that the other fields are about."""
+    done: bool = False
+    """Whether the pass has processed the whole part. This is no proof: the second pass reads all objects."""
+    continue_token: str | None = None
+    """Where the next holder resumes the list."""
+    scanned: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] = 0
+    """Objects of the part up to the token."""
+    rewritten: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] = 0
+    gone: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] = 0
+    refused: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] = 0
+    examples: Annotated[
+        list[RefusedObject], Field(default_factory=list, max_length=3, json_schema_extra=_ATOMIC)
+    ]
+    """The first refused objects."""
+    total: Annotated[int, Field(ge=0, json_schema_extra=_INT64)] = 0
+    """Objects of all parts, as of the latest page of the list."""
+    concurrency: Annotated[int, Field(ge=0)] = 0
+    trouble: Line = ""
+    """Why its last holder gave it up."""
+
+
+class MigrationShards(ApiModel):
+    """The state of a migration that several processes share (`crdkeeper migrate --shards`)."""
+
+    coordinator: Annotated[MigrationClaim, Field(default_factory=MigrationClaim)]
+    """The process that settles, verifies and trims, and writes the rest of the status."""
+    parts: Annotated[
+        list[MigrationPart], Field(min_length=1, max_length=SHARDS_MOST, json_schema_extra=_ATOMIC)
+    ]
+    """Each object belongs to one part, by a hash of its namespace and name."""
+
+
 class StorageMigrationStatus(ApiModel):
     """What has been done and proved. A restarted migration resumes from it."""
 
@@ -189,6 +259,8 @@ class StorageMigrationStatus(ApiModel):
     sweep: MigrationSweep | None = None
     progress: Annotated[MigrationProgress, Field(default_factory=MigrationProgress)]
     quarantine: Annotated[MigrationQuarantine, Field(default_factory=MigrationQuarantine)]
+    shards: MigrationShards | None = None
+    """Present if several processes share the migration."""
     restarts: int = 0
     """How often the migration started over because the facts in target changed."""
     start_time: Time | None = None
@@ -215,6 +287,7 @@ class StorageMigration(Kind):
         Column(name="Refused", type="integer", json_path=".status.progress.quarantined"),
         Column(name="Current", type="integer", json_path=".status.progress.current", priority=1),
         Column(name="Total", type="integer", json_path=".status.progress.total", priority=1),
+        Column(name="Coordinator", type="string", json_path=".status.shards.coordinator.holder", priority=1),
         Column(name="Message", type="string", json_path=_condition("message"), priority=1),
         Column(name="Age", type="date", json_path=".metadata.creationTimestamp"),
     )

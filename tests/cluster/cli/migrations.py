@@ -1,5 +1,6 @@
 """Migrations by `crdkeeper migrate`, mostly with the account of the sample Job."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from tests.cluster.harness import Admin, CustomKind
 from tests.cluster.harness.admin import MIGRATIONS
 
 QUICK = ("--settle-seconds=1", "--ignore-api-server-leases")
-SLOW = 15
-"""Objects per second: a run over hundreds lasts longer than anything that a test does meanwhile."""
+SLOW = 3
+"""Objects per second: a run over hundreds lasts longer than anything that a test does meanwhile, such as to
+start other commands on a busy machine. A test need not wait so long: it ends the run, or makes it fast."""
 FAST = 1000
 
 
@@ -23,6 +25,11 @@ async def migrations(admin: Admin, group: str) -> list[StorageMigration]:
     items = (await admin.get(MIGRATIONS))["items"]
     found = [StorageMigration.model_validate(each) for each in items]
     return [each for each in found if each.spec.resource.group == group]
+
+
+def drawn(command: Command) -> str:
+    """All that was ever drawn on a command's terminal, without what moves the cursor."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", command.stderr)
 
 
 async def begun_slowly(admin: Admin, kind: CustomKind) -> str:

@@ -1,6 +1,5 @@
 """`crdkeeper migrate` as a separate process, mostly with the account of the sample Job."""
 
-import asyncio
 import json
 import re
 import signal
@@ -11,7 +10,16 @@ import pytest
 from crdkeeper.api.meta import CLI
 from crdkeeper.api.storagemigration import StorageMigration
 from tests.cluster.cli import jobsample
-from tests.cluster.cli.migrations import FAST, QUICK, SLOW, Shells, begun_slowly, migrations, until_under_way
+from tests.cluster.cli.migrations import (
+    FAST,
+    QUICK,
+    SLOW,
+    Shells,
+    begun_slowly,
+    drawn,
+    migrations,
+    until_under_way,
+)
 from tests.cluster.harness import Admin, CustomKind, TrimGuard, condition, outdated
 from tests.cluster.harness.admin import MIGRATIONS
 from tests.cluster.harness.admission import allow_updates, deny_updates
@@ -208,6 +216,7 @@ async def test_refused_objects_are_listed_and_the_next_run_tries_only_these(
 async def test_all_options_reach_the_spec(admin: Admin, kind: CustomKind, shells: Shells) -> None:
     kind = await outdated(admin, kind, 3, opt_in=False)
     options = {
+        "--min-concurrency": "3",
         "--max-concurrency": "8",
         "--max-objects-per-second": "500",
         "--max-bytes-per-second": "1000000",
@@ -230,7 +239,12 @@ async def test_all_options_reach_the_spec(admin: Admin, kind: CustomKind, shells
     assert made.metadata.name == "test-all-options"
     spec = made.spec.to_object()
     assert spec == {
-        "limits": {"maxConcurrency": 8, "maxObjectsPerSecond": 500, "maxBytesPerSecond": 1_000_000},
+        "limits": {
+            "minConcurrency": 3,
+            "maxConcurrency": 8,
+            "maxObjectsPerSecond": 500,
+            "maxBytesPerSecond": 1_000_000,
+        },
         "retry": {"backoffSeconds": 10, "maxBackoffSeconds": 300},
         "trim": False,
         "managedFields": "Retarget",
@@ -339,16 +353,16 @@ async def test_where_the_kind_is_not_installed_the_state_is_kept_in_memory(
 
 async def test_on_a_terminal_there_is_a_bar(admin: Admin, kind: CustomKind, shells: Shells) -> None:
     kind = await outdated(admin, kind, 300, opt_in=False)
-    laptop = shells(admin.cluster.kubeconfig)
+    name = await begun_slowly(admin, kind)
+    command = shells(admin.cluster.kubeconfig).start_on_terminal("migrate", kind.name)
+    bar = re.compile(r"Rewriting [━╸╺]+ *\d+/300, \d+/s, \d+ in flight, 0 refused")
+    await command.until(lambda: bar.search(drawn(command)) is not None)
 
-    done = await asyncio.to_thread(
-        laptop.run_on_terminal, "migrate", kind.name, *QUICK, "--max-objects-per-second=75"
-    )
+    await admin.patch_migration(name, limits={"maxObjectsPerSecond": FAST})
+    done = await command.done()
 
     assert done.exit_code == 0, done.stderr
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", done.stderr)
-    assert re.search(r"Rewriting [━╸╺]+ *\d+/300, \d+/s, \d+ in flight, 0 refused", text)
-    assert "Trimmed=True Trimmed: Removed v1" in text
+    assert "Trimmed=True Trimmed: Removed v1" in drawn(command)
     # The bar leaves nothing on the screen: its line was erased, and the cursor is visible again.
     after_the_bar = done.stderr[done.stderr.rindex("━") :]
     assert "\x1b[2K" in after_the_bar

@@ -36,10 +36,16 @@ async def other_migration(admin: Admin, kind: CustomKind, name: str) -> None:
     await eventually(begun, otherwise=lambda: f"{name} has not begun")
 
 
-async def migrating(admin: Admin, kind: CustomKind) -> str:
-    """The CRD's condition StorageMigrating."""
-    conditions = (await admin.definition(kind))["status"]["conditions"]
-    return next((each["status"] for each in conditions if each["type"] == "StorageMigrating"), "absent")
+async def until_migrating(admin: Admin, kind: CustomKind, status: str) -> None:
+    """Returns once the CRD's condition StorageMigrating is that; it and the other's own are written apart."""
+    seen: list[str] = []
+
+    async def look() -> bool:
+        conditions = (await admin.definition(kind))["status"]["conditions"]
+        seen[:] = [each["status"] for each in conditions if each["type"] == "StorageMigrating"]
+        return seen == [status]
+
+    await eventually(look, otherwise=lambda: f"StorageMigrating is {seen}, not {status}")
 
 
 async def mark(admin: Admin, kind: CustomKind, status: str) -> None:
@@ -56,7 +62,7 @@ async def test_ours_waits_until_the_other_has_ended(admin: Admin, operator: Oper
     with closed_port() as port:
         await add_webhook(admin, kind, port, example="db-00000", spared=OPERATOR)
         await other_migration(admin, kind, name)
-        assert await migrating(admin, kind) == "True"
+        await until_migrating(admin, kind, "True")
 
         await admin.create_migration(group, kind)
         held = await admin.wait_for_condition(group, "Settled", "False", "AnotherMigrator")
@@ -70,7 +76,7 @@ async def test_ours_waits_until_the_other_has_ended(admin: Admin, operator: Oper
         await remove_webhook(admin, kind)
 
     done = await admin.wait_for_condition(group, "Succeeded", "True", seconds=180)
-    assert await migrating(admin, kind) == "False"
+    await until_migrating(admin, kind, "False")
     assert admin.stored(kind) == {"v2": 30}
     assert await admin.stored_versions_of(kind) == ["v2"]
     assert done.status.restarts == 0
@@ -81,7 +87,7 @@ async def test_ours_waits_until_the_other_has_ended(admin: Admin, operator: Oper
 async def test_a_pass_stops_when_another_begins(admin: Admin, operator: Operator, group: str) -> None:
     kind = await outdated(admin, CustomKind(group), 600)
     name = f"other-{group}"
-    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 10})
+    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 2})
     await admin.wait_until_stored(kind, "v2", at_least=5)
     with closed_port() as port:
         await add_webhook(admin, kind, port, example="db-00000", spared=OPERATOR)
@@ -94,11 +100,11 @@ async def test_a_pass_stops_when_another_begins(admin: Admin, operator: Operator
         assert admin.stored(kind)["v1"] > 0
         await admin.delete(f"{OTHERS}/{name}")
         # Deleted while it runs, it leaves the condition on the CRD permanently.
-        assert await migrating(admin, kind) == "True"
+        await until_migrating(admin, kind, "True")
         await mark(admin, kind, "False")
         await admin.patch_migration(group, limits={"maxObjectsPerSecond": None})
 
-        done = await admin.wait_for_condition(group, "Succeeded", "True", seconds=60)
+        done = await admin.wait_for_condition(group, "Succeeded", "True")
         assert admin.stored(kind) == {"v2": 600}
         assert done.status.restarts == 0
 
@@ -122,6 +128,11 @@ async def test_ours_waits_for_the_migrator_outside_the_control_plane(
     kind = await outdated(admin, CustomKind(group), 3)
     await admin.create(CRDS, older_kind())
     admin.cluster.kubectl.wait_established(f"crd/{OLDER_NAME}")
+
+    async def served() -> bool:
+        return (await admin.client.send("GET", OLDER)).code == 200
+
+    await eventually(served, otherwise=lambda: f"{OLDER_NAME} is not served")
     resource = {"group": kind.group, "version": "v1", "resource": kind.plural}
     name = f"older-{group}"
     body = {"metadata": {"name": name}, "spec": {"resource": resource}}

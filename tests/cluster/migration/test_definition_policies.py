@@ -100,7 +100,7 @@ async def test_a_flip_is_migrated_and_all_goes_with_the_crd(
         return not await migrations_of(admin, kind)
 
     # The garbage collector discovers new kinds, such as ours, every thirty seconds.
-    await eventually(gone, seconds=90)
+    await eventually(gone, seconds=180)
     await policy_where(admin, group, standing("True", "Current", 0, 0, 0))
 
 
@@ -126,10 +126,10 @@ async def test_a_migration_at_work_follows_the_crd_instead_of_a_second_one(
     admin: Admin, operator: Operator, group: str
 ) -> None:
     kind = await outdated(admin, CustomKind(group), 40)
-    template = {**QUICK, "limits": {"maxObjectsPerSecond": 10}}
+    template = {**QUICK, "limits": {"maxObjectsPerSecond": 1}}
     await create_policy(admin, group, group, storageMigration={"mode": "Automatic", "template": template})
     created = await the_migration_of(admin, kind)
-    await admin.wait_until_stored(kind, "v2", at_least=5)
+    await admin.wait_until_stored(kind, "v2", at_least=2)
 
     await admin.apply_definition(kind.storing("v1"))
 

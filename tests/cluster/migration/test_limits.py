@@ -5,7 +5,10 @@ The assertions hold however slow the machine is: a slow one only writes less.
 
 import time
 
+import pytest
+
 from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.cluster.transport.client import ApiError
 from tests.cluster.harness import Admin, CustomKind, Operator, outdated
 
 TOTAL = 60
@@ -58,20 +61,51 @@ async def test_concurrency(admin: Admin, operator: Operator, group: str) -> None
         seen.add(migration.status.progress.concurrency)
         return migration.status.completion_time is not None
 
-    # Slow enough to be observed: progress is saved every two seconds.
-    limits = {"maxConcurrency": 2, "maxObjectsPerSecond": 12}
-    await admin.create_migration(group, kind, limits=limits)
+    # Progress is saved every two seconds: slow until that has been observed.
+    await admin.create_migration(group, kind, limits={"maxConcurrency": 2, "maxObjectsPerSecond": 1})
+    await admin.wait_for_migration(
+        group, lambda migration: migration.status.progress.concurrency > 0, "writing"
+    )
+    await admin.patch_migration(group, limits={"maxObjectsPerSecond": 30})
     await admin.wait_for_migration(group, done, "finished")
-    assert 0 < max(seen) <= 2
+    assert max(seen) <= 2
+
+
+async def test_a_fixed_concurrency(admin: Admin, operator: Operator, group: str) -> None:
+    kind = await outdated(admin, CustomKind(group), TOTAL)
+    seen: set[int] = set()
+
+    def fixed(migration: StorageMigration) -> bool:
+        seen.add(migration.status.progress.concurrency)
+        return migration.status.progress.concurrency > 0
+
+    # Slow until its progress has been observed.
+    limits = {"minConcurrency": 7, "maxConcurrency": 7, "maxObjectsPerSecond": 1}
+    await admin.create_migration(group, kind, limits=limits)
+    await admin.wait_for_migration(group, fixed, "writing")
+    await admin.patch_migration(group, limits={"maxObjectsPerSecond": None})
+    await admin.wait_for_condition(group, "Succeeded", "True")
+    assert seen - {0} == {7}
+    assert admin.stored(kind) == {"v2": TOTAL}
+
+
+@pytest.mark.parametrize("limits", [{"minConcurrency": 9, "maxConcurrency": 8}, {"minConcurrency": 65}])
+async def test_a_minimum_above_the_maximum_is_refused(
+    admin: Admin, group: str, limits: dict[str, int]
+) -> None:
+    with pytest.raises(ApiError, match="minConcurrency must not exceed maxConcurrency") as refused:
+        await admin.create_migration(group, CustomKind(group), limits=limits)
+    assert refused.value.code == 422
 
 
 async def test_a_limit_can_be_lifted_in_mid_run(admin: Admin, operator: Operator, group: str) -> None:
-    kind = await outdated(admin, CustomKind(group), TOTAL)
+    many = 4 * TOTAL
+    kind = await outdated(admin, CustomKind(group), many)
     # At this rate it would take longer than the test waits.
     await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 1})
     await admin.wait_until_stored(kind, "v2", at_least=2)
 
     await admin.patch_migration(group, limits={"maxObjectsPerSecond": None})
 
-    await admin.wait_for_condition(group, "Succeeded", "True", seconds=20)
-    assert admin.stored(kind) == {"v2": TOTAL}
+    await admin.wait_for_condition(group, "Succeeded", "True")
+    assert admin.stored(kind) == {"v2": many}

@@ -71,7 +71,7 @@ async def test_kept_entries_stay_as_they_are(admin: Admin, operator: Operator, g
     found = condition(done, "ManagedFieldsCurrent")
     assert (found.status, found.reason) == ("False", "OldVersionNamed")
     assert f"names v1, for example of default/{NAME}" in found.message
-    assert ("Normal", "OldVersionNamed", found.message) in await admin.events(group)
+    assert await admin.wait_for_event(group, "Normal", "OldVersionNamed") == found.message
     assert condition(done, "Ready").status == "True"
     # Its advice works, although nothing is stored at v1 any more.
     again = await admin.migrate(f"again-{group}", kind, managedFields="Retarget", verify="Full")

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from crdkeeper.api.meta import find_condition
 from crdkeeper.api.storagemigration import QUARANTINE_SHOWN, RefusedObject, StorageMigration
-from tests.cluster.harness import Admin, CustomKind, Operator, condition, outdated
+from tests.cluster.harness import Admin, CustomKind, Operator, condition, eventually, outdated
 from tests.cluster.harness.admission import BINDINGS, POLICIES, allow_updates, deny_secret, deny_updates
 from tests.cluster.harness.customkind import SPEC
 
@@ -22,9 +23,14 @@ NO_MORE_MYSQL: dict[str, Any] = {
 
 async def wait_until_refused(admin: Admin, name: str, count: int) -> StorageMigration:
     """The migration when it has finished a pass in which that many objects were refused."""
-    migration = await admin.wait_for_condition(name, "Succeeded", "False", "ObjectsRefused")
-    assert migration.status.progress.quarantined == count
-    return migration
+
+    def so(migration: StorageMigration) -> bool:
+        # Of a pass that has begun anew, the condition is still the last one's.
+        found = find_condition(migration.status.conditions, "Succeeded")
+        refused = found is not None and (found.status, found.reason) == ("False", "ObjectsRefused")
+        return refused and migration.status.progress.quarantined == count
+
+    return await admin.wait_for_migration(name, so, f"refused for {count} objects")
 
 
 def names(migration: StorageMigration) -> set[str]:
@@ -65,10 +71,12 @@ async def test_denied_objects_are_named_and_the_rest_is_done(
         assert found.message.startswith("2 objects refused, all others done. Nothing is trimmed")
         assert "db-00003" in found.message
     assert condition(migration, "Trimmed").status == "Unknown"
-    assert ("Warning", "ObjectsRefused") in {
-        (type_, reason) for type_, reason, _ in await admin.events(group)
-    }
-    assert operator.metric("crdkeeper_migration_quarantined_objects", migration=group) == 2
+    await admin.wait_for_event(group, "Warning", "ObjectsRefused")
+
+    async def counted() -> bool:
+        return operator.metric("crdkeeper_migration_quarantined_objects", migration=group) == 2
+
+    await eventually(counted)
     done = await admin.resource_versions(kind)
 
     await allow_updates(admin, kind, example="db-00003")

@@ -131,18 +131,22 @@ def interruption(migration: StorageMigration | None, *, stored: bool, followed: 
     return f"Interrupted{far}; nothing is trimmed. To start over, run the same command again."
 
 
-def refused_table(refused: Sequence[RefusedObject], total: int) -> list[str]:
-    """The refused objects, one per line; `total` also counts those without a known name."""
+def refused_table(
+    refused: Sequence[tuple[str, RefusedObject]], total: int, *, with_resource: bool = False
+) -> list[str]:
+    """The refused objects, each with its resource, one per line; `total` also counts those without a name."""
     rows = [
         (
+            *((resource,) if with_resource else ()),
             f"{each.namespace}/{each.name}" if each.namespace else each.name,
             str(each.code),
             each.denied_by,
             each.field,
             " ".join(each.message.split()),
         )
-        for each in refused
+        for resource, each in refused
     ]
-    shown = table(("OBJECT", "CODE", "DENIED BY", "FIELD", "MESSAGE"), rows)
+    headers = ("OBJECT", "CODE", "DENIED BY", "FIELD", "MESSAGE")
+    shown = table(("RESOURCE", *headers) if with_resource else headers, rows)
     more = total - len(refused)
     return [*shown, f"… and {count(more, 'more object')}, not listed by name"] if more > 0 else shown

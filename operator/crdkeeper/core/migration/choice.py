@@ -32,6 +32,13 @@ class Follow:
 
 
 @dataclass(frozen=True, slots=True)
+class Over:
+    """This one has already succeeded, and nothing is to be done again."""
+
+    migration: StorageMigration
+
+
+@dataclass(frozen=True, slots=True)
 class Create:
     """Start a new one with this name."""
 
@@ -44,6 +51,36 @@ class Unneeded:
 
 
 Choice = Resume | Follow | Create | Unneeded
+
+
+class NameTaken(ValueError):
+    """The name of a run belongs to a migration that it cannot be about."""
+
+
+def choose_shared(
+    resource: GroupResource,
+    definition: DefinitionFacts | None,
+    existing: Sequence[StorageMigration],
+    *,
+    name: str,
+    full: bool,
+) -> Choice | Over:
+    """Choose for one of several processes of one run, which the name identifies.
+
+    A process may begin when the others have ended: it must not begin the run anew. Raises NameTaken.
+    """
+    for each in existing:
+        if each.spec.resource == resource and _is_anothers(each):
+            return Follow(each)
+    for each in existing:
+        if each.metadata.name != name:
+            continue
+        if each.spec.resource != resource or each.spec.managed_by != CLI or each.spec.mode != "Execute":
+            raise NameTaken(f"StorageMigration {name} is not one of {resource} that commands run")
+        return Resume(each) if _can_go_on(each, definition) else Over(each)
+    if definition is not None and not definition.outdated_versions and not full:
+        return Unneeded()
+    return Create(name)
 
 
 def choose(
@@ -73,9 +110,11 @@ def choose(
         reverse=True,
     )
     for each in mine:
-        if each.spec.managed_by != CLI and each.status.completion_time is None:
+        if _is_anothers(each):
             return Follow(each)
     for each in mine:
+        if each.status.shards is not None:
+            continue  # its processes share it, under a name of its own
         named_so = name is None or re.fullmatch(rf"{re.escape(name)}(-\d+)?", each.metadata.name)
         if each.spec.managed_by == CLI and named_so and _can_go_on(each, definition):
             return Resume(each)
@@ -87,6 +126,16 @@ def choose(
 def default_name(resource: GroupResource) -> str:
     """The name of the first migration of a resource that runs without the operator."""
     return f"{str(resource)[: _NAME_LIMIT - len('-cli-9999')].rstrip('-.')}-cli"
+
+
+def _is_anothers(migration: StorageMigration) -> bool:
+    """Whether someone other than a command migrates now."""
+    return (
+        migration.spec.managed_by != CLI
+        and migration.spec.mode == "Execute"
+        and migration.status.completion_time is None
+        and migration.metadata.deletion_timestamp is None
+    )
 
 
 def _can_go_on(migration: StorageMigration, definition: DefinitionFacts | None) -> bool:

@@ -65,6 +65,12 @@ class Baseline:
             refused={key(each): each for each in status.quarantine.objects},
         )
 
+    @classmethod
+    def of_shared(cls, status: StorageMigrationStatus) -> "Baseline":
+        """Take the baseline of a pass whose counts are kept elsewhere, from its beginning."""
+        before = status.sweep.rewritten_before if status.sweep else 0
+        return cls(scanned=0, unexpected=0, progress=MigrationProgress(rewritten=before), refused={})
+
     def with_refused(self, refused: Sequence[RefusedObject]) -> list[RefusedObject]:
         """The refused objects from before and of the pass, each once."""
         return [*self.refused.values(), *(each for each in refused if key(each) not in self.refused)]

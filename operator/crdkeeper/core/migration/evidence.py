@@ -68,9 +68,10 @@ _CONVERSION = re.compile(r"conversion webhook for ([^,]+(?:, Kind=\w+)?) (?:fail
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)'")
 _RBAC = re.compile(r'User "[^"]*" cannot \w+ resource')
 _WEBHOOK_FAILED = re.compile(r"failed calling webhook|conversion webhook for .* (?:failed|returned)")
-_DENIED = re.compile(
+DENIED = re.compile(
     r'admission webhook "[^"]*" denied the request|ValidatingAdmissionPolicy \'[^\']*\'.* denied request'
 )
+"""The API server's words about what admission denied, with any code."""
 _TOO_LARGE = re.compile(r"request is too large|trying to send message larger than max")
 
 
@@ -89,7 +90,7 @@ def outcome_of(
     message = str(body.get("message", ""))
     # Admission may deny with any code, even one that means something else when the API server uses it, such
     # as the 404 of another object that a webhook looked up. etcd's limits are reported as 500.
-    if _DENIED.search(message) or _TOO_LARGE.search(message):
+    if DENIED.search(message) or _TOO_LARGE.search(message):
         return Outcome.REFUSED
     if code == 429 or (retry_after is not None and code >= 500):
         return Outcome.THROTTLED

@@ -32,6 +32,13 @@ class Separated:
 
 
 @dataclass(frozen=True, slots=True)
+class SweepQueued:
+    """A pass is due, but as many migrations are at work as may be at the same time."""
+
+    type: SweepType
+
+
+@dataclass(frozen=True, slots=True)
 class SweepBegan:
     """A pass runs; `fresh` if it is a new one, not the recorded one resumed."""
 
@@ -102,6 +109,7 @@ Occurrence = (
     | Hold
     | EvidenceLost
     | Separated
+    | SweepQueued
     | SweepBegan
     | SweepCounted
     | ListExpired

@@ -32,6 +32,7 @@ from crdkeeper.core.migration.occurrences import (
     SweepBegan,
     SweepCounted,
     SweepEnded,
+    SweepQueued,
     Trimmed,
 )
 from crdkeeper.core.migration.pace import backoff
@@ -91,6 +92,9 @@ class _Page:
                 self._permitted(occurrence.unseen)
                 self.status.settled_resource_version = occurrence.resource_version
                 self._set("Settled", "True", "Settled", occurrence.message)
+            case SweepQueued(type_):
+                self._set(_AT_WORK[type_][0], "Unknown", "Queued", _QUEUED)
+                self._running("Queued", _QUEUED)
             case SweepBegan():
                 self._sweep_began(occurrence)
             case SweepCounted(tally, before, token, scanned, rate, concurrency):
@@ -199,7 +203,7 @@ class _Page:
         status = self.status
         if began.fresh:
             self._withdraw("ManagedFieldsCurrent")
-            status.sweep = MigrationSweep(type=began.type)
+            status.sweep = MigrationSweep(type=began.type, rewritten_before=status.progress.rewritten)
             if began.type == "Rewrite" and status.progress.quarantined:
                 # A pass over objects that were refused before is a retry round.
                 status.quarantine.rounds += 1
@@ -324,3 +328,4 @@ _AT_WORK = {
     "Plan": ("Succeeded", "Planning", "Every write is tried as a server-side dry run."),
 }
 """Condition, its reason and message while a pass runs."""
+_QUEUED = "Waits until another migration has written its objects."

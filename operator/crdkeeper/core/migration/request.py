@@ -16,6 +16,7 @@ from crdkeeper.api.storagemigration import (
     StorageMigrationSpec,
 )
 from crdkeeper.core.migration.choice import default_name
+from crdkeeper.core.migration.sharding import Shard
 
 RETRY_ROUNDS = 3
 """Default number of retry rounds: the user of a command wants to know what is refused."""
@@ -29,6 +30,8 @@ class Request:
     options: Mapping[str, Any]
     name: str | None = None
     dry_run: bool = False
+    shard: Shard | None = None
+    """Which one of several processes this is that share the migration, if there are several."""
 
     def spec(self) -> StorageMigrationSpec:
         """The spec of a new migration."""

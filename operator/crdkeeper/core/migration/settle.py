@@ -88,10 +88,14 @@ def _second_renewal(settle_seconds: int) -> Settling:
 
 
 def stale_leases(seen: Observation, now: datetime, above: int = 0) -> Sequence[ApiServerLease]:
-    """The Leases not renewed since the CRD's last change nor `above` a revision, except expired ones."""
-    if not seen.leases or seen.definition is None:
+    """The Leases not renewed since the CRD's last change nor `above` a revision, except expired ones.
+
+    When a resource without a CRD changed is not known: then any renewal is one after the change, and the next
+    one must follow.
+    """
+    if not seen.leases:
         return ()
-    floor = max(above, int(seen.definition.resource_version))
+    floor = max(above, int(seen.definition.resource_version) if seen.definition is not None else 0)
     return tuple(
         each for each in seen.leases if int(each.resource_version) <= floor and each.expires_at > now
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from crdkeeper.apiserver.schema.fieldpath import Path
+from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.core.templates.environment import NoValue
 from crdkeeper.core.templates.kinds import TargetKind, group_of
 from crdkeeper.core.templates.problem import Problems
@@ -65,6 +65,28 @@ def check_namespace(
         problems.add(at.child("namespace"), f"{kind} is cluster-scoped", "Remove the field.")
     elif target.namespaced and namespace is None:
         problems.add(at, f"{kind} needs a namespace, and composites have none", "Set metadata.namespace.")
+
+
+def check_account(
+    name: str | None, namespace: str | None, namespaced: bool | None, problems: Problems
+) -> None:
+    """Report a ServiceAccount that no composite can have: it is in the namespace of the composite, if any.
+
+    `namespaced` is None if the scope of composites is not known.
+    """
+    at = root("spec")
+    if namespaced and namespace is not None:
+        problems.add(
+            at.child("serviceAccountNamespace"),
+            "composites are in namespaces, and the ServiceAccount of each is in its own one",
+            "Remove the field, and create the ServiceAccount in each namespace.",
+        )
+    elif namespaced is False and name is not None and namespace is None:
+        problems.add(
+            at.child("serviceAccountName"),
+            "composites are cluster-scoped, so there is no namespace for the ServiceAccount",
+            "Set spec.serviceAccountNamespace.",
+        )
 
 
 def is_name(text: str) -> bool:

@@ -28,10 +28,11 @@ async def observe(client: Client, spec: StorageMigrationSpec, *, rights: bool, l
         raise
     if target is None:
         return Observation(None, definition)
+    missing = await missing_rights(client, _needed(spec, target, definition)) if rights else []
     return Observation(
         target,
         definition,
-        missing_rights=await missing_rights(client, _needed(spec, target, definition)) if rights else (),
+        missing_rights=[*map(str, missing)],
         leases=await list_leases(client) if leases else None,
         others=await other_migrations(client, spec.resource) if spec.mode == "Execute" else Others(),
     )

@@ -23,8 +23,12 @@ def prepare_sweep(
     observer: Observer,
     *,
     served: Collection[str],
+    part: tuple[int, int] | None = None,
 ) -> Sweep:
-    """A pass of that type over the objects of the pinned target, whose CRD serves these versions."""
+    """A pass of that type over the objects of the pinned target, whose CRD serves these versions.
+
+    With `part`, an index and a number of parts, only over that part.
+    """
     spec, settled, group = (
         migration.spec,
         migration.status.settled_resource_version,
@@ -41,6 +45,7 @@ def prepare_sweep(
         retarget_to=(group, retarget) if retarget else None,
         observer=observer,
         going=_going(group, target, served) if type_ == "Verify" and spec.managed_fields == "Keep" else {},
+        part=part,
     )
 
 

@@ -31,6 +31,7 @@ from crdkeeper.core.migration.occurrences import (
     SweepBegan,
     SweepCounted,
     SweepEnded,
+    SweepQueued,
     Trimmed,
 )
 from crdkeeper.core.migration.othermigrator import OtherMigrator
@@ -39,6 +40,7 @@ from crdkeeper.core.migration.record import Announcement, record
 from crdkeeper.core.migration.settle import RollCall
 from crdkeeper.operations.migration.observe import observe, other_migrations
 from crdkeeper.operations.migration.preparation import endpoint_of, prepare_sweep
+from crdkeeper.operations.migration.sharedpass import Pass, shared_pass
 from crdkeeper.operations.migration.sweep import RESOURCE_VERSIONS_RESET, Interrupted, Observer, Sweep
 
 _log = logging.getLogger(__name__)
@@ -75,7 +77,7 @@ class MigrationRun:
     """Runs one migration.
 
     `observer` is called with the outcome of each write. `slots` bounds how many migrations write at the same
-    time; a waiting migration holds none.
+    time; a waiting migration holds none. It observes no more often than every `apart` seconds.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class MigrationRun:
         observer: Observer,
         slots: asyncio.Semaphore,
         patience: Patience = lambda hold: True,
+        apart: float = 0.0,
     ) -> None:
         self._client = client
         self._save = save
@@ -95,6 +98,7 @@ class MigrationRun:
         self._observer = observer
         self._slots = slots
         self._patience = patience
+        self._apart = apart
         self.migration = migration
         """The migration with its current status."""
         self._unannounced: dict[tuple[str, str, str], Announcement] = {}
@@ -202,7 +206,7 @@ class MigrationRun:
         if not self._patience(hold):
             raise _GaveUp
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), hold.seconds)
+            await asyncio.wait_for(self._wake.wait(), max(hold.seconds, self._apart))
 
     async def _decide_and_act(self) -> bool:
         # Before the observation, so that the wait does not miss what happens after it.
@@ -219,7 +223,7 @@ class MigrationRun:
             case protocol.Separate(message):
                 self._happened(Separated(await self._separator(), message, seen.others.unseen))
             case protocol.SweepAll(type_, fresh):
-                await self._sweep(SweepBegan(type_, fresh, seen.others.unseen))
+                await self._sweep_in_turn(SweepBegan(type_, fresh, seen.others.unseen))
             case protocol.RetryQuarantined():
                 await self._retry()
             case protocol.Trim():
@@ -265,13 +269,19 @@ class MigrationRun:
 
     async def _separator(self) -> str:
         endpoint = endpoint_of(self.migration, self._target())
-        page = await endpoint.page(self._client, None, limit=1)
-        return page.resource_version
+        return (await endpoint.page(self._client, None, limit=1)).resource_version
 
     def _new_sweep(self, type_: protocol.SweepType) -> Sweep:
         return prepare_sweep(
             self._client, self.migration, self._target(), type_, self._observer, served=self._served
         )
+
+    async def _sweep_in_turn(self, began: SweepBegan) -> None:
+        if self._slots.locked():
+            self._happened(SweepQueued(began.type))
+            await self._saved()
+        async with self._slots:
+            await self._sweep(began)
 
     async def _sweep(self, began: SweepBegan) -> None:
         if began.fresh:
@@ -279,13 +289,12 @@ class MigrationRun:
         self._happened(began)
         await self._saved()
         status = self.migration.status
-        sweep, before = self._new_sweep(began.type), Baseline.of(status)
+        shared = shared_pass(self._client, self.migration, began.type)
+        sweep, before = shared or (self._new_sweep(began.type), Baseline.of(status))
         token = status.sweep.continue_token if status.sweep else None
-        samples: deque[tuple[float, int]] = deque()
+        samples: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
         try:
-            async with self._slots:
-                samples.append((time.monotonic(), 0))
-                await self._watched(sweep, sweep.run(token), lambda: self._counted(sweep, before, samples))
+            await self._watched(sweep, sweep.run(token), lambda: self._counted(sweep, before, samples))
         except ApiError as error:
             if error.code != 410:
                 raise
@@ -300,7 +309,7 @@ class MigrationRun:
             # Each refused object is known by name only if status and this pass name all of them.
             self._named = before.with_refused(sweep.refused)
 
-    async def _watched(self, sweep: Sweep, work: Awaitable[None], progress: Callable[[], None]) -> None:
+    async def _watched(self, sweep: Pass, work: Awaitable[None], progress: Callable[[], None]) -> None:
         """Await the writing; meanwhile save the progress, and stop if what it depends on has changed."""
         task = asyncio.ensure_future(work)
         look_at = time.monotonic() + _OTHERS_SECONDS
@@ -330,7 +339,7 @@ class MigrationRun:
             await asyncio.gather(task, return_exceptions=True)
             progress()
 
-    def _counted(self, sweep: Sweep, before: Baseline, samples: deque[tuple[float, int]]) -> None:
+    def _counted(self, sweep: Pass, before: Baseline, samples: deque[tuple[float, int]]) -> None:
         now = time.monotonic()
         samples.append((now, sweep.tally.scanned))
         while len(samples) > 2 and now - samples[0][0] > _RATE_SECONDS:
@@ -338,8 +347,8 @@ class MigrationRun:
         (then, scanned), elapsed = samples[0], now - samples[0][0]
         rate = (sweep.tally.scanned - scanned) / elapsed if elapsed and then != now else 0.0
         token, behind = sweep.checkpoint()
-        concurrency = sweep.pace.concurrency
-        self._happened(SweepCounted(sweep.tally, before, token, before.scanned + behind, rate, concurrency))
+        scanned = before.scanned + behind
+        self._happened(SweepCounted(sweep.tally, before, token, scanned, rate, sweep.concurrency))
 
     async def _target_changed(self) -> bool:
         target, resource = self.migration.status.target, self.migration.spec.resource

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from crdkeeper.api.meta import API_VERSION, CLI, OPERATOR, find_condition
 from crdkeeper.api.storagemigration import RefusedObject, StorageMigration
@@ -15,14 +16,26 @@ from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cluster.resources.definitions import get_definition
 from crdkeeper.cluster.resources.discovery import discover, list_resources
 from crdkeeper.cluster.resources.kinds import create_migration, get_migration, list_migrations
+from crdkeeper.cluster.resources.shards import NotInstalled
 from crdkeeper.cluster.resources.statusrecord import StatusRecord
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.core.migration.choice import Create, Follow, Resume, Unneeded, choose
+from crdkeeper.core.migration.choice import (
+    Choice,
+    Create,
+    Follow,
+    Over,
+    Resume,
+    Unneeded,
+    choose,
+    choose_shared,
+)
 from crdkeeper.core.migration.protocol import Hold
 from crdkeeper.core.migration.record import Announcement
 from crdkeeper.core.migration.request import Request
+from crdkeeper.core.migration.sharding import Shard
 from crdkeeper.core.resourcenames import suggest
 from crdkeeper.operations.migration.run import MigrationRun
+from crdkeeper.operations.migration.sharing import Sharing
 
 _POLL_SECONDS = 2.0
 _NO_NEWS_SECONDS = 60.0
@@ -34,17 +47,47 @@ class UnknownResource(Exception):
     """The resource does not exist."""
 
 
+class _Turn(asyncio.Semaphore):
+    """One run's use of shared slots."""
+
+    def __init__(self, slots: asyncio.Semaphore) -> None:
+        super().__init__()
+        self._slots = slots
+        self.held = False
+        """Whether the run writes."""
+
+    def locked(self) -> bool:
+        return self._slots.locked()
+
+    async def acquire(self) -> Literal[True]:
+        await self._slots.acquire()
+        self.held = True
+        return True
+
+    def release(self) -> None:
+        self.held = False
+        self._slots.release()
+
+
 @dataclass(slots=True)
 class Standalone:
     """One request. `watch` gets the migration whenever it has progressed, `say` gets other messages.
 
-    The fields below show the state, also after an interruption.
+    Several requests may share `slots`, which bounds how many of them write at the same time. The fields below
+    show the state, also after an interruption.
     """
 
     client: Client
     request: Request
     watch: Callable[[StorageMigration], None]
     say: Callable[[str], None]
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    apart: float = 0.0
+    """Seconds that pass at least between two looks at the cluster while there is nothing to write."""
+    identity: str = ""
+    """Of this process, if it is one of several that share a migration."""
+    existing: Sequence[StorageMigration] | None = None
+    """All StorageMigrations, if they were listed just before; otherwise they are listed."""
     migration: StorageMigration | None = field(default=None, init=False)
     """The latest state."""
     refused: Sequence[RefusedObject] = field(default=(), init=False)
@@ -59,22 +102,20 @@ class Standalone:
     async def run(self) -> None:
         """Run or follow the migration to its end, successful or not.
 
-        Raises UnknownResource, ApiError or Unreachable.
+        Raises UnknownResource, NotInstalled, ApiError or Unreachable.
         """
         while True:
             definition = await self._resolve()
             if self.request.dry_run:
                 await self._carry_out(self.request.unstored())
                 return
-            existing = await list_migrations(self.client)
-            choice = choose(
-                self.request.resource,
-                definition,
-                existing or (),
-                name=self.request.name,
-                full=self.request.spec().verify == "Full",
-            )
+            # Listed before, it may be outdated, which a conflict shows: then it is listed again.
+            existing = self.existing if self.existing is not None else await list_migrations(self.client)
+            self.existing = None
+            choice = self._choose(definition, existing or ())
             if existing is None and not isinstance(choice, Unneeded):
+                if self.request.shard is not None:
+                    raise NotInstalled("--shards needs the kind StorageMigration, which is not installed.")
                 self.say(
                     "The kind StorageMigration is not installed, so nothing can be saved: "
                     "after an interruption, the migration starts over."
@@ -86,6 +127,10 @@ class Standalone:
                     theirs = await self._carry_out(self.request.unstored())
                 case Follow(migration):
                     theirs = migration
+                case Over(migration):
+                    self.say(f"StorageMigration {migration.metadata.name} is over.")
+                    self.migration, self.stored = migration, True
+                    return
                 case Resume(migration):
                     self.say(f"Resuming StorageMigration {migration.metadata.name}.")
                     theirs = await self._go_on(migration)
@@ -98,7 +143,36 @@ class Standalone:
             if theirs is None or not self._wants_more(await self._follow(theirs)):
                 return
 
+    def _choose(
+        self, definition: DefinitionFacts | None, existing: Sequence[StorageMigration]
+    ) -> Choice | Over:
+        request, full = self.request, self.request.spec().verify == "Full"
+        if request.shard is not None and request.name is not None:
+            return choose_shared(request.resource, definition, existing, name=request.name, full=full)
+        return choose(request.resource, definition, existing, name=request.name, full=full)
+
+    async def _share(self, migration: StorageMigration, shard: Shard) -> None:
+        """Run the migration together with other processes."""
+
+        def saw(current: StorageMigration) -> None:
+            self.migration, self.stored = current, True
+            self.refused = current.status.quarantine.objects
+            self.watch(current)
+
+        async def coordinate(current: StorageMigration) -> bool:
+            record = StatusRecord(self.client, current)
+            return await self._carry_out(self.request.resumed(current), record, sharing) is None
+
+        sharing = Sharing(
+            self.client, self.request, shard, self.identity, saw, self.say, coordinate, migration
+        )
+        await sharing.run()
+        self.gone = sharing.gone
+
     async def _go_on(self, migration: StorageMigration) -> StorageMigration | None:
+        if self.request.shard is not None:
+            await self._share(migration, self.request.shard)
+            return None
         record = StatusRecord(self.client, migration)
         return await self._carry_out(self.request.resumed(migration), record)
 
@@ -136,7 +210,10 @@ class Standalone:
             raise
 
     async def _carry_out(
-        self, migration: StorageMigration, record: StatusRecord | None = None
+        self,
+        migration: StorageMigration,
+        record: StatusRecord | None = None,
+        sharing: Sharing | None = None,
     ) -> StorageMigration | None:
         """Run it, recorded in the cluster if possible. Returns it if someone else took it over."""
         self.migration, self.stored, self.followed = migration, record is not None, False
@@ -144,6 +221,8 @@ class Standalone:
 
         async def save(current: StorageMigration) -> bool:
             self.refused = run.refused
+            if sharing is not None:  # The parts are written by others.
+                current.status.shards = sharing.migration.status.shards or current.status.shards
             self.watch(current)
             return record is None or await record.save(current)
 
@@ -158,10 +237,11 @@ class Standalone:
             save=save,
             announce=_announce,
             observer=lambda outcome, code, seconds: None,
-            slots=asyncio.Semaphore(1),
+            slots=(turn := _Turn(self.slots)),
             patience=patience,
+            apart=self.apart,
         )
-        heeding = asyncio.create_task(self._heed(run)) if record is not None else None
+        heeding = asyncio.create_task(self._heed(run, turn)) if record is not None else None
         try:
             await run.run()
         finally:
@@ -174,12 +254,20 @@ class Standalone:
         self.gone = found is None or found.metadata.uid != migration.metadata.uid
         return None if self.gone else found
 
-    async def _heed(self, run: MigrationRun) -> None:
-        """Pass the changes that people make to the object's spec, such as `suspend`, to the run."""
+    async def _heed(self, run: MigrationRun, turn: "_Turn") -> None:
+        """Pass the changes that people make to the object's spec, such as `suspend`, to the run.
+
+        Only one of many runs writes, and is looked at often: to stop it is urgent.
+        """
         name, uid = run.migration.metadata.name, run.migration.metadata.uid
         limit = run.migration.spec.retry.limit
+        waited = 0.0
         while True:
             await asyncio.sleep(_POLL_SECONDS)
+            waited += _POLL_SECONDS
+            if waited < self.apart and not turn.held:
+                continue
+            waited = 0.0
             try:
                 seen = await get_migration(self.client, name)
             except (ApiError, Unreachable):
@@ -202,7 +290,7 @@ class Standalone:
             self.watch(migration)
             if migration.status.completion_time is not None or self._given_up(migration):
                 return migration
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(max(_POLL_SECONDS, self.apart))
             try:
                 seen = await get_migration(self.client, name)
             except (ApiError, Unreachable) as error:

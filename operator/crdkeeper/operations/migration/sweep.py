@@ -19,6 +19,7 @@ from crdkeeper.core.migration.evidence import ObjectRef, Outcome, is_webhook_out
 from crdkeeper.core.migration.managedfields import entry_of, retarget
 from crdkeeper.core.migration.pace import Budget, Pace, backoff
 from crdkeeper.core.migration.protocol import SweepType
+from crdkeeper.core.migration.sharding import part_of
 from crdkeeper.core.servermessages import message_of
 from crdkeeper.operations.migration.outage import PAUSES, Batch, Outage, Undecided
 
@@ -51,6 +52,8 @@ class Sweep:
 
     `retarget_to` is the (group, version) for managedFields, or None to keep them. If they are kept, the first
     entry found that names one of `going` (`group/version`, and whether it is served) is kept in the tally.
+    With `part`, an index and a number of parts, it is a pass over that part only, within its share of the
+    limits.
     """
 
     client: Client
@@ -61,6 +64,7 @@ class Sweep:
     retarget_to: tuple[str, str] | None
     observer: Observer
     going: Mapping[str, bool] = field(default_factory=dict)
+    part: tuple[int, int] | None = None
     tally: SweepTally = field(default_factory=SweepTally, init=False)
     refused: list[RefusedObject] = field(default_factory=list, init=False)
     pace: Pace = field(init=False)
@@ -77,14 +81,24 @@ class Sweep:
     _successes: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.pace = Pace(self.limits.max_concurrency)
+        shares = self.part[1] if self.part is not None else 1
+        self.pace = Pace(
+            max(1, self.limits.max_concurrency // shares), max(1, self.limits.min_concurrency // shares)
+        )
         self._queue = asyncio.Queue(2 * PAGE)
         self._failure = asyncio.get_running_loop().create_future()
         self.tally.refused = self.refused
         if self.limits.max_objects_per_second:
-            self._budgets.append((Budget(self.limits.max_objects_per_second), lambda: 1.0))
+            self._budgets.append((Budget(self.limits.max_objects_per_second / shares), lambda: 1.0))
         if self.limits.max_bytes_per_second:
-            self._budgets.append((Budget(self.limits.max_bytes_per_second), lambda: self._object_bytes))
+            self._budgets.append(
+                (Budget(self.limits.max_bytes_per_second / shares), lambda: self._object_bytes)
+            )
+
+    @property
+    def concurrency(self) -> int:
+        """Requests that may be in flight now."""
+        return self.pace.concurrency
 
     def checkpoint(self) -> tuple[str | None, int]:
         """Where to resume after an interruption.
@@ -128,8 +142,12 @@ class Sweep:
 
     async def _list(self, token: str | None) -> None:
         seen = 0
+        if token is None:
+            page = await self.endpoint.page(self.client, None)
+        else:
+            # What this migration wrote since that token was made is to be seen as current.
+            page = await self.endpoint.latest_page(self.client, token)
         while True:
-            page = await self.endpoint.page(self.client, token)
             if self.separator is not None and _older(page.resource_version, self.separator):
                 raise Interrupted(
                     RESOURCE_VERSIONS_RESET,
@@ -139,16 +157,24 @@ class Sweep:
                 await self._sample(page.items[0]["metadata"])
             seen += len(page.items)
             self.tally.total = seen + page.remaining
-            refs = self._select(page.items)
-            await self._feed(refs, Batch(token, len(page.items), len(refs)))
+            items = [each for each in page.items if self._is_mine(each)]
+            refs = self._select(items)
+            await self._feed(refs, Batch(token, len(items), len(refs)))
             await self._feed_again()
             token = self._next_token = page.continue_token or None
             if token is None:
                 return
+            page = await self.endpoint.page(self.client, token)
 
     async def _sample(self, metadata: Mapping[str, Any]) -> None:
         size = await self.endpoint.size(self.client, metadata.get("namespace", ""), metadata["name"])
         self._object_bytes = 0.7 * self._object_bytes + 0.3 * size if self._object_bytes else float(size)
+
+    def _is_mine(self, item: Mapping[str, Any]) -> bool:
+        if self.part is None:
+            return True
+        index, count = self.part
+        return part_of(item["metadata"].get("namespace", ""), item["metadata"]["name"], count) == index
 
     def _select(self, items: Iterable[Mapping[str, Any]]) -> list[ObjectRef]:
         """The objects of a page that must be written; the others are current and are counted."""

@@ -177,9 +177,12 @@ def test_refused_objects_are_listed_one_a_line() -> None:
         refused("w1", denied_by="webhook deny.example.com", field="spec.size"),
         refused("w2", namespace=""),
     ]
-    assert refused_table(objects, 2) == [
+    assert refused_table([("widgets.example.com", each) for each in objects], 2) == [
         "OBJECT       CODE   DENIED BY                  FIELD       MESSAGE",
         "default/w1   422    webhook deny.example.com   spec.size   It is not valid.",
         "w2           422    -                          -           It is not valid.",
     ]
-    assert refused_table(objects, 12)[-1] == "… and 10 more objects, not listed by name"
+    assert (
+        refused_table([("widgets.example.com", each) for each in objects], 12)[-1]
+        == "… and 10 more objects, not listed by name"
+    )

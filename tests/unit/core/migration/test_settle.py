@@ -166,3 +166,12 @@ def test_it_says_that_the_second_renewal_is_missing(seconds: int) -> None:
     assert state.wait > 0
     assert state.reason == "Settling"
     assert "next renewal" in state.message
+
+
+def test_without_a_crd_each_server_must_be_seen_alive_once_more() -> None:
+    roll = RollCall()
+    roll.look(Observation(None, leases=[lease("a", 50), lease("b", 60)]), NOW)
+    roll.look(Observation(None, leases=[lease("a", 70), lease("b", 60)]), later(1))
+    assert roll.complete_at is None
+    roll.look(Observation(None, leases=[lease("a", 70), lease("b", 71)]), later(2))
+    assert roll.complete_at == later(2)

@@ -68,7 +68,7 @@ class ScriptedEndpoint(Endpoint):
 
     objects: Objects
 
-    async def page(self, client: Client, token: str | None, limit: int = 500) -> Page:
+    async def page(self, client: Client, token: str | None, limit: int = 500, namespace: str = "") -> Page:
         await asyncio.sleep(0.01)
         return self.objects.page(token)
 
