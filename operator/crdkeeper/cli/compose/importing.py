@@ -24,7 +24,7 @@ from crdkeeper.core.composer.update import judge_update
 from crdkeeper.core.composer.wording import listed
 from crdkeeper.core.composition.acceptance import accept, with_server_errors
 from crdkeeper.core.composition.problem import CompositeProblem
-from crdkeeper.core.importing import crossplane, kro
+from crdkeeper.core.importing import crossplane, kro, pipeline
 from crdkeeper.core.importing.note import ImportNote, NotImportable
 from crdkeeper.core.text import count
 
@@ -34,6 +34,7 @@ _OPEN, _UNREADABLE = 1, 2
 @dataclass(slots=True)
 class _Result:
     definitions: int = 0
+    compositions: int = 0
     manifests: list[dict[str, Any]] = field(default_factory=list)
     notes: list[tuple[ForeignComposite, ImportNote]] = field(default_factory=list)
     problems: list[tuple[ForeignComposite, CompositeProblem]] = field(default_factory=list)
@@ -41,13 +42,14 @@ class _Result:
     failed: list[Failed] = field(default_factory=list)
 
 
-@click.command("import", short_help="Rewrite definitions of Crossplane and kro.")
+@click.command("import", short_help="Rewrite composite APIs of Crossplane and kro.")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|FOLDER|-...")
 @format_option
 def import_definitions(paths: tuple[str, ...], *, output: str) -> None:
-    """Rewrite Crossplane's CompositeResourceDefinitions and kro's ResourceGraphDefinitions as crdkeeper's.
+    """Rewrite definitions and Compositions of Crossplane, and kro's ResourceGraphDefinitions, as crdkeeper's.
 
-    A ResourceGraphDefinition becomes a CompositeResourceDefinition and a Composition. Manifests go to
+    A ResourceGraphDefinition becomes a CompositeResourceDefinition and a Composition. Of Crossplane's
+    Compositions, patches and transforms are rewritten, and other functions are not. Manifests go to
     standard output. What has no counterpart or means something else goes to standard error, with the line in
     the old file: "decide" if it is for you to decide. Other objects are skipped. Comments are not copied.
 
@@ -71,8 +73,11 @@ def import_definitions(paths: tuple[str, ...], *, output: str) -> None:
     print_failures(result.failed)
     decisions = sum(bool(note.remedy) for _, note in result.notes)
     errors = sum(problem.refused for _, problem in result.problems)
+    imported = [count(result.compositions, "Composition")] if result.compositions else []
+    if result.definitions or not imported:
+        imported.insert(0, count(result.definitions, "definition"))
     line(
-        f"{count(result.definitions, 'definition')} imported, {count(decisions, 'decision')} left to you, "
+        f"{' and '.join(imported)} imported, {count(decisions, 'decision')} left to you, "
         f"{count(errors, 'error')}.",
         err=True,
     )
@@ -88,27 +93,37 @@ def _import_all(paths: tuple[str, ...]) -> _Result:
         if isinstance(each, Failed):
             result.failed.append(each)
         elif isinstance(each, ForeignComposite):
-            rewrite = kro.imported if each.value.get("kind") == kro.KIND else crossplane.imported
             try:
-                found = rewrite(each.value)
+                _import(each, result)
             except NotImportable as error:
                 at = each.find(error.path.steps) if error.path is not None else each.position
                 result.failed.append(Failed(each.file, at, str(error)))
-                continue
-            result.definitions += 1
-            result.manifests += [
-                manifest for manifest in (found.definition, found.composition) if manifest is not None
-            ]
-            result.notes += [(each, note) for note in found.notes]
-            judged = with_server_errors(accept(found.definition))
-            result.problems += [(each, problem) for problem in judged.problems]
-            result.unchecked += [(each, left) for left in judged.unchecked]
-            if judged.crd is not None and not judged.refused:
-                result.notes += [(each, note) for note in _between_versions(judged.crd)]
     if not (result.manifests or result.failed):
         message = "contains no definition of Crossplane or kro"
         result.failed.append(Failed(", ".join(paths), Position(), message))
     return result
+
+
+def _import(each: ForeignComposite, result: _Result) -> None:
+    if each.value.get("kind") == pipeline.KIND:
+        rewritten = pipeline.imported(each.value)
+        result.compositions += 1
+        result.manifests.append(rewritten.composition)
+        result.notes += [(each, note) for note in rewritten.notes]
+        return
+    rewrite = kro.imported if each.value.get("kind") == kro.KIND else crossplane.imported
+    found = rewrite(each.value)
+    result.definitions += 1
+    result.manifests.append(found.definition)
+    if found.composition is not None:
+        result.compositions += 1
+        result.manifests.append(found.composition)
+    result.notes += [(each, note) for note in found.notes]
+    judged = with_server_errors(accept(found.definition))
+    result.problems += [(each, problem) for problem in judged.problems]
+    result.unchecked += [(each, left) for left in judged.unchecked]
+    if judged.crd is not None and not judged.refused:
+        result.notes += [(each, note) for note in _between_versions(judged.crd)]
 
 
 def _between_versions(crd: dict[str, Any]) -> list[ImportNote]:

@@ -12,14 +12,13 @@ from crdkeeper.apiserver.cel.syntax.lexer import tokenize
 from crdkeeper.apiserver.objects.objectnode import copied
 from crdkeeper.apiserver.schema.fieldpath import Path, root
 from crdkeeper.core.importing.note import Imported, ImportNote, NotImportable
+from crdkeeper.core.importing.parts import DROPPED, MOST_DEPTH, mapping, refusals
 from crdkeeper.core.importing.resulttypes import simple_type
 from crdkeeper.core.importing.simpleschema import read_simple_schema
-from crdkeeper.core.templates.admission import admit_composition
 from crdkeeper.core.templates.texts import BadText, Embedded, parts_of
 
 KIND: Final = "ResourceGraphDefinition"
 _GROUP: Final = "kro.run"
-_MOST_DEPTH: Final = 100
 _OF_SCHEMA: Final = frozenset(
     (
         *("additionalPrinterColumns", "apiVersion", "categories", "group", "kind", "metadata", "scope"),
@@ -52,15 +51,15 @@ def plural_of(kind: str) -> str:
 
 class _Import:
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._metadata = _mapping(document.get("metadata") or {}, root("metadata"))
-        spec = _mapping(document.get("spec"), root("spec"))
+        self._metadata = mapping(document.get("metadata") or {}, root("metadata"))
+        spec = mapping(document.get("spec"), root("spec"))
         self._path = root("spec").child("schema")
-        self._schema = _mapping(spec.get("schema"), self._path)
+        self._schema = mapping(spec.get("schema"), self._path)
         self._resources = spec.get("resources") or []
         self._notes: list[ImportNote] = []
         self._untyped: list[str] = []
         for name in spec.keys() - {"schema", "resources"}:
-            self._tell(root("spec").child(name), *_DROPPED)
+            self._tell(root("spec").child(name), *DROPPED)
 
     def _tell(self, path: Path, message: str, remedy: str = "") -> None:
         self._notes.append(ImportNote(path, message, remedy))
@@ -83,12 +82,7 @@ class _Import:
             "spec": spec,
         }
         definition = self._definition(kind, version, group, status, name)
-        _, problems = admit_composition(composition)
-        for each in problems:
-            # That its rules are checked only once the rest is right is no problem of its own.
-            if not each.path.steps:
-                continue
-            self._tell(_in_graph(each.path), each.message, each.hint or "Change the Composition.")
+        self._notes += refusals(composition, _in_graph)
         return Imported(definition, tuple(self._notes), composition)
 
     def _text(self, name: str, default: str | None = None) -> str:
@@ -101,10 +95,10 @@ class _Import:
         self, kind: str, version: str, group: str, status: Mapping[str, Any], composition: str
     ) -> dict[str, Any]:
         for name in self._schema.keys() - _OF_SCHEMA:
-            self._tell(self._path.child(name), *_DROPPED)
+            self._tell(self._path.child(name), *DROPPED)
         types_path, spec_path = self._path.child("types"), self._path.child("spec")
-        types = _mapping(self._schema.get("types") or {}, types_path)
-        fields = _mapping(self._schema.get("spec") or {}, spec_path)
+        types = mapping(self._schema.get("types") or {}, types_path)
+        fields = mapping(self._schema.get("spec") or {}, spec_path)
         read = read_simple_schema(fields, types, name="spec", path=spec_path, types_path=types_path)
         properties = {"spec": read.schema}
         if status:
@@ -140,7 +134,7 @@ class _Import:
 
     def _status(self) -> dict[str, Any]:
         at = self._path.child("status")
-        given = _mapping(self._schema.get("status") or {}, at)
+        given = mapping(self._schema.get("status") or {}, at)
         for name in _TAKEN:
             if name in given:
                 self._tell(at.child(name), "dropped: kro writes this field itself")
@@ -176,24 +170,24 @@ class _Import:
         if not isinstance(self._resources, list):
             raise NotImportable("must be a list", at)
         return [
-            self._resource(_mapping(each, at.index(i)), at.index(i)) for i, each in enumerate(self._resources)
+            self._resource(mapping(each, at.index(i)), at.index(i)) for i, each in enumerate(self._resources)
         ]
 
     def _resource(self, given: Mapping[str, Any], path: Path) -> dict[str, Any]:
         for name in given.keys() - _OF_RESOURCE:
-            self._tell(path.child(name), *_DROPPED)
+            self._tell(path.child(name), *DROPPED)
         made: dict[str, Any] = {"name": given.get("id")}
         for name in ("includeWhen", "forEach", "readyWhen", "template"):
             if given.get(name):
                 made[name] = self._rewritten(given[name], path.child(name))
         if given.get("externalRef"):
             made["externalRef"] = self._external(
-                _mapping(given["externalRef"], path.child("externalRef")), path.child("externalRef")
+                mapping(given["externalRef"], path.child("externalRef")), path.child("externalRef")
             )
         return made
 
     def _external(self, given: Mapping[str, Any], path: Path) -> dict[str, Any]:
-        metadata = _mapping(given.get("metadata") or {}, path.child("metadata"))
+        metadata = mapping(given.get("metadata") or {}, path.child("metadata"))
         if metadata.get("selector"):
             self._tell(
                 path.child("metadata").child("selector"),
@@ -214,8 +208,8 @@ class _Import:
 
     def _rewritten(self, value: Any, path: Path, depth: int = 1) -> Any:
         """A part of a template, whose expressions call the composite by crdkeeper's name."""
-        if depth > _MOST_DEPTH:
-            raise NotImportable(f"more than {_MOST_DEPTH} levels", path)
+        if depth > MOST_DEPTH:
+            raise NotImportable(f"more than {MOST_DEPTH} levels", path)
         if isinstance(value, Mapping):
             return {
                 str(name): self._rewritten(each, path.child(str(name)), depth + 1)
@@ -239,7 +233,6 @@ class _Import:
 _SHOWN: Final = 10
 _NAME_OF_RESOURCE: Final = 3
 """The steps from spec to the name of a resource."""
-_DROPPED: Final = ("dropped: it has no counterpart", "Decide what to do without it.")
 
 
 def _renamed(expression: str) -> str:
@@ -269,9 +262,3 @@ def _in_graph(path: Path) -> Path:
     for step in steps:
         found = found.index(step) if isinstance(step, int) else found.child(step)
     return found
-
-
-def _mapping(value: Any, path: Path) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise NotImportable("must be an object", path)
-    return value

@@ -33,3 +33,11 @@ class Imported:
     definition: dict[str, Any]
     notes: tuple[ImportNote, ...]
     composition: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedComposition:
+    """The new Composition, and what differs."""
+
+    composition: dict[str, Any]
+    notes: tuple[ImportNote, ...]

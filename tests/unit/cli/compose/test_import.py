@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 from crdkeeper.cli import main
 from tests.unit.core.importing.crossplanes import A_FIELD_MORE, EXAMPLES
 from tests.unit.core.importing.graphs import WEB, graph
+from tests.unit.core.importing.pipelines import composition, server
 
 CLEAR = yaml.safe_dump(EXAMPLES["the smallest"])
 OPEN = """\
@@ -57,7 +58,7 @@ def test_a_graph_of_kro(tmp_path: Path) -> None:
     assert typed.startswith(f"{file}:24:5: decide: spec.schema.status: kro infers the types of available ")
     assert remedy == "    Set the types of these fields in the schema of the definition's status."
     assert "spec.schema.spec.a: there is no type 'text'" in refused
-    assert summary == "1 definition imported, 1 decision left to you, 0 errors."
+    assert summary == "1 definition and 1 Composition imported, 1 decision left to you, 0 errors."
 
 
 def test_decisions_have_their_lines(tmp_path: Path) -> None:
@@ -106,3 +107,19 @@ def test_what_is_not_of_crossplane() -> None:
         result = run("import", "-", stdin=text)
         assert (result.exit_code, result.stdout) == (2, "")
     assert run("import", "-", "-", stdin=CLEAR).exit_code == 2
+
+
+def test_a_composition_of_crossplane(tmp_path: Path) -> None:
+    left = server({"type": "FromEnvironmentFieldPath", "fromFieldPath": "a", "toFieldPath": "spec.b"})
+    file = tmp_path / "composition.yaml"
+    file.write_text(yaml.safe_dump(composition(left), sort_keys=False))
+    result = run("import", file)
+    assert result.exit_code == 1
+    (made,) = yaml.safe_load_all(result.stdout)
+    assert (made["apiVersion"], made["kind"]) == ("crdkeeper.dev/v1alpha1", "Composition")
+    dropped, remedy, _named, summary = result.stderr.splitlines()
+    assert dropped.startswith(f"{file}:26:11: decide: spec.pipeline[0].input.resources[0].patches[0]: ")
+    assert remedy.startswith("    Write the field into the template")
+    assert summary == "1 Composition imported, 1 decision left to you, 0 errors."
+    file.write_text(yaml.safe_dump(composition(server())))
+    assert run("import", file).exit_code == 0
