@@ -2,7 +2,9 @@
 
 A separate process that lists the objects, prepares all requests, and only then measures: blocks of patches
 over keep-alive TLS connections, driven by epoll, without a framework and without parsing beyond the status
-code. With several numbers for --at-once, the blocks alternate between them. Prints JSON.
+code. With several numbers for --at-once, the blocks alternate between them. With --by-page, it does what
+Cluster API's migrator does, without its limit of 100 requests per second: it lists a page, and sends one
+patch after the other. Prints JSON.
 """
 
 import argparse
@@ -13,7 +15,7 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,14 +88,13 @@ class Channel:
         return len(self._answer) >= head + 4 + expected
 
 
-def requests(server: Server, group: str, version: str, plural: str) -> list[bytes]:
-    """The patches of all objects, as bytes."""
-    made = []
+def requests(server: Server, group: str, version: str, plural: str) -> Iterator[bytes]:
+    """The patches of all objects, as bytes; a page of objects is listed when its first patch is due."""
     for item in server.list(f"/apis/{group}/{version}/{plural}", accept=METADATA_ONLY_LIST):
         metadata = item["metadata"]
         path = f"/apis/{group}/{version}/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}"
         body = json.dumps({"metadata": {"resourceVersion": metadata["resourceVersion"]}})
-        made.append(
+        yield (
             f"PATCH {path}?fieldManager={FIELD_MANAGER} HTTP/1.1\r\n"
             f"Host: {server.host}:{server.port}\r\n"
             f"Authorization: {server.authorization}\r\n"
@@ -102,7 +103,6 @@ def requests(server: Server, group: str, version: str, plural: str) -> list[byte
             f"Content-Length: {len(body)}\r\n\r\n"
             f"{body}".encode()
         )
-    return made
 
 
 def patch(channels: Sequence[Channel], block: Sequence[bytes]) -> None:
@@ -145,17 +145,33 @@ def measure(server: Server, all_requests: Sequence[bytes], at_once: Sequence[int
     ]
 
 
+def measure_by_page(server: Server, patches: Iterator[bytes], meter: Meter) -> Any:
+    """Sends one after the other, with the time for listing; returns the same as `measure`."""
+    channels, done, before = [Channel(server)], 0, meter.read()
+    for each in patches:
+        patch(channels, [each])
+        done += 1
+    return [{"atOnce": 1, "objects": done, "usage": before.until(meter.read()).to_object()}]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmark.bareclient", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--resource", nargs=3, required=True, metavar=("GROUP", "VERSION", "PLURAL"))
-    parser.add_argument("--at-once", type=int, nargs="+", required=True)
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--at-once", type=int, nargs="+")
+    how.add_argument("--by-page", action="store_true")
     parser.add_argument("--meter", nargs="*", default=[], metavar="NAME=PID", help="also measure these")
     options = parser.parse_args()
     pids = {name: int(pid) for name, _, pid in (each.partition("=") for each in options.meter)}
     server = Server(options.kubeconfig)
-    made = requests(server, *options.resource)
-    json.dump(measure(server, made, options.at_once, Meter({**pids, "client": os.getpid()})), sys.stdout)
+    meter = Meter({**pids, "client": os.getpid()})
+    patches = requests(server, *options.resource)
+    if options.by_page:
+        done = measure_by_page(server, patches, meter)
+    else:
+        done = measure(server, list(patches), options.at_once, meter)
+    json.dump(done, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -42,11 +42,13 @@ class Work:
     usage: Usage
     whole: Usage | None = None
     peak_memory: int | None = None
+    began_at: float = 0.0
+    """By the monotonic clock."""
 
     def without(self, idle: Usage) -> "Work":
         """What the work alone has used."""
         whole = self.whole.without(idle) if self.whole else None
-        return Work(self.usage.without(idle), whole, self.peak_memory)
+        return Work(self.usage.without(idle), whole, self.peak_memory, self.began_at)
 
     @property
     def client_cpu(self) -> float:
@@ -78,29 +80,39 @@ def idle(plane: ControlPlane, operator: Operator) -> Usage:
     return before.until(meter.read())
 
 
-def crdkeeper(plane: ControlPlane, operator: Operator, name: str) -> Work:
+def crdkeeper(
+    plane: ControlPlane,
+    operator: Operator,
+    name: str,
+    *,
+    limits: Mapping[str, int] | None = None,
+    watched: Callable[[dict[str, Any]], None] = lambda migration: None,
+) -> Work:
     """A StorageMigration by the operator: a separate process with its own ServiceAccount.
 
     Measured from the condition Settled to Rewritten, so with listing all objects; as a whole up to Succeeded,
-    with the second pass that proves it and the trim.
+    with the second pass that proves it and the trim. `watched` is called with each state of the migration.
     """
     reset_peak_memory(operator.pid)
     meter = Meter({**server_pids(plane), OPERATOR: operator.pid})
-    spec = {
-        "resource": {"group": GROUP, "resource": PLURAL},
-        # The change has settled already, and a single API server cannot be one that has not seen it.
-        "settleSeconds": 1,
-        "apiServerLeases": "Ignore",
-    }
-    _create(plane, API_VERSION, StorageMigration.__name__, name, spec)
+    begin(plane, name, limits=dict(limits or {}))
     path = f"/apis/{OUR_GROUP}/{VERSION}/{StorageMigration.plural}"
-    events = Server(plane.kubeconfig).watch(path, name, _SILENCE_SECONDS)
-    seen = _milestones(events, meter, ("Settled", "Rewritten", "Succeeded"))
+    events = _tapped(Server(plane.kubeconfig).watch(path, name, _SILENCE_SECONDS), watched)
+    seen = milestones(events, meter, ("Settled", "Rewritten", "Succeeded"))
     return Work(
         seen["Settled"].until(seen["Rewritten"]),
         whole=seen["Settled"].until(seen["Succeeded"]),
         peak_memory=peak_memory(operator.pid),
+        began_at=seen["Settled"].at,
     )
+
+
+def _tapped(
+    events: Iterator[dict[str, Any]], watched: Callable[[dict[str, Any]], None]
+) -> Iterator[dict[str, Any]]:
+    for each in events:
+        watched(each)
+        yield each
 
 
 def bare_client(
@@ -110,9 +122,19 @@ def bare_client(
 
     Measured from the first patch to the last answer; the list was prepared before.
     """
+    return _bare(plane, kubeconfig, version, "--at-once", *map(str, at_once))
+
+
+def by_page(plane: ControlPlane, kubeconfig: Path, version: str) -> Work:
+    """As Cluster API's migrator: a page of metadata, then patch by patch. Measured with listing."""
+    _, usage = _bare(plane, kubeconfig, version, "--by-page")[1]
+    return Work(usage)
+
+
+def _bare(plane: ControlPlane, kubeconfig: Path, version: str, *how: str) -> dict[int, tuple[int, Usage]]:
     meter = [f"{name}={pid}" for name, pid in server_pids(plane).items()]
     command = [sys.executable, "-m", "tests.benchmark.bareclient", f"--kubeconfig={kubeconfig}"]
-    command += ["--resource", GROUP, version, PLURAL, "--at-once", *map(str, at_once), "--meter", *meter]
+    command += ["--resource", GROUP, version, PLURAL, *how, "--meter", *meter]
     done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise WrongResult(f"the bare client failed: {done.stderr.strip()[-2000:]}")
@@ -144,8 +166,20 @@ def in_tree(plane: ControlPlane, name: str) -> Work:
     begun = meter.read()
     path = f"/apis/{_IN_TREE}/storageversionmigrations"
     events = Server(plane.kubeconfig).watch(path, name, _IN_TREE_SECONDS)
-    seen = _milestones(events, meter, ("Succeeded",))
+    seen = milestones(events, meter, ("Succeeded",))
     return Work(begun.until(seen["Succeeded"]), whole=created.until(seen["Succeeded"]))
+
+
+def begin(plane: ControlPlane, name: str, **more: Any) -> None:
+    """Creates a StorageMigration of all objects, with more in its spec."""
+    spec = {
+        "resource": {"group": GROUP, "resource": PLURAL},
+        # The change has settled already, and no API server is left that has not seen it.
+        "settleSeconds": 1,
+        "apiServerLeases": "Ignore",
+        **more,
+    }
+    _create(plane, API_VERSION, StorageMigration.__name__, name, spec)
 
 
 def _create(plane: ControlPlane, api_version: str, kind: str, name: str, spec: Mapping[str, Any]) -> None:
@@ -153,7 +187,7 @@ def _create(plane: ControlPlane, api_version: str, kind: str, name: str, spec: M
     plane.kubectl("create", "-f", "-", input=json.dumps(manifest))
 
 
-def _milestones(events: Iterator[dict[str, Any]], meter: Meter, wanted: Sequence[str]) -> dict[str, Reading]:
+def milestones(events: Iterator[dict[str, Any]], meter: Meter, wanted: Sequence[str]) -> dict[str, Reading]:
     """The meters when each of the conditions becomes True, up to the last one."""
     seen: dict[str, Reading] = {}
     while wanted[-1] not in seen:

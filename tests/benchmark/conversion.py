@@ -17,7 +17,7 @@ from statistics import median
 from typing import Final
 
 from tests.benchmark import conversionsubject as subject
-from tests.benchmark.conversioncontestants import LOOPBACK, ByHand, Contestant, Ours
+from tests.benchmark.conversioncontestants import GO, LOOPBACK, ByHand, Contestant, Ours
 from tests.benchmark.load import Failed, Sample, Target, get, load, post
 from tests.benchmark.meter import Meter
 from tests.benchmark.server import Server
@@ -34,11 +34,11 @@ API server       with --watch-cache=false, so that all reads are converted: else
                  reads them from etcd.
 not converted    the same reads at the version that is stored: the API server's own share.
 CPU              user and system time of the webhook (and of the API server) for each object.
-we are           our figure divided by Go's in the same round, the median of these. More than 1 is better for
+crdkeeper is     our figure divided by Go's in the same round, the median of these. More than 1 is better for
                  objects/s, less than 1 for all others."""
 
 OBJECTS: Final = 500
-_DIRECT: Final = ((1, 1), (1, 8), (1, 32), (500, 1), (500, 4))
+_DIRECT: Final = ((1, 1), (1, 8), (1, 32), (500, 1), (500, 4), (500, 8))
 """Objects in a review, and clients."""
 _READS: Final = ((1, 8), (1, 64), (500, 1), (500, 4))
 _STORED: Final = "not converted"
@@ -75,18 +75,20 @@ class Section:
                     self._cpu(samples, _APISERVER),
                 )
             )
-        ours, go = (self.samples[name] for name in list(self.samples)[:2])
         figures: list[Callable[[Sample], float]] = [
             lambda each: each.answers / each.seconds,
             lambda each: each.quantile(0.5),
             lambda each: each.quantile(0.99),
             lambda each: each.usage.cpu[_WEBHOOK] / each.answers,
         ]
-        ratios = []
-        for figure in figures:
-            rounds = zip(map(figure, ours), map(figure, go), strict=True)
-            ratios.append(f"{median(one / other if other else 0.0 for one, other in rounds):.2f}")
-        return [*made, _columns("  we are", *ratios, "")]
+        go = self.samples[GO]
+        for name in (each for each in self.samples if each not in (GO, _STORED)):
+            ratios = []
+            for figure in figures:
+                rounds = zip(map(figure, self.samples[name]), map(figure, go), strict=True)
+                ratios.append(f"{median(one / other if other else 0.0 for one, other in rounds):.2f}")
+            made.append(_columns(f"  {name} is", *ratios, ""))
+        return made
 
     def _cpu(self, samples: Sequence[Sample], name: str) -> str:
         if name not in samples[0].usage.cpu:
@@ -198,7 +200,8 @@ def run(options: argparse.Namespace) -> list[Section]:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crdkeeper-bench-")))
         authority = Authority()
         ours, by_hand = Ours(authority, directory), ByHand(authority, directory)
-        contestants = (ours, by_hand)
+        several = [Ours(authority, directory, each) for each in options.processes]
+        contestants = (ours, by_hand, *several)
         for each in contestants:
             stack.callback(each.close)
             each.start()
@@ -230,6 +233,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--rounds", type=int, default=5, metavar="N")
     parser.add_argument("--seconds", type=float, default=1.5, help="for each contestant in each round")
+    parser.add_argument(
+        "--processes", type=int, nargs="*", default=[2], metavar="N", help="also crdkeeper with --processes N"
+    )
     parser.add_argument("--skip-api-server", action="store_true", help="ask the webhooks directly alone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures of all rounds")
     options = parser.parse_args(arguments)

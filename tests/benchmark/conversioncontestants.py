@@ -4,7 +4,6 @@ import base64
 import http.client
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from tests.controlplane.probe import answers
 from tests.controlplane.processes import Process
 
 LOOPBACK: Final = "127.0.0.1"
+GO: Final = "Go, by hand"
 SERVICE_NAMESPACE: Final = "default"
 
 
@@ -96,8 +96,10 @@ class Contestant:
 class Ours(Contestant):
     """`crdkeeper webhook`, with the rules in a file."""
 
-    def __init__(self, authority: Authority, directory: Path) -> None:
-        super().__init__("crdkeeper", "ours", authority, directory)
+    def __init__(self, authority: Authority, directory: Path, processes: int = 1) -> None:
+        self._processes = processes
+        title = "crdkeeper" if processes == 1 else f"crdkeeper, {processes} processes"
+        super().__init__(title, f"ours{processes}", authority, directory)
 
     def _make(self) -> Process:
         folder = self._directory / "rules"
@@ -112,6 +114,7 @@ class Ours(Contestant):
             "listen": f"{LOOPBACK}:{self.port}",
             "probe-port": str(self._probe_port),
             "drain-seconds": "0",
+            "processes": str(self._processes),
         }
         return Process(
             "crdkeeper-webhook",
@@ -119,17 +122,29 @@ class Ours(Contestant):
             flags,
             arguments=("-m", "crdkeeper", "webhook"),
             directory=self._directory,
-            ready=partial(answers, self._probe_port, "/readyz"),
+            ready=self._serves,
         )
+
+    def _serves(self) -> bool:
+        """By all its processes."""
+        if self._processes == 1:
+            return answers(self._probe_port, "/readyz")
+        try:
+            return f"{self._processes} of {self._processes} processes serve" in self._probe("/readyz")
+        except OSError:
+            return False
+
+    def _probe(self, path: str) -> str:
+        connection = http.client.HTTPConnection(LOOPBACK, self._probe_port, timeout=30)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().read().decode()
+        finally:
+            connection.close()
 
     def counted(self) -> tuple[int, int, int]:
         """How many ConversionReviews it has answered, of how many objects, on how many connections."""
-        connection = http.client.HTTPConnection(LOOPBACK, self._probe_port, timeout=30)
-        try:
-            connection.request("GET", "/metrics")
-            text = connection.getresponse().read().decode()
-        finally:
-            connection.close()
+        text = self._probe("/metrics")
         return (
             _sum(text, "crdkeeper_conversion_requests_total"),
             _sum(text, "crdkeeper_conversion_objects_total"),
@@ -141,7 +156,7 @@ class ByHand(Contestant):
     """The webhook in `gowebhook`."""
 
     def __init__(self, authority: Authority, directory: Path) -> None:
-        super().__init__("Go, by hand", "byhand", authority, directory)
+        super().__init__(GO, "byhand", authority, directory)
 
     def _make(self) -> Process:
         flags = {

@@ -1,4 +1,4 @@
-"""Builds the Go programs of the conversion benchmark into a cache outside the tree, once per source."""
+"""Builds Go programs of the benchmarks into a cache outside the tree, once per source."""
 
 import hashlib
 import os
@@ -11,24 +11,25 @@ from typing import Final
 
 from tests.controlplane.build import BuildFailed, cache_directory
 
-MODULE: Final = Path(__file__).parent / "gowebhook"
-PROGRAMS: Final = ("webhook", "load")
+PROGRAMS: Final = {"gowebhook": ("webhook", "load"), "godelay": ("delay",)}
+"""Of each module beside this file."""
 
 
-def build() -> Path:
-    """The directory with the programs. Raises BuildFailed, also if there is no Go."""
-    target = cache_directory("gowebhook") / _key()
+def build(module: str = "gowebhook") -> Path:
+    """The directory with the programs of a module. Raises BuildFailed, also if there is no Go."""
+    source = Path(__file__).parent / module
+    target = cache_directory(module) / _key(source)
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
     try:
-        packages = [f"./{name}" for name in PROGRAMS]
+        packages = [f"./{name}" for name in PROGRAMS[module]]
         command = ["go", "build", "-trimpath", "-o", f"{scratch / 'programs'}/", *packages]
         (scratch / "programs").mkdir()
         done = subprocess.run(
             command,
-            cwd=MODULE,
+            cwd=source,
             env={**os.environ, "GOWORK": "off"},
             capture_output=True,
             text=True,
@@ -39,14 +40,14 @@ def build() -> Path:
         if not target.is_dir():  # another process may have been faster
             (scratch / "programs").rename(target)
     except FileNotFoundError:
-        raise BuildFailed("the Go webhook is built from source, but there is no `go` in PATH") from None
+        raise BuildFailed(f"{module} is built from source, but there is no `go` in PATH") from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return target
 
 
-def _key() -> str:
+def _key(source: Path) -> str:
     digest = hashlib.sha256(f"{platform.system()}/{platform.machine()}".encode())
-    for file in sorted([MODULE / "go.mod", *MODULE.rglob("*.go")]):
+    for file in sorted([source / "go.mod", *source.rglob("*.go")]):
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()[:16]

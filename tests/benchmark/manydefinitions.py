@@ -12,6 +12,7 @@ _GROUP_SIZE: Final = 10
 """CRDs in an API group: on each change, the API server rewrites the OpenAPI document of the whole group."""
 _PREFIX: Final = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 _UID: Final = "00000000-0000-4000-8000-{:012d}"
+_PLURAL: Final = "widgets"
 _FIELDS: Final = 150
 
 
@@ -42,7 +43,7 @@ def remove_definitions(plane: ControlPlane, count: int) -> None:
 
 
 def _plural(number: int) -> str:
-    return f"widgets{number:05d}"
+    return f"{_PLURAL}{number:05d}"
 
 
 def _kind(number: int) -> str:
@@ -55,6 +56,11 @@ def _group(number: int) -> str:
 
 def name(number: int) -> str:
     return f"{_plural(number)}.{_group(number)}"
+
+
+def is_one(name: str) -> bool:
+    """Whether the CRD of that name is one of them."""
+    return name.startswith(_PLURAL)
 
 
 def _definition() -> dict[str, Any]:

@@ -83,8 +83,13 @@ def resident_memory(pid: int) -> int:
     return _memory(pid, "VmRSS")
 
 
-def _memory(pid: int, which: str) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+def proportional_memory(pid: int) -> int:
+    """The current resident size, in which pages that processes share count in parts; in bytes."""
+    return _memory(pid, "Pss", file="smaps_rollup")
+
+
+def _memory(pid: int, which: str, *, file: str = "status") -> int:
+    for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
         name, _, value = line.partition(":")
         if name == which:
             return int(value.split()[0]) * 1024

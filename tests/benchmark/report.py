@@ -10,6 +10,7 @@ from tests.benchmark.contestants import SERVERS, Work
 LEGEND: Final = """\
 objects/s     bare client: from the first patch to the last answer, without listing the objects before.
               crdkeeper: from the condition Settled to Rewritten, with listing; without the wait before.
+              by page: from the first page to the last answer, without Cluster API's limit of 100/s.
               in-tree: from the first rewritten object to Succeeded; without its wait, up to a minute.
 of ceiling    the rate as a part of the bare client's in the same round: the median of these parts.
 with verify   crdkeeper from Settled to Succeeded: with the second pass that proves it, and the trim.
@@ -68,7 +69,7 @@ class Comparison:
         parts = [rate / ceiling for rate, ceiling in zip(rates, ceilings, strict=True)]
         return (
             row.name,
-            _spread(rates),
+            spread(rates),
             f"{median(parts):.0%}",
             self._per_object([work.client_cpu for work in row.works]),
             *(self._per_object([work.usage.cpu[name] for work in row.works]) for name in SERVERS),
@@ -123,7 +124,8 @@ def _columns(cells: Sequence[str]) -> str:
     return first.ljust(_WIDTHS[0]) + "".join(fitted)
 
 
-def _spread(rates: Sequence[float]) -> str:
+def spread(rates: Sequence[float]) -> str:
+    """The median and, of several, the lowest and the highest."""
     if len(rates) == 1:
         return f"{rates[0]:.0f}"
     return f"{median(rates):.0f} ({min(rates):.0f}-{max(rates):.0f})"

@@ -4,7 +4,8 @@ The operator is measured:
 
 - without reports: until each CRD has one;
 - with all reports: until each CRD has been assessed again; a write makes the benchmark fail;
-- and at rest: from a change of a CRD's schema to the report of the new generation, one change after another.
+- at rest: from a change of a CRD's schema to the report of the new generation, one change after another;
+- and in a storm: the same, with hundreds of CRDs changed within seconds.
 
 It never fails for a figure.
 """
@@ -15,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
@@ -35,6 +37,8 @@ _REPORTS: Final = "/apis/crdkeeper.dev/v1alpha1/definitionreports"
 _QUIET: Final = 0.2
 _TIMEOUT: Final = 900.0
 _AT_REST_SECONDS: Final = 15.0
+_UNCHANGED_SECONDS: Final = 5.0
+_STORM_CLIENTS: Final = 8
 
 
 class NeedlessWrite(Exception):
@@ -47,8 +51,11 @@ class Reports:
     def __init__(self, server: Server) -> None:
         self.generations: dict[str, int] = {}
         """The generation of the CRD that each complete report describes."""
+        self.since: dict[str, float] = {}
+        """When the report for that generation was first seen."""
         self.versions: dict[str, str] = {}
         self.writes = 0
+        """Of reports on the CRDs of this benchmark: that on DefinitionReports tells of how many there are."""
         self._changed = threading.Condition()
         threading.Thread(target=self._follow, args=(server,), daemon=True).start()
 
@@ -71,9 +78,12 @@ class Reports:
     def _take(self, report: dict[str, Any]) -> None:
         name, status = report["metadata"]["name"], report.get("status") or {}
         with self._changed:
-            self.writes += 1
-            self.versions[name] = report["metadata"]["resourceVersion"]
+            if definitions.is_one(name):
+                self.writes += 1
+                self.versions[name] = report["metadata"]["resourceVersion"]
             if status.get("conditions"):
+                if self.generations.get(name) != status["definitionGeneration"]:
+                    self.since[name] = time.monotonic()
                 self.generations[name] = status["definitionGeneration"]
             self._changed.notify_all()
 
@@ -89,11 +99,12 @@ class Benchmark:
         self.size = self._make_definitions()
         self.reports = Reports(Server(plane.kubeconfig))
 
-    def run(self, changes: int) -> list[str]:
+    def run(self, changes: int, storm: int, storm_seconds: float) -> list[str]:
         """All figures, as lines to print."""
         with self._operator() as operator:
             _tell("first start")
             lines = [f"first start, no reports   {self._start(operator, self._all_written)}"]
+            lines.append(f"  all questions answered  after {self._answered():.0f} s more")
             lines.append(f"  at rest                 {self._at_rest(operator)}")
         writes, versions = self.reports.writes, dict(self.reports.versions)
         with self._operator() as operator:
@@ -104,6 +115,8 @@ class Benchmark:
                 raise NeedlessWrite(f"{self.reports.writes - writes} writes after a restart")
             _tell("changes")
             lines.append(f"change to report          {self._follow_changes(changes)}")
+            _tell("storm")
+            lines.append(f"storm                     {self._storm(min(storm, self.count), storm_seconds)}")
             lines.append(f"  memory then             {_mib(resident_memory(operator.pid))} resident")
         return lines
 
@@ -148,14 +161,18 @@ class Benchmark:
             operator.close()
 
     def _start(self, operator: Operator, done: Callable[[], float]) -> str:
-        begin = time.monotonic()
+        meter = Meter({"apiserver": self._plane.api_servers[0].pid})
+        before, begin = meter.read(), time.monotonic()
         operator.start()
         ready = time.monotonic() - begin
         complete = done() - begin
+        spent = before.until(meter.read())
         used = cpu_seconds(operator.pid)
         return (
             f"/readyz after {ready:.1f} s, all judged and written after {complete:.1f} s, "
-            f"{used:.1f} s of CPU; peak memory {_mib(peak_memory(operator.pid))}"
+            f"{used:.1f} s of CPU, API server {spent.cpu['apiserver']:.1f} s, "
+            f"etcd and other programs {max(0.0, spent.others - used) / spent.seconds:.1f} cores; "
+            f"peak memory {_mib(peak_memory(operator.pid))}"
         )
 
     def _all_written(self) -> float:
@@ -168,6 +185,16 @@ class Benchmark:
                 raise TimeoutError("not all CRDs have been judged")
             time.sleep(0.1)
         return time.monotonic()
+
+    def _answered(self) -> float:
+        """The seconds until no answer of a probe changes a report any more; some follow the first reports."""
+        begin, writes = time.monotonic(), -1
+        while writes != self.reports.writes:
+            if time.monotonic() - begin > _TIMEOUT:
+                raise TimeoutError("reports are written all the time")
+            writes = self.reports.writes
+            time.sleep(_UNCHANGED_SECONDS)
+        return time.monotonic() - begin - _UNCHANGED_SECONDS
 
     def _at_rest(self, operator: Operator) -> str:
         meter = Meter({"operator": operator.pid})
@@ -189,9 +216,37 @@ class Benchmark:
                 f"{_CRDS}/{name}", {"spec": {"versions": [definitions.version(f"Change {number}.")]}}
             )
             took.append(self.reports.wait_for(name, generation) - begin)
-        took.sort()
-        p99 = took[min(len(took) - 1, int(0.99 * len(took)))]
-        return f"{changes} changes: p50 {median(took):.3f} s, p99 {p99:.3f} s, worst {took[-1]:.3f} s"
+        return f"{changes} changes: {_spread(took)}"
+
+    def _storm(self, changes: int, seconds: float) -> str:
+        """Change that many CRDs within so many seconds, or as fast as the API server lets us."""
+        begin = time.monotonic()
+        sent: dict[str, tuple[int, float]] = {}
+
+        def change(first: int) -> None:
+            server = Server(self._plane.kubeconfig)
+            for number in range(first, changes, _STORM_CLIENTS):
+                time.sleep(max(0.0, begin + number * seconds / changes - time.monotonic()))
+                name = definitions.name(number)
+                generation = self.reports.generations[name] + 1
+                version = definitions.version(f"Storm {number}.")
+                server.merge(f"{_CRDS}/{name}", {"spec": {"versions": [version]}})
+                sent[name] = generation, time.monotonic()
+
+        with ThreadPoolExecutor(_STORM_CLIENTS) as clients:
+            list(clients.map(change, range(_STORM_CLIENTS)))
+        took = time.monotonic() - begin
+        for name, (generation, _) in sent.items():
+            self.reports.wait_for(name, generation)
+        # From the API server's answer: it may be slower than the operator.
+        late = [max(0.0, self.reports.since[name] - at) for name, (_, at) in sent.items()]
+        return f"{changes} changes within {took:.1f} s: {_spread(late)}"
+
+
+def _spread(took: list[float]) -> str:
+    took.sort()
+    p99 = took[min(len(took) - 1, int(0.99 * len(took)))]
+    return f"p50 {median(took):.3f} s, p99 {p99:.3f} s, worst {took[-1]:.3f} s"
 
 
 def _mib(size: int) -> str:
@@ -207,13 +262,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the reports on many CRDs.")
     parser.add_argument("--definitions", type=int, default=2000)
     parser.add_argument("--changes", type=int, default=200)
+    parser.add_argument("--storm", type=int, default=500, help="CRDs changed at once (500)")
+    parser.add_argument("--storm-seconds", type=float, default=10.0, help="the time in which they are (10)")
     arguments = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as directory,
         ControlPlane(Path(directory), controllers=_CONTROLLERS) as plane,
     ):
         benchmark = Benchmark(plane, arguments.definitions)
-        lines = benchmark.run(arguments.changes)
+        lines = benchmark.run(arguments.changes, arguments.storm, arguments.storm_seconds)
     print(f"{arguments.definitions:,} CRDs of {benchmark.size:,} bytes")
     print("\n".join(lines))
 

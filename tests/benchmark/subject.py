@@ -3,7 +3,9 @@
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.benchmark.meter import Meter
@@ -13,15 +15,16 @@ GROUP: Final = "bench.example.com"
 PLURAL: Final = "sites"
 CRD: Final = f"{PLURAL}.{GROUP}"
 PREFIX: Final = f"/registry/{GROUP}/{PLURAL}/"
-NAMESPACES: Final = ("bench-0", "bench-1", "bench-2")
+NAMESPACES: Final = 3
 
+_NAMESPACE_PREFIX = "/registry/namespaces/"
 _SETTLE_SECONDS = 3.0
 """A single API server sees a new storage version within milliseconds."""
 _QUIET = 0.2
 """Cores that an idle API server uses at most."""
 _QUIET_TIMEOUT = 600.0
 
-_TEMPLATE = ("bench-0", "site-0000000", "00000000-0000-0000-0000-000000000000")
+_TEMPLATE = ("bench-00000", "site-0000000", "00000000-0000-0000-0000-000000000000")
 _VERSIONS = ("v1", "v2")
 
 
@@ -29,18 +32,33 @@ class WrongResult(Exception):
     """Something is not stored as it should be: the figures are worthless."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What makes a rewrite of an object expensive: by default nothing does."""
+
+    rules: int = 0
+    """CEL rules, which read the routes."""
+    managers: int = 1
+    """Field managers besides the one of the status, each with labels of its own."""
+    routes: int = 2
+    """About 70 bytes each."""
+
+
 class Subject:
     """The CRD and its objects on one control plane."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(
+        self, plane: ControlPlane, shape: Shape | None = None, *, namespaces: int = NAMESPACES
+    ) -> None:
         self._plane = plane
+        self._shape = shape or Shape()
+        self._namespaces = namespaces
         self.count = 0
         self.size = 0
         """Bytes of one object as stored."""
         self.version = "v1"
         """The storage version."""
-        for namespace in NAMESPACES:
-            plane.kubectl("create", "namespace", namespace)
+        self._make_namespaces()
         self._apply("v1")
         plane.kubectl.wait_established(f"crd/{CRD}")
 
@@ -64,7 +82,6 @@ class Subject:
     def flip(self) -> str:
         """Change the storage version; returns it when all writes use it and the API server is idle."""
         old = self.version
-        self.check()
         self.version = next(each for each in _VERSIONS if each != old)
         self._apply(self.version)
         time.sleep(_SETTLE_SECONDS)
@@ -81,6 +98,10 @@ class Subject:
             raise WrongResult(
                 f"of {self.count:,} objects etcd should hold all at {self.version}, but holds {dict(found)}"
             )
+
+    def writes(self) -> Counter[int]:
+        """How many objects have been written how often."""
+        return self._plane.etcd.writes(PREFIX)
 
     def _warm_up(self) -> None:
         """Have the API server load all objects for the changed CRD now, not at the cost of a contestant.
@@ -101,9 +122,32 @@ class Subject:
             before = now
         raise WrongResult("the API server does not come to rest after a flip")
 
+    def _make_namespaces(self) -> None:
+        """As `grow`: one through the API server, and copies of it."""
+        name = _TEMPLATE[0]
+        self._plane.kubectl("create", "namespace", name)
+        model = self._plane.etcd.raw(_NAMESPACE_PREFIX + name)
+        uid = self._plane.kubectl("get", "namespace", name, "--output=jsonpath={.metadata.uid}")
+        if model is None or uid.encode() not in model:
+            raise WrongResult("the first namespace is not in etcd")
+
+        def copy(number: int) -> tuple[str, bytes]:
+            # As long as the original: in protobuf, lengths are stored.
+            other = _namespace(number)
+            value = model.replace(uid.encode(), _uid(uid, number).encode())
+            return _NAMESPACE_PREFIX + other, value.replace(name.encode(), other.encode())
+
+        self._plane.etcd.put_all(copy(number) for number in range(1, self._namespaces))
+
     def _make_first(self) -> None:
         namespace, name, _ = _TEMPLATE
-        self._plane.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(_site(namespace, name)))
+        site = json.dumps(_site(namespace, name, self._shape.routes))
+        self._plane.kubectl("apply", "--server-side", "-f", "-", input=site)
+        for number in range(1, self._shape.managers):
+            self._plane.kubectl(
+                *("label", PLURAL, name, f"--namespace={namespace}", f"team-{number}=yes"),
+                f"--field-manager=team-{number}",
+            )
         status = json.dumps({"status": _STATUS})
         where = (PLURAL, name, f"--namespace={namespace}", "--subresource=status")
         self._plane.kubectl("patch", *where, "--type=merge", f"--patch={status}")
@@ -111,9 +155,8 @@ class Subject:
     def _copies(self, model: bytes, uid: str, numbers: range) -> Iterator[tuple[str, bytes]]:
         shown = time.monotonic()
         for number in numbers:
-            namespace, name = NAMESPACES[number % len(NAMESPACES)], f"site-{number:07}"
-            new_uid = f"{uid[:24]}{number:012x}"
-            value = model.replace(uid.encode(), new_uid.encode())
+            namespace, name = _namespace(number % self._namespaces), f"site-{number:07}"
+            value = model.replace(uid.encode(), _uid(uid, number).encode())
             value = value.replace(_TEMPLATE[1].encode(), name.encode())
             value = value.replace(_TEMPLATE[0].encode(), namespace.encode())
             yield f"{PREFIX}{namespace}/{name}", value
@@ -122,11 +165,19 @@ class Subject:
                 print(f"  {number:,} objects", file=sys.stderr, flush=True)
 
     def _apply(self, storage: str) -> None:
-        crd = json.dumps(_definition(storage))
+        crd = json.dumps(_definition(storage, self._shape.rules))
         self._plane.kubectl("apply", "--server-side", "-f", "-", input=crd)
 
 
-def _definition(storage: str) -> dict[str, Any]:
+def _namespace(number: int) -> str:
+    return f"bench-{number:05}"
+
+
+def _uid(model: str, number: int) -> str:
+    return f"{model[:24]}{number:012x}"
+
+
+def _definition(storage: str, rules: int) -> dict[str, Any]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -141,7 +192,7 @@ def _definition(storage: str) -> dict[str, Any]:
                     "served": True,
                     "storage": version == storage,
                     "subresources": {"status": {}},
-                    "schema": {"openAPIV3Schema": _SCHEMA},
+                    "schema": {"openAPIV3Schema": _schema(rules)},
                 }
                 for version in _VERSIONS
             ],
@@ -149,7 +200,18 @@ def _definition(storage: str) -> dict[str, Any]:
     }
 
 
-def _site(namespace: str, name: str) -> dict[str, Any]:
+def _schema(rules: int) -> dict[str, Any]:
+    if not rules:
+        return _SCHEMA
+    spec = _SCHEMA["properties"]["spec"]
+    checks = [
+        {"rule": f"self.routes.all(each, each.timeoutSeconds < {number + 1000})"} for number in range(rules)
+    ]
+    with_rules = {**spec, "x-kubernetes-validations": checks}
+    return {**_SCHEMA, "properties": {**_SCHEMA["properties"], "spec": with_rules}}
+
+
+def _site(namespace: str, name: str, routes: int) -> dict[str, Any]:
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Site",
@@ -160,7 +222,7 @@ def _site(namespace: str, name: str) -> dict[str, Any]:
             "image": {"repository": "registry.example.com/sites/frontend", "tag": "2.14.0"},
             "routes": [
                 {"path": "/", "backend": "frontend", "timeoutSeconds": 30},
-                {"path": "/api", "backend": "api", "timeoutSeconds": 10},
+                *({"path": "/api", "backend": "api", "timeoutSeconds": 10} for _ in range(1, routes)),
             ],
         },
     }
@@ -192,7 +254,7 @@ _SCHEMA = _object(
             image=_object(repository=_STRING, tag=_STRING),
             routes={
                 "type": "array",
-                "maxItems": 64,
+                "maxItems": 256,
                 "items": _object(path=_STRING, backend=_STRING, timeoutSeconds={"type": "integer"}),
             },
         ),
