@@ -11,7 +11,7 @@ from crdkeeper.api.versionconversion import VersionConversion
 from crdkeeper.controllers.composite.controller import begin_composites
 from crdkeeper.controllers.compositeresourcedefinition.controller import begin_composite_definitions
 from crdkeeper.controllers.composition.controller import begin_compositions
-from crdkeeper.controllers.registry import CONVERSIONS, MIGRATIONS, Controller, Watch
+from crdkeeper.controllers.entry import CONVERSIONS, MIGRATIONS, Controller, Watch
 from crdkeeper.controllers.state import ClusterState
 
 

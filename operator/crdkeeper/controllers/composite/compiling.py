@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from crdkeeper.api.composition import CompositionSpec
 from crdkeeper.api.compositionrevision import CompositionRevision, CompositionRevisionSpec
 from crdkeeper.api.meta import GROUP
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
@@ -177,7 +178,7 @@ def _compiled_or_failed(
     revision: SeenRevision, spec: CompositionRevisionSpec, kinds: KnownKinds
 ) -> Compiled | Verdict:
     try:
-        return _compiled(revision, spec, kinds)
+        return compiled_by(revision, spec, kinds)
     except Exception as error:
         # Else each composite would compile it again. Its text may have parts of templates.
         kind, where = type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
@@ -186,7 +187,10 @@ def _compiled_or_failed(
         return Verdict(REVISION_UNUSABLE, f"{said}the composer's log says where.")
 
 
-def _compiled(revision: SeenRevision, spec: CompositionRevisionSpec, kinds: KnownKinds) -> Compiled | Verdict:
+def compiled_by(
+    revision: SeenRevision, spec: CompositionSpec | CompositionRevisionSpec, kinds: KnownKinds
+) -> Compiled | Verdict:
+    """The revision with this content, or why it cannot be used."""
     composite = kinds[revision.api_version, revision.kind]
     assert composite.schema is not None
     try:
@@ -206,10 +210,6 @@ def _compiled(revision: SeenRevision, spec: CompositionRevisionSpec, kinds: Know
                 f"The CompositionRevision {revision.name} composes {each.kind}: nobody can by the composer."
             )
             return Verdict(REVISION_UNUSABLE, said)
-    if result.composition.service_account_name is not None:
-        # With the composer's own rights, it could do what the account may not.
-        said = f"The CompositionRevision {revision.name} sets serviceAccountName, which has no effect yet."
-        return Verdict(REVISION_UNUSABLE, f"{said} Nothing is composed with other permissions.")
     made = frozenset(
         (each.api_version, each.kind) for each in result.composition.resources if not each.external
     )

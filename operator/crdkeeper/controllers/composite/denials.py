@@ -6,31 +6,32 @@ from collections.abc import Callable
 from typing import Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.cluster.resources.access import missing_rights
-from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
-from crdkeeper.cluster.transport.deadlines import within
-from crdkeeper.controllers.rights import rights_to_compose
+from crdkeeper.controllers.rights import KnownRights, rights_to_compose
+from crdkeeper.core.composer.offering import right_missing_to_compose
+from crdkeeper.core.diagnosis.verdict import Verdict
 
 _log = logging.getLogger(__name__)
 _PAUSE_SECONDS: Final = 15.0
-_REVIEW_SECONDS: Final = 5.0
 
 
 class Denials:
     """One review for each definition in a while, instead of a denied request for each of its composites."""
 
     def __init__(
-        self, client: Client, allowed: Callable[[str], None], changed: Callable[[str], None]
+        self, rights: KnownRights, allowed: Callable[[str], None], changed: Callable[[str], None]
     ) -> None:
         """Both are called with the name of a definition.
 
-        `allowed` if its composites need not wait any more, and `changed` then and if they have to.
+        `allowed` if its composites need not wait any more, and `changed` then and if they have to, or when
+        other rights are missing.
         """
-        self._client = client
+        self._rights = rights
         self._changed = changed
         self._allowed = allowed
-        self._denied: set[str] = set()
-        """The definitions for which a right is known to be missing."""
+        self._denied: dict[str, Verdict] = {}
+        """By definition for which a right is known to be missing: what to say."""
+        self._turns: dict[str, asyncio.Lock] = {}
+        """By definition: what is denied while a review is under way waits for it."""
         self._next: dict[str, float] = {}
         """By definition: in the loop's time, when its rights are reviewed again."""
 
@@ -47,29 +48,31 @@ class Denials:
 
     async def denied(self, definition: CompositeResourceDefinition) -> None:
         """A request for a composite was denied: a right is missing, or a webhook or policy denies it."""
-        if asyncio.get_running_loop().time() >= self._next.get(definition.metadata.name, 0.0):
-            await self._review(definition)
+        name = definition.metadata.name
+        async with self._turns.setdefault(name, asyncio.Lock()):
+            if asyncio.get_running_loop().time() >= self._next.get(name, 0.0):
+                await self._review(definition)
+
+    def verdict(self, name: str) -> Verdict | None:
+        """What to say about a definition; None if no right is known to be missing."""
+        return self._denied.get(name)
 
     def forget(self, name: str) -> None:
         """The definition is gone."""
-        self._denied.discard(name)
+        self._denied.pop(name, None)
         self._next.pop(name, None)
+        self._turns.pop(name, None)
 
     async def _review(self, definition: CompositeResourceDefinition) -> None:
         name = definition.metadata.name
         self._next[name] = asyncio.get_running_loop().time() + _PAUSE_SECONDS
         wanted = rights_to_compose(definition.spec.group, definition.spec.names.plural)
-        missing: list[str] = []
-        try:
-            missing = await within(_REVIEW_SECONDS, missing_rights(self._client, wanted))
-        except (ApiError, Unreachable) as error:
-            _log.warning("The composer's own rights are not known: %s", error)
+        missing = [str(each) for each in await self._rights.review(wanted) or ()]
         if missing:
             _log.warning("The composites of %s wait for the right to %s", name, ", ".join(missing))
-            if name not in self._denied:
-                self._denied.add(name)
-                self._changed(name)
+            self._denied[name] = right_missing_to_compose(definition, missing)
+            self._changed(name)
         elif name in self._denied:
-            self._denied.discard(name)
+            del self._denied[name]
             self._allowed(name)
             self._changed(name)

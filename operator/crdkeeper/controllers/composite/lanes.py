@@ -3,6 +3,7 @@
 An admission webhook can take half a minute for each object of a tenant, who can have many composites.
 """
 
+from collections import OrderedDict
 from typing import Final
 
 _EACH: Final = 4
@@ -10,10 +11,19 @@ _EACH: Final = 4
 _SLOW_AT_ONCE: Final = 4
 """Of all slow tenants together."""
 _SLOW_EACH: Final = 2
+_NEW_AT_ONCE: Final = 8
+"""Of all tenants of which nothing has ended yet, and which all may be slow. Half of the workers."""
+_MOST_KNOWN: Final = 10_000
 _SLOW_SECONDS: Final = 3.0
 _MARK_SECONDS: Final = 300.0
 """How long a tenant counts as slow: one composite of many being quick says nothing of the others."""
 _NOT_BEGUN: Final = float("inf")
+
+
+def tenant_of(key: str) -> str:
+    """Whose composite it is: its namespace's, of whatever API it is; of a cluster-scoped one, the API's."""
+    name, _, place = key.partition("\n")
+    return place.partition("\n")[0] or name
 
 
 class Lanes:
@@ -28,12 +38,14 @@ class Lanes:
         """Keys that got their turn, but have not come yet."""
         self._slow: dict[str, float] = {}
         """By tenant: until when it counts as slow."""
+        self._known: OrderedDict[str, None] = OrderedDict()
+        """Tenants of which work has ended, those of the last one at the end."""
 
     def enter(self, tenant: str, key: str, now: float) -> bool:
         """Whether work on a composite may begin now; then `leave` has to follow. Otherwise it waits."""
         if key in self._given:
             self._given.discard(key)
-        elif not self._admits(tenant, now):
+        elif not self._admits(tenant, now, self._full(now)):
             self._waiting.setdefault(tenant, {})[key] = None
             return False
         else:
@@ -49,8 +61,12 @@ class Lanes:
             self._slow[tenant] = now + _MARK_SECONDS
         if not running:
             del self._running[tenant]
+        self._known[tenant] = None
+        self._known.move_to_end(tenant)
+        if len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
         turns = []
-        while (after := self._next(tenant, now)) is not None:
+        while (after := self._next(now)) is not None:
             first = next(iter(self._waiting[after]))
             rest = self._take(after, first)
             if rest:
@@ -62,12 +78,10 @@ class Lanes:
             turns.append(first)
         return turns
 
-    def _next(self, left: str, now: float) -> str | None:
-        """Whose turn it is after work of a tenant has ended."""
-        if self._slow_places(now) < _SLOW_AT_ONCE:
-            return next((each for each in self._waiting if self._admits(each, now)), None)
-        # Who is not slow waits only for its own.
-        return left if left in self._waiting and self._admits(left, now) else None
+    def _next(self, now: float) -> str | None:
+        """Whose turn it is after work has ended."""
+        full = self._full(now)
+        return next((each for each in self._waiting if self._admits(each, now, full)), None)
 
     def _take(self, tenant: str, key: str) -> dict[str, None]:
         waiting = self._waiting.get(tenant, {})
@@ -76,14 +90,18 @@ class Lanes:
             self._waiting.pop(tenant, None)
         return waiting
 
-    def _admits(self, tenant: str, now: float) -> bool:
+    def _admits(self, tenant: str, now: float, full: tuple[bool, bool]) -> bool:
         own = len(self._running.get(tenant, ()))
-        if not self._is_slow(tenant, now):
-            return own < _EACH
-        return own < _SLOW_EACH and self._slow_places(now) < _SLOW_AT_ONCE
+        slow_full, new_full = full
+        if self._is_slow(tenant, now):
+            return own < _SLOW_EACH and not slow_full
+        return own < _EACH and (tenant in self._known or not new_full)
 
-    def _slow_places(self, now: float) -> int:
-        return sum(len(keys) for tenant, keys in self._running.items() if self._is_slow(tenant, now))
+    def _full(self, now: float) -> tuple[bool, bool]:
+        """Whether those that are slow have all of their places, and those that are new."""
+        slow = sum(len(keys) for tenant, keys in self._running.items() if self._is_slow(tenant, now))
+        new = sum(len(keys) for tenant, keys in self._running.items() if tenant not in self._known)
+        return slow >= _SLOW_AT_ONCE, new >= _NEW_AT_ONCE
 
     def _is_slow(self, tenant: str, now: float) -> bool:
         """Also by what has not ended yet."""

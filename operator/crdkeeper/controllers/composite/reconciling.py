@@ -3,25 +3,32 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
-from crdkeeper.cluster.resources.composed import apply_composite_status, set_finalizers_of
+from crdkeeper.cluster.resources.composed import apply_composite_status, get_same, set_finalizers_of
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.deadlines import TooSlow
+from crdkeeper.controllers.composite.accounts import Actor, told_instead
 from crdkeeper.controllers.composite.acting import Acting
 from crdkeeper.controllers.composite.compiling import Compiled
+from crdkeeper.controllers.composite.external import ExternalObject
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.gathering import Gathering
+from crdkeeper.controllers.composite.passclock import PASS_SECONDS, PassClock
+from crdkeeper.controllers.composite.placing import Whereabouts
+from crdkeeper.controllers.composite.refusing import NoToken
+from crdkeeper.controllers.composite.report import PassPhase, PassReport
 from crdkeeper.controllers.composite.room import Share
-from crdkeeper.controllers.rights import KnownRights
+from crdkeeper.controllers.composite.watching import seen_composite
 from crdkeeper.core.composites import reasons
+from crdkeeper.core.composites.deeds import CompositeWrite
+from crdkeeper.core.composites.flapping import changer_of
 from crdkeeper.core.composites.inventory import Entry, KindKey, listed_entries, with_found
 from crdkeeper.core.composites.ownership import FINALIZER, Composite
 from crdkeeper.core.composites.plan import CompositePlan, plan, plan_deletion
-from crdkeeper.core.composites.standing import PassOutcome, status_of, with_inventory
+from crdkeeper.core.composites.standing import PassOutcome, changes, conditions_of, status_of, with_inventory
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.templates.compiled import CompiledResource
 from crdkeeper.core.templates.mappedstatus import mapped_status
@@ -29,14 +36,12 @@ from crdkeeper.core.templates.namespaces import Identity
 from crdkeeper.core.templates.rendered import Rendering, ResourceState
 from crdkeeper.core.templates.rendering import render
 
-_PASS_SECONDS: Final = 20.0
-"""Then the status is written, and others have their turn."""
 _CHANGED_SECONDS: Final = 0.5
 _UNREADABLE_SECONDS: Final = 5.0
+_LASTING: Final = frozenset((reasons.RIGHT_MISSING, reasons.KIND_MISSING))
+"""What many composites have in common, for long: looks at it get rarer. A CRD that comes is seen."""
 _DELETION_SECONDS: Final = 10.0
 """Between looks at what waits for finalizers: its kind may be one that is not watched any more."""
-_EXTERNAL_SECONDS: Final = 15.0
-"""How often externalRefs are read again."""
 _ORPHANING_SECONDS: Final = 1.0
 _ORPHAN: Final = "orphan"
 """The finalizer by which the garbage collector is asked to leave the objects."""
@@ -58,26 +63,56 @@ class CompositePass:
         client: Client,
         served: KindPaths,
         failures: Failures,
-        settled: dict[str, str],
         share: Share,
-        rights: KnownRights,
+        actor: Actor,
         kind: ServedKind,
         home: ServedKind,
         value: dict[str, Any],
+        report: PassReport,
+        where: Whereabouts | None = None,
     ) -> None:
+        """`client` is for the composite, and `actor` for its objects; `where` shows where these are."""
         self._client = client
+        self._report = report
         self._failures = failures
         self._kind = kind
         self._home = home
         self._value = value
         self._composite = Composite.of(value)
-        self._gathering = Gathering(client, served, self._composite, settled, share, rights)
+        settled = failures.settled(self._composite.uid)
+        work = self._composite, settled, share, actor.rights, where
+        self._gathering = Gathering(actor.client, served, *work)
         # No method of ours: in a cycle of references, the objects would stay in memory after the pass.
-        self._over = partial(_is_over, asyncio.get_running_loop().time())
-        self._acting = Acting(client, self._composite, self._gathering, failures, settled, self._over)
+        self._over = PassClock()
+        self._acting = Acting(actor.client, self._composite, self._gathering, failures, self._over, report)
         self.again: float | None = None
         self.held = False
         """Whether the composite got its finalizer in this pass."""
+        self.overtaken = False
+        """Whether others have changed the composite since, so that the pass did not go by what it is now."""
+        self.outcome: PassOutcome | None = None
+        """What the status says at the end; None while it is not known."""
+
+    async def inspect(self, revision: str, resources: _Resources, compiled: Compiled | None) -> None:
+        """Find out what there is, and what would come next; writes nothing. Raises ApiError and Unreachable.
+
+        `resources` are those of the composite's revision; `compiled` is None if they are not to be rendered.
+        """
+        listed = listed_entries(self._value)
+        kinds = {(each.api_version, each.kind) for each, _ in resources.values()}
+        await self._gathering.read([*sorted(kinds), *_kinds_of(listed)], any_version=True)
+        found = self._gathering.found
+        listed = with_found(listed, found.objects.values(), resources)
+        rendering: Rendering | None = None
+        if compiled is None:
+            planned = await self._deletion_round(listed, resources)
+        else:
+            rendering, planned = await self._round(compiled, listed)
+        # Those of later waves, which are planned only once the ones before are applied.
+        await self._gathering.look(
+            each.identity for each in planned.inventory if not found.knows(each.identity)
+        )
+        self.outcome = PassOutcome(revision, planned, found, rendering)
 
     async def say(self, obstacle: Verdict, *, revision: str = "") -> None:
         """Change nothing but the status. Raises ApiError and Unreachable."""
@@ -89,17 +124,22 @@ class CompositePass:
         Raises ApiError and Unreachable.
         """
         listed = listed_entries(self._value)
-        await self._gathering.read(sorted(compiled.kinds))
-        await self._gathering.read(_kinds_of(listed), any_version=True)
+        self._acting.listed, self._acting.changer = listed.keys(), changer_of(self._value, FIELD_MANAGER)
+        with self._report.phase(PassPhase.GATHER):
+            await self._gathering.read(sorted(compiled.kinds))
+            await self._gathering.read(_kinds_of(listed), any_version=True, named=True)
+        # An API that hangs takes no time from the objects of others.
+        self._over.begin()
         # What a lost status does not list would be forgotten as soon as it is in deletion.
         listed = with_found(listed, self._gathering.found.objects.values(), compiled.resources())
         rendering, planned = await self._round(compiled, listed)
         while (planned.applies or planned.removals) and not self._over():
-            if planned.applies:
-                await self._prepare(compiled, planned)
-                await self._acting.apply(planned.applies)
-            else:
-                await self._acting.remove(planned.removals)
+            with self._report.phase(PassPhase.APPLY):
+                if planned.applies:
+                    await self._prepare(compiled, rendering, planned)
+                    await self._acting.apply(planned.applies)
+                else:
+                    await self._acting.remove(planned.removals)
             rendering, planned = await self._round(compiled, listed)
         planned = self._with_failed(planned)
         if unwatched is not None and not planned.problems:
@@ -107,11 +147,16 @@ class CompositePass:
         mapped = mapped_status(rendering, self._value, compiled.schema)
         mapping = bool(rendering.status or rendering.gaps)
         fields = mapped.status if mapping else {}
-        if self._composite.holds and not planned.inventory and not self._over():
+        unseen = self._gathering.unseen(compiled.kinds) is not None
+        if planned.inventory:
+            # It may have objects already: under a definition before this one, or a client replaced it since.
+            await self._hold()
+        elif self._composite.holds and not unseen and not self._over():
+            # What cannot be read may have objects that a lost status does not list.
             await self._set_finalizers([each for each in self._finalizers() if each != FINALIZER])
-        found = self._gathering.found
-        await self._write(PassOutcome(compiled.name, planned, found, rendering, fields, mapped.gaps))
-        self._schedule(planned, external=any(each.external for each in compiled.composition.resources))
+        outcome = PassOutcome(compiled.name, planned, self._gathering.found, rendering, fields, mapped.gaps)
+        await self._write(outcome)
+        self._schedule(planned)
 
     async def delete(
         self,
@@ -120,19 +165,33 @@ class CompositePass:
         own: _Resources,
         revision: str,
         unknown: Verdict | None = None,
+        without: NoToken | None = None,
     ) -> None:
         """Delete the objects in order, then let the composite go. Raises ApiError and Unreachable.
 
         `kinds` and `resources` are those that the objects may be of, for what is not in the status: that may
         be lost. `own` are the resources of the revision by which the composite runs, empty if there is none.
-        `unknown` is why there may be other resources, which say whether such an object stays.
+        `unknown` is why there may be other resources, which say whether such an object stays. `without` is
+        why the composer's own rights count: the account is gone by whose rights the objects were made.
         """
+        space = self._composite.namespace
+        # The namespace of the account is that of the composite, if that is in one.
+        self._gathering.found.ending = without is not None and without.ending and bool(space)
         if _ORPHAN in self._finalizers():
             # The garbage collector takes the controller references off first.
             self.again = _ORPHANING_SECONDS
             return
         listed = listed_entries(self._value)
-        await self._gathering.read([*_kinds_of(listed), *kinds], any_version=True)
+        kinds = list(kinds)
+        with self._report.phase(PassPhase.GATHER):
+            await self._gathering.read_to_delete([*_kinds_of(listed), *kinds], listed.keys())
+        self._over.begin()
+        unseen = self._gathering.unseen(kinds)
+        if not listed and unseen is not None:
+            # The status is lost: a composite is held only if there was something to list.
+            await self.say(unseen, revision=revision)
+            self.again = self._until_another_look()
+            return
         before = listed.keys()
         listed = with_found(listed, self._gathering.found.objects.values(), resources)
         if unknown is not None and listed.keys() != before:
@@ -140,16 +199,22 @@ class CompositePass:
             self.again = _DELETION_SECONDS
             return
         planned = await self._deletion_round(listed, own)
-        while planned.removals and not self._over():
-            await self._acting.remove(planned.removals)
+        while (removes := planned.removals and not self._over()) or self._gathering.glimpsed:
+            if removes:
+                with self._report.phase(PassPhase.APPLY):
+                    await self._acting.remove(planned.removals)
+            else:
+                await self._gathering.read_glimpsed()
             planned = await self._deletion_round(listed, own)
         planned = self._with_failed(planned)
+        if without is not None:
+            planned = told_instead(planned, without)
         if not planned.inventory:
             await self._set_finalizers([each for each in self._finalizers() if each != FINALIZER])
             self._failures.forget(self._composite.uid)
             return
         await self._write(PassOutcome(revision, planned, self._gathering.found))
-        self._schedule(planned, external=False)
+        self._schedule(planned)
 
     async def _round(
         self, compiled: Compiled, listed: Mapping[Identity, Entry]
@@ -157,42 +222,56 @@ class CompositePass:
         """Render by what exists, and plan; reads what that needs."""
         while True:
             observed = self._gathering.found.observed()
-            rendering = await asyncio.to_thread(render, compiled.composition, self._value, observed)
-            if await self._gathering.look_external(_external(compiled, rendering)):
-                continue
-            planned = plan(
-                self._composite,
-                compiled.composition,
-                rendering,
-                self._gathering.found,
-                listed,
-                self._acting.failed,
-                FIELD_MANAGER,
-            )
+            with self._report.phase(PassPhase.PLAN):
+                rendering = await asyncio.to_thread(render, compiled.composition, self._value, observed)
+            with self._report.phase(PassPhase.GATHER):
+                if await self._gathering.look_external(_external(compiled, rendering)):
+                    continue
+            with self._report.phase(PassPhase.PLAN):
+                planned = plan(
+                    self._composite,
+                    compiled.composition,
+                    rendering,
+                    self._gathering.found,
+                    listed,
+                    self._acting.failed,
+                    FIELD_MANAGER,
+                )
             if not planned.looks:
                 return rendering, self._without_failed(planned)
             self._end_late()
-            await self._gathering.look(planned.looks)
+            with self._report.phase(PassPhase.GATHER):
+                await self._gathering.look(planned.looks)
 
     async def _deletion_round(self, listed: Mapping[Identity, Entry], own: _Resources) -> CompositePlan:
         while True:
-            planned = plan_deletion(self._gathering.found, listed, own)
+            with self._report.phase(PassPhase.PLAN):
+                planned = plan_deletion(self._gathering.found, listed, own)
             if not planned.looks:
                 return self._without_failed(planned)
             self._end_late()
-            await self._gathering.look(planned.looks)
+            with self._report.phase(PassPhase.GATHER):
+                await self._gathering.look(planned.looks)
 
-    async def _prepare(self, compiled: Compiled, planned: CompositePlan) -> None:
+    async def _prepare(self, compiled: Compiled, rendering: Rendering, planned: CompositePlan) -> None:
         """Hold the composite, and list in its status what is about to be applied: a kill leaves no orphan."""
+        await self._hold()
+        found, flapping = self._gathering.found, self._flapping()
+        outcome = PassOutcome(compiled.name, planned, found, rendering, flapping=flapping)
+        now = self._client.now()
+        status = with_inventory(self._value, self._composite, outcome, FIELD_MANAGER, now)
+        if status is not None:
+            self._report.saw(conditions_of(self._value))
+            await self._apply_status(status)
+
+    async def _hold(self) -> None:
         if not Composite.of(self._value).holds:
             await self._set_finalizers([*self._finalizers(), FINALIZER])
             self.held = True
-        status = with_inventory(self._value, compiled.name, planned, self._gathering.found, FIELD_MANAGER)
-        if status is not None:
-            self._value = await apply_composite_status(self._client, self._kind, self._value, status)
 
     async def _set_finalizers(self, finalizers: list[str]) -> None:
         written = await set_finalizers_of(self._client, self._home, self._value, finalizers)
+        self._report.wrote(CompositeWrite.FINALIZER)
         # The rest is of another version. It is as it was, or the write would have been refused.
         self._value = {**self._value, "metadata": written["metadata"]}
 
@@ -200,19 +279,34 @@ class CompositePass:
         return list(self._value["metadata"].get("finalizers") or ())
 
     async def _write(self, outcome: PassOutcome) -> None:
-        now = self._client.now()
-        status = status_of(self._value, self._composite, outcome, FIELD_MANAGER, now)
-        live = self._value.get("status") or {}
-        if any(live.get(name) != each for name, each in status.items()) or self._drops(status):
-            self._value = await apply_composite_status(self._client, self._kind, self._value, status)
+        self.outcome = outcome
+        try:
+            await self._tell(outcome)
+        except ApiError as error:
+            same = await get_same(self._client, self._kind, self._value) if error.code == 409 else None
+            if same is None:
+                raise
+            # What was found out, in perhaps many seconds, holds all the same.
+            self.overtaken |= seen_composite(same) != seen_composite(self._value)
+            self._value = same
+            await self._tell(outcome)
 
-    def _drops(self, status: Mapping[str, Any]) -> bool:
-        """Whether a field that was applied is not to be any more."""
-        for each in self._value["metadata"].get("managedFields") or ():
-            if each.get("manager") == FIELD_MANAGER and each.get("subresource") == "status":
-                owned = (each.get("fieldsV1") or {}).get("f:status") or {}
-                return any(key.startswith("f:") and key[2:] not in status for key in owned)
-        return False
+    async def _tell(self, outcome: PassOutcome) -> None:
+        now = self._client.now()
+        outcome = replace(outcome, flapping=self._flapping())
+        status = status_of(self._value, self._composite, outcome, FIELD_MANAGER, now)
+        self._report.saw(conditions_of(self._value))
+        if changes(status, self._value, FIELD_MANAGER):
+            await self._apply_status(status)
+        self._report.status = status
+
+    def _flapping(self) -> Verdict | None:
+        return self._failures.flaps.verdict(self._composite.uid, asyncio.get_running_loop().time())
+
+    async def _apply_status(self, status: Mapping[str, Any]) -> None:
+        with self._report.phase(PassPhase.APPLY):
+            self._value = await apply_composite_status(self._client, self._kind, self._value, status)
+        self._report.wrote(CompositeWrite.STATUS)
 
     def _without_failed(self, planned: CompositePlan) -> CompositePlan:
         failed = self._acting.failed
@@ -233,33 +327,58 @@ class CompositePass:
         """Raises Unreachable if the time is over before all is known: then nothing may be said, either."""
         if self._over():
             raise TooSlow(
-                f"the objects of {self._composite.name} could not be read in {_PASS_SECONDS:g} seconds"
+                f"the objects of {self._composite.name} could not be read in {PASS_SECONDS:g} seconds"
             )
 
-    def _schedule(self, planned: CompositePlan, *, external: bool) -> None:
-        waits = [self._failures.left(self._composite)]
+    def _schedule(self, planned: CompositePlan) -> None:
+        flaps = self._failures.flaps.left(self._composite.uid, asyncio.get_running_loop().time())
+        waits = [self._failures.left(self._composite), flaps]
         if self._over():
             waits.append(_CHANGED_SECONDS)
         if planned.leaving or planned.held:
             waits.append(_DELETION_SECONDS)
-        if self._gathering.found.unreadable:
-            waits.append(_UNREADABLE_SECONDS)
-        if external:
-            waits.append(_EXTERNAL_SECONDS)
+        waits.append(self._until_another_look(planned))
         self.again = min((each for each in waits if each is not None), default=None)
+
+    def _until_another_look(self, planned: CompositePlan | None = None) -> float | None:
+        """Seconds until another look at what no watch shows; None if nothing is to be looked at.
+
+        These are kinds that could not be read, and objects that are in the way and bear no label of ours.
+        """
+        unreadable = self._gathering.found.all_unreadable()
+        lasting = {key for key, each in unreadable.items() if each.reason in _LASTING}
+        problems = planned.problems.values() if planned is not None else ()
+        if any(each.reason is reasons.NOT_OURS for each in problems):
+            lasting |= {each[:2] for each in self._gathering.found.strangers}
+        wait = self._failures.waits_for(self._composite, lasting)
+        if len(unreadable) > len(lasting):
+            wait = min(wait or _UNREADABLE_SECONDS, _UNREADABLE_SECONDS)
+        return wait
 
     def listed_kinds(self) -> frozenset[KindKey]:
         """The kinds of the objects in the status."""
         return frozenset(_kinds_of(listed_entries(self._value)))
+
+    def found_kinds(self) -> frozenset[KindKey]:
+        """The kinds of the objects that were found to be the composite's."""
+        objects = self._gathering.found.objects.values()
+        return frozenset((str(each["apiVersion"]), str(each["kind"])) for each in objects)
+
+    @property
+    def external(self) -> Mapping[ExternalObject, str]:
+        """What externalRefs have read, with its resourceVersion."""
+        return self._gathering.external
 
     @property
     def value(self) -> Mapping[str, Any]:
         """The composite as it was written last."""
         return self._value
 
-
-def _is_over(began: float) -> bool:
-    return asyncio.get_running_loop().time() - began > _PASS_SECONDS
+    @property
+    def objects(self) -> Iterable[Mapping[str, Any]]:
+        """The objects as they were read or written last."""
+        found = self._gathering.found
+        return (*found.objects.values(), *found.strangers.values())
 
 
 def _kinds_of(listed: Mapping[Identity, Entry]) -> list[KindKey]:
@@ -274,8 +393,3 @@ def _external(compiled: Compiled, rendering: Rendering) -> dict[Identity, str]:
         if resource.name in versions and resource.state in (ResourceState.WAITING, ResourceState.READ)
         for each in resource.objects
     }
-
-
-def paused() -> Verdict:
-    """What is said of a composite that is paused."""
-    return Verdict(reasons.PAUSED, f"{reasons.PAUSED.meaning} {reasons.PAUSED.remedy}")

@@ -4,40 +4,33 @@ Only metadata, and of that only what tells whether something has changed: there 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
-from urllib.parse import quote
 
 import orjson
 
+from crdkeeper.cluster.resources.composed import list_metadata
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
 from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
-from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
-from crdkeeper.cluster.transport.client import (
-    METADATA_ONLY,
-    METADATA_ONLY_LIST,
-    ApiError,
-    Client,
-    Unreachable,
-)
+from crdkeeper.cluster.transport.client import METADATA_ONLY, ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.watches import follow
+from crdkeeper.controllers.composite.news import UNKNOWN, Token, token_of
+from crdkeeper.controllers.composite.placing import Place, Placed, Version, label_of, place_of
 from crdkeeper.controllers.composite.refusing import unwatched
 from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites.inventory import KindKey
 from crdkeeper.core.composites.ownership import COMPOSITE_LABEL, FINALIZER
 from crdkeeper.core.diagnosis.verdict import Verdict
+from crdkeeper.core.templates.kinds import group_of
 
-_PAGE: Final = 500
-_SECONDS: Final = 20.0
 _REVIEWED_SECONDS: Final = 10.0
 """How long it is known which right lacks."""
+_LISTED_SECONDS: Final = 30.0
+"""How long the first list of a kind is waited for: tenants decide how many objects have the label."""
 _SEEN: Final = ("uid", "generation", "labels", "annotations", "finalizers", "deletionTimestamp")
 """Of a composite: what matters besides the status, of which only what others have written does."""
-
-Place = tuple[str, str]
-"""Namespace and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +44,25 @@ class SeenComposite:
     digest: bytes
 
 
-_GONE: Final = SeenComposite("", False, b"")
+GONE: Final = SeenComposite("", False, b"")
+"""What is seen of one that is gone."""
 
 
 class CompositeList:
     """The composites of one definition. Calls `changed` with each that came, went or changed."""
 
-    def __init__(self, client: Client, path: str, changed: Callable[[Place, SeenComposite], None]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        path: str,
+        changed: Callable[[Place, SeenComposite], None],
+        known: Iterable[tuple[Place, SeenComposite]] = (),
+    ) -> None:
+        """`known` are those that were seen before: it is told, too, which of them went meanwhile."""
         self._client = client
         self._path = path
         self._changed = changed
-        self._known: dict[Place, SeenComposite] = {}
+        self._known = dict(known)
 
     async def follow(self) -> None:
         """Run until cancelled."""
@@ -71,33 +72,35 @@ class CompositeList:
         """All that are known."""
         return list(self._known.items())
 
+    @property
+    def number(self) -> int:
+        """How many are known."""
+        return len(self._known)
+
     async def _load(self) -> str:
         found: dict[Place, SeenComposite] = {}
 
         def take(each: Mapping[str, Any]) -> None:
-            found[_place(each)] = _reduced(each)
+            found[place_of(each)] = seen_composite(each)
 
-        version = await _list(self._client, self._path, "", take)
+        version = await list_metadata(self._client, self._path, "", take)
         for place in self._known.keys() | found.keys():
             self._take(place, found.get(place))
         return version
 
     async def _saw(self, type_: str, found: Mapping[str, Any]) -> None:
-        self._take(_place(found), _reduced(found) if type_ != "DELETED" else None)
+        self._take(place_of(found), seen_composite(found) if type_ != "DELETED" else None)
 
     def _take(self, place: Place, now: SeenComposite | None) -> None:
         before = self._known.pop(place, None)
         if now is not None:
             self._known[place] = now
         if before != now:
-            self._changed(place, now or _GONE)
+            self._changed(place, now or GONE)
 
 
-def _place(found: Mapping[str, Any]) -> Place:
-    return found["metadata"].get("namespace", ""), found["metadata"]["name"]
-
-
-def _reduced(found: Mapping[str, Any]) -> SeenComposite:
+def seen_composite(found: Mapping[str, Any]) -> SeenComposite:
+    """Reduce a composite, of which the metadata is enough."""
     metadata = found["metadata"]
     seen = [*(metadata.get(each) for each in _SEEN), _status_of_others(metadata)]
     content = orjson.dumps(seen, option=orjson.OPT_SORT_KEYS)
@@ -114,36 +117,35 @@ def _status_of_others(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     ]
 
 
-async def _list(client: Client, path: str, selector: str, take: Callable[[Mapping[str, Any]], None]) -> str:
-    """Take the metadata of all objects, of which tenants decide how large it is.
-
-    Returns the resourceVersion from which to watch. Raises ApiError and Unreachable.
-    """
-    size = PageSize(_PAGE, _PAGE, METADATA_BYTES // 2, METADATA_BYTES, _SECONDS)
-    version = token = ""
-    while True:
-        body = await bounded_page(client, path, token, size, accept=METADATA_ONLY_LIST, selector=selector)
-        items = body["items"] or ()
-        for each in items:
-            take(each)
-        size.fit([each["metadata"] for each in items])
-        version = version or body["metadata"]["resourceVersion"]
-        token = body["metadata"].get("continue") or ""
-        if not token:
-            return version
+def _nobody(_: str) -> None:
+    """Where nobody waits."""
 
 
 class ObjectWatches:
-    """One watch for each kind that is composed. Calls `changed` with the uid of an object's composite."""
+    """One watch for each kind that is composed. Calls `changed` with the uid of an object's composite, and
+    the state that the object has now; and `listed` with what has waited for a kind to be listed.
+    """
 
     def __init__(
-        self, client: Client, served: KindPaths, rights: KnownRights, changed: Callable[[str], None]
+        self,
+        client: Client,
+        served: KindPaths,
+        rights: KnownRights,
+        changed: Callable[[str, Token], None],
+        listed: Callable[[str], None] = _nobody,
     ) -> None:
         self._client = client
         self._rights = rights
         self._served = served
         self._changed = changed
+        self._listed = listed
         self._running: dict[KindKey, asyncio.Task[None]] = {}
+        self._placed: dict[KindKey, Placed] = {}
+        """The objects of kinds that were listed, and what was heard since."""
+        self._filling: dict[KindKey, Placed] = {}
+        """The same, of lists that have not ended."""
+        self._waiting: dict[KindKey, tuple[float, set[str]]] = {}
+        """Of kinds that are listed for the first time: until when to wait for that, and who does."""
         self._begun: set[KindKey] = set()
         """Kinds whose changes are seen."""
         self._not_found: set[KindKey] = set()
@@ -170,7 +172,63 @@ class ObjectWatches:
                 continue
             self._not_found.discard(each)
             if served is not None and self._group is not None and each not in self._running:
+                self._waiting[each] = asyncio.get_running_loop().time() + _LISTED_SECONDS, set()
                 self._running[each] = self._group.create_task(self._follow(each, served))
+
+    def wait(self, kinds: frozenset[KindKey], key: str) -> float | None:
+        """In how many seconds to go on at the latest, because some of these kinds are being listed; or None.
+
+        A list by the watch is one for all composites. When it has ended or failed, `listed` is called.
+        """
+        now, until = asyncio.get_running_loop().time(), 0.0
+        for each in kinds & self._waiting.keys():
+            end, keys = self._waiting[each]
+            if end > now:
+                keys.add(key)
+                until = max(until, end)
+        return until - now if until else None
+
+    def placed(self, group: str, kind: str) -> Placed | None:
+        """The objects of a kind that are composites'; None if they have not been listed."""
+        keys = [key for key in self._placed if (group_of(key[0]), key[1]) == (group, kind)]
+        # A version that is not served any more is not heard of.
+        key = max(keys, key=self._begun.__contains__, default=None)
+        return self._placed[key] if key is not None else None
+
+    def plain(self, group: str, kind: str, uid: str, place: Place) -> Version | None:
+        """The state of an object of a composite, if a watch shows it now, and nothing special about it."""
+        begun = self._begun & self._placed.keys()
+        known = (each for each in begun if (group_of(each[0]), each[1]) == (group, kind))
+        shown = (self._placed[each].plain(uid, place) for each in known)
+        return next((each for each in shown if each is not None), None)
+
+    def kinds_of(self, uid: str, namespace: str) -> list[KindKey]:
+        """The kinds of which a composite in a namespace, or in none, has objects."""
+        return sorted(kind for kind, placed in self._placed.items() if placed.has(uid, namespace))
+
+    def wrote(self, group: str, kind: str, live: Mapping[str, Any]) -> None:
+        """The composer has written an object: its event may come late."""
+        for known in (self._placed, self._filling):
+            for key, placed in known.items():
+                if (group_of(key[0]), key[1]) == (group, kind):
+                    placed.take(live)
+
+    def drop(self, needed: frozenset[KindKey]) -> None:
+        """End the watches of all other kinds."""
+        for each in self._running.keys() - needed:
+            self._running.pop(each).cancel()
+            self._placed.pop(each, None)
+            self._filling.pop(each, None)
+            self._begun.discard(each)
+            self._end_wait(each)
+            self._troubles.pop(each, None)
+            self._lacking.pop(each, None)
+        self._not_found &= needed
+
+    def _end_wait(self, kind: KindKey) -> None:
+        _, keys = self._waiting.pop(kind, (0.0, frozenset[str]()))
+        for each in keys:
+            self._listed(each)
 
     def blind(self, kinds: frozenset[KindKey]) -> bool:
         """Whether objects of these kinds may change without an event."""
@@ -205,6 +263,7 @@ class ObjectWatches:
             if trouble:
                 self._troubles[kind] = served, trouble
                 self._begun.discard(kind)
+                self._end_wait(kind)
 
         def begun() -> None:
             self._begun.add(kind)
@@ -212,10 +271,33 @@ class ObjectWatches:
             self._lacking.pop(kind, None)
 
         async def load() -> str:
-            return await _list(self._client, path, quote(COMPOSITE_LABEL, safe=""), self._saw)
+            filling = self._filling[kind] = Placed()
+
+            def take(found: Mapping[str, Any]) -> None:
+                if uid := filling.take(found):
+                    self._changed(uid, token_of(found))
+
+            try:
+                version = await list_metadata(self._client, path, COMPOSITE_LABEL, take)
+            finally:
+                if self._filling.get(kind) is filling:
+                    del self._filling[kind]
+            before = self._placed.get(kind)
+            self._placed[kind] = filling
+            self._end_wait(kind)
+            for uid in before.composites() if before is not None else ():
+                # What went before this list, and after the last event, is in neither.
+                self._changed(uid, UNKNOWN)
+            return version
 
         async def saw(type_: str, found: Mapping[str, Any]) -> None:
-            self._saw(found)
+            placed = self._placed[kind]
+            if type_ == "DELETED":
+                placed.drop(found)
+            else:
+                placed.take(found)
+            if uid := label_of(found):
+                self._changed(uid, token_of(found))
 
         await follow(
             self._client,
@@ -227,8 +309,3 @@ class ObjectWatches:
             heard=heard,
             begun=begun,
         )
-
-    def _saw(self, found: Mapping[str, Any]) -> None:
-        uid = (found["metadata"].get("labels") or {}).get(COMPOSITE_LABEL)
-        if uid:
-            self._changed(str(uid))

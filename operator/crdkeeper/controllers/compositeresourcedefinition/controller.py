@@ -86,7 +86,7 @@ class CompositeDefinitions:
         self.queue = WorkQueue(self._reconcile, _WORKERS)
         self._dues = Dues()
         self._rights = KnownRights(client)
-        self._composing = ComposingRights(client)
+        self._composing = ComposingRights(self._rights)
         self._statuses = Statuses(client, self._dues, metrics, identity)
         self._crds = CRDs(client, self._dues)
         self._fences = Fences(client, self._dues, settle)
@@ -123,8 +123,9 @@ class CompositeDefinitions:
             if name in known:
                 self._changed(name)
         elif kind == "composing":
-            self._composing.doubt(name)
-            self._changed(name)
+            for each in (name,) if name else known:
+                self._composing.doubt(each)
+                self._changed(each)
         elif kind == "definitions":
             seen = self._state.seen.get(name)
             if seen is None:
@@ -245,7 +246,9 @@ class CompositeDefinitions:
     async def _cannot_read(self, definition: CompositeResourceDefinition, error: Trouble) -> None:
         """Say so. Raises the error if the request may succeed soon."""
         refusal = await refusal_of_reading(self._rights, error)
-        now, denied = self._client.now(), self._composing.known(definition)
+        composed = is_composed(definition, self._compositions.all())
+        known = self._composing.known(definition) if composed else None
+        now, denied = self._client.now(), known or self._uncomposed(definition)
         status = standing_unread(definition, refusal, self._compositions.all(), denied, now)
         await self._statuses.write(definition, status)
         if isinstance(error, Unreachable) or error.code not in _PERMANENT:
@@ -276,19 +279,23 @@ class CompositeDefinitions:
         return None
 
     async def _take_claimed(self, gathered: Gathered, decided: Plan) -> tuple[Plan, Trouble | None]:
-        name = gathered.definition.metadata.name
+        name, step, live = gathered.definition.metadata.name, decided.step, gathered.live
         try:
+            if live is not None and step in (ComposerStep.DELETE_COMPOSITES, ComposerStep.FENCE):
+                step = ComposerStep.TRY_DELETION
+                await self._crds.try_deletion(gathered.definition, live)
+                step = decided.step
             await self._carry_out(gathered, decided)
         except (ApiError, Unreachable) as error:
             if self._races.is_race(name, error):
                 raise
-            refusal = await refusal_of(self._rights, gathered, decided.step, error)
-            if decided.step is ComposerStep.RELEASE_CRD and is_final(refusal):
+            refusal = await refusal_of(self._rights, gathered, step, error)
+            if step is ComposerStep.RELEASE_CRD and is_final(refusal):
                 if not self._crds.may_be_deleted(gathered.definition, gathered.live):
                     return await self._leave(gathered, refusal)
                 refusal = endangered(refusal)
-            if gathered.live is not None:
-                refusal = advised(decided.step, refusal, gathered.live)
+            if live is not None:
+                refusal = advised(step, refusal, live)
             code = error.code if isinstance(error, ApiError) else 0
             paced = code in _PERMANENT or decided.step is ComposerStep.DELETE_COMPOSITES
             return Plan(ComposerStep.NOTHING, refusal), None if paced else error
@@ -310,6 +317,7 @@ class CompositeDefinitions:
         composed = is_composed(definition, compositions)
         counted = await self._counts.of(definition, live, composed=composed)
         denied = await self._composing.denied(definition) if composed else None
+        denied = denied or self._uncomposed(definition)
         rest = partial(self._crds.rest, definition)
         accepted, facts = await self._judging.of(found, definition, live, counted.number, rest)
         uses = await self._uses.of(definition, live, counted.number)
@@ -327,6 +335,11 @@ class CompositeDefinitions:
             denied=denied,
             facts=replace(facts, migrations=known_migrations(self._state, definition, live), revisions=uses),
         )
+
+    def _uncomposed(self, definition: CompositeResourceDefinition) -> Verdict | None:
+        """Why composites are not composed, as far as that was found out when they were to be."""
+        known = self._state.uncomposed
+        return known.get(definition.metadata.name) or known.get("")
 
     def _conflicts(self, live: Mapping[str, Any] | None) -> tuple[NameConflict, ...]:
         if live is None or not self._wants_names(live["metadata"]["name"]):
@@ -372,5 +385,6 @@ class CompositeDefinitions:
 
 def begin_composite_definitions(context: Context) -> Coroutine[Any, Any, None]:
     """The task of the controller."""
-    known = context.client, context.state, CompositeMetrics(context.metrics.registry)
+    metrics = CompositeMetrics(context.metrics.registry, context.metrics.composer_writes)
+    known = context.client, context.state, metrics
     return CompositeDefinitions(*known, identity=context.identity, settle=context.settle_seconds).run()

@@ -24,6 +24,7 @@ from crdkeeper.cluster.resources.composites import (
     delete_crd,
     patch_metadata,
     release_crd,
+    try_deletion,
 )
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.controllers.compositeresourcedefinition.due import Dues, Sent, key_of
@@ -31,6 +32,7 @@ from crdkeeper.core.composer import reasons
 from crdkeeper.core.composer.givenup import given_up, without_short_names
 from crdkeeper.core.composer.overwriting import Applied
 from crdkeeper.core.composer.plan import ComposerStep, Gathered, Plan
+from crdkeeper.core.composer.unchanged import is_unchanged
 from crdkeeper.core.composer.update import Rest
 from crdkeeper.core.composer.updaterefusal import staged
 
@@ -48,6 +50,8 @@ class _Known:
     put_back: Applied | None = None
     claimed: str = ""
     """The uid of the CRD, if no older request for it has an effect any more."""
+    deletable: object = None
+    """The CRD and the definition as they were when a dry run has deleted the CRD."""
     to_delete: Key = ()
     """The revision of the CRD that was to be deleted last, if that got no answer."""
 
@@ -115,6 +119,11 @@ class CRDs:
         if rest is not None or (live is not None and known.applied == key):
             return False
         whole = without_short_names(staged(made, live, held), live)
+        if live is not None and is_unchanged(whole, live, FIELD_MANAGER):
+            known.applied = key
+            if known.put_back is None or known.put_back.content != wanted:
+                known.put_back = Applied(wanted)
+            return False
 
         async def send() -> dict[str, Any]:
             now = live
@@ -142,6 +151,16 @@ class CRDs:
                 definition.metadata.name, Sent.CLAIM, key, lambda: claim_crd(self._client, crd)
             )
             known.claimed = uid
+
+    async def try_deletion(self, definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> None:
+        """Ask once whether a CRD may be deleted, before composites are, or the API is closed.
+
+        Raises ApiError and Unreachable, for a while that of the last attempt.
+        """
+        name, known, key = definition.metadata.name, self._of(definition), key_of(definition, crd)
+        if known.deletable != key:
+            await self._dues.send(name, Sent.TRY_DELETION, key, lambda: try_deletion(self._client, crd))
+            known.deletable = key
 
     async def delete(self, definition: CompositeResourceDefinition, crd: Mapping[str, Any]) -> None:
         """Delete a CRD as it is. Raises ApiError and Unreachable, for a while that of the last attempt."""

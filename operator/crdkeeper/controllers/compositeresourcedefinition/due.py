@@ -35,6 +35,7 @@ class Sent(Enum):
     CLAIM = "claim the CRD", 0.5, 15.0, _NEVER
     FENCE = "let the API refuse new composites", 0.5, 15.0, _NEVER
     UNFENCE = "let the API take composites again", 0.5, 15.0, _NEVER
+    TRY_DELETION = "delete the CRD in a dry run", 0.5, 15.0, _NEVER
     DELETE = "delete the CRD", 0.5, 15.0, _NEVER
     RELEASE = "release the CRD", 0.5, 15.0, _NEVER
     DELETE_COMPOSITES = "list the composites to delete them", 1.0, 60.0, _NEVER

@@ -8,9 +8,10 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
 
 
 class CompositeMetrics:
-    """Counts definitions by their conditions, composites, and the composer's writes."""
+    """Counts definitions by their conditions, composites, and what the composer writes for definitions."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, writes: Counter) -> None:
+        """`writes` counts all changes of the composer, by what it changed."""
         self._counted: dict[str, set[tuple[str, str, str]]] = {}
         self._conditions = Gauge(
             "crdkeeper_composite_definition_conditions",
@@ -21,12 +22,7 @@ class CompositeMetrics:
         self._composites = Gauge(
             "crdkeeper_composites", "Composites by definition.", ("definition",), registry=registry
         )
-        self.writes = Counter(
-            "crdkeeper_composer_writes",
-            "Changes that the composer made, by what it changed: crd, composites, finalizer, status.",
-            ("what",),
-            registry=registry,
-        )
+        self.writes = writes
         self.seconds = Histogram(
             "crdkeeper_composer_reconcile_seconds",
             "Time to look at a definition and take the next step.",

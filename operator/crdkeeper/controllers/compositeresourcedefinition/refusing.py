@@ -29,6 +29,7 @@ _NEEDED: Final[Mapping[ComposerStep, Sequence[Right]]] = {
     ComposerStep.CLAIM_CRD: (Right("patch", *_CRDS),),
     ComposerStep.FENCE: (Right("patch", *_CRDS),),
     ComposerStep.UNFENCE: (Right("patch", *_CRDS),),
+    ComposerStep.TRY_DELETION: (Right("delete", *_CRDS),),
     ComposerStep.DELETE_CRD: (Right("delete", *_CRDS),),
     ComposerStep.RELEASE_CRD: (Right("patch", *_CRDS),),
     ComposerStep.REMOVE_FINALIZER: (Right("patch", *_DEFINITIONS),),

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from prometheus_client import Counter
+
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.definitionpolicy import LabelSelector
 from crdkeeper.cluster.resources.composites import composites_path, get_composite_definition
@@ -26,9 +28,10 @@ _FAILED_SECONDS: Final = 60.0
 class RevisionCollector:
     """Deletes revisions beyond revisionHistoryLimit, and those of Compositions that are gone."""
 
-    def __init__(self, client: Client, again: Callable[[str, float], None]) -> None:
+    def __init__(self, client: Client, again: Callable[[str, float], None], writes: Counter) -> None:
         """`again` is called with a Composition to be looked at in so many seconds."""
         self._client = client
+        self._writes = writes
         self._again = again
         self._due: dict[str, float] = {}
         self._turn = asyncio.Lock()
@@ -65,6 +68,7 @@ class RevisionCollector:
                 selectors.append(await self._selector(crd["metadata"]["name"]))
         for each in superfluous(own, limit, in_use, next(filter(None, selectors), None)):
             await delete_composition_revision(self._client, each)
+            self._writes.labels("revision").inc()
             _log.info("CompositionRevision %s was deleted: no composite uses it.", each.name)
 
     async def _crds(self, group: str, kind: str) -> list[Mapping[str, Any]]:

@@ -9,6 +9,8 @@ from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from prometheus_client import Counter
+
 from crdkeeper.api.composition import Composition, CompositionStatus
 from crdkeeper.api.compositionrevision import CompositionRevision
 from crdkeeper.api.meta import GROUP, STALLED, find_condition
@@ -19,6 +21,7 @@ from crdkeeper.cluster.resources.compositions import (
     COMPOSITIONS,
     REVISIONS,
     create_composition_revision,
+    delete_composition_revision,
     get_composition,
     get_composition_revision,
 )
@@ -34,6 +37,7 @@ from crdkeeper.controllers.state import ClusterState
 from crdkeeper.controllers.workqueue import WorkQueue
 from crdkeeper.core.composer.wording import own_rules
 from crdkeeper.core.diagnosis.verdict import Verdict
+from crdkeeper.core.migration.pace import backoff
 from crdkeeper.core.revisions import reasons
 from crdkeeper.core.revisions.content import (
     CompositionContent,
@@ -59,6 +63,7 @@ _SETTLING_SECONDS: Final = 5.0
 _MISSING_SECONDS: Final = 15.0
 """Nobody announces that an aggregated API server serves a kind."""
 _REFUSED_SECONDS: Final = 15.0
+_LONGEST_REFUSED_SECONDS: Final = 600.0
 _AGAIN_SECONDS: Final = 300.0
 """An API server that was upgraded has other schemas, and composites leave revisions."""
 _RULE: Final = f"{{apiGroups: [{GROUP}], resources: [{CompositionRevision.plural}], verbs: [create]}}"
@@ -76,24 +81,40 @@ class SeenCompositionSpec:
     status: CompositionStatus
 
 
+@dataclass(slots=True)
+class _Unlike:
+    """A content of which a revision was stored with another one, although a dry run showed the same."""
+
+    hash: str
+    why: str
+    number: int
+    """How often it was tried again."""
+    due: float
+    """In the loop's time: when it is tried again."""
+    stored: SeenRevision | None
+    """That revision, until it is deleted."""
+
+
 class Compositions:
     """Reconciles each Composition whenever it, one of its revisions, or a CRD that it depends on changes."""
 
-    def __init__(self, client: Client, state: ClusterState, *, identity: str) -> None:
+    def __init__(self, client: Client, state: ClusterState, writes: Counter, *, identity: str) -> None:
+        """`writes` counts all changes of the composer, by what it changed."""
         self._client = client
+        self._writes = writes
         self._state = state
         self._identity = identity
         self._written: dict[str, CompositionStatus] = {}
         """What this process has written last."""
-        self._unlike: dict[str, tuple[str, str]] = {}
-        """By Composition: the hash of a content of which a revision was stored with another one, and why."""
+        self._unlike: dict[str, _Unlike] = {}
+        """By Composition: a content of which a revision was stored with another one."""
         self._settling: dict[str, float] = {}
         """By API group: until when its kinds may not be what discovery says."""
         self.queue = WorkQueue(self._reconcile, _WORKERS)
         self._seen = SeenCollection(client, COMPOSITIONS, _read, self._saw_composition)
         self._revisions = SeenCollection(client, REVISIONS, seen_revision, self._saw_revision)
         self._judging = CompositionJudging(TargetKinds(client, self._definitions))
-        self._collector = RevisionCollector(client, self.queue.add_within)
+        self._collector = RevisionCollector(client, self.queue.add_within, writes)
         state.listen(self._saw)
 
     async def run(self) -> None:
@@ -188,12 +209,17 @@ class Compositions:
 
         Returns why it cannot be created, and whether that may pass.
         """
+        before = self._unlike.get(content.composition)
+        if before is not None and (left := await self._delete(before)) and before.hash == content.hash:
+            return f"{before.why} {left}", False
         needed = wanted(content, self._revisions.all().values(), last)
         if not isinstance(needed, NewRevision):
             return "", False
-        hash_, why = self._unlike.get(content.composition, ("", ""))
-        if hash_ == content.hash:
-            return why, False
+        if before is not None and before.hash != content.hash:
+            before = None
+        now = asyncio.get_running_loop().time()
+        if before is not None and now < before.due:
+            return before.why, False
         try:
             # One with other content would lead to the next one, and so on; and composites would run by it.
             tried = await create_composition_revision(self._client, needed, dry_run=True)
@@ -209,14 +235,34 @@ class Compositions:
                 raise
             passing = isinstance(error, Unreachable) or error.code == 429 or error.code >= 500
             return await self._refusal(needed.name, error), passing
+        self._writes.labels("revision").inc()
+        if part := changed_part(needed, made):
+            # By a webhook that does nothing in a dry run. Composites would run by what nobody wrote.
+            number = before.number + 1 if before is not None else 0
+            due = now + backoff(number, _REFUSED_SECONDS, _LONGEST_REFUSED_SECONDS)
+            why = _unlike(needed.name, part)
+            unlike = _Unlike(content.hash, why, number, due, seen_revision(made))
+            self._unlike[content.composition] = unlike
+            return f"{why} {await self._delete(unlike)}".strip(), False
+        self._unlike.pop(content.composition, None)
         self._revisions.saw(made)
         _log.info("CompositionRevision %s was created.", needed.name)
-        if part := changed_part(needed, made):
-            # By a webhook that does nothing in a dry run.
-            why = _unlike(needed.name, part)
-            self._unlike[content.composition] = content.hash, why
-            return why, False
         return "", False
+
+    async def _delete(self, unlike: _Unlike) -> str:
+        """Delete what was stored, unless that is done. Returns why it cannot be."""
+        stored = unlike.stored
+        if stored is None:
+            return ""
+        try:
+            # As it is now: who changes it when it is created may do so later, too.
+            there = await get_composition_revision(self._client, stored.name)
+            if there is not None and there["metadata"]["uid"] == stored.uid:
+                await delete_composition_revision(self._client, seen_revision(there))
+        except (ApiError, Unreachable) as error:
+            return f"The revision exists with that change, and cannot be deleted: {error}"
+        unlike.stored = None
+        return ""
 
     async def _refusal(self, name: str, error: ApiError | Unreachable) -> str:
         """Why a revision was not created, and what to do."""
@@ -236,6 +282,7 @@ class Compositions:
         updated = composition.model_copy(update={"status": status})
         if not await within(WRITE_SECONDS, apply_status(self._client, updated, manager=FIELD_MANAGER)):
             return
+        self._writes.labels("composition-status").inc()
         if now is not None and (before is None or before.reason != now.reason):
             _log.info("Composition %s: %s", name, now.message)
             await send_event(
@@ -276,4 +323,5 @@ def _read(found: Mapping[str, Any]) -> SeenCompositionSpec:
 
 def begin_compositions(context: Context) -> Coroutine[Any, Any, None]:
     """The task of the controller."""
-    return Compositions(context.client, context.state, identity=context.identity).run()
+    writes = context.metrics.composer_writes
+    return Compositions(context.client, context.state, writes, identity=context.identity).run()

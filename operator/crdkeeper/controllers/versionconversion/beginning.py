@@ -1,11 +1,16 @@
-"""Starts what VersionConversions need once one exists or existed, which saves other clusters 10 MiB."""
+"""Starts what VersionConversions need once one exists or existed, which saves other clusters 10 MiB.
+
+The webhook's certificate is also for changes of CRDs, so that a DefinitionPolicy may be the first to need it.
+"""
 
 import asyncio
 import logging
 
+from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.cluster.resources.versionconversions import bundle_names
 from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.controllers.context import Context
+from crdkeeper.core.policy.selection import guarding
 
 _log = logging.getLogger(__name__)
 
@@ -16,7 +21,11 @@ async def run_conversions(context: Context) -> None:
     wanted = asyncio.Event()
 
     def saw(kind: str, name: str) -> None:
-        if kind == "conversions" or (kind == "definitions" and state.is_converted(name, address)):
+        if (
+            kind == "conversions"
+            or (kind == "definitions" and state.is_converted(name, address))
+            or (kind == DefinitionPolicy.plural and guarding(state.of(DefinitionPolicy).values()))
+        ):
             wanted.set()
 
     state.listen(saw)
@@ -25,6 +34,15 @@ async def run_conversions(context: Context) -> None:
         await wanted.wait()
     from crdkeeper.controllers.versionconversion.controller import VersionConversions
     from crdkeeper.controllers.versionconversion.servingcertificate import ServingCertificate
+
+    def renewed() -> None:
+        state.trust.bundle, state.trust.problem = certificate.bundle, certificate.problem
+        state.trust_changed()
+        conversions.renew()
+
+    def trust_changed(kind: str, _: str) -> None:
+        if kind == "trust":
+            certificate.wake()
 
     conversions = VersionConversions(
         client,
@@ -39,10 +57,11 @@ async def run_conversions(context: Context) -> None:
         client,
         namespace=namespace,
         names=address.names,
-        on_bundle=conversions.renew,
+        on_bundle=renewed,
         trusted=conversions.trusted,
     )
     conversions.on_trust = certificate.wake
+    state.listen(trust_changed)
     conversions.renew()
     for name in left:
         conversions.queue.add(name)

@@ -118,8 +118,10 @@ class VersionConversions:
         state.listen(self._saw)
 
     def trusted(self, bundle: str) -> bool:
-        """Whether every CRD that our webhook converts has this bundle."""
+        """Whether everything that leads API servers to our webhook has this bundle."""
         encoded = bundle.strip().encode()
+        if self._state.trust.configured not in (None, bundle):
+            return False
         # Unknown until the CRDs have been listed: at least ours exist.
         return bool(self._state.seen) and all(
             seen.webhook.ca_bundle.strip() == encoded

@@ -27,8 +27,9 @@ async def permitted(client: Client, owner: VersionConversion) -> StepResult:
     return StepResult(
         "False",
         "NotPermitted",
-        f"The operator is not allowed to convert {name}. Not permitted: {'; '.join(missing)}. Grant it by a "
-        f'ClusterRole that has the label {LABEL}: "true"; manifests/samples/converter-role.yaml is one to '
-        'start from. The missing rule: apiGroups: ["apiextensions.k8s.io"], '
-        f'resources: ["customresourcedefinitions"], resourceNames: ["{name}"], verbs: ["patch"].',
+        f"The operator is not allowed to convert {name}. Not permitted: {'; '.join(map(str, missing))}. "
+        f'Grant it by a ClusterRole that has the label {LABEL}: "true"; '
+        "manifests/samples/converter-role.yaml is one to start from. The missing rule: "
+        'apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], '
+        f'resourceNames: ["{name}"], verbs: ["patch"].',
     )

@@ -30,5 +30,8 @@ def recount(status: CompositeResourceDefinitionStatus, gathered: Gathered) -> No
 
 def described(number: int) -> str:
     """What to say about a loss."""
-    was = "was" if number == 1 else "were"
-    return f"{count(number, 'composite')} {was} deleted with the CRD, which crdkeeper did not delete."
+    was, them, they = ("was", "it", "it") if number == 1 else ("were", "them", "they")
+    return (
+        f"{count(number, 'composite')} {was} deleted with the CRD, which crdkeeper did not delete, and with "
+        f"{them} the objects that {they} had, but for those with deletion: Orphan."
+    )

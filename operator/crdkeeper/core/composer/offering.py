@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.api.composition import Composition
+from crdkeeper.api.compositionrevision import CompositionRevision
 from crdkeeper.api.meta import GROUP
 from crdkeeper.core.composer.reasons import (
+    COMPOSITES_NOT_COMPOSED,
     COMPOSITION_MISMATCH,
     COMPOSITION_MISSING,
     COMPOSITION_UNUSABLE,
@@ -20,11 +22,14 @@ from crdkeeper.core.composer.reasons import (
     OFFERED_BY_DEFAULT,
     OFFERED_BY_ENFORCED,
     OFFERED_BY_ONLY,
+    RIGHT_MISSING_TO_COMPOSE,
+    SOME_NOT_COMPOSED,
 )
-from crdkeeper.core.composer.wording import SHOWN, own_rules
+from crdkeeper.core.composer.wording import SHOWN, own_rules, rule_on_composites
 from crdkeeper.core.diagnosis.verdict import Reason, Verdict
 
 _RULE: Final = f"{{apiGroups: [{GROUP}], resources: [{Composition.plural}], verbs: [list, watch]}}"
+_REVISIONS_RULE: Final = _RULE.replace(Composition.plural, CompositionRevision.plural)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,32 @@ def not_listed(denied: str = "") -> Verdict:
     )
 
 
+def revisions_not_listed(denied: str) -> Verdict:
+    """What to say while CompositionRevisions may not be listed; `denied` is how the API server says so."""
+    said = f"{COMPOSITIONS_UNKNOWN.meaning} {denied.rstrip('.')}. {own_rules(_REVISIONS_RULE)}"
+    return Verdict(COMPOSITIONS_UNKNOWN, said)
+
+
+def right_missing_to_compose(definition: CompositeResourceDefinition, missing: Sequence[str]) -> Verdict:
+    """What to say while the composer lacks these rights on composites for which there is a revision."""
+    return Verdict(
+        RIGHT_MISSING_TO_COMPOSE,
+        "A CompositionRevision exists, but no composite can be composed: the composer lacks rights on the "
+        f"composites ({', '.join(missing)}). {rule_on_composites(definition, composed=True)}",
+    )
+
+
+def not_composed(composite: str, refusal: str, *, others: bool) -> Verdict:
+    """What to say of composites such as this one, of which a request is refused that it cannot speak of.
+
+    `others` is whether there are composites of which none is: what a webhook or a policy refuses in the
+    namespace of one tenant does not concern those who create another one elsewhere.
+    """
+    reason = SOME_NOT_COMPOSED if others else COMPOSITES_NOT_COMPOSED
+    which = f"Some composites, such as {composite}," if others else f"Composites such as {composite}"
+    return Verdict(reason, f"{which} cannot be composed: {refusal.rstrip('.')}. {reason.remedy}")
+
+
 def is_composed(
     definition: CompositeResourceDefinition, compositions: Collection[SeenComposition] | Verdict
 ) -> bool:
@@ -73,13 +104,22 @@ def offered(
 ) -> Verdict:
     """The condition, by the Compositions of the cluster, or by why they are not known.
 
-    `denied` says which rights the composer lacks to compose. It comes first: a composite can choose a
-    Composition of its own even if that of the definition is missing.
+    `denied` says why composites for which there is a revision are not composed. It comes first: a composite
+    can choose a Composition of its own even if that of the definition is missing. But if it is about some of
+    them only, it is said besides.
     """
     if isinstance(compositions, Verdict):
         return compositions
-    if denied is not None and is_composed(definition, compositions):
+    if denied is None:
+        return _offered(definition, compositions)
+    if denied.reason is not SOME_NOT_COMPOSED:
         return denied
+    usual = _offered(definition, compositions)
+    reason = denied.reason if usual.reason.status == "True" else usual.reason
+    return Verdict(reason, f"{usual.message} {denied.message}")
+
+
+def _offered(definition: CompositeResourceDefinition, compositions: Collection[SeenComposition]) -> Verdict:
     spec = definition.spec
     for reference, field, reason in (
         (spec.enforced_composition_ref, "enforcedCompositionRef", OFFERED_BY_ENFORCED),

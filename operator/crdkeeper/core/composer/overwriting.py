@@ -60,7 +60,13 @@ class Applied:
 
 
 def overwritten(live: Mapping[str, Any], applied: Mapping[str, Any]) -> str:
-    """Which fields `applied` has put back in `live`, and who had changed them, as a sentence.
+    """Which fields `applied` has put back in `live`, and who had changed them, as a sentence."""
+    what, who = put_back(live, applied)
+    return f"What the definition sets in the CRD ({what}) is changed again and again by {who}."
+
+
+def put_back(live: Mapping[str, Any], applied: Mapping[str, Any]) -> tuple[str, str]:
+    """Which fields `applied` has put back in `live`, and who had changed them, as texts.
 
     Who changes a field takes it from the manager that had it; an apply by force takes it back.
     Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
@@ -70,7 +76,7 @@ def overwritten(live: Mapping[str, Any], applied: Mapping[str, Any]) -> str:
     managers = sorted(each for each, had in before.items() if had - after.get(each, set()))
     what = ", ".join(fields[:SHOWN]) + (f" and {len(fields) - SHOWN:,} more" if len(fields) > SHOWN else "")
     who = ", ".join(managers[:SHOWN]) or "somebody unknown to metadata.managedFields"
-    return f"What the definition sets in the CRD ({what or 'metadata'}) is changed again and again by {who}."
+    return what or "metadata", who
 
 
 def _owned(crd: Mapping[str, Any]) -> dict[str, set[str]]:

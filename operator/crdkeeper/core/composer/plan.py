@@ -65,6 +65,8 @@ class ComposerStep(Enum):
     NOTHING = "leave the CRD as it is"
     CLAIM_CRD = "claim the CRD"
     """Never planned: it comes before what a deletion does next, and holds up nothing."""
+    TRY_DELETION = "delete the CRD, as a dry run shows"
+    """Never planned: it comes before the first thing that would be lost if nobody may delete the CRD."""
     DELETE_COMPOSITES = "delete the composites"
     FENCE = "let the API refuse new composites"
     SETTLE = "wait until no request from before that is under way"

@@ -229,14 +229,28 @@ COMPOSITION_UNUSABLE = _offered(
 RIGHT_MISSING_TO_COMPOSE = _offered(
     "False",
     "RightMissing",
-    "A Composition exists, but no composite can be composed: the composer may not get or patch the "
+    "A CompositionRevision exists, but no composite can be composed: the composer may not get or patch the "
     "composites, or not patch their status.",
     "Grant the rule in the message. The composer continues within 15 seconds.",
+)
+SOME_NOT_COMPOSED = _offered(
+    "True",
+    "SomeNotComposed",
+    "New composites have a Composition, but the API server, or an admission webhook or policy, does not let "
+    "the composer write the status or the finalizer of some composites, which cannot say so themselves.",
+    "Change what the message names.",
+)
+COMPOSITES_NOT_COMPOSED = _offered(
+    "False",
+    "CompositesNotComposed",
+    "The API server, or an admission webhook or policy, does not let the composer write the status or the "
+    "finalizer of any composite, which cannot say so themselves.",
+    "Change what the message names. If it is the status, its required fields may be the cause.",
 )
 COMPOSITIONS_UNKNOWN = _offered(
     "Unknown",
     "CompositionsUnknown",
-    "The composer cannot list Compositions.",
+    "The composer cannot list Compositions or CompositionRevisions.",
     "It tries again. If the message has a rule, grant it; otherwise, see the composer's log for the reason.",
 )
 
@@ -309,6 +323,8 @@ REASONS: Final[tuple[Reason, ...]] = (
     COMPOSITION_MISMATCH,
     COMPOSITION_UNUSABLE,
     RIGHT_MISSING_TO_COMPOSE,
+    SOME_NOT_COMPOSED,
+    COMPOSITES_NOT_COMPOSED,
     COMPOSITIONS_UNKNOWN,
     CURRENT,
     MIGRATING,

@@ -105,6 +105,24 @@ def settled_digest(configuration: Mapping[str, Any], live: Mapping[str, Any], ma
     return f"{_note(configuration)[:_DIGEST]}{fields_digest(live, manager)}"
 
 
+def shape_digest(live: Mapping[str, Any]) -> str:
+    """Changes with what others do to an object that is not its status: an apply may succeed now."""
+    metadata = live["metadata"]
+    managers = [
+        {key: each.get(key) for key in ("manager", "operation", "fieldsV1")}
+        for each in metadata.get("managedFields") or ()
+        if each.get("subresource") != "status"
+    ]
+    shape = metadata["uid"], metadata.get("generation"), metadata.get("deletionTimestamp"), managers
+    return hashlib.sha256(orjson.dumps(shape, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+
+
+def is_settled(configuration: Mapping[str, Any], settled: str | None) -> bool:
+    """Whether it is by this configuration that an object was settled, whoever has changed it since."""
+    digest = _note(configuration)[:_DIGEST]
+    return bool(digest) and settled is not None and settled.startswith(digest)
+
+
 def _note(value: Mapping[str, Any]) -> str:
     return str((value["metadata"].get("annotations") or {}).get(APPLIED, ""))
 

@@ -51,7 +51,7 @@ def choose(
     except ValueError:
         return Verdict(NO_REVISION, "spec.crdkeeper of the composite cannot be read.")
     usable = revisions_of(definition, revisions, served)
-    used = _used(composite)
+    used = used_revision(composite)
     name = _composition(definition, settings, usable, used)
     if isinstance(name, Verdict):
         return name
@@ -94,7 +94,7 @@ def is_for(definition: CompositeResourceDefinitionSpec, revision: SeenRevision) 
     return (group_of(revision.api_version), revision.kind) == (definition.group, definition.names.kind)
 
 
-def _used(composite: Mapping[str, Any]) -> str:
+def used_revision(composite: Mapping[str, Any]) -> str:
     """The name of the revision by which the composite runs; empty if there is none yet."""
     status = composite.get("status")
     state = status.get("crdkeeper") if isinstance(status, Mapping) else None

@@ -23,6 +23,8 @@ class ObjectHealth:
 
 
 _READY: Final = ObjectHealth(True)
+_NO_DEADLINE: Final = 2**31 - 1
+"""For Deployments: then their condition Progressing says nothing."""
 _Conditions = Mapping[str, Mapping[str, Any]]
 
 
@@ -58,8 +60,17 @@ def _deployment(spec: Mapping[str, Any], status: Mapping[str, Any], conditions: 
         return ObjectHealth(False, f"{_number(status, 'replicas') - wanted} old replicas are left")
     if available < wanted:
         return ObjectHealth(False, f"{available} of {wanted} replicas are available")
-    found = conditions.get("Available")
-    return _READY if found is None or found.get("status") == "True" else ObjectHealth(False, _said(found))
+    if spec.get("progressDeadlineSeconds", _NO_DEADLINE) != _NO_DEADLINE:
+        # Available counts pods of the old template, too.
+        found = conditions.get("Progressing", {})
+        if (found.get("status"), found.get("reason")) != ("True", "NewReplicaSetAvailable"):
+            return ObjectHealth(False, str(found.get("message") or "its new replicas are not available"))
+    found = conditions.get("Available", {})
+    return (
+        _READY
+        if found.get("status") == "True"
+        else ObjectHealth(False, _said({"type": "Available", **found}))
+    )
 
 
 def _stateful_set(
@@ -108,6 +119,14 @@ def _pod(spec: Mapping[str, Any], status: Mapping[str, Any], conditions: _Condit
     found = conditions.get("Ready")
     if found is not None and found.get("status") == "True":
         return _READY
+    for each in status.get("containerStatuses") or ():
+        if _mapping(_mapping(each.get("state")).get("waiting")).get("reason") == "CrashLoopBackOff":
+            return ObjectHealth(
+                False, f"the container {each.get('name')} crashes again and again", failed=True
+            )
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return ObjectHealth(False, _said(scheduled))
     return ObjectHealth(False, _said(found) if found is not None else f"the pod is {phase or 'new'}")
 
 

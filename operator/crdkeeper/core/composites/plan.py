@@ -22,7 +22,7 @@ from crdkeeper.core.composites.ownership import (
     resource_of,
 )
 from crdkeeper.core.diagnosis.verdict import Verdict
-from crdkeeper.core.templates.compiled import CompiledComposition, CompiledResource
+from crdkeeper.core.templates.compiled import CompiledComposition, CompiledResource, with_secrets
 from crdkeeper.core.templates.kinds import group_of
 from crdkeeper.core.templates.namespaces import Identity
 from crdkeeper.core.templates.observed import Observed
@@ -46,6 +46,10 @@ class FoundObjects:
     """Those that externalRefs name."""
     unreadable: dict[tuple[str, str], Verdict] = field(default_factory=dict)
     """By group and kind: why objects cannot be read."""
+    unread: dict[Identity, Verdict] = field(default_factory=dict)
+    """Why those cannot be read that externalRefs name."""
+    ending: bool = False
+    """Whether all of the objects are in a namespace that is being deleted, and go with it."""
     settled: Mapping[str, str] = field(default_factory=dict)
     """By uid: settled_digest after an apply that the object does not show as a whole."""
 
@@ -58,13 +62,26 @@ class FoundObjects:
             or identity[:2] in self.unreadable
         )
 
+    def hides(self, group: str, kind: str) -> Verdict | None:
+        """Why there may be objects of a kind that cannot be read, and have to be waited for.
+
+        Those of a kind that is gone have gone with it. Those that go with a namespace need no right of ours.
+        """
+        verdict = self.unreadable.get((group, kind))
+        gone = (reasons.KIND_MISSING, reasons.RIGHT_MISSING) if self.ending else (reasons.KIND_MISSING,)
+        return None if verdict is None or verdict.reason in gone else verdict
+
+    def all_unreadable(self) -> dict[tuple[str, str], Verdict]:
+        """By group and kind: why some objects cannot be read, of the composite or of others."""
+        return {**{each[:2]: verdict for each, verdict in self.unread.items()}, **self.unreadable}
+
     def observed(self) -> Observed:
         """What expressions see."""
         own: dict[str, dict[Identity, Mapping[str, Any]]] = {}
         for identity, live in self.objects.items():
             if "deletionTimestamp" not in live["metadata"]:
                 own.setdefault(resource_of(live), {})[identity] = live
-        return Observed(own, self.external, frozenset(self.unreadable))
+        return Observed(own, self.external, frozenset(self.unreadable), self.unread.keys())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +96,8 @@ class Apply:
     """Whether fields of other clients are taken over."""
     recreate: bool
     """Whether it may be deleted if a field cannot change."""
+    secret: bool = False
+    """Whether values of Secrets may be in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +144,9 @@ def plan_deletion(
     """
     entries = decided(with_found(listed, found.objects.values(), resources), resources)
     looks = frozenset(each for each in entries if not found.knows(each))
-    left = tuple(each for key, each in entries.items() if key in found.objects or _hidden(key, found))
-    problems = {
-        each.resource: found.unreadable[each.identity[:2]] for each in left if _hidden(each.identity, found)
-    }
+    left = tuple(each for key, each in entries.items() if key in found.objects or found.hides(*key[:2]))
+    hidden = ((each.resource, found.hides(*each.identity[:2])) for each in left)
+    problems = {resource: verdict for resource, verdict in hidden if verdict is not None}
     leaving = tuple(each for each in left if each.identity in found.objects)
     # What cannot be read may be of a later wave, and still be there.
     readable = () if looks or problems else leaving
@@ -163,6 +181,7 @@ class _Planning:
             for each in composition.resources
             if not each.external
         }
+        self._secrets = with_secrets(composition.resources)
         # Kept, if the Composition says so now, also while the resource cannot be rendered.
         known = with_found(listed, found.objects.values(), self._compiled)
         self._entries = decided(known, self._compiled)
@@ -185,6 +204,8 @@ class _Planning:
         wave = -1
         for each in self._rendering.resources:
             compiled, _ = self._compiled.get(each.name, (None, 0))
+            if compiled is None:
+                self._external(each)
             if each.state is ResourceState.FAILED:
                 self._problems[each.name] = _not_rendered(each)
             if compiled is None or each.state is not ResourceState.RENDERED:
@@ -220,6 +241,12 @@ class _Planning:
             self._held,
         )
 
+    def _external(self, rendered: RenderedResource) -> None:
+        for each in rendered.objects:
+            unread = self._found.unread.get(each.identity)
+            if unread is not None:
+                self._problems.setdefault(rendered.name, unread)
+
     def _want(self, compiled: CompiledResource, rendered: RenderedResource) -> None:
         for each in rendered.objects:
             known = self._entry(compiled, rendered, each.identity)
@@ -245,6 +272,10 @@ class _Planning:
             unreadable = self._found.unreadable.get(each.identity[:2])
             if unreadable is not None:
                 self._fail(name, unreadable)
+                continue
+            if each.identity in self._rendering.disputed:
+                # Not even if it is there: it may be the other one's.
+                self._hold(name, each.identity, "another resource is also this object")
                 continue
             apply = self._object(compiled, entry, each.value)
             if apply is not None:
@@ -275,7 +306,10 @@ class _Planning:
         drifted = live is not None and stranger is None and same_configuration(made, live)
         if live is not None and (is_current(made, live, self._manager) or self._settled(made, live)):
             return None
-        return Apply(entry, made, live, drifted or compiled.conflicts == "Force", compiled.recreate)
+        force, secret = drifted or compiled.conflicts == "Force", name in self._secrets
+        # What says itself that it stays is not deleted, not even to come again.
+        recreate = compiled.recreate and not (live is not None and outlives(live))
+        return Apply(entry, made, live, force, recreate, secret)
 
     def _settled(self, made: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
         """Whether just this was applied, and nobody has changed it since, although it looks different."""
@@ -314,12 +348,6 @@ class _Planning:
                 f"it is deleted once {unnamed} is rendered, which may be the same object"
             )
         return unnamed is None
-
-
-def _hidden(identity: Identity, found: FoundObjects) -> bool:
-    """Whether an object may exist that cannot be read. Those of a kind that is gone have gone with it."""
-    verdict = found.unreadable.get(identity[:2])
-    return verdict is not None and verdict.reason is not reasons.KIND_MISSING
 
 
 def _removals(leaving: Sequence[Entry], found: FoundObjects) -> tuple[Entry, ...]:

@@ -6,10 +6,16 @@ from crdkeeper.api.meta import READY, ConditionStatus
 from crdkeeper.core.diagnosis.verdict import Reason
 
 SYNCED: Final = "Synced"
+RESPONSIVE: Final = "Responsive"
+"""Present only after it was False once."""
 
 
 def _synced(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -> Reason:
     return Reason(SYNCED, status, name, meaning, remedy, healthy=status == "True")
+
+
+def _responsive(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -> Reason:
+    return Reason(RESPONSIVE, status, name, meaning, remedy, healthy=status == "True")
 
 
 def _ready(status: ConditionStatus, name: str, meaning: str, remedy: str = "") -> Reason:
@@ -22,7 +28,7 @@ RECONCILED: Final = _synced(
 IN_PROGRESS: Final = _synced(
     "False",
     "ReconcilePending",
-    "There is more to do than fits into one turn. The composer continues within seconds.",
+    "Objects are still to be applied or removed. The composer is at it, or continues within seconds.",
 )
 PAUSED: Final = _synced(
     "False",
@@ -60,7 +66,7 @@ NOT_OURS: Final = _synced(
     "NotOurs",
     "An object exists already, and is not the composite's.",
     "Delete the object, give the template another name, or name the resource in the annotation "
-    "crdkeeper.dev/adopt of the composite.",
+    "crdkeeper.dev/adopt of the composite. The composer continues within a minute.",
 )
 CONFLICT: Final = _synced(
     "False",
@@ -71,8 +77,14 @@ CONFLICT: Final = _synced(
 RIGHT_MISSING: Final = _synced(
     "False",
     "RightMissing",
-    "The composer lacks a right on the objects.",
-    "Grant the rule in the message. The composer continues within seconds.",
+    "The composer, or the ServiceAccount of the Composition, lacks a right on the objects.",
+    "Grant the rule in the message. The composer continues within a minute.",
+)
+SERVICE_ACCOUNT_MISSING: Final = _synced(
+    "False",
+    "ServiceAccountMissing",
+    "The ServiceAccount of the Composition does not exist. What the composite has composed stays.",
+    "Create it. The composer continues by itself.",
 )
 KIND_MISSING: Final = _synced(
     "False",
@@ -98,6 +110,12 @@ TOO_MANY: Final = _synced(
     "The composite has more objects than its status can list, with those that have to go first.",
     "Remove objects in a first change, and add others in a second one.",
 )
+SLOWED_DOWN: Final = _synced(
+    "False",
+    "SlowedDown",
+    "An object had to be written again and again. It stays as it is for up to two minutes.",
+    "See the condition Responsive.",
+)
 AVAILABLE: Final = _ready("True", "Available", "All objects are ready.")
 CREATING: Final = _ready(
     "False",
@@ -109,6 +127,26 @@ NOT_SYNCED: Final = _ready(
 )
 DELETING: Final = _ready(
     "False", "Deleting", "The objects are being deleted in order. The message says what that waits for."
+)
+QUIET: Final = _responsive("True", "Quiet", "What was written again and again is quiet.")
+OVERWRITTEN: Final = _responsive(
+    "False",
+    "Overwritten",
+    "Others change in an object what the Composition sets. It is put back after pauses of up to two minutes.",
+    "Stop the program that the message names, or remove the field from the template.",
+)
+VANISHING: Final = _responsive(
+    "False",
+    "Vanishing",
+    "An object is deleted again and again. The composer creates it after pauses of up to two minutes.",
+    "Stop what deletes it, such as a ttlSecondsAfterFinished, or remove the resource from the Composition.",
+)
+CHANGING: Final = _responsive(
+    "False",
+    "Changing",
+    "The composite changes all the time, or what its expressions read. Its objects follow after pauses of up "
+    "to half a minute.",
+    "Stop the program that the message names, or let the expressions read what changes less often.",
 )
 
 REASONS: Final[tuple[Reason, ...]] = (
@@ -122,16 +160,22 @@ REASONS: Final[tuple[Reason, ...]] = (
     NOT_OURS,
     CONFLICT,
     RIGHT_MISSING,
+    SERVICE_ACCOUNT_MISSING,
     KIND_MISSING,
     REFUSED,
     FAILED,
     TOO_MANY,
+    SLOWED_DOWN,
     AVAILABLE,
     CREATING,
     NOT_SYNCED,
     DELETING,
+    QUIET,
+    OVERWRITTEN,
+    VANISHING,
+    CHANGING,
 )
 """All of them, in the order of the documentation."""
 
-PASSING: Final = frozenset((IN_PROGRESS, KIND_MISSING, FAILED))
+PASSING: Final = frozenset((IN_PROGRESS, SERVICE_ACCOUNT_MISSING, KIND_MISSING, FAILED, SLOWED_DOWN))
 """The composer continues by itself: reconciling, not stalled."""

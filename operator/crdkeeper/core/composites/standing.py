@@ -6,7 +6,15 @@ from datetime import datetime
 from typing import Any, Final
 
 from crdkeeper.api.composite import ComposedResource, CompositeState
-from crdkeeper.api.meta import READY, RECONCILING, STALLED, Condition, set_condition, summarize
+from crdkeeper.api.meta import (
+    READY,
+    RECONCILING,
+    STALLED,
+    Condition,
+    find_condition,
+    set_condition,
+    summarize,
+)
 from crdkeeper.api.texts import bounded
 from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.inventory import Entry
@@ -26,7 +34,7 @@ from crdkeeper.core.templates.rendered import (
 from crdkeeper.core.templates.statusgap import StatusGap, StatusGapKind
 from crdkeeper.core.text import count, visible
 
-_OURS: Final = (reasons.SYNCED, READY, RECONCILING, STALLED)
+_OURS: Final = (reasons.SYNCED, READY, reasons.RESPONSIVE, RECONCILING, STALLED)
 _SHOWN: Final = 3
 _MESSAGE_BYTES: Final = 300
 """Of one object: the status has to fit into etcd with a thousand of them."""
@@ -50,6 +58,8 @@ class PassOutcome:
     """The mapped fields that have no value, or one that the API server would refuse."""
     obstacle: Verdict | None = None
     """Why nothing could be planned or done."""
+    flapping: Verdict | None = None
+    """What has to be written again and again."""
 
 
 def status_of(
@@ -62,7 +72,7 @@ def status_of(
     state, resources = _state(before, outcome)
     synced = _synced(composite, outcome)
     ready = _ready(composite, outcome, synced, resources)
-    conditions = _conditions(before, composite, synced, ready, now)
+    conditions = _conditions(before, composite, (synced, ready), outcome.flapping, now)
     return {
         **{name: each for name, each in fields.items() if name not in STATUS_FIELDS},
         "observedGeneration": composite.generation,
@@ -72,23 +82,25 @@ def status_of(
 
 
 def with_inventory(
-    value: Mapping[str, Any], revision: str, plan: CompositePlan, found: FoundObjects, manager: str
+    value: Mapping[str, Any], composite: Composite, outcome: PassOutcome, manager: str, now: datetime
 ) -> dict[str, Any] | None:
-    """The status with what is about to be applied; None if it lists all of that already."""
+    """The status with what is about to be applied; None if it lists all of that already.
+
+    It names another revision only with conditions that are about that one: whoever waits until a composite
+    is ready by a revision must not be told so by what was true of the one before.
+    """
     live = value.get("status")
     before = live if isinstance(live, Mapping) else {}
     given = before.get("crdkeeper")
-    state = given if isinstance(given, Mapping) else {}
-    known = {_key(each) for each in state.get("resources") or () if isinstance(each, Mapping)}
-    resources = [_resource(each, found, {}, plan).to_object() for each in plan.inventory]
-    if known >= {_key(each) for each in resources} and state.get("revision") == revision:
+    known = given if isinstance(given, Mapping) else {}
+    listed = {_key(each) for each in known.get("resources") or () if isinstance(each, Mapping)}
+    state, _ = _state(before, outcome)
+    if listed >= {_key(each) for each in state["resources"]}:
         return None
+    if known.get("revision") != outcome.revision:
+        return status_of(value, composite, outcome, manager, now)
     ours = {name: before[name] for name in ("observedGeneration", "conditions") if name in before}
-    return {
-        **_own_fields(value, before, manager),
-        **ours,
-        "crdkeeper": {"revision": revision, "resources": resources},
-    }
+    return {**_own_fields(value, before, manager), **ours, "crdkeeper": state}
 
 
 def _key(listed: Mapping[str, Any]) -> object:
@@ -97,17 +109,32 @@ def _key(listed: Mapping[str, Any]) -> object:
     return listed.get("name"), *(of.get(each) for each in ("apiVersion", "kind", "namespace", "name"))
 
 
-def _own_fields(value: Mapping[str, Any], before: Mapping[str, Any], manager: str) -> dict[str, Any]:
-    """The mapped fields that were applied by the composer."""
+def changes(status: Mapping[str, Any], value: Mapping[str, Any], manager: str) -> bool:
+    """Whether applying this status would change that of the composite, or give up a field of it."""
+    live = value.get("status") or {}
+    if any(live.get(name) != each for name, each in status.items()):
+        return True
+    return any(key.startswith("f:") and key[2:] not in status for key in _owned(value, manager))
+
+
+def conditions_of(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The conditions in the status, as far as they are objects."""
+    conditions = (value.get("status") or {}).get("conditions") or ()
+    return [each for each in conditions if isinstance(each, Mapping)]
+
+
+def _owned(value: Mapping[str, Any], manager: str) -> Mapping[str, Any]:
+    """The fields of the status that were applied by the composer, as managedFields have them."""
     for each in value["metadata"].get("managedFields") or ():
         if each.get("manager") == manager and each.get("subresource") == "status":
-            owned = (each.get("fieldsV1") or {}).get("f:status") or {}
-            return {
-                name: part
-                for name, part in before.items()
-                if f"f:{name}" in owned and name not in STATUS_FIELDS
-            }
+            return (each.get("fieldsV1") or {}).get("f:status") or {}
     return {}
+
+
+def _own_fields(value: Mapping[str, Any], before: Mapping[str, Any], manager: str) -> dict[str, Any]:
+    """The mapped fields that were applied by the composer."""
+    owned = _owned(value, manager)
+    return {name: part for name, part in before.items() if f"f:{name}" in owned and name not in STATUS_FIELDS}
 
 
 def _state(
@@ -116,14 +143,15 @@ def _state(
     if outcome.plan is None:
         given = before.get("crdkeeper")
         return (dict(given) if isinstance(given, Mapping) else {}), ()
-    readiness = _readiness(outcome.rendering)
+    readiness = readiness_of(outcome.rendering)
     entries = outcome.plan.inventory
     resources = [_resource(each, outcome.found, readiness, outcome.plan) for each in entries]
     state = CompositeState(revision=outcome.revision or None, resources=resources)
     return state.to_object(), resources
 
 
-def _readiness(rendering: Rendering | None) -> dict[Identity, ObjectReadiness]:
+def readiness_of(rendering: Rendering | None) -> dict[Identity, ObjectReadiness]:
+    """What readyWhen says of objects, as far as it is set."""
     resources: Sequence[RenderedResource] = rendering.resources if rendering is not None else ()
     return {
         each.identity: each.readiness
@@ -138,11 +166,11 @@ def _resource(
 ) -> ComposedResource:
     live = found.objects.get(entry.identity)
     uid = live["metadata"]["uid"] if live is not None else None
-    why = _why_not(entry, live, readiness, plan)
+    why = why_not_ready(entry, live, readiness, plan)
     return entry.to_status(uid=uid, ready=not why, message=bounded(visible(why), _MESSAGE_BYTES) or None)
 
 
-def _why_not(
+def why_not_ready(
     entry: Entry,
     live: Mapping[str, Any] | None,
     readiness: Mapping[Identity, ObjectReadiness],
@@ -272,10 +300,20 @@ def _sentences(said: Sequence[str]) -> str:
 
 
 def _conditions(
-    before: Mapping[str, Any], composite: Composite, synced: Verdict, ready: Verdict, now: datetime
+    before: Mapping[str, Any],
+    composite: Composite,
+    verdicts: tuple[Verdict, Verdict],
+    flapping: Verdict | None,
+    now: datetime,
 ) -> list[Condition]:
     conditions = _known(before.get("conditions"))
-    for verdict in (synced, ready):
+    synced = verdicts[0]
+    said = [*verdicts]
+    if flapping is not None:
+        said.append(flapping)
+    elif find_condition(conditions, reasons.RESPONSIVE) is not None:
+        said.append(Verdict(reasons.QUIET, reasons.QUIET.meaning))
+    for verdict in said:
         set_condition(
             conditions,
             verdict.reason.condition,

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 from crdkeeper.api.texts import bounded
 from crdkeeper.api.versionconversion import ConversionRule, VersionConversionSpec
+from crdkeeper.apiserver.cel.syntax.literaltext import literal_text
 from crdkeeper.apiserver.schema.props import Schema
 from crdkeeper.core.conversion.fieldpaths import FIRST, Steps, parse, show
 from crdkeeper.core.text import visible
@@ -147,7 +148,7 @@ def _condition(
     if rule.values is not None:
         known = [each.hub if side == "hub" else each.spoke for each in rule.values]
         known = [each for each in known if not isinstance(each, float) or math.isfinite(each)]
-        return f"{value} in {_literal(known)}"
+        return f"{value} in {literal_text(known, dynamic=True)}"
     if rule.separator is not None and textual and mine != "array":
         items = _TEXTS.get(_inside(there).get("type", ""))
         if items is not None:
@@ -192,18 +193,6 @@ def _inside(schema: Schema) -> Schema:
 def _text(value: Any) -> str:
     """A CEL literal: JSON is one, unless it escapes surrogates."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def _literal(value: Any) -> str:
-    """A literal whose items may have several types, which Kubernetes allows only as dyn."""
-    if isinstance(value, list):
-        return f"[{', '.join(f'dyn({_literal(each)})' for each in value)}]"
-    if isinstance(value, dict):
-        entries = (f"{_text(key)}: dyn({_literal(each)})" for key, each in value.items())
-        return f"{{{', '.join(entries)}}}"
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
-        value = float(value)  # so does the API server
-    return _text(value)
 
 
 def _pattern(pattern: str) -> str:

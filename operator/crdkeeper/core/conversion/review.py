@@ -65,6 +65,8 @@ def answer(review: Any, conversion: Conversion) -> ReviewResponse:
             error = f"{_name(each)}: {unconvertible}"
         except RecursionError:
             error = f"{_name(each)}: is nested too deep"
+        except MemoryError:
+            raise  # nobody's bug
         except Exception as failure:
             # Our own bug: the API server should still learn which object it concerns.
             error = (

@@ -46,7 +46,10 @@ class WebhookAddress:
 
     def client_config(self, definition: str) -> dict[str, Any]:
         """clientConfig for a CRD, without a caBundle."""
-        path = f"/convert/{definition}"
+        return self.at(f"/convert/{definition}")
+
+    def at(self, path: str) -> dict[str, Any]:
+        """clientConfig for a path, without a caBundle."""
         if self.url:
             return {"url": self.url + path}
         service = {"namespace": self.namespace, "name": self.service, "path": path, "port": self.port}
@@ -61,6 +64,11 @@ class WebhookAddress:
             self.service,
             self.port,
         )
+
+    @property
+    def host(self) -> str:
+        """`https://host:port`, as it is reached in the cluster."""
+        return self.url or f"https://{self.service}.{self.namespace}.svc:{self.port}"
 
     def __str__(self) -> str:
         return self.url or f"Service {self.namespace}/{self.service}"

@@ -51,6 +51,10 @@ class SeenRevision:
     """The apiVersions and kinds of its templates."""
     read: frozenset[tuple[str, str]] = frozenset()
     """The apiVersions and kinds of its externalRefs."""
+    account: str = ""
+    """The name of the ServiceAccount whose rights count; empty if the composer's do."""
+    account_namespace: str = ""
+    """Where that is, if composites are in no namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,8 @@ def seen_revision(found: Mapping[str, Any]) -> SeenRevision:
         "deletionTimestamp" in metadata,
         _kinds(spec, "template"),
         _kinds(spec, "externalRef"),
+        spec.get("serviceAccountName") or "",
+        spec.get("serviceAccountNamespace") or "",
     )
 
 

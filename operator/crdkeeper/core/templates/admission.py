@@ -31,6 +31,12 @@ def admit_composition(value: Mapping[str, Any]) -> tuple[CompositionSpec | None,
     return Composition.model_validate(admitted).spec, []
 
 
+def stored_composition(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A Composition that is admitted as the API server stores it: with the defaults of its CRD."""
+    stored, _ = _admitted(_schema(), value)
+    return dict(stored)
+
+
 def admit_composite(value: Mapping[str, Any], schema: Schema) -> tuple[Any, list[TemplateProblem]]:
     """A composite with its defaults, or why the API server would refuse it."""
     try:

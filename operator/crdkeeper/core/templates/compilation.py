@@ -1,6 +1,6 @@
 """Compiles a Composition: types, references and their order, before there is any composite."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from crdkeeper.core.templates.environment import COMPOSITE, EACH, Environment
 from crdkeeper.core.templates.expression import ExpressionAllowance, TemplateExpression, TemplateScope
 from crdkeeper.core.templates.graph import cycle, waves
 from crdkeeper.core.templates.kinds import KnownKinds, TargetKind, find_kind, group_of
-from crdkeeper.core.templates.namespaces import check_namespace
+from crdkeeper.core.templates.namespaces import check_account, check_namespace
 from crdkeeper.core.templates.problem import MOST_PROBLEMS, Problems, TemplateProblem
 from crdkeeper.core.templates.statusgap import StatusGap, StatusGapKind
 from crdkeeper.core.templates.template import OPEN, Make, TemplateCompiler, field_of
@@ -39,6 +39,15 @@ _METADATA: Final[Schema] = {
     },
 }
 """What a template can set of metadata: the rest belongs to the API server, or to the composer."""
+
+
+_NAMES: Final = ("name", "namespace", "uid", "labels")
+_IDENTITY: Final[tuple[tuple[str, ...], ...]] = (
+    ("apiVersion",),
+    ("kind",),
+    *(("metadata", each) for each in _NAMES),
+)
+"""What is no value of a Secret. An annotation may be a copy of all of it, as `kubectl apply` writes it."""
 
 
 def compile_composition(
@@ -89,6 +98,8 @@ class _Compilation:
         self._allowance = ExpressionAllowance()
         self._unverified: list[Unverified] = []
         self._targets: dict[str, TargetKind] = {}
+        self._versions: dict[tuple[str, str], tuple[str, str]] = {}
+        """By group and kind: the first resource, and its apiVersion."""
         self._single: dict[str, TemplateVariable] = {}
         self._variables: dict[str, TemplateVariable] = {COMPOSITE: self._composite}
         resources: Sequence[CompositionResource | RevisionResource] = spec.resources
@@ -104,6 +115,9 @@ class _Compilation:
             hint = "Take the value from the composite instead."
             self._problems.add(self.made[around[0]].path, message, hint)
         self.status = self._mapping()
+        check_account(
+            spec.service_account_name, spec.service_account_namespace, composite.namespaced, self._problems
+        )
 
     @property
     def problems(self) -> Sequence[TemplateProblem]:
@@ -129,7 +143,6 @@ class _Compilation:
             self._composite,
             self._namespaced,
             self.status,
-            self._spec.service_account_name,
         )
 
     def result(
@@ -147,6 +160,13 @@ class _Compilation:
 
     def _declare(self, resource: CompositionResource | RevisionResource, at: Path) -> None:
         api_version, kind, within = _kind(resource)
+        first, version = self._versions.setdefault(
+            (group_of(api_version), kind), (resource.name, api_version)
+        )
+        if version != api_version:
+            # Objects are read and written by the version of their kind.
+            message = f"{kind} is of {api_version} here, but of {version} in {first}"
+            self._problems.add(at.child(within).child("apiVersion"), message, "Use one version of a kind.")
         target = self._targets[resource.name] = find_kind(self._kinds, api_version, kind)
         if target.schema is None:
             reason = f"no schema of {kind} ({api_version}) is given"
@@ -200,21 +220,30 @@ class _Compilation:
             include,
             tuple(for_each),
             ready,
-            self._names([*conditions.expressions, *read], name, required=False),
+            self._names([*conditions.expressions, *read], name),
             self._names(read, name, required=True),
             resource.conflicts,
             resource.deletion,
             resource.recreate,
+            reads=self._names(read, name, beyond=_IDENTITY),
         )
 
     def _names(
-        self, expressions: Sequence[TemplateExpression], own: str, *, required: bool
+        self,
+        expressions: Sequence[TemplateExpression],
+        own: str,
+        *,
+        required: bool = False,
+        beyond: Collection[tuple[str, ...]] = (),
     ) -> frozenset[str]:
         return frozenset(
             each.name
             for expression in expressions
             for each in expression.readings
-            if each.name in self._single and each.name != own and not (required and each.optional)
+            if each.name in self._single
+            and each.name != own
+            and not (required and each.optional)
+            and not any(each.fields[: len(some)] == some for some in beyond)
         )
 
     def _conditions(

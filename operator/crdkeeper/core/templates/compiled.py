@@ -6,7 +6,7 @@ from typing import Literal
 
 from crdkeeper.apiserver.schema.fieldpath import Path
 from crdkeeper.core.templates.expression import TemplateExpression
-from crdkeeper.core.templates.kinds import TargetKind
+from crdkeeper.core.templates.kinds import TargetKind, group_of
 from crdkeeper.core.templates.problem import TemplateProblem
 from crdkeeper.core.templates.template import Make
 from crdkeeper.core.templates.variables import TemplateVariable
@@ -40,6 +40,8 @@ class CompiledResource:
     recreate: bool
     problem: TemplateProblem | None = None
     """Why it is held: a schema that it was compiled by does not fit. Nothing of it changes."""
+    reads: frozenset[str] = frozenset()
+    """Those of the resources that it refers to of which it reads more than names, uids and labels."""
 
     @property
     def collection(self) -> bool:
@@ -61,7 +63,21 @@ class CompiledComposition:
     namespaced: bool
     """Whether the composite is in a namespace."""
     status: Make | None
-    service_account_name: str | None
+
+
+def with_secrets(resources: Sequence[CompiledResource]) -> frozenset[str]:
+    """The names of those whose objects may have values of Secrets: directly, or from one that does."""
+    found: set[str] = set()
+    for each in resources:
+        if (group_of(each.api_version), each.kind) == ("", "Secret") or each.reads & found:
+            found.add(each.name)
+    return frozenset(found)
+
+
+def copying_secrets(resources: Sequence[CompiledResource]) -> frozenset[str]:
+    """The names of those whose expressions read values that may be of Secrets."""
+    known = with_secrets(resources)
+    return frozenset(each.name for each in resources if each.reads & known)
 
 
 @dataclass(frozen=True, slots=True)

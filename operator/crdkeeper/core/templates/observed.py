@@ -4,7 +4,7 @@ Expressions read what is under the name of a resource, and their values end up i
 the caller says which objects are the composite's: an object of the right name may belong to somebody else.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,8 @@ class Observed:
     """Those that externalRefs name."""
     unknown: frozenset[tuple[str, str]] = frozenset()
     """Groups and kinds that could not be read: an object of them that is not given may exist."""
+    unread: Collection[Identity] = ()
+    """The same of single objects that externalRefs name."""
 
     def find_own(self, resource: str, identity: Identity) -> Mapping[str, Any] | None:
         """An object of a resource; None if it is not given."""

@@ -31,6 +31,11 @@ class Reading:
     optional: bool
     """Whether it asks for the variable's own field with `?`, so that the variable may be absent."""
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The steps without indexes."""
+        return tuple(each for each in self.steps if isinstance(each, str))
+
 
 def readings(tree: Expr) -> Iterator[Reading]:
     """Each use of a variable that no macro declares."""

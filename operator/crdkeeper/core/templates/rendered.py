@@ -65,6 +65,8 @@ class RenderedResource:
     """A resource for one composite."""
 
     name: str
+    api_version: str
+    """Of its objects."""
     state: ResourceState
     wave: int
     """Its place in the order: resources of one wave do not need each other."""
@@ -95,6 +97,8 @@ class Rendering:
     """The fields of the composite's status that have values."""
     gaps: Sequence[StatusGap]
     """The fields of the status that have none."""
+    disputed: frozenset[Identity] = frozenset()
+    """Those that two resources, or two items of one, would be: nothing says whose they are."""
 
     @property
     def objects(self) -> list[dict[str, Any]]:

@@ -77,6 +77,7 @@ class _Rendering:
         self._environment.data[COMPOSITE] = composite
         self._owners: dict[Identity, str] = {}
         """Which resource renders an object."""
+        self._disputed: set[Identity] = set()
         self._number = 0
         """How many objects are rendered or read."""
 
@@ -92,7 +93,7 @@ class _Rendering:
         for resource in self._composition.resources:
             self._show_waiting(resource)
         status, gaps = self._status()
-        return Rendering(found, status, gaps)
+        return Rendering(found, status, gaps, frozenset(self._disputed))
 
     def _remember(self, resource: CompiledResource, made: RenderedResource) -> None:
         """Make the resource known to those that refer to it."""
@@ -139,7 +140,7 @@ class _Rendering:
         else:
             there = observed.find_own(resource.name, identity)
         if there is None:
-            if (identity.group, identity.kind) in observed.unknown:
+            if (identity.group, identity.kind) in observed.unknown or identity in observed.unread:
                 raise NotYet(f"{identity}, which cannot be read", resource.path)
         elif there.get("apiVersion") != resource.api_version:
             raise NotYet(f"{identity} at {resource.api_version}", resource.path)
@@ -190,7 +191,9 @@ class _Rendering:
     ) -> RenderedResource:
         path, column = at if at is not None else (resource.path, None)
         wave = self._waves[resource.name]
-        return RenderedResource(resource.name, state, wave, objects, path, column, reason, hint)
+        return RenderedResource(
+            resource.name, resource.api_version, state, wave, objects, path, column, reason, hint
+        )
 
     def _condition_against(self, resource: CompiledResource) -> RenderedResource | None:
         """The result if the resource is not included, or if that cannot be computed."""
@@ -257,6 +260,7 @@ class _Rendering:
             return RenderedObject(identity, None)
         owner = self._owners.get(identity)
         if owner is not None:
+            self._disputed.add(identity)
             what = "two of its items are" if owner == resource.name else f"{owner} is also"
             hint = "Give each a name of its own" + (
                 ", with the variables of forEach." if resource.for_each else "."

@@ -8,6 +8,7 @@ from crdkeeper.cluster.transport.client import Answer, Client
 from crdkeeper.controllers.composite.acting import Acting
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.gathering import Gathering
+from crdkeeper.controllers.composite.report import PassReport
 from crdkeeper.controllers.composite.room import ObjectMemory
 from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites.appliednote import APPLIED
@@ -38,7 +39,7 @@ class Slow:
 
     async def request(self, *_: Any, **__: Any) -> dict[str, Any]:
         await self._write()
-        return {}
+        return {"kind": "Status"}
 
     async def _write(self) -> None:
         self.writes += 1
@@ -61,14 +62,14 @@ async def acting_on(server: Slow) -> Acting:
     metadata = {**DATABASE["metadata"], "uid": "u1"}
     composite = Composite.of({**DATABASE, "metadata": metadata})
     gathering = Gathering(
-        client, KindPaths(client, tuple), composite, {}, ObjectMemory().share(), KnownRights(client)
+        client, KindPaths(client, tuple), composite, {}, ObjectMemory().share("a"), KnownRights(client)
     )
     gathering._kinds["", "ConfigMap"] = ServedKind("v1", "ConfigMap", "configmaps", namespaced=True)
     for number in range(MANY):
         live = config_map(number)
         live["metadata"] |= {"uid": str(number), "resourceVersion": "1"}
         gathering.found.objects[entry(number).identity] = live
-    return Acting(client, composite, gathering, Failures(), {}, lambda: loop.time() > PASS_SECONDS)
+    return Acting(client, composite, gathering, Failures(), lambda: loop.time() > PASS_SECONDS, PassReport())
 
 
 def test_a_wave_behind_a_slow_webhook_ends_with_the_pass() -> None:

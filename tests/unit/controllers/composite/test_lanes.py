@@ -90,3 +90,13 @@ def test_one_that_comes_again_and_may_begin_waits_no_more() -> None:
     assert lanes.enter("c", "c/0", LONG + 301.0)
     assert lanes.leave("a", "a/0", LONG + 302.0) == ["c/1"]
     assert lanes.leave("a", "a/1", LONG + 302.0) == []
+
+
+def test_many_tenants_of_whom_nothing_is_known_leave_places_for_the_others() -> None:
+    lanes = Lanes()
+    assert lanes.enter("known", "known/first", 0.0)
+    assert lanes.leave("known", "known/first", 0.1) == []
+    assert sum(len(begun(lanes, f"new{each}", 4, 0.2)) for each in range(20)) == 8
+    assert len(begun(lanes, "known", 5, 0.3)) == 4
+    # One that has ended is not new any more; the next of those that are takes its place.
+    assert lanes.leave("new0", "new0/0", 0.4) == ["new2/0", "new3/0", "new4/0", "new5/0"]

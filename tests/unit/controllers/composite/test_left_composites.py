@@ -36,3 +36,14 @@ def test_nothing_holds_them_although_an_attempt_failed(code: int, ended: bool) -
         assert (PATH in server.objects) == (not ended or not code)
 
     play(people, 1, revision(), finalizers=[FINALIZER, "example.com/other"])
+
+
+def test_they_go_if_the_definition_went_before_the_composer_began() -> None:
+    async def people(server: Server) -> None:
+        server.forced_out()
+        (composite,) = server.composites()
+        server.delete(f"{OBJECTS}/{composite['metadata']['name']}")
+        await asyncio.sleep(70.0)
+        assert not server.composites()
+
+    play(people, 1, finalizers=[FINALIZER])

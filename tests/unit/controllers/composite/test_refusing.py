@@ -68,3 +68,12 @@ def test_a_conflict_is_not_an_object_that_exists() -> None:
     assert exists_already(ApiError(409, {"reason": "AlreadyExists"}))
     assert not exists_already(ApiError(409, {"reason": "Conflict"}))
     assert not exists_already(Unreachable("no answer"))
+
+
+async def test_what_a_webhook_says_of_an_object_with_values_of_secrets_is_not_shown() -> None:
+    kind = ServedKind("v1", "ConfigMap", "configmaps", namespaced=True)
+    words = 'admission webhook "check.example.com" denied the request: hunter2 is no password'
+    error, rights = refused(message=words), KnownRights(cast(Client, FakeApi({})))
+    assert "hunter2" in (await refusal(rights, kind, "ConfigMap a/x", error)).message
+    shown = (await refusal(rights, kind, "ConfigMap a/x", error, secret=True)).message
+    assert "hunter2" not in shown and "check.example.com" in shown

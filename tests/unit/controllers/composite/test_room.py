@@ -1,5 +1,6 @@
 """The objects of strangers, and forged ones, take little memory."""
 
+import asyncio
 import gc
 from collections.abc import Mapping
 from typing import Any, cast
@@ -10,9 +11,11 @@ import pytest
 
 from crdkeeper.cluster.resources.kindpaths import KindPaths, ServedKind
 from crdkeeper.cluster.transport.client import Client, TooLarge
+from crdkeeper.controllers.composite.accounts import Actor
 from crdkeeper.controllers.composite.failures import Failures
 from crdkeeper.controllers.composite.gathering import Gathering
 from crdkeeper.controllers.composite.reconciling import CompositePass
+from crdkeeper.controllers.composite.report import PassReport
 from crdkeeper.controllers.composite.room import ObjectMemory
 from crdkeeper.controllers.rights import KnownRights
 from crdkeeper.core.composites import reasons
@@ -43,6 +46,9 @@ class Api:
         self.size = size
         self.ours = ours
         self.most_alive = 0
+        self.most_sent = 0
+        """Bytes, of what was sent at once."""
+        self._sent = 0
 
     async def request(
         self, _: str, path: str, *, accept: str = "", most: int | None = None
@@ -56,9 +62,16 @@ class Api:
         numbers = range(first, min(MANY, first + limit))
         if most is not None and len(numbers) * self.size > most:
             raise TooLarge("too large")
+        await self._send(len(numbers) * self.size)
         items = [self._item(each) for each in numbers]
         self.most_alive = max(self.most_alive, len(ALIVE))
         return {"items": items, "metadata": {"continue": str(numbers.stop) if numbers.stop < MANY else ""}}
+
+    async def _send(self, size: int) -> None:
+        self._sent += size
+        self.most_sent = max(self.most_sent, self._sent)
+        await asyncio.sleep(0.0)
+        self._sent -= size
 
     def _item(self, number: int) -> dict[str, Any]:
         uid = "u1" if number in self.ours else "somebody"
@@ -76,7 +89,9 @@ class Api:
 
 async def gathered(api: Api, room: ObjectMemory) -> Gathering:
     client = cast(Client, api)
-    gathering = Gathering(client, KindPaths(client, tuple), COMPOSITE, {}, room.share(), KnownRights(client))
+    gathering = Gathering(
+        client, KindPaths(client, tuple), COMPOSITE, {}, room.share("a"), KnownRights(client)
+    )
     await gathering.read([("v1", "ConfigMap")])
     return gathering
 
@@ -106,7 +121,7 @@ async def test_many_objects_as_they_usually_are_have_room() -> None:
 
 def test_composites_share_what_is_not_free_until_they_end() -> None:
     room = ObjectMemory()
-    first, second, third = room.share(), room.share(), room.share()
+    first, second, third = (room.share(each) for each in "abc")
     large = {"metadata": {"uid": "large"}, "data": "x" * (90 << 20)}
     small = [{"metadata": {"uid": str(each)}, "data": "x" * (1 << 20)} for each in range(3)]
     first.add(large)
@@ -119,14 +134,37 @@ def test_composites_share_what_is_not_free_until_they_end() -> None:
     second.add(large)
 
 
+def test_one_tenant_leaves_room_for_others() -> None:
+    room = ObjectMemory()
+    large = {"metadata": {"uid": "large"}, "data": "x" * (60 << 20)}
+    first, second, other = room.share("a"), room.share("a"), room.share("b")
+    first.add(large)
+    with pytest.raises(TooLarge, match="other composites"):
+        second.add(large)
+    other.add({**large, "data": "x" * (30 << 20)})
+    first.end()
+    second.add(large)
+
+
+def test_texts_are_no_fields() -> None:
+    share = ObjectMemory().share("a")
+    share.add({"metadata": {"uid": "a"}, "data": {"addresses": "fe80::1:2:3:4 " * 70_000}})
+
+
+async def test_one_large_object_is_read_at_a_time() -> None:
+    api, room = Api(2 << 20, range(0)), ObjectMemory()
+    await asyncio.gather(*(gathered(api, room) for _ in range(20)))
+    assert api.most_sent == 2 << 20
+
+
 def test_small_values_take_more_than_their_text() -> None:
-    share = ObjectMemory().share()
+    share = ObjectMemory().share("a")
     with pytest.raises(TooLarge, match="96 MiB"):
         share.add({"metadata": {"uid": "a"}, "data": {f"{each}": "" for each in range(700_000)}})
 
 
 def test_an_object_that_is_read_again_counts_once() -> None:
-    share = ObjectMemory().share()
+    share = ObjectMemory().share("a")
     for _ in range(5):
         share.add({"metadata": {"uid": "a"}, "data": "x" * (30 << 20)})
     share.add({"metadata": {"uid": "b"}, "data": "x" * (30 << 20)})
@@ -136,12 +174,14 @@ def test_an_object_that_is_read_again_counts_once() -> None:
 
 async def test_a_pass_that_has_ended_leaves_no_objects_in_memory() -> None:
     client = cast(Client, Api(LARGE, range(MANY)))
-    served, failures, share = KindPaths(client, tuple), Failures(), ObjectMemory().share()
+    served, failures, share = KindPaths(client, tuple), Failures(), ObjectMemory().share("a")
     kind = ServedKind(DATABASE["apiVersion"], DATABASE["kind"], "databases", namespaced=True)
     value = {**DATABASE, "metadata": {**DATABASE["metadata"], "uid": "u1"}}
+    actor = Actor(client, KnownRights(client))
     gc.disable()
     try:
-        work = CompositePass(client, served, failures, {}, share, KnownRights(client), kind, kind, value)
+        report = PassReport()
+        work = CompositePass(client, served, failures, share, actor, kind, kind, value, report)
         await work._gathering.read([("v1", "ConfigMap")])
         gathering = ref(work._gathering)
         del work

@@ -1,6 +1,7 @@
 """One API that fails or does not answer leaves composites neither stuck nor silent, in virtual time."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
@@ -25,6 +26,15 @@ GROUP = "/apis/things.example.com/v1"
 WIDGET = {
     "name": "b",
     "template": {"apiVersion": "things.example.com/v1", "kind": "Widget", "metadata": {"name": "b"}},
+}
+CORE = {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True, "verbs": ["patch"]}]}
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+LISTED = {
+    "name": "a",
+    "wave": 0,
+    "deletion": "Delete",
+    "ready": True,
+    "object": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "a"},
 }
 SERVED = {"resources": [{"name": "widgets", "kind": "Widget", "namespaced": True, "verbs": ["patch"]}]}
 
@@ -67,6 +77,18 @@ def stored(server: Silent) -> Any:
     return seen_revision(found)
 
 
+def failing(*, hangs: bool) -> Callable[[str, str], Awaitable[None]]:
+    """What lets the API of widgets hang, or fail."""
+
+    async def trouble(_: str, path: str) -> None:
+        if path == GROUP and hangs:
+            await asyncio.Event().wait()
+        if path == GROUP:
+            raise ApiError(503, {"message": "no endpoints"})
+
+    return trouble
+
+
 @pytest.mark.parametrize("hangs", [True, False])
 def test_what_is_known_of_a_revision_is_used_while_an_api_fails(hangs: bool) -> None:
     async def main() -> None:
@@ -103,13 +125,7 @@ def test_what_is_known_of_a_revision_is_used_while_an_api_fails(hangs: bool) -> 
 @pytest.mark.parametrize("hangs", [True, False])
 def test_composites_say_that_an_api_fails(hangs: bool) -> None:
     async def people(server: Server) -> None:
-        async def trouble(_: str, path: str) -> None:
-            if path == GROUP and hangs:
-                await asyncio.Event().wait()
-            if path == GROUP:
-                raise ApiError(503, {"message": "no endpoints"})
-
-        server.before = trouble
+        server.before = failing(hangs=hangs)
         await asyncio.sleep(40.0)
         for each in server.composites():
             found = {of["type"]: of for of in each["status"]["conditions"]}
@@ -124,21 +140,49 @@ def test_composites_say_that_an_api_fails(hangs: bool) -> None:
 @pytest.mark.parametrize("hangs", [True, False])
 def test_composites_without_objects_of_an_api_that_fails_go(hangs: bool) -> None:
     async def people(server: Server) -> None:
-        async def trouble(method: str, path: str) -> None:
-            if path == GROUP and hangs:
-                await asyncio.Event().wait()
-            if path == GROUP:
-                raise ApiError(503, {"message": "no endpoints"})
-
-        server.before = trouble
+        server.before = failing(hangs=hangs)
+        server.objects["/api/v1"] = CORE
+        server.objects[CONFIG_MAPS] = {"metadata": {"resourceVersion": "1"}, "items": []}
         for each in server.composites():
+            each["status"] = {"crdkeeper": {"resources": [LISTED]}}
             server.delete(f"{OBJECTS}/{each['metadata']['name']}")
         await asyncio.sleep(90.0)
         assert not server.composites()
 
-    gone = {**with_widgets(), "spec": {**with_widgets()["spec"], "revision": 2}}
-    gone["metadata"] = {**gone["metadata"], "name": "old-1", "uid": "o"}
-    play(people, 3, gone, finalizers=[FINALIZER])
+    play(people, 3, renamed(with_widgets()), finalizers=[FINALIZER])
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+def test_a_composite_whose_status_is_lost_waits_for_an_api_that_may_have_its_objects(hangs: bool) -> None:
+    async def people(server: Server) -> None:
+        server.before = failing(hangs=hangs)
+        for each in server.composites():
+            server.delete(f"{OBJECTS}/{each['metadata']['name']}")
+        await asyncio.sleep(90.0)
+        for each in server.composites():
+            found = {of["type"]: of for of in each["status"]["conditions"]}
+            assert found["Synced"]["reason"] == "Failed"
+            assert "Widget" in found["Synced"]["message"]
+        assert len(server.composites()) == 3
+        server.before = nothing
+        server.objects[GROUP] = SERVED
+        server.objects[f"{GROUP}/namespaces/default/widgets"] = {
+            "metadata": {"resourceVersion": "1"},
+            "items": [],
+        }
+        await asyncio.sleep(60.0)
+        assert not server.composites()
+
+    async def nothing(_: str, __: str) -> None:
+        """All is well."""
+
+    play(people, 3, renamed(with_widgets()), finalizers=[FINALIZER])
+
+
+def renamed(found: dict[str, Any]) -> dict[str, Any]:
+    """Of a Composition that is gone."""
+    gone = {**found, "spec": {**found["spec"], "revision": 2}}
+    return {**gone, "metadata": {**gone["metadata"], "name": "old-1", "uid": "o"}}
 
 
 def test_a_kind_that_was_served_keeps_its_path_while_its_api_fails() -> None:
@@ -166,12 +210,10 @@ def test_a_kind_that_cannot_be_found_does_not_keep_others_from_being_watched() -
     async def main() -> None:
         server = Silent()
         server.fails = True
-        server.objects["/api/v1"] = {
-            "resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True, "verbs": ["patch"]}]
-        }
+        server.objects["/api/v1"] = CORE
         client = cast(Client, server)
         paths = KindPaths(client, tuple)
-        watches = ObjectWatches(client, paths, KnownRights(client), lambda uid: None)
+        watches = ObjectWatches(client, paths, KnownRights(client), lambda uid, token: None)
         widget, config_map = ("things.example.com/v1", "Widget"), ("v1", "ConfigMap")
         async with asyncio.TaskGroup() as group:
             watches.begin(group)

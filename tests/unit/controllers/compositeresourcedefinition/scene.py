@@ -1,7 +1,6 @@
 """An API server for the composer's unit tests, at the level of the client's `request`.
 
-It does what the composer relies on: preconditions, finalizers, deletions that wait, and CRDs that take their
-objects with them.
+It does what the composer relies on: preconditions, finalizers, and CRDs that take their objects with them.
 """
 
 import asyncio
@@ -15,12 +14,12 @@ from typing import Any, cast
 from urllib.parse import parse_qs
 
 import orjson
-from prometheus_client import CollectorRegistry
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from crdkeeper.cluster.transport.client import METADATA_ONLY_LIST, ApiError, Client, TooLarge
 from crdkeeper.controllers.compositeresourcedefinition.controller import CompositeDefinitions
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
+from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.composer.plan import FINALIZER
 from crdkeeper.core.diagnosis.facts import seen_definition
@@ -55,7 +54,8 @@ class Server:
     state: ClusterState
     objects: dict[str, Json] = field(default_factory=dict)
     requests: list[tuple[str, str]] = field(default_factory=list)
-    """All, as method and path with query."""
+    """All, as method and path with query, but those that are for a dry run."""
+    dry_runs: list[tuple[str, str]] = field(default_factory=list)
     missing: set[str] = field(default_factory=set)
     """The verbs to which the composer has no right, as an access review says."""
     lost: list[str] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Server:
         most: int | None = None,
     ) -> Json:
         """Like `Client.request`."""
-        self.requests.append((method, path))
+        (self.dry_runs if "dryRun" in (body or ()) else self.requests).append((method, path))
         path, _, query = path.partition("?")
         if "/events.k8s.io/" in path and body is not None:
             self.events.append(body["reason"])
@@ -109,8 +109,7 @@ class Server:
     async def lines(self, path: str, *, begun: Callable[[], None] | None, **_: Any) -> AsyncIterator[bytes]:
         """Like `Client.lines`: which composites and Compositions come, and which composites go."""
         self.requests.append(("GET", path))
-        path = path.partition("?")[0]
-        await self.before("GET", path)
+        await self.before("GET", path := path.partition("?")[0])
         if begun is not None:
             begun()
         while path == COMPOSITIONS:
@@ -143,7 +142,8 @@ class Server:
                 self.posted.append(body)
                 return body
             case "DELETE":
-                return self._delete(path, body.get("preconditions") or {})
+                delete = self._checked if "dryRun" in body else self._delete
+                return delete(path, body.get("preconditions") or {})
             case _ if path == CRD and isinstance(body, list):
                 return self._patch_crd(body)
             case _ if path.endswith("/status"):
@@ -162,8 +162,7 @@ class Server:
 
     def _listed(self, limit: int, start: int) -> Json:
         self._found(CRD)
-        found = self.composites()
-        rest = len(found) - start - limit
+        rest = len(found := self.composites()) - start - limit
         more = {"continue": str(start + limit), "remainingItemCount": rest} if rest > 0 else {}
         return {"metadata": {"resourceVersion": "1", **more}, "items": found[start : start + limit]}
 
@@ -222,7 +221,7 @@ class Server:
         found["metadata"].setdefault("deletionTimestamp", GOING)
         self._wrote(path)
         self._collect(path)
-        return {}
+        return self.objects.get(path, {"kind": "Status"})
 
     def _checked(self, path: str, wanted: Json) -> Json:
         """The object, if it is the wanted one. Raises ApiError."""
@@ -375,10 +374,11 @@ class composer:  # noqa: N801 - used like a function
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "composer":
+        metrics = OperatorMetrics()
         controller = CompositeDefinitions(
             cast(Client, self._server),
             self._server.state,
-            CompositeMetrics(CollectorRegistry()),
+            CompositeMetrics(metrics.registry, metrics.composer_writes),
             identity="me",
             settle=5.0,
         )

@@ -3,6 +3,8 @@
 import asyncio
 
 from crdkeeper.cluster.transport.client import ApiError
+from crdkeeper.core.composer.reasons import RIGHT_MISSING_TO_COMPOSE
+from crdkeeper.core.diagnosis.verdict import Verdict
 from tests.unit.controllers.compositeresourcedefinition.scene import NAME, Server, play
 
 SMALL = {
@@ -55,14 +57,30 @@ def test_a_right_that_goes_is_noticed_when_a_composite_is_denied() -> None:
         server.missing = {"get"}
         await asyncio.sleep(30.0)
         assert reviews(server) == before
-        server.state.saw_rights(NAME)
+        server.state.saw_composing(NAME, Verdict(RIGHT_MISSING_TO_COMPOSE, "denied"))
         await asyncio.sleep(1.0)
         assert server.condition("Offered")[:2] == DENIED
         # The other way round, without the pause.
         server.missing.clear()
-        server.state.saw_rights(NAME)
+        server.state.saw_composing(NAME, None)
         await asyncio.sleep(1.0)
         assert server.condition("Offered")[:2] == OFFERED
+
+    play(people)
+
+
+def test_what_was_found_out_of_composites_is_said_also_without_a_composition() -> None:
+    async def people(server: Server) -> None:
+        server.make()
+        await asyncio.sleep(5.0)
+        for name in (NAME, ""):
+            server.state.saw_composing(name, Verdict(RIGHT_MISSING_TO_COMPOSE, "denied"))
+            await asyncio.sleep(1.0)
+            assert server.condition("Offered") == (*DENIED, "denied")
+            assert server.ready()[0] == "True"
+            server.state.saw_composing(name, None)
+            await asyncio.sleep(1.0)
+            assert server.condition("Offered")[:2] == ("False", "NoComposition")
 
     play(people)
 

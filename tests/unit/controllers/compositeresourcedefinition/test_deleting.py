@@ -1,6 +1,7 @@
 """Cascade with composites that nobody may delete, slow webhooks, and other policies, in virtual time."""
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -324,3 +325,44 @@ def test_slow_deletions_take_turns_and_leave_workers_for_others() -> None:
             each.cancel()
 
     virtualtime.run(main())
+
+
+@pytest.mark.parametrize("policy", ["Cascade", "Protect"])
+def test_nothing_is_lost_of_a_crd_that_nobody_may_delete(policy: str) -> None:
+    """A DefinitionPolicy protects it: neither its composites go, nor is its API closed."""
+    number = 20 if policy == "Cascade" else 0
+
+    async def people(server: Server) -> None:
+        async def protect(method: str, path: str) -> None:
+            if (method, path) == ("DELETE", CRD):
+                raise ApiError(403, {"message": "DefinitionPolicy p protects it", "reason": "Forbidden"})
+
+        server.before, usual = protect, server.before
+        before = copy.deepcopy(server.objects[CRD]["spec"])
+        server.delete()
+        await asyncio.sleep(600.0)
+        assert deletions(server) == []
+        assert len(server.composites()) == number
+        assert server.objects[CRD]["spec"] == before
+        status, _, message = server.condition("Established")
+        assert status == "False"
+        assert "cannot delete the CRD, as a dry run shows: DefinitionPolicy p protects it" in message
+        assert server.condition("Stalled")[0] == "True"
+        assert set(server.dry_runs) == {("DELETE", CRD)}
+        assert 600 / 15 <= len(server.dry_runs) <= 600 / 15 + 6, "with pauses"
+        server.before = usual
+        await asyncio.sleep(40.0)
+        assert PATH not in server.objects
+        assert CRD not in server.objects
+
+    play(people, begin=with_policy(policy, number))
+
+
+def test_whether_the_crd_may_be_deleted_is_asked_once() -> None:
+    async def people(server: Server) -> None:
+        server.before = denying(server, names(server))
+        server.delete()
+        await asyncio.sleep(3_600.0)
+        assert server.dry_runs == [("DELETE", CRD)]
+
+    play(people, begin=with_policy("Cascade", 20))

@@ -44,7 +44,8 @@ def test_a_crd_that_somebody_deletes() -> None:
         assert server.ready() == OURS
         assert losses(server) == (0, 3)
         assert server.notes("CompositesLost") == [
-            "3 composites were deleted with the CRD, which crdkeeper did not delete."
+            "3 composites were deleted with the CRD, which crdkeeper did not delete, and with them the "
+            "objects that they had, but for those with deletion: Orphan."
         ]
         server.make_composites(1)
         await asyncio.sleep(400.0)

@@ -13,6 +13,7 @@ from crdkeeper.cluster.resources.compositions import COMPOSITIONS, REVISIONS
 from crdkeeper.cluster.transport.client import Answer, ApiError, Client
 from crdkeeper.controllers.composition import judging
 from crdkeeper.controllers.composition.controller import Compositions
+from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.composition.acceptance import accept
 from crdkeeper.core.templates.compilation import compile_composition
@@ -55,6 +56,8 @@ class Server:
         }
         self.requests: list[tuple[str, str]] = []
         self.composites: list[Json] | Exception = []
+        self.undeletable: list[Exception] = []
+        """What the next deletions meet."""
         self.admit: Callable[[Json, bool], None] = lambda made, dry_run: None
         """Changes what is to be created, as an admission webhook does."""
 
@@ -74,6 +77,8 @@ class Server:
             self.objects[owner] = {**self.objects[owner], "status": body["status"]}
             return self.objects[owner]
         if method == "DELETE":
+            if self.undeletable:
+                raise self.undeletable.pop()
             return dict(self.objects.pop(path))
         below = [each for key, each in self.objects.items() if key.rpartition("/")[0] == path]
         if below or path in (REVISIONS, COMPOSITIONS, CRDS):
@@ -121,7 +126,9 @@ def play(act: Callable[[Server, Compositions], Awaitable[None]], begin: Callable
     async def main() -> None:
         server = Server()
         begin(server)
-        controller = Compositions(cast(Client, server), ClusterState(), identity="a")
+        controller = Compositions(
+            cast(Client, server), ClusterState(), OperatorMetrics().composer_writes, identity="a"
+        )
         task = asyncio.create_task(controller.run())
         await asyncio.sleep(2.0)
         await act(server, controller)
@@ -229,6 +236,11 @@ def _prunes_in_earnest(made: Json, dry_run: bool) -> None:
         _prunes(made, dry_run)
 
 
+def _with_a_webhook(server: Server) -> None:
+    server.admit = _prunes_in_earnest
+    server.put("a")
+
+
 def _ready(server: Server) -> tuple[str, str]:
     ready = {each["type"]: each for each in server.objects[SMALL]["status"]["conditions"]}["Ready"]
     return ready["reason"], ready["message"]
@@ -255,11 +267,63 @@ def test_a_revision_that_would_be_stored_with_other_content_is_not_created() -> 
     play(act, begin)
 
 
-def test_a_webhook_that_does_nothing_in_a_dry_run_makes_one_revision_of_a_content() -> None:
+def test_what_a_webhook_that_does_nothing_in_a_dry_run_changes_is_not_used() -> None:
+    async def act(server: Server, controller: Compositions) -> None:
+        await asyncio.sleep(1_000.0)
+        assert server.revisions() == []
+        assert _ready(server)[0] == "RevisionFailed"
+        made = [each for each in server.requests if each[0] == "POST" and "dryRun" not in each[1]]
+        assert 3 <= len(made) <= 8
+        server.admit = lambda made, dry_run: None
+        server.put("b")
+        controller.queue.add("small")
+        await asyncio.sleep(10.0)
+        assert len(server.revisions()) == 1
+        assert _ready(server)[0] == "Current"
+
+    play(act, _with_a_webhook)
+
+
+def test_a_webhook_that_is_mended_lets_the_revision_be_made() -> None:
     async def act(server: Server, controller: Compositions) -> None:
         await asyncio.sleep(60.0)
+        assert server.revisions() == []
+        server.admit = lambda made, dry_run: None
+        await asyncio.sleep(130.0)
         assert server.revisions() == ["small-1"]
-        assert _ready(server)[0] == "RevisionFailed"
+        assert _ready(server)[0] == "Current"
+
+    play(act, _with_a_webhook)
+
+
+def test_what_a_webhook_has_changed_is_deleted_as_soon_as_that_works() -> None:
+    async def act(server: Server, controller: Compositions) -> None:
+        assert server.revisions() == ["small-1"]
+        reason, message = _ready(server)
+        assert reason == "RevisionFailed"
+        assert "with that change, and cannot be deleted: 403 Forbidden: denied" in message
+        await asyncio.sleep(60.0)
+        assert server.undeletable == []
+        made = [each for each in server.requests if each[0] == "POST" and "dryRun" not in each[1]]
+        assert server.revisions() == []
+        assert len(made) <= 4
+        server.admit = lambda made, dry_run: None
+        await asyncio.sleep(130.0)
+        assert len(server.revisions()) == 1
+        assert _ready(server)[0] == "Current"
+
+    def begin(server: Server) -> None:
+        _with_a_webhook(server)
+        denied = ApiError(403, {"message": "denied", "reason": "Forbidden"})
+        server.undeletable = [ApiError(409, {"message": "changed"}), denied]
+
+    play(act, begin)
+
+
+def test_what_cannot_be_deleted_does_not_hold_up_other_content() -> None:
+    async def act(server: Server, controller: Compositions) -> None:
+        await asyncio.sleep(600.0)
+        assert server.revisions() == ["small-1"], "one, however long the webhook does that"
         server.admit = lambda made, dry_run: None
         server.put("b")
         controller.queue.add("small")
@@ -268,7 +332,7 @@ def test_a_webhook_that_does_nothing_in_a_dry_run_makes_one_revision_of_a_conten
         assert _ready(server)[0] == "Current"
 
     def begin(server: Server) -> None:
-        server.admit = _prunes_in_earnest
-        server.put("a")
+        _with_a_webhook(server)
+        server.undeletable = [ApiError(403, {"message": "denied", "reason": "Forbidden"})] * 1_000
 
     play(act, begin)

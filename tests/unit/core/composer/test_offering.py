@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
-from crdkeeper.core.composer.offering import SeenComposition, not_listed, offered, seen_composition
+from crdkeeper.core.composer.offering import (
+    SeenComposition,
+    not_composed,
+    not_listed,
+    offered,
+    seen_composition,
+)
 from crdkeeper.core.composer.reasons import RIGHT_MISSING_TO_COMPOSE
 from crdkeeper.core.composer.wording import rule_on_composites
 from crdkeeper.core.diagnosis.verdict import Verdict
@@ -62,18 +68,41 @@ def test_the_reason(
         ({}, [NEW, LARGE], "RightMissing"),
         # A composite may choose the other one.
         (DEFAULT, [LARGE], "RightMissing"),
-        # Nothing is composed, whatever the rights.
-        ({}, [], "NoComposition"),
-        ({}, [NEW, OLD, OTHER], "CompositionUnusable"),
+        # Revisions stay when their Composition is gone, or unusable.
+        ({}, [], "RightMissing"),
+        ({}, [NEW, OLD, OTHER], "RightMissing"),
         ({}, not_listed(), "CompositionsUnknown"),
     ],
 )
-def test_missing_rights_matter_where_there_is_a_revision(
+def test_what_keeps_composites_from_being_composed_comes_first(
     spec: Json, compositions: list[SeenComposition] | Verdict, reason: str
 ) -> None:
     definition = CompositeResourceDefinition.model_validate(document(**spec))
     denied = Verdict(RIGHT_MISSING_TO_COMPOSE, "the composer lacks rights")
     assert offered(definition, compositions, denied).reason.name == reason
+
+
+@pytest.mark.parametrize(
+    ("spec", "compositions", "status", "reason"),
+    [
+        ({}, [SMALL], "True", "SomeNotComposed"),
+        (DEFAULT, [SMALL, LARGE], "True", "SomeNotComposed"),
+        (DEFAULT, [LARGE], "False", "CompositionMissing"),
+        ({}, [], "False", "NoComposition"),
+        ({}, not_listed(), "Unknown", "CompositionsUnknown"),
+    ],
+)
+def test_what_concerns_only_some_composites_is_said_besides(
+    spec: Json, compositions: list[SeenComposition] | Verdict, status: str, reason: str
+) -> None:
+    definition = CompositeResourceDefinition.model_validate(document(**spec))
+    some = not_composed("shop/a", "denied by a policy", others=True)
+    found = offered(definition, compositions, some)
+    assert (found.reason.status, found.reason.name) == (status, reason)
+    usual = offered(definition, compositions).message
+    more = "" if isinstance(compositions, Verdict) else f" {some.message}"
+    assert found.message == f"{usual}{more}"
+    assert not_composed("shop/a", "denied", others=False).reason.status == "False"
 
 
 @pytest.mark.parametrize(
@@ -98,9 +127,9 @@ def test_the_rule_is_all_that_the_composer_needs(deletion: str, composed: bool, 
 def test_compositions_that_may_not_be_listed_are_said_with_the_rule() -> None:
     *_, message = verdict({}, not_listed("compositions.crdkeeper.dev is forbidden"))
     assert message == (
-        "The composer cannot list Compositions. compositions.crdkeeper.dev is forbidden. Apply "
-        "manifests/composer, whose ClusterRole has the missing rule: {apiGroups: [crdkeeper.dev], resources: "
-        "[compositions], verbs: [list, watch]}"
+        "The composer cannot list Compositions or CompositionRevisions. compositions.crdkeeper.dev is "
+        "forbidden. Apply manifests/composer, whose ClusterRole has the missing rule: {apiGroups: "
+        "[crdkeeper.dev], resources: [compositions], verbs: [list, watch]}"
     )
 
 

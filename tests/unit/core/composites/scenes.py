@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crdkeeper.apiserver.objects.objectschema import ObjectSchema
+from crdkeeper.core.composites import reasons
 from crdkeeper.core.composites.appliednote import is_current, settled_digest
 from crdkeeper.core.composites.inventory import Entry, listed_entries
 from crdkeeper.core.composites.ownership import Composite, is_ours, release
-from crdkeeper.core.composites.plan import CompositePlan, FoundObjects, plan, plan_deletion
+from crdkeeper.core.composites.plan import Apply, CompositePlan, FoundObjects, plan, plan_deletion
 from crdkeeper.core.composites.standing import PassOutcome, status_of, with_inventory
 from crdkeeper.core.diagnosis.verdict import Verdict
 from crdkeeper.core.templates.mappedstatus import mapped_status
@@ -65,11 +66,18 @@ class Scene:
         self.refused: dict[str, Verdict] = {}
         """By name: why an object cannot be applied."""
         self.unreadable: dict[tuple[str, str], Verdict] = {}
+        self.external: dict[Identity, Json] = {}
+        """Objects of others, which externalRefs may name."""
+        self.immutable = False
+        """Whether the text of an object cannot be changed."""
         self.stripped: set[str] = set()
         """Names of objects from which a webhook takes annotations."""
         self.settled: dict[str, str] = {}
         self.chosen = True
         """Whether a revision can be chosen when the composite is deleted."""
+        self.revision = "r1"
+        self.told: list[Json] = []
+        """Each status that was written, in order."""
         self.left: int | None = None
         """After so many requests the composer is killed."""
         self.compose(*resources)
@@ -116,11 +124,12 @@ class Scene:
             if not planned.applies and not removals:
                 self._report(rendering, planned, found)
                 return planned
-            status = with_inventory(self.value, "r1", planned, found, MANAGER)
+            outcome = PassOutcome(self.revision, planned, found, rendering)
+            status = with_inventory(self.value, Composite.of(self.value), outcome, MANAGER, NOW)
             if planned.applies and status is not None:
-                self.value["status"] = status
+                self._say(status)
             for apply in planned.applies:
-                self._apply(found, apply.entry, apply.configuration)
+                self._apply(found, apply)
             for each in removals:
                 self._remove(found, each)
         raise AssertionError(f"it never ends: {self.done[-10:]}")
@@ -140,9 +149,20 @@ class Scene:
         if composite.deleting:
             own = {each.name: (each, 0) for each in self.composition.resources} if self.chosen else {}
             return None, plan_deletion(found, listed, own)
-        rendering = render(self.composition, self.value, found.observed())
+        rendering = self._render(found)
         failed = self.failed
         return rendering, plan(composite, self.composition, rendering, found, listed, failed, MANAGER)
+
+    def _render(self, found: FoundObjects) -> Rendering:
+        while True:
+            rendering = render(self.composition, self.value, found.observed())
+            named = {each.identity for resource in rendering.resources for each in resource.objects}
+            more = {
+                each: self.external[each] for each in named & self.external.keys() - found.external.keys()
+            }
+            if not more:
+                return rendering
+            found.external |= more
 
     def _read(self, found: FoundObjects, listed: dict[Identity, Entry]) -> None:
         for identity, live in self.objects.items():
@@ -169,13 +189,20 @@ class Scene:
                 raise Killed
             self.left -= 1
 
-    def _apply(self, found: FoundObjects, entry: Entry, configuration: Json) -> None:
+    def _apply(self, found: FoundObjects, apply: Apply) -> None:
+        entry, configuration = apply.entry, apply.configuration
         name = entry.identity.name.removeprefix("orders-")
         listed = {each["object"]["name"] for each in self.value["status"]["crdkeeper"]["resources"]}
         assert entry.identity.name in listed, "the inventory comes first"
         self._send()
         if name in self.refused:
             self.failed[entry.identity] = self.refused[name]
+            return
+        if self.immutable and self._differs(apply):
+            if apply.recreate:
+                self._remove(found, entry)
+            else:
+                self.failed[entry.identity] = Verdict(reasons.REFUSED, "spec.text: field is immutable")
             return
         live = self.objects.get(entry.identity) or {"metadata": {"uid": f"uid-{len(self.done)}"}}
         made = copy.deepcopy(configuration)
@@ -194,6 +221,10 @@ class Scene:
             self.settled[made["metadata"]["uid"]] = settled_digest(configuration, made, MANAGER)
         self._look(found, [entry.identity])
 
+    def _differs(self, apply: Apply) -> bool:
+        live = self.objects.get(apply.entry.identity)
+        return live is not None and live["spec"]["text"] != apply.configuration["spec"]["text"]
+
     def _remove(self, found: FoundObjects, entry: Entry) -> None:
         self._send()
         live = self.objects[entry.identity]
@@ -210,11 +241,15 @@ class Scene:
         self._look(found, [entry.identity])
 
     def _report(self, rendering: Rendering | None, planned: CompositePlan, found: FoundObjects) -> None:
-        outcome = PassOutcome("r1", planned, found, rendering)
+        outcome = PassOutcome(self.revision, planned, found, rendering)
         if rendering is not None:
             mapped = mapped_status(rendering, self.value, SCHEMA)
             outcome = replace(outcome, fields=mapped.status, gaps=mapped.gaps)
-        self.value["status"] = status_of(self.value, Composite.of(self.value), outcome, MANAGER, NOW)
+        self._say(status_of(self.value, Composite.of(self.value), outcome, MANAGER, NOW))
+
+    def _say(self, status: Json) -> None:
+        self.value["status"] = status
+        self.told.append(status)
 
     def condition(self, type_: str) -> tuple[str, str]:
         """Reason and message of a condition."""

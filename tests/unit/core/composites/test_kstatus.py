@@ -21,10 +21,26 @@ ROLLED = {
     "readyReplicas": 2,
 }
 TWO = {"replicas": 2}
+DEADLINE = {"replicas": 2, "progressDeadlineSeconds": 600}
 
 
 def condition(type_: str, status: str, message: str = "") -> dict[str, Any]:
     return {"conditions": [{"type": type_, "status": status, "reason": "R", "message": message}]}
+
+
+def rolled(reason: str) -> dict[str, Any]:
+    progressing = {"type": "Progressing", "status": "True", "reason": reason, "message": "progress"}
+    return {"conditions": [progressing, *condition("Available", "True")["conditions"]]}
+
+
+CRASHES = {
+    "phase": "Running",
+    "containerStatuses": [
+        {"name": "beside", "state": {"running": {}}},
+        {"name": "main", "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
+    ],
+    **condition("Ready", "False", "containers with unready status: [main]"),
+}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +56,11 @@ def condition(type_: str, status: str, message: str = "") -> dict[str, Any]:
         ),
         (of("example.com/v1/Thing", condition("Stalled", "True", "bad")), "bad"),
         (of("example.com/v1/Thing", {"conditions": "x"}), ""),
-        (of("apps/v1/Deployment", ROLLED, TWO), ""),
+        (of("apps/v1/Deployment", ROLLED | condition("Available", "True"), TWO), ""),
+        (of("apps/v1/Deployment", ROLLED, TWO), "Available is not True"),
+        (of("apps/v1/Deployment", ROLLED | rolled("NewReplicaSetAvailable"), DEADLINE), ""),
+        (of("apps/v1/Deployment", ROLLED | rolled("ReplicaSetUpdated"), DEADLINE), "progress"),
+        (of("apps/v1/Deployment", ROLLED | condition("Available", "True"), DEADLINE), "its new replicas"),
         (of("apps/v1/Deployment", None, TWO), "0 of 2 replicas are updated"),
         (of("apps/v1/Deployment", ROLLED | {"replicas": 3}, TWO), "1 old replicas are left"),
         (of("apps/v1/Deployment", ROLLED | {"availableReplicas": 1}, TWO), "1 of 2 replicas are available"),
@@ -53,6 +73,8 @@ def condition(type_: str, status: str, message: str = "") -> dict[str, Any]:
         (of("Pod", {"phase": "Succeeded"}), ""),
         (of("Pod", {"phase": "Running", **condition("Ready", "False", "starts")}), "starts"),
         (of("Pod", {"phase": "Failed"}), "the pod has failed"),
+        (of("Pod", CRASHES), "the container main crashes again and again"),
+        (of("Pod", {"phase": "Pending", **condition("PodScheduled", "False", "no node")}), "no node"),
         (of("batch/v1/Job", {"startTime": "x"}), ""),
         (of("batch/v1/Job", {"startTime": "x", **condition("Failed", "True", "limit")}), "limit"),
         (of("batch/v1/Job", {}), "the job has not started"),

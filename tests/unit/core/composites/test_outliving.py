@@ -121,3 +121,23 @@ def test_what_only_the_status_keeps_waits_for_a_person() -> None:
     live["metadata"]["annotations"]["crdkeeper.dev/outlives"] = "u1"
     scene.run()
     assert scene.done == ["delete c", "release a"]
+
+
+def test_what_says_itself_that_it_stays_is_not_recreated() -> None:
+    scene = Scene(server("a", text="x", Deletion="Orphan"))
+    scene.run()
+    scene.done.clear()
+    scene.compose(server("a", text="y", Recreate=True))
+    scene.immutable = True
+    scene.run()
+    assert (scene.done, scene.condition("Synced")[0]) == ([], "Refused")
+
+
+def test_what_does_not_say_so_is_recreated() -> None:
+    scene = Scene(server("a", text="x"))
+    scene.run()
+    scene.done.clear()
+    scene.compose(server("a", text="y", Recreate=True))
+    scene.immutable = True
+    scene.run()
+    assert scene.done == ["delete a", "create a"]

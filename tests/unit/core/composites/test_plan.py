@@ -376,3 +376,22 @@ def test_a_resource_whose_new_kind_is_missing_keeps_what_it_had() -> None:
     scene.unreadable.clear()
     scene.run()
     assert scene.done == ["delete old", "create db", "delete db"]
+
+
+def test_an_object_that_two_resources_would_be_stays_as_it_is() -> None:
+    scene = Scene(
+        server("a", called="${composite.metadata.name}-${composite.spec.engine}", text="1"),
+        server("b", text="2"),
+        server("c", text="${a.metadata.name}"),
+    )
+    scene.value["spec"]["engine"] = "a"
+    scene.run()
+    scene.done.clear()
+    scene.value["spec"]["engine"] = "b"
+    planned = scene.run()
+    assert (scene.done, scene.names()) == ([], ["a", "b", "c"])
+    assert scene.condition("Synced")[0] == "RenderingFailed"
+    assert {each.identity.name for each in planned.inventory} == {"orders-a", "orders-b", "orders-c"}
+    scene.value["spec"]["engine"] = "d"
+    scene.run()
+    assert scene.done == ["create d", "change c", "delete a"]

@@ -34,6 +34,15 @@ def test_all_objects_in_their_order(version: str) -> None:
     }
 
 
+def test_too_little_memory_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(type(CONVERSION), "convert", full)
+    with pytest.raises(MemoryError):
+        answer(review(at("v2", {"port": "1"})), CONVERSION)
+
+
 def test_none_if_one_cannot_be_converted() -> None:
     bad = at("v2", {"port": "http"}, name="bad", namespace="here")
     done = answer(review(at("v2", {"port": "1"}), bad), CONVERSION)

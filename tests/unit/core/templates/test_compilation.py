@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from crdkeeper.core.templates.compiled import copying_secrets, with_secrets
 from crdkeeper.core.templates.kinds import TargetKind
 from tests.unit.core.templates.compositions import (
     COMPOSITE,
@@ -149,6 +150,35 @@ def test_a_macros_variable_is_no_reference() -> None:
         server("a", texts="${composite.spec.names.map(b, b)}"), server("b", text="${a.metadata.name}")
     )
     assert made.waves == (("a",), ("b",))
+
+
+def test_a_kind_has_one_version() -> None:
+    older = server("b", text="x")
+    older["template"]["apiVersion"] = "example.com/v1beta1"
+    other = server("c", text="x")
+    other["template"]["apiVersion"] = "example.org/v1"
+    assert problems(server("a", text="x"), older, other) == [
+        "spec.resources[1].template.apiVersion: Server is of example.com/v1beta1 here, but of "
+        "example.com/v1 in a | Use one version of a kind."
+    ]
+
+
+def test_which_objects_may_have_values_of_secrets() -> None:
+    external = {"apiVersion": "v1", "kind": "Secret", "name": "theirs", "namespace": "shop"}
+    made = compiled(
+        {"name": "theirs", "externalRef": external},
+        server("named", text="${theirs.metadata.name}-${theirs.metadata.labels.app}"),
+        server("applied", text="${theirs.metadata.annotations['last-applied']}"),
+        server("direct", text="${theirs.data.password}"),
+        server("copied", text="${direct.spec.text}"),
+        server("all", texts="${listed.map(each, each.spec.text)}"),
+        server(
+            "listed", ForEach=[{"n": "${composite.spec.names}"}], called="${n}", text="${copied.spec.text}"
+        ),
+        server("none", text="${composite.spec.engine}"),
+    )
+    assert with_secrets(made.resources) == {"theirs", "applied", "direct", "copied", "all", "listed"}
+    assert copying_secrets(made.resources) == {"applied", "direct", "copied", "all", "listed"}
 
 
 def test_cycles_are_named() -> None:

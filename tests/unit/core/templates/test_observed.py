@@ -77,6 +77,8 @@ def test_what_could_not_be_read_is_waited_for() -> None:
     made = rendered(zone, observed=unknown)
     assert summary(made) == {"zone": "waiting Server shop/z, which cannot be read"}
     assert [str(each.identity) for each in named(made)["zone"].objects] == ["Server shop/z"]
+    single = Observed(unread={named(made)["zone"].objects[0].identity})
+    assert summary(rendered(zone, observed=single)) == {"zone": "waiting Server shop/z, which cannot be read"}
 
 
 def test_an_object_at_another_version_is_not_read() -> None:
@@ -130,9 +132,6 @@ def test_a_composite_of_another_version_is_refused() -> None:
 
 
 def test_what_the_composer_needs_to_know_of_resources() -> None:
-    made = compiled(
-        server("a", Conflicts="Force", Deletion="Orphan", Recreate=True), serviceAccountName="builder"
-    )
+    made = compiled(server("a", Conflicts="Force", Deletion="Orphan", Recreate=True))
     (a,) = made.resources
     assert (a.conflicts, a.deletion, a.recreate) == ("Force", "Orphan", True)
-    assert made.service_account_name == "builder"

@@ -286,6 +286,7 @@ def test_items_of_one_name_are_refused() -> None:
 def test_two_resources_that_are_the_same_object_are_refused() -> None:
     made = rendered(server("a", called="x"), server("b", called="x"))
     assert summary(made) == {"a": "rendered", "b": "failed a is also Server shop/x"}
+    assert made.disputed == {made.resources[0].objects[0].identity}
 
 
 ZONE = {"apiVersion": "v1", "kind": "ConfigMap", "name": "zones", "namespace": "platform"}
