@@ -6,6 +6,7 @@ from typing import Any
 from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinition
 from tests.cluster.composition.authoring import Author, Definition, condition
 from tests.cluster.harness import eventually
+from tests.cluster.harness.waiting import TIMEOUT_SECONDS
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
 from tests.kstatus import Status, status_of
@@ -29,7 +30,7 @@ class Observer:
         reason: str,
         *texts: str,
         judged: Status,
-        seconds: float = 30.0,
+        seconds: float = TIMEOUT_SECONDS,
     ) -> str:
         """The message of a condition, once it is so and contains these texts, and all readers agree.
 

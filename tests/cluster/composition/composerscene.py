@@ -1,11 +1,11 @@
 """What tests of the composer share: an admin who applies definitions, and waits for what becomes of them."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from crdkeeper.cluster.transport.client import APPLY_PATCH, ApiError, Client
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client
 from tests.cluster.harness import Operator, eventually
 from tests.cluster.harness.webhookpod import WebhookPod
 from tests.controlplane.cluster import Cluster
@@ -82,6 +82,24 @@ async def delete(client: Client, path: str) -> None:
     """Delete an object, and wait until it is gone."""
     await client.request("DELETE", path)
     await gone(client, path)
+
+
+async def clean_up(client: Client, name: str = NAME) -> None:
+    """Remove a definition and its CRD, with all composites, if there are any."""
+    free: Json = {"metadata": {"finalizers": None}}
+
+    async def removed() -> bool:
+        for path in (f"{PATH}/{name}", f"{CRDS}/{name}"):
+            if await get(client, path) is None:
+                continue
+            with suppress(ApiError):
+                await client.request("DELETE", path)
+                if path.startswith(PATH):
+                    await client.request("PATCH", path, free, content_type=MERGE_PATCH)
+            return False
+        return True
+
+    await eventually(removed)
 
 
 def database(name: str, engine: str = "MySQL") -> Json:

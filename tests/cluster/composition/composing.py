@@ -1,17 +1,28 @@
 """What tests of composed objects share: a definition, its Compositions, and what becomes of composites."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH
-from tests.cluster.composition.authoring import ROLES, Author, Definition, condition, spec_with
+from tests.cluster.composition.authoring import (
+    QUIET_SECONDS,
+    ROLES,
+    Author,
+    Definition,
+    condition,
+    spec_with,
+)
 from tests.cluster.composition.designing import Designer
 from tests.cluster.harness import eventually
+from tests.cluster.harness.faultproxy import FaultProxy
+from tests.cluster.harness.waiting import TIMEOUT_SECONDS
 from tests.unit.core.composition.documents import schema, version
 
 Json = Any
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
+SECRETS: Final = "/api/v1/namespaces/default/secrets"
 FINALIZER: Final = "crdkeeper.dev/objects"
 _VERBS: Final = ["get", "list", "watch", "create", "patch", "delete"]
 FIELDS: Final = {"names": {"type": "array", "items": {"type": "string"}}, "enabled": {"type": "boolean"}}
@@ -42,6 +53,12 @@ def config_map(name: str, *, called: str = "", **more: Any) -> Json:
     return {"name": name, "template": template, **own}
 
 
+def entries(found: Json) -> list[str]:
+    """The objects that a composite's status lists."""
+    state = (found.get("status") or {}).get("crdkeeper") or {}
+    return [each["object"]["name"] for each in state.get("resources") or ()]
+
+
 class Composing:
     """A user of one composite API."""
 
@@ -51,11 +68,13 @@ class Composing:
         self.designer = Designer(author, self.definition)
         self._made: set[str] = set()
 
-    async def define(self, **spec: Any) -> None:
-        """Apply the definition, and wait until it is served."""
-        fields = spec_with("zone", properties={**spec_with("zone")["properties"], **FIELDS})
-        status = {"type": "object", "properties": {"address": {"type": "string"}}}
-        versions = [version(of=schema(fields, status))]
+    async def define(self, more: Json = None, status: Json = None, **spec: Any) -> None:
+        """Apply the definition, with more fields and others of the status, and wait until it is served."""
+        fields = spec_with("zone", properties={**spec_with("zone")["properties"], **FIELDS, **(more or {})})
+        properties = {"address": {"type": "string"}, **(status or {})}
+        versions = [version(of=schema(fields, {"type": "object", "properties": properties}))]
+        if spec.get("scope") == "Cluster":
+            self.definition.objects = f"/apis/{self.definition.group}/v1/{self.definition.plural}"
         await self.author.apply(self.definition, versions=versions, **spec)
         await self.author.ready(self.definition)
 
@@ -82,7 +101,7 @@ class Composing:
         await self.author.delete(self.path(name), **options)
 
     async def says(
-        self, name: str, type_: str, status: str, reason: str, *texts: str, seconds: float = 30.0
+        self, name: str, type_: str, status: str, reason: str, *texts: str, seconds: float = TIMEOUT_SECONDS
     ) -> Json:
         """The composite once a condition about its generation is so."""
 
@@ -98,7 +117,7 @@ class Composing:
         """The composite once all of its objects are ready."""
         return await self.says(name, "Ready", "True", "Available")
 
-    async def until(self, name: str, holds: Callable[[Json], bool], seconds: float = 30.0) -> Json:
+    async def until(self, name: str, holds: Callable[[Json], bool], seconds: float = TIMEOUT_SECONDS) -> Json:
         """The composite once this is true of it."""
         last: list[Json] = []
 
@@ -137,12 +156,80 @@ class Composing:
         )
 
     async def clean_up(self) -> None:
-        """Delete all composites, then the Compositions."""
+        """Delete all composites, then the Compositions, and what is left of their objects.
+
+        Also after a test that failed: other tests use the same names.
+        """
+        await self._free_objects()
         for name in self._made:
             await self.delete(name)
-        for name in self._made:
-            await self.author.gone(self.path(name))
-        await self.designer.clean_up()
+        try:
+            for name in self._made:
+                await self.author.gone(self.path(name))
+        finally:
+            for name in self._made:
+                await self.author.unhold(self.path(name))
+            for path in await self._free_objects():
+                await self.author.delete(path)
+            await self.designer.clean_up()
+
+    async def _free_objects(self) -> list[str]:
+        """Take all finalizers off the objects that are called as composites are; returns their paths."""
+        found = []
+        for collection in (CONFIG_MAPS, SECRETS):
+            for each in (await self.author.get(collection))["items"]:
+                name = each["metadata"]["name"]
+                if any(name == made or name.startswith(f"{made}-") for made in self._made):
+                    found.append(f"{collection}/{name}")
+                    if each["metadata"].get("finalizers"):
+                        await self.author.unhold(found[-1])
+        return found
+
+
+@asynccontextmanager
+async def composing_of(author: Author, group: str) -> AsyncIterator[Composing]:
+    """A user of a composite API; cleans up at the end, also after a failure."""
+    composing = Composing(author, group)
+    try:
+        yield composing
+    finally:
+        await composing.clean_up()
+
+
+async def heard(composing: Composing, proxy: FaultProxy, name: str, *objects: str) -> None:
+    """Return once the composer has heard of all that was written of a composite and its objects, and rests.
+
+    Events come in order, so that it has heard of the rest when a last change leads to a look.
+    """
+    since, path = len(proxy.requests), composing.path(name)
+    for each in (path, *objects):
+        await composing.patch(each, {"metadata": {"labels": {"heard": f"{since}"}}})
+
+    def asked() -> list[str]:
+        return [each.path for each in proxy.requests[since:] if f"/{name}" in each.path]
+
+    async def looked() -> bool:
+        return path in asked()
+
+    async def rests() -> bool:
+        before = len(asked())
+        await asyncio.sleep(QUIET_SECONDS)
+        return len(asked()) == before
+
+    await eventually(looked)
+    await eventually(rests)
+
+
+def used(found: Json) -> str:
+    """The revision in a composite's status."""
+    state = (found.get("status") or {}).get("crdkeeper") or {}
+    return str(state.get("revision"))
+
+
+def pinned(found: Json) -> str:
+    """The revision that a composite names."""
+    given = found["spec"].get("crdkeeper") or {}
+    return str((given.get("compositionRevisionRef") or {}).get("name", ""))
 
 
 @asynccontextmanager
@@ -160,9 +247,12 @@ async def rights_on(author: Author, name: str, *rules: Json) -> AsyncIterator[No
         found = (await author.get(f"{ROLES}/crdkeeper-composites")).get("rules") or ()
         return all(each in found for each in rules)
 
-    await eventually(aggregated)
-    yield
-    await author.delete(f"{ROLES}/{name}")
+    try:
+        await eventually(aggregated)
+        yield
+    finally:
+        # A right that is left lets other tests fail.
+        await author.delete(f"{ROLES}/{name}")
 
 
 def all_of(group: str, *resources: str) -> Json:

@@ -10,7 +10,8 @@ from crdkeeper.cluster.transport.client import Client
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.composition.agreement import Observer
 from tests.cluster.composition.authoring import ACCOUNT, Author, author_of
-from tests.cluster.composition.composerscene import ROLES, grant, operator_beside
+from tests.cluster.composition.composerscene import ROLES, clean_up, grant, operator_beside
+from tests.cluster.composition.composing import Composing, all_of, rights_on
 from tests.cluster.harness import NAMESPACE, Operator, install
 from tests.cluster.harness.faultproxy import FaultProxy
 from tests.cluster.harness.installation import MANIFESTS
@@ -38,16 +39,19 @@ def composer(plane: Cluster) -> Iterator[Operator]:
     install(plane)
     install(plane, MANIFESTS / "composer")
     operator = Operator(plane, identity="composer", account=ACCOUNT, command=("compose", "run"))
-    operator.start()
-    yield operator
-    operator.close()
+    try:  # one that is left would keep the Lease from those of other modules
+        operator.start()
+        yield operator
+    finally:
+        operator.close()
 
 
 @pytest.fixture
 async def client(composer: Operator, plane: Cluster) -> AsyncIterator[Client]:
-    """An admin."""
+    """An admin; a test that failed leaves nothing of the API that several tests have in common."""
     async with Client(Connection(plane.kubeconfig)) as client:
         yield client
+        await clean_up(client)
 
 
 @pytest.fixture
@@ -77,10 +81,12 @@ def proxied(plane: Cluster, composer: Operator, proxy: FaultProxy) -> Iterator[O
         command=("compose", "run"),
         flags={"kubeconfig": str(kubeconfig)},
     )
-    operator.start()
-    yield operator
-    operator.close()
-    composer.start()
+    try:
+        operator.start()
+        yield operator
+    finally:
+        operator.close()
+        composer.start()
 
 
 @pytest.fixture
@@ -100,6 +106,20 @@ async def author(composer: Operator, plane: Cluster, group: str) -> AsyncIterato
     """A user of the composer."""
     async with author_of(plane, group) as author:
         yield author
+
+
+@pytest.fixture
+async def composing(request: pytest.FixtureRequest, author: Author, group: str) -> AsyncIterator[Composing]:
+    """A user of a composite API whose objects are ConfigMaps, or what the marker `composes` names."""
+    marker = request.node.get_closest_marker("composes")
+    kinds = [each.format(group=group).partition(".") for each in (marker.args if marker else ["configmaps"])]
+    rules = [all_of(of, plural) for plural, _, of in kinds]
+    async with rights_on(author, f"compose-{group}", all_of(group), *rules):
+        composing = Composing(author, group)
+        if marker is None or marker.kwargs.get("defined", True):
+            await composing.define()
+        yield composing
+        await composing.clean_up()
 
 
 @pytest.fixture

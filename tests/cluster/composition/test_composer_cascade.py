@@ -8,7 +8,9 @@ import pytest
 
 from crdkeeper.cluster.resources.compositedeletion import UNASKED
 from crdkeeper.cluster.transport.client import MERGE_PATCH
-from tests.cluster.composition.authoring import OWNER, Author, Definition
+from tests.cluster.composition.authoring import CRDS, OWNER, Author, Definition
+from tests.cluster.composition.test_composer_refusals import crd_of_other
+from tests.cluster.composition.test_composer_refusals import policy as frozen
 from tests.cluster.harness import eventually
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
 
@@ -96,7 +98,7 @@ async def test_a_policy_that_changes_in_the_middle(
     await author.delete(thing.path)
 
     async def under_way() -> bool:
-        return others.met == 8
+        return others.met >= 8
 
     try:
         await eventually(under_way)
@@ -109,3 +111,24 @@ async def test_a_policy_that_changes_in_the_middle(
     kept = await author.names(thing)
     assert len(left) - UNASKED <= len(kept) < len(left)
     assert OWNER not in ((await author.get(thing.crd))["metadata"].get("annotations") or {})
+
+
+@pytest.mark.parametrize("deletion", ["Cascade", "Protect"])
+async def test_a_crd_that_nobody_may_delete(author: Author, group: str, deletion: str) -> None:
+    """Neither its composites go, nor is its API closed."""
+    thing, names = Definition(group, "thing"), ["a", "b"] if deletion == "Cascade" else []
+    await author.put(f"{CRDS}/probes.{group}", crd_of_other(group, "probe"))
+    await author.apply(thing, deletion=deletion)
+    await author.ready(thing)
+    await author.make_composites(thing, names)
+    before = (await author.get(thing.crd))["spec"]
+    async with frozen(author, group, "DELETE", "customresourcedefinitions"):
+        await author.delete(thing.path)
+        said = "cannot delete the CRD, as a dry run shows", "CRDs are frozen until Monday"
+        await author.says(thing, "Established", *said)
+        crd = await author.get(thing.crd)
+        assert crd["spec"] == before
+        assert "deletionTimestamp" not in crd["metadata"]
+        assert await author.names(thing) == names
+    await author.gone(thing.path, seconds=60)
+    await author.gone(thing.crd)

@@ -1,6 +1,5 @@
 """Versions of composites that are composed: a version stays while their composition depends on it."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -8,8 +7,8 @@ import yaml
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH
 from tests.cluster.composition.agreement import Observer
-from tests.cluster.composition.authoring import Author, opted_in, spec_with
-from tests.cluster.composition.composing import CONFIG_MAPS, Composing, all_of, config_map, rights_on
+from tests.cluster.composition.authoring import opted_in, spec_with
+from tests.cluster.composition.composing import CONFIG_MAPS, Composing, config_map
 from tests.cluster.harness import Operator
 from tests.controlplane.cluster import Cluster
 from tests.unit.core.composition.documents import schema, version
@@ -18,14 +17,7 @@ Json = Any
 OURS = "/apis/crdkeeper.dev/v1alpha1"
 QUICK = {"settleSeconds": 0, "apiServerLeases": "Ignore"}
 ALLOW = "Or set spec.breakingChanges to Allow."
-
-
-@pytest.fixture
-async def composing(author: Author, group: str) -> AsyncIterator[Composing]:
-    """A user of a composite API whose objects are ConfigMaps."""
-    async with rights_on(author, f"compose-{group}", all_of(group), all_of("", "configmaps")):
-        yield (composing := Composing(author, group))
-        await composing.clean_up()
+pytestmark = pytest.mark.composes("configmaps", defined=False)
 
 
 def going(**old: Any) -> list[Json]:

@@ -1,31 +1,10 @@
 """Composites that stand for objects: created in order, kept, changed, and deleted in reverse."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
-from tests.cluster.composition.authoring import Author
-from tests.cluster.composition.composing import (
-    CONFIG_MAPS,
-    FINALIZER,
-    Composing,
-    all_of,
-    config_map,
-    rights_on,
-)
+from tests.cluster.composition.composing import CONFIG_MAPS, FINALIZER, Composing, config_map, entries
 
 Json = Any
-
-
-@pytest.fixture
-async def composing(author: Author, group: str) -> AsyncIterator[Composing]:
-    """A user of a composite API whose objects are ConfigMaps."""
-    async with rights_on(author, f"compose-{group}", all_of(group), all_of("", "configmaps")):
-        composing = Composing(author, group)
-        await composing.define()
-        yield composing
-        await composing.clean_up()
 
 
 async def test_objects_are_created_in_order_and_the_status_lists_them(composing: Composing) -> None:
@@ -127,8 +106,8 @@ async def test_what_a_composition_gives_up_is_removed(composing: Composing) -> N
     await composing.gone("orders-c")
     await composing.compose(config_map("base"), number=2)
     await composing.gone("orders-old")
-    found = await composing.until("orders", lambda found: len(listed(found)) == 1)
-    assert listed(found) == ["orders-base"]
+    found = await composing.until("orders", lambda found: len(entries(found)) == 1)
+    assert entries(found) == ["orders-base"]
     await composing.has("orders-base")
 
 
@@ -146,7 +125,7 @@ async def test_an_object_of_somebody_else_is_not_taken_over(composing: Composing
     assert await composing.author.get(path) == before
     # What refers to it waits, and nothing of it can be lost.
     assert await composing.data("orders-other") is None
-    assert listed(found) == []
+    assert entries(found) == []
     await composing.create("orders", metadata={"annotations": {"crdkeeper.dev/adopt": "settings"}})
     await composing.ready("orders")
     await composing.has("orders-settings", engine="MySQL")
@@ -215,7 +194,7 @@ async def test_a_lost_status_is_rebuilt_and_a_forged_one_deletes_nothing(composi
     path = f"{composing.path('orders')}/status"
     await composing.patch(path, lost, manager="tenant")
     await composing.patch(composing.path("orders"), {"metadata": {"labels": {"theirs": "y"}}})
-    await composing.until("orders", lambda found: listed(found) == ["orders-settings"])
+    await composing.until("orders", lambda found: entries(found) == ["orders-settings"])
     await composing.patch(path, lost, manager="tenant")
     await composing.delete("orders")
     await composing.author.gone(composing.path("orders"))
@@ -246,9 +225,3 @@ async def put_config_map(composing: Composing, namespace: str, name: str, **meta
     """Create a ConfigMap."""
     value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
     return await composing.author.put(f"/api/v1/namespaces/{namespace}/configmaps/{name}", value)
-
-
-def listed(found: Json) -> list[str]:
-    """The names of the objects in a composite's status."""
-    state = (found.get("status") or {}).get("crdkeeper") or {}
-    return [each["object"]["name"] for each in state.get("resources") or ()]

@@ -1,31 +1,20 @@
 """Composites in clusters that change: versions, kinds and revisions that go, composers that restart."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from crdkeeper.cluster.transport.client import MERGE_PATCH
-from tests.cluster.composition.authoring import CRDS, Author
-from tests.cluster.composition.composing import CONFIG_MAPS, Composing, all_of, config_map, rights_on, secret
+from tests.cluster.composition.authoring import CRDS
+from tests.cluster.composition.composing import CONFIG_MAPS, Composing, config_map, secret
 from tests.cluster.composition.designing import REVISIONS
 from tests.cluster.harness import Operator, eventually
 
 Json = Any
 SECRETS = "/api/v1/namespaces/default/secrets"
+pytestmark = pytest.mark.composes("configmaps", "secrets", "*.later.{group}")
 HELD: Json = {"metadata": {"finalizers": ["example.com/held"]}}
 FREE: Json = {"metadata": {"finalizers": None}}
-
-
-@pytest.fixture
-async def composing(author: Author, group: str) -> AsyncIterator[Composing]:
-    """A user of a composite API whose objects are ConfigMaps, Secrets, or of the group later.GROUP."""
-    rules = (all_of(group), all_of("", "configmaps", "secrets"), all_of(f"later.{group}"))
-    async with rights_on(author, f"compose-{group}", *rules):
-        composing = Composing(author, group)
-        await composing.define()
-        yield composing
-        await composing.clean_up()
 
 
 async def test_objects_at_a_version_that_is_not_served_any_more_are_waited_for(
@@ -79,12 +68,20 @@ async def test_objects_at_a_version_that_is_not_served_any_more_are_waited_for(
 
 async def test_a_lost_status_and_a_revision_that_cannot_be_used(composing: Composing) -> None:
     await composing.compose(config_map("a"), config_map("b", of="${a.metadata.name}"))
-    await composing.create("orders")
+    # One that no composite names would go with its Composition.
+    second = f"{composing.designer.name('main')}-2"
+    await composing.create("orders", crdkeeper={"compositionRevisionRef": {"name": second}})
     await composing.ready("orders")
     await composing.patch(f"{CONFIG_MAPS}/orders-b", HELD)
-    await composing.compose(config_map("a"), number=2, serviceAccountName="tenant")
+    # As long as it exists, its own content would come again as the newest revision.
+    await composing.designer.delete("main")
+    first = f"{REVISIONS}/{composing.designer.name('main')}-1"
+    unusable = await composing.author.get(first)
+    unusable["metadata"] = {"name": second}
+    unusable["spec"] |= {"revision": 2, "resources": [config_map("a", of="${nothing.metadata.name}")]}
+    await composing.author.client.request("POST", REVISIONS, unusable)
     await composing.says("orders", "Synced", "False", "RevisionUnusable")
-    await composing.author.delete(f"{REVISIONS}/{composing.designer.name('main')}-1")
+    await composing.author.delete(first)
     lost: Json = {"status": {"crdkeeper": {"resources": []}}}
     path = f"{composing.path('orders')}/status?fieldManager=tenant"
     await composing.author.client.request("PATCH", path, lost, content_type=MERGE_PATCH)

@@ -1,8 +1,7 @@
 """A composer that is killed while a certain request of it is on its way, sent or answered."""
 
+import re
 import threading
-from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -11,43 +10,35 @@ from tests.cluster.composition.composing import (
     CONFIG_MAPS,
     FINALIZER,
     Composing,
-    all_of,
     config_map,
-    rights_on,
+    entries,
 )
 from tests.cluster.harness import Operator, eventually
 from tests.cluster.harness.faultproxy import Fault, FaultProxy
 
-Json = Any
 APPLIED = "crdkeeper.dev/applied"
 
 
 @pytest.fixture
-async def composing(proxied_author: Author, group: str) -> AsyncIterator[Composing]:
-    """A user of a composite API whose objects are ConfigMaps, and stay: no garbage collector hides one."""
-    async with rights_on(proxied_author, f"compose-{group}", all_of(group), all_of("", "configmaps")):
-        composing = Composing(proxied_author, group)
-        await composing.define()
-        await composing.compose(
-            config_map("a", Deletion="Orphan"),
-            config_map("b", of="${a.metadata.name}", Deletion="Orphan"),
-        )
-        yield composing
-        await composing.clean_up()
+def author(proxied_author: Author) -> Author:
+    """A user of the composer behind the proxy."""
+    return proxied_author
 
 
-def entries(found: Json) -> list[str]:
-    """The objects that a composite's status lists."""
-    state = (found.get("status") or {}).get("crdkeeper") or {}
-    return [each["object"]["name"] for each in state.get("resources") or ()]
+@pytest.fixture
+async def composing(composing: Composing) -> Composing:
+    """Composites whose objects stay, so that no garbage collector hides one."""
+    await composing.compose(
+        config_map("a", Deletion="Orphan"), config_map("b", of="${a.metadata.name}", Deletion="Orphan")
+    )
+    return composing
 
 
 async def marked(composing: Composing) -> list[str]:
-    """The ConfigMaps that bear the composer's marks."""
+    """The ConfigMaps of the composite that bear the composer's marks."""
     items = (await composing.author.get(CONFIG_MAPS))["items"]
-    return sorted(
-        each["metadata"]["name"] for each in items if APPLIED in (each["metadata"].get("annotations") or {})
-    )
+    metadata = [each["metadata"] for each in items if each["metadata"]["name"].startswith("orders-")]
+    return sorted(each["name"] for each in metadata if APPLIED in (each.get("annotations") or {}))
 
 
 class Stop:
@@ -57,27 +48,40 @@ class Stop:
         self._composer = composer
         self._proxy = proxy
         self._held = threading.Event()
+        self._pattern = pattern
+        self._sent = sent
+        self._since = len(proxy.requests)
         self._fault = Fault("PATCH", pattern, after=True, times=1)
         # The answer is lost, and what it sends next waits, so that it gets no further.
-        later = Fault("PATCH", ".", held=self._held, chance=lambda: self._fault.met > 0)
+        self._later = Fault("PATCH", ".", held=self._held, chance=lambda: self._fault.met > 0)
         if not sent:
             self._fault = Fault("PATCH", pattern, held=self._held)
-        proxy.faults[:] = [self._fault, later]
+        proxy.faults[:] = [self._fault, self._later]
 
     async def dead(self) -> None:
         """Return once it is dead; the caller lets it begin again."""
 
         async def met() -> bool:
-            return self._fault.met > 0
+            # The API server has a request that is sent once it has answered.
+            return self._fault.met > 0 and (not self._sent or self._answered(self._pattern) > 0)
 
         await eventually(met)
         self._composer.kill()
 
-    def go_on(self) -> None:
-        """Start it again."""
+    async def go_on(self) -> None:
+        """Start it again, once what the dead one has sent is carried out."""
         self._proxy.faults.clear()
         self._held.set()
+
+        async def carried_out() -> bool:
+            return self._answered(".") >= self._fault.met + self._later.met
+
+        await eventually(carried_out)
         self._composer.start()
+
+    def _answered(self, pattern: str) -> int:
+        since = self._proxy.requests[self._since :]
+        return sum(each.method == "PATCH" and bool(re.search(pattern, each.path)) for each in since)
 
 
 @pytest.mark.parametrize("sent", [False, True], ids=["before", "after"])
@@ -93,7 +97,7 @@ async def test_what_is_created_is_listed_before(
     assert name in entries(found) and FINALIZER in found["metadata"]["finalizers"]
     assert (name in await marked(composing)) is sent
     await composing.delete("orders")
-    stop.go_on()
+    await stop.go_on()
     await composing.author.gone(composing.path("orders"))
     assert await marked(composing) == []
     for each in ("orders-a", "orders-b"):
@@ -111,7 +115,7 @@ async def test_a_deletion_goes_on_in_order(
     await stop.dead()
     assert await marked(composing) == (["orders-a"] if sent else ["orders-a", "orders-b"])
     assert FINALIZER in (await composing.author.get(composing.path("orders")))["metadata"]["finalizers"]
-    stop.go_on()
+    await stop.go_on()
     await composing.author.gone(composing.path("orders"))
     assert await marked(composing) == []
     for each in ("orders-a", "orders-b"):

@@ -40,7 +40,7 @@ async def test_definitions_do_not_wait_for_compositions(designer: Designer, grou
         for number in range(3):
             other = Definition(group, f"other{number}")
             await designer.author.apply(other)
-            await designer.author.ready(other, seconds=10)
+            await designer.author.ready(other)
         for each in changing:
             each.cancel()
 

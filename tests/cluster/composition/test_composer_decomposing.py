@@ -1,33 +1,28 @@
 """Composites that are deleted: their objects go in reverse order, whatever happens to Compositions."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from tests.cluster.composition.authoring import Author
 from tests.cluster.composition.composing import (
     CONFIG_MAPS,
     FINALIZER,
     Composing,
-    all_of,
     config_map,
-    rights_on,
 )
+from tests.cluster.composition.garbage import SECONDS, caught_up, owned_config_map
 from tests.cluster.harness import Operator
 
 Json = Any
 HELD = "example.com/held"
+PAUSED = "crdkeeper.dev/paused"
+pytestmark = pytest.mark.composes("configmaps", defined=False)
 
 
-@pytest.fixture
-async def composing(author: Author, group: str) -> AsyncIterator[Composing]:
-    """A user of a composite API whose objects are ConfigMaps."""
-    async with rights_on(author, f"compose-{group}", all_of(group), all_of("", "configmaps")):
-        composing = Composing(author, group)
-        yield composing
-        await composing.clean_up()
+async def pause(composing: Composing, value: str | None) -> None:
+    """Pause a composite, or do not any more."""
+    await composing.patch(composing.path("orders"), {"metadata": {"annotations": {PAUSED: value}}})
 
 
 def chain() -> list[Json]:
@@ -92,19 +87,27 @@ async def test_an_orphan_stays_although_the_garbage_collector_deletes(composing:
     await composing.define()
     await composing.compose(config_map("kept", Deletion="Orphan"), config_map("gone"))
     await composing.create("orders")
-    await composing.ready("orders")
+    made = await composing.ready("orders")
     kept = (await composing.author.get(f"{CONFIG_MAPS}/orders-kept"))["metadata"]
     # Paused, so that nobody but the garbage collector acts until all is as it leaves it.
-    await composing.patch(
-        composing.path("orders"), {"metadata": {"annotations": {"crdkeeper.dev/paused": "true"}}}
-    )
+    await pause(composing, "true")
+    # The collector ends a deletion in the foreground when nothing blocks it, perhaps before it looks at
+    # objects that do not.
+    owner = {
+        **{key: made[key] for key in ("apiVersion", "kind")},
+        **{key: made["metadata"][key] for key in ("name", "uid")},
+        "blockOwnerDeletion": True,
+    }
+    blocks = await owned_config_map(composing.author, "orders-blocks", owner)
+    await composing.patch(blocks, {"metadata": {"finalizers": [HELD]}})
+    await caught_up(composing.author, "orders-last")
     await composing.delete("orders", propagationPolicy="Foreground")
-    await composing.gone("orders-gone")
+    await composing.author.gone(f"{CONFIG_MAPS}/orders-gone", seconds=SECONDS)
     await asyncio.sleep(1.0)
-    await composing.patch(
-        composing.path("orders"), {"metadata": {"annotations": {"crdkeeper.dev/paused": None}}}
-    )
-    await composing.author.gone(composing.path("orders"))
+    await composing.author.unhold(blocks)
+    await composing.author.gone(blocks, seconds=SECONDS)
+    await pause(composing, None)
+    await composing.author.gone(composing.path("orders"), seconds=SECONDS)
     left = (await composing.author.get(f"{CONFIG_MAPS}/orders-kept"))["metadata"]
     assert left["uid"] == kept["uid"] and not {"labels", "annotations", "ownerReferences"} & left.keys()
     await composing.author.delete(f"{CONFIG_MAPS}/orders-kept")
@@ -123,14 +126,6 @@ async def test_an_orphan_stays_although_the_status_was_lost(composing: Composing
     await composing.gone("orders-gone")
     assert await composing.data("orders-kept") == {}
     await composing.author.delete(f"{CONFIG_MAPS}/orders-kept")
-
-
-PAUSED = "crdkeeper.dev/paused"
-
-
-async def pause(composing: Composing, value: str | None) -> None:
-    """Pause a composite, or do not any more."""
-    await composing.patch(composing.path("orders"), {"metadata": {"annotations": {PAUSED: value}}})
 
 
 async def test_an_orphan_stays_although_it_was_never_marked(composing: Composing) -> None:
@@ -180,14 +175,17 @@ async def test_kubectl_delete_with_cascade_orphan_leaves_the_objects(composing: 
     await composing.compose(*chain())
     await composing.create("orders")
     await composing.ready("orders")
+    # It leaves only what it knows: an owner that it does not know of yet would stay, and take the object.
+    await caught_up(composing.author, "orders-first")
     await composing.delete("orders", propagationPolicy="Orphan")
-    await composing.author.gone(composing.path("orders"))
+    await composing.author.gone(composing.path("orders"), seconds=SECONDS)
     await composing.create("orders", metadata={"annotations": {"crdkeeper.dev/adopt": "a"}})
     await composing.says("orders", "Synced", "False", "NotOurs", "orders-b")
     adopted = (await composing.author.get(f"{CONFIG_MAPS}/orders-a"))["metadata"]
     assert len(adopted["ownerReferences"]) == 1
+    await caught_up(composing.author, "orders-last")
     await composing.delete("orders", propagationPolicy="Orphan")
-    await composing.author.gone(composing.path("orders"))
+    await composing.author.gone(composing.path("orders"), seconds=SECONDS)
     for each in ("orders-a", "orders-b", "orders-c"):
         kept = (await composing.author.get(f"{CONFIG_MAPS}/{each}"))["metadata"]
         assert "ownerReferences" not in kept
@@ -240,6 +238,16 @@ async def test_orphan_leaves_composites_that_nobody_holds(composing: Composing) 
         assert await going(composing, f"{each}-a", f"{each}-b", f"{each}-c") == [True] * 3
         for which in "abc":
             await composing.author.delete(f"{CONFIG_MAPS}/{each}-{which}")
+
+
+async def test_a_finalizer_that_was_taken_off_comes_back(composing: Composing) -> None:
+    await composing.define()
+    await composing.compose(*chain())
+    await composing.create("orders")
+    await composing.ready("orders")
+    # As kubectl replace does with a manifest that does not have it.
+    await composing.patch(composing.path("orders"), {"metadata": {"finalizers": None}})
+    await composing.until("orders", lambda found: FINALIZER in found["metadata"].get("finalizers", ()))
 
 
 @pytest.mark.parametrize("restarted", [False, True], ids=["known", "after a restart"])

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.cluster.composition.authoring import OWNER, Author, Definition, Json
+from tests.cluster.composition.authoring import OWNER, Author, Definition
+from tests.cluster.composition.garbage import SECONDS, caught_up, owned_config_map
 from tests.cluster.harness import Operator, eventually
 
-GARBAGE_SECONDS = 90.0
 
-
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("propagation", ["Foreground", "Background", "Orphan"])
 async def test_garbage_collection_takes_nothing_from_protect(
     author: Author, group: str, propagation: str
@@ -17,31 +17,30 @@ async def test_garbage_collection_takes_nothing_from_protect(
     await author.ready(held)
     await author.make_composites(held, ["a"])
     crd = await author.get(held.crd)
-    # One that shares the garbage collector's queue, so that its turn has come too.
+    # One that shares the garbage collector's queue, so that its turn has come too. It blocks its owner:
+    # for one that does not, the collector ends a foreground deletion before it looks at the dependent, or
+    # after it.
     owner = {
         "apiVersion": "crdkeeper.dev/v1alpha1",
         "kind": "CompositeResourceDefinition",
         "name": held.name,
         "uid": (await author.get(held.path))["metadata"]["uid"],
+        "blockOwnerDeletion": True,
     }
-    dependent = await _config_map(author, f"dependent-{propagation.lower()}", owner)
-    # It hears of definitions and ConfigMaps by two watches, and orphans only what it knows. It deletes one
-    # without an owner, so once that is gone it knows the one that was created before. That takes up to 30
-    # seconds if kinds came or went.
-    nobody = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "0"}
-    await author.gone(await _config_map(author, f"last-{propagation.lower()}", nobody), GARBAGE_SECONDS)
+    dependent = await owned_config_map(author, f"dependent-{propagation.lower()}", owner)
+    await caught_up(author, f"last-{propagation.lower()}")
 
     await author.delete(held.path, propagationPolicy=propagation)
     await author.says(held, "Established", "1 composite")
     match propagation:
         case "Foreground":
-            await author.gone(dependent, GARBAGE_SECONDS)
+            await author.gone(dependent, SECONDS)
         case "Orphan":
 
             async def orphaned() -> bool:
                 return not (await author.get(dependent))["metadata"].get("ownerReferences")
 
-            await eventually(orphaned, seconds=GARBAGE_SECONDS)
+            await eventually(orphaned, seconds=SECONDS)
     now = await author.get(held.crd)
     assert now["metadata"]["uid"] == crd["metadata"]["uid"]
     assert "deletionTimestamp" not in now["metadata"]
@@ -51,13 +50,6 @@ async def test_garbage_collection_takes_nothing_from_protect(
     await author.gone(held.path)
     await author.gone(held.crd)
     await author.delete(dependent)
-
-
-async def _config_map(author: Author, name: str, owner: Json) -> str:
-    """The path of a new ConfigMap that has this owner."""
-    path = "/api/v1/namespaces/default/configmaps"
-    await author.client.request("POST", path, {"metadata": {"name": name, "ownerReferences": [owner]}})
-    return f"{path}/{name}"
 
 
 async def test_a_definition_that_is_created_again_after_its_finalizers_were_removed_by_force(

@@ -14,7 +14,7 @@ from tests.controlplane.cluster import Cluster
 from tests.kstatus import status_of
 
 Json = Any
-EXAMPLES = sorted((Path(__file__).parents[3] / "examples").iterdir())
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*/"))
 
 
 def _read(path: Path) -> Json:

@@ -132,7 +132,7 @@ async def test_others_are_served_while_webhooks_hang(
 
     await eventually(all_hang)
     try:
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(100.0):
             healthy = Definition(group, "healthy")
             await author.apply(healthy)
             await author.ready(healthy)
@@ -250,7 +250,12 @@ async def test_one_composite_that_is_not_converted_does_not_make_the_state_alter
     await eventually(in_force)
     seen: dict[str, tuple[str, str, str]] = {}
     try:
-        await author.ready(thing, "False", "NotListed", seconds=60)
+        await author.ready(thing, "False", "NotListed")
+
+        async def counted() -> bool:
+            return bool((await author.get(thing.path))["status"]["composites"] == 3)
+
+        await eventually(counted)
         for _ in range(80):
             found = await author.get(thing.path)
             seen[found["metadata"]["resourceVersion"]] = condition(found, "Ready")

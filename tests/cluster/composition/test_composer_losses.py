@@ -1,33 +1,36 @@
 """A CRD that somebody else deletes, with its composites, or edits: what is lost is counted and reported."""
 
+import asyncio
 import copy
 
 from tests.cluster.composition.authoring import Author, Definition, Json, condition
+from tests.cluster.composition.composing import CONFIG_MAPS, all_of, composing_of, config_map, rights_on
 from tests.cluster.harness import Operator, eventually
 
-EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events?limit=5000"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 HOLD = "example.com/hold"
+WITHOUT_US = "which crdkeeper did not delete, and with"
+HAD = "had, but for those with deletion: Orphan."
 
 
 async def notes(author: Author, thing: Definition) -> list[str]:
     """What Events on the definition say about losses, oldest first."""
-    found = (await author.get(EVENTS))["items"]
-    about = [
-        each
-        for each in found
-        if each["regarding"]["name"] == thing.name and each["reason"] == "CompositesLost"
-    ]
+    found = (await author.get(f"{EVENTS}?fieldSelector=regarding.name%3D{thing.name}"))["items"]
+    about = [each for each in found if each["reason"] == "CompositesLost"]
     return [each["note"] for each in sorted(about, key=lambda each: each["eventTime"])]
 
 
 async def reported(author: Author, thing: Definition, number: int, said: list[str]) -> None:
     """Returns once status and Events tell of these losses; the status of the CRD before may be Ready, too."""
 
-    async def look() -> bool:
-        status = (await author.get(thing.path))["status"]
-        return bool(status.get("lostComposites") == number and await notes(author, thing) == said)
+    seen: Json = {}
 
-    await eventually(look, otherwise=lambda: f"{number} are not reported as lost")
+    async def look() -> bool:
+        seen["lost"] = (await author.get(thing.path))["status"].get("lostComposites")
+        seen["notes"] = await notes(author, thing)
+        return bool(seen == {"lost": number, "notes": said})
+
+    await eventually(look, otherwise=lambda: f"{number} are not reported as lost: {seen}")
 
 
 async def made_again(author: Author, thing: Definition, before: Json) -> None:
@@ -76,7 +79,7 @@ async def test_a_crd_deleted_with_its_composites(author: Author, composer: Opera
         composer.start()
     await made_again(author, thing, before)
     await eventually(lambda: counted(0))
-    lost = ["3 composites were deleted with the CRD, which crdkeeper did not delete."]
+    lost = [f"3 composites were deleted with the CRD, {WITHOUT_US} them the objects that they {HAD}"]
     await reported(author, thing, 3, lost)
 
     # Those of the new one are counted again, and what is deleted one by one is no loss.
@@ -87,7 +90,7 @@ async def test_a_crd_deleted_with_its_composites(author: Author, composer: Opera
     before = await author.get(thing.crd)
     await author.delete(thing.crd)
     await made_again(author, thing, before)
-    lost.append("1 composite was deleted with the CRD, which crdkeeper did not delete.")
+    lost.append(f"1 composite was deleted with the CRD, {WITHOUT_US} it the objects that it {HAD}")
     await reported(author, thing, 4, lost)
 
 
@@ -137,3 +140,35 @@ async def edit(author: Author, thing: Definition, crd: Json, properties: Json) -
     await author.client.request(
         "PATCH", thing.crd, {"spec": {"versions": versions}}, content_type="application/merge-patch+json"
     )
+
+
+async def test_objects_go_with_the_crd_unless_the_composites_are_paused(author: Author, group: str) -> None:
+    async with (
+        rights_on(author, f"more-{group}", all_of(group), all_of("", "configmaps")),
+        composing_of(author, group) as composing,
+    ):
+        await composing.define()
+        await composing.compose(config_map("settings", engine="${composite.spec.engine}"))
+        await composing.create("lost")
+        await composing.create("saved")
+        for each in ("lost", "saved"):
+            await composing.ready(each)
+        paused = {"metadata": {"annotations": {"crdkeeper.dev/paused": "true"}}}
+        await composing.patch(composing.path("saved"), paused)
+        await composing.says("saved", "Synced", "False", "ReconcilePaused")
+        await author.delete(composing.definition.crd)
+        await composing.gone("lost-settings")
+        await author.gone(composing.path("lost"))
+        await asyncio.sleep(3.0)
+        await composing.has("saved-settings", engine="MySQL")
+        # What is left can be kept for good.
+        uid = (await author.get(composing.path("saved")))["metadata"]["uid"]
+        mark = {"metadata": {"annotations": {"crdkeeper.dev/outlives": uid}}}
+        await composing.patch(f"{CONFIG_MAPS}/saved-settings", mark)
+        on = {"metadata": {"annotations": {"crdkeeper.dev/paused": None}}}
+        await composing.patch(composing.path("saved"), on)
+        said = [f"2 composites were deleted with the CRD, {WITHOUT_US} them the objects that they {HAD}"]
+        await reported(author, composing.definition, 2, said)
+        await composing.has("saved-settings", engine="MySQL")
+        await author.ready(composing.definition)
+        await author.delete(f"{CONFIG_MAPS}/saved-settings")

@@ -58,7 +58,12 @@ async def test_many_composites(
     began = time.monotonic()
     await author.apply(thing, deletion="Cascade", metadata={"annotations": {"crdkeeper.dev/adopt": "true"}})
     kill()
-    assert (await author.ready(thing, seconds=60))["status"]["composites"] == COMPOSITES
+    await author.ready(thing)
+
+    async def counted() -> bool:
+        return bool((await author.get(thing.path))["status"]["composites"] == COMPOSITES)
+
+    await eventually(counted)
     assert (await author.get(thing.crd))["metadata"]["uid"] == orphaned
     print(f"adopted after {time.monotonic() - began:.1f} s with a kill")
 
@@ -97,4 +102,4 @@ def some_of(thing: Definition, number: int) -> Fault:
 
 async def is_met(held: Fault) -> bool:
     """Whether all requests that the composer sends at once are held."""
-    return held.met == 8
+    return held.met >= 8

@@ -59,9 +59,13 @@ async def adopt_and_give_up(author: Author, thing: Definition) -> None:
     fewer["spec"]["metadata"] = {"labels": {"tier": "b"}}
     await author.put(thing.path, fewer)
     await without_short_names(author, thing)
-    metadata = (await author.get(thing.crd))["metadata"]
-    assert metadata["labels"] == {"tier": "b", "theirs": "d", **shared}
-    assert set(metadata["annotations"]) == {OWNER}
+
+    async def given_up() -> bool:
+        metadata = (await author.get(thing.crd))["metadata"]
+        same = metadata["labels"] == {"tier": "b", "theirs": "d", **shared}
+        return same and set(metadata["annotations"]) == {OWNER}
+
+    await eventually(given_up)
 
 
 async def label_again_and_again(author: Author, thing: Definition) -> None:

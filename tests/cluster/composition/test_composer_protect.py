@@ -63,19 +63,20 @@ async def play(author: Author, one: Round, dice: random.Random) -> None:
 
     await each_of([f"a{each}" for each in range(USERS)], use)
 
+    last: list[str] = []
+
     async def decided() -> bool:
         found = await author.get(one.thing.path)
-        said = condition(found, "Established")[2] if found is not None else ""
-        return found is None or (bool(one.made) and said.startswith(f"{len(one.made)} composite"))
+        last[:] = [condition(found, "Established")[2] if found is not None else ""]
+        return found is None or (bool(one.made) and last[0].startswith(f"{len(one.made)} composite"))
 
-    await eventually(decided, seconds=60.0)
+    await eventually(decided, otherwise=lambda: f"{one.made}: {last}")
     one.lost = sorted(set(one.made) - set(await author.names(one.thing)))
     if not one.made or one.lost:
         return
     crd = await author.get(one.thing.crd)
     assert "deletionTimestamp" not in crd["metadata"]
-    said = condition(await author.get(one.thing.path), "Established")[2]
-    assert all(f"default/{each}" in said for each in one.made), said
+    assert all(f"default/{each}" in last[0] for each in one.made), last
     for name in one.made:
         await author.delete(f"{one.thing.objects}/{name}")
     await author.gone(one.thing.path)

@@ -32,14 +32,15 @@ async def test_a_definition_that_the_composer_has_not_seen(
 ) -> None:
     thing = Definition(group, "thing")
     held = threading.Event()
-    proxy.faults.append(Fault("GET", rf"^{thing.crd}$", times=1, held=held))
+    # Also what the composer sends again because it has no answer.
+    proxy.faults.append(Fault("GET", rf"^{thing.crd}$", held=held))
     try:
         await author.apply(thing)
         await observer.is_behind(thing)
         held.set()
         await works(observer, thing)
-        held.clear()
-        proxy.faults[:] = [Fault("GET", rf"^{thing.crd}$", times=1, held=held)]
+        held = threading.Event()
+        proxy.faults[:] = [Fault("GET", rf"^{thing.crd}$", held=held)]
         await author.apply(thing, "more")
         await observer.is_behind(thing)
     finally:
@@ -57,7 +58,7 @@ async def test_an_update_while_it_is_tried(
     before = await author.get(thing.crd)
     held = threading.Event()
     page = rf"/{thing.plural}{FIRST_PAGES}"
-    proxy.faults.append(Fault("GET", page, times=1, held=held, accept=WHOLE))
+    proxy.faults.append(Fault("GET", page, held=held, accept=WHOLE))
 
     async def apply(*engines: str) -> None:
         fewer = {"properties": {**SPEC["properties"], "engine": {"type": "string", "enum": [*engines]}}}
@@ -67,7 +68,8 @@ async def test_an_update_while_it_is_tried(
         await apply("Postgres")
         said = "The change is tried on 1 composite."
         seen = await observer.sees(thing, "Accepted", "Unknown", "Rehearsing", said, judged="InProgress")
-        assert seen == said
+        # On a busy machine, there may have been an attempt without an answer by now.
+        assert seen.startswith(said)
         await observer.sees(thing, "Established", "True", "WatchingCompositeResource", judged="InProgress")
     finally:
         held.set()

@@ -211,7 +211,7 @@ async def test_hostile_definitions_delay_nobody(author: Author, composer: Operat
 
             print(f"{name}: {await eventually(said, seconds=120)}"[:300], f"{time.monotonic() - began:.1f} s")
     check(found, composer)
-    assert condition(await author.get(hostile["2,000 fields"].path), "Ready")[0] == "True"
+    await author.ready(hostile["2,000 fields"], seconds=120)
     assert len(await author.fields(hostile["2,000 fields"])) == 2_000
     for each in hostile.values():
         now = await author.get(each.path)

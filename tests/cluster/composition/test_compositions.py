@@ -44,17 +44,19 @@ def composition(*resources: Json, **spec: Json) -> Json:
 
 WHOLE = composition(
     resource("settings", template=template(data={"engine": "${composite.spec.engine}"}), conflicts="Force"),
-    resource("server", readyWhen=["${server.status.availableReplicas == composite.spec.replicas}"]),
+    resource(
+        "server", recreate=True, readyWhen=["${server.status.availableReplicas == composite.spec.replicas}"]
+    ),
     resource(
         "backup",
         includeWhen=["${composite.spec.backup.enabled}"],
         forEach=[{"schedule": "${composite.spec.backup.schedules}"}, {"zone": "${zones.data}"}],
         deletion="Orphan",
-        recreate=True,
     ),
     resource("zones", externalRef=ZONES, readyWhen=["${has(zones.data)}"]),
     status={"address": "${server.metadata.name}", "replicas": "${server.status.replicas}", "list": [1, {}]},
     serviceAccountName="builder",
+    serviceAccountNamespace="platform",
     revisionHistoryLimit=0,
 )
 
@@ -108,6 +110,7 @@ RESERVED = "composite, each, and the words and types of CEL are reserved"
         ),
         (composition(resource(externalRef=ZONES, conflicts="Force")), ONLY_READ),
         (composition(resource(externalRef=ZONES, deletion="Orphan")), ONLY_READ),
+        (composition(resource(deletion="Orphan", recreate=True)), "set only one of them"),
         (composition(resource(externalRef=ZONES, recreate=True)), ONLY_READ),
         (composition(resource(conflicts="Never")), "Unsupported value"),
         (composition(resource(template={"kind": "A", "metadata": {"name": "a"}})), "Required value"),
@@ -149,6 +152,8 @@ RESERVED = "composite, each, and the words and types of CEL are reserved"
         ),
         (composition(serviceAccountName="Builder"), "should match"),
         (composition(serviceAccountName="${composite.spec.account}"), "should match"),
+        (composition(serviceAccountNamespace="platform"), "serviceAccountNamespace needs serviceAccountName"),
+        (composition(serviceAccountName="builder", serviceAccountNamespace="a.b"), "should match"),
         (composition(revisionHistoryLimit=-1), "should be greater than or equal to 0"),
     ],
 )
@@ -211,6 +216,7 @@ def _swapped() -> Json:
         {"revision": 2},
         {"compositionRef": {"name": "other"}},
         {"serviceAccountName": "other"},
+        {"serviceAccountNamespace": "other"},
         {"revisionHistoryLimit": 1},
         {"status": None},
         {"status": {"address": "x"}},
@@ -233,8 +239,8 @@ async def test_labels_of_a_revision_can_change(kinds_client: Client) -> None:
 async def test_the_columns(composite_kinds: Cluster, kinds_client: Client) -> None:
     await kinds_client.request("POST", COMPOSITIONS, composition())
     await kinds_client.request("POST", REVISIONS, revision())
-    shown = composite_kinds.kubectl("get", "comp", "--output=wide")
-    revisions = composite_kinds.kubectl("get", "comprev", "--output=wide")
+    shown = composite_kinds.kubectl("get", "comp", "databases-small", "--output=wide")
+    revisions = composite_kinds.kubectl("get", "comprev", "databases-small-1", "--output=wide")
     await kinds_client.request("DELETE", f"{COMPOSITIONS}/databases-small")
     await kinds_client.request("DELETE", f"{REVISIONS}/databases-small-1")
     header, row = shown.splitlines()

@@ -53,7 +53,7 @@ def rights_on_stores(composer: Operator, plane: Cluster) -> Iterator[None]:
     """The composer may count, watch and delete stores."""
     role = json.dumps(ROLE)
     plane.kubectl("apply", "--server-side", "--filename=-", input=role)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while "stores" not in plane.kubectl(*AGGREGATED).split():
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -17,9 +17,16 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 FILES = ("definition", "composition", "composites")
 GROUPS = ("api/v1", *(f"apis/{each}" for each in ("apps/v1", "autoscaling/v2", "batch/v1", "policy/v1")))
 NETWORKING = ("apis/networking.k8s.io/v1", "apis/rbac.authorization.k8s.io/v1")
-READY = {
-    "Deployment": {"replicas": 2, "readyReplicas": 2, "availableReplicas": 2},
-    "StatefulSet": {"replicas": 1, "readyReplicas": 1},
+READY: dict[str, Json] = {
+    "Deployment": {
+        **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 2),
+        "observedGeneration": 1,
+        "conditions": [
+            {"type": "Available", "status": "True"},
+            {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+        ],
+    },
+    "StatefulSet": {"observedGeneration": 1, "replicas": 1, "readyReplicas": 1, "updatedReplicas": 1},
 }
 """The status that controllers and kubelets would write."""
 MOST_ROUNDS = 5
@@ -144,12 +151,13 @@ async def test_examples(
         )
         assert rendered.exit_code == 0, rendered.stderr
         assert "not checked" not in rendered.stderr
-        items = json.loads(rendered.stdout)["items"]
+        items, before = json.loads(rendered.stdout)["items"], set(exists)
         for each in (item for item in items if item["kind"] != names["kind"]):
             stored = apply(json.dumps(each))
             stored["status"] = {**stored.get("status", {}), **READY.get(each["kind"], {})}
             exists[f"{each['kind']}/{each['metadata']['name']}"] = stored
-        if not any(each in rendered.stderr for each in (": waiting: ", ": not ready: ")):
+        waits = any(each in rendered.stderr for each in (": waiting: ", ": not ready: "))
+        if not waits and exists.keys() == before:
             break
     else:
         pytest.fail(f"still waiting: {rendered.stderr}")

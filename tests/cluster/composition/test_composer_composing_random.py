@@ -1,0 +1,215 @@
+"""kill -9 of the composer at random instants, while composites and their Composition come, change and go."""
+
+import asyncio
+import os
+import random
+from collections import Counter
+from typing import Any, Final
+
+import pytest
+
+from tests.cluster.composition.authoring import Author, condition
+from tests.cluster.composition.composedwitness import ComposedWitness, witness_of
+from tests.cluster.composition.composing import (
+    CONFIG_MAPS,
+    FINALIZER,
+    Composing,
+    config_map,
+)
+from tests.cluster.harness import Operator, eventually
+
+Json = Any
+KILLS = int(os.environ.get("CRDKEEPER_KILLS", "8"))
+NAMES: Final = tuple(f"random{each}" for each in range(6))
+BEFORE: Final = {
+    "mid": ("base",),
+    "items": ("base",),
+    "optional": ("base",),
+    "top": ("base", "mid"),
+    "extra": ("base", "mid"),
+}
+STAY: Final = ("base", "mid", "top")
+"""What no change takes away from a composite."""
+
+
+def resources(mid: str, size: str, *, items: bool, extra: bool) -> list[Json]:
+    """A variant of the Composition, in three waves; `mid` is a name for one and the same object."""
+    of_base, of_mid = "${base.metadata.name}", f"${{{mid}.metadata.name}}"
+    named = "${composite.metadata.name}"
+    return [
+        config_map("base", engine="${composite.spec.engine}", size=size),
+        config_map(mid, called=f"{named}-mid", of=of_base),
+        config_map("optional", of=of_base, IncludeWhen=["${composite.spec.?enabled.orValue(false)}"]),
+        config_map("top", of=of_mid, engine="${composite.spec.engine}"),
+        *(
+            [
+                config_map(
+                    "items",
+                    called=f"{named}-items-${{which}}",
+                    of=of_base,
+                    ForEach=[{"which": "${composite.spec.?names.orValue([])}"}],
+                )
+            ]
+            if items
+            else []
+        ),
+        *([config_map("extra", of=of_mid)] if extra else []),
+    ]
+
+
+class Users:
+    """They write composites and the Composition at random, and know what must come of it."""
+
+    def __init__(self, composing: Composing, dice: random.Random) -> None:
+        self._composing = composing
+        self._author = composing.author
+        self._dice = dice
+        self._composition: Json = None
+        self.specs: dict[str, Json] = {}
+        """Of those that are wanted."""
+        self.deleted: set[str] = set()
+        """Those that may still be there."""
+        self.done: Counter[str] = Counter()
+
+    async def act(self) -> None:
+        """Change something."""
+        name = self._dice.choice(NAMES)
+        if self._dice.random() < 0.2:
+            await self.compose()
+        elif name in self.deleted:
+            if await self._author.get(self._composing.path(name)) is None:
+                self.deleted.discard(name)
+        elif name in self.specs and self._dice.random() < 0.3:
+            await self._composing.delete(name)
+            del self.specs[name]
+            self.deleted.add(name)
+            self.done["deleted"] += 1
+        else:
+            await self._write(name)
+
+    async def compose(self) -> None:
+        """Write another variant of the Composition, or one that there was before."""
+        dice = self._dice
+        variant = resources(
+            dice.choice(("mid", "middle")),
+            dice.choice(("small", "large")),
+            items=dice.random() < 0.8,
+            extra=dice.random() < 0.5,
+        )
+        self._composition = await self._composing.designer.put("main", *variant)
+        self.done["composed"] += 1
+
+    async def _write(self, name: str) -> None:
+        dice = self._dice
+        spec: Json = {"engine": dice.choice(("MySQL", "Postgres"))}
+        spec["names"] = dice.sample(("x", "y", "z"), dice.randrange(4))
+        if dice.random() < 0.8:
+            spec["enabled"] = dice.random() < 0.5
+        self.done["changed" if name in self.specs else "created"] += 1
+        self.specs[name] = spec
+        await self._composing.create(name, **spec)
+
+    async def settle(self) -> None:
+        """Return once each composite is as the last revision says, and what was deleted is gone."""
+        for each in sorted(self.deleted):
+            await self._author.gone(self._composing.path(each), seconds=60)
+        found: list[Json] = []
+
+        async def current() -> bool:
+            found[:] = await self._composing.designer.revisions("main")
+            return bool(found) and found[-1]["spec"]["resources"] == self._composition["spec"]["resources"]
+
+        await eventually(current)
+        for each in self.specs:
+            await self.works(each, found[-1]["metadata"]["name"])
+
+    async def works(self, name: str, revision: str = "") -> Json:
+        """A composite once it is ready, by this revision if it is named."""
+
+        def holds(found: Json) -> bool:
+            status = found.get("status") or {}
+            return (
+                status.get("observedGeneration") == found["metadata"]["generation"]
+                and condition(found, "Ready")[:2] == ("True", "Available")
+                and revision in ("", status["crdkeeper"]["revision"])
+            )
+
+        return await self._composing.until(name, holds, seconds=60)
+
+
+async def objects_of(author: Author, name: str) -> dict[str, Json]:
+    """The ConfigMaps with such a name, as they would be called for a composite of any name."""
+    items = (await author.get(CONFIG_MAPS))["items"]
+    found = {each["metadata"]["name"]: each.get("data", {}) for each in items}
+    return {
+        part: {key: each.replace(f"{name}-", "-") for key, each in data.items()}
+        for of, data in found.items()
+        for before, _, part in [of.partition("-")]
+        if before == name
+    }
+
+
+async def same_objects(author: Author, name: str, fresh: str) -> None:
+    """Wait until those of a composite are as those of another one."""
+    last: list[dict[str, Json]] = []
+
+    async def look() -> bool:
+        last[:] = [await objects_of(author, each) for each in (name, fresh)]
+        return last[0] == last[1]
+
+    await eventually(look, otherwise=lambda: f"{name}: {last[0]}, not {last[1]}")
+
+
+async def as_if_never_killed(users: Users, composing: Composing, witness: ComposedWitness) -> None:
+    """Checks the end: each composite as a new one with the same spec, and nothing else that is composed."""
+    composites: dict[str, Json] = {}
+    last: list[set[tuple[str, str, str]]] = []
+
+    async def listed() -> bool:
+        """A status names a revision before the objects are as it says, and says Ready of the former one."""
+        composites.update({name: await users.works(name) for name in users.specs})
+        await witness.caught_up()
+        last[:] = [
+            {
+                (each["object"]["name"], each["object"].get("uid", ""), found["metadata"]["uid"])
+                for found in composites.values()
+                for each in found["status"]["crdkeeper"]["resources"]
+            },
+            {(each.name, each.uid, each.composite) for each in witness.composed()},
+        ]
+        return last[0] == last[1]
+
+    await eventually(listed, otherwise=lambda: f"listed and composed differ: {last[0] ^ last[1]}")
+    doubled = [name for _, name in witness.doubled() if name.split("-")[1] in STAY]
+    assert doubled == [], "created again"
+    for name, spec in users.specs.items():
+        fresh = f"fresh{name}"
+        await composing.create(fresh, **spec)
+        await users.works(fresh)
+        await same_objects(composing.author, name, fresh)
+        assert FINALIZER in composites[name]["metadata"]["finalizers"]
+
+
+@pytest.mark.timeout(180 + 15 * KILLS)
+async def test_kills_at_random_instants(composing: Composing, composer: Operator) -> None:
+    seed = int(os.environ.get("CRDKEEPER_SEED") or random.SystemRandom().randrange(2**32))
+    print(f"CRDKEEPER_SEED={seed} CRDKEEPER_KILLS={KILLS}")
+    dice, log = random.Random(seed), composer.log_size()
+    async with witness_of(composing.author, BEFORE) as witness:
+        users = Users(composing, dice)
+        await users.compose()
+        for _ in range(KILLS):
+            # Sometimes it is still starting.
+            if dice.random() < 0.7:
+                await asyncio.to_thread(composer.wait_ready)
+            for _ in range(dice.randrange(1, 6)):
+                await users.act()
+                await asyncio.sleep(dice.uniform(0.0, 0.2))
+            await asyncio.sleep(dice.uniform(0.0, 0.7))
+            composer.kill()
+            composer.start(wait=False)
+        await asyncio.to_thread(composer.wait_ready)
+        await users.settle()
+        await as_if_never_killed(users, composing, witness)
+        print(f"{dict(users.done)}; {sum(witness.made.values())} made, {sum(witness.ended.values())} ended")
+    assert "Traceback" not in composer.log_since(log)
