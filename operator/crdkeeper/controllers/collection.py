@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from crdkeeper.cluster.transport.client import Client
+from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.cluster.transport.pages import pages
 from crdkeeper.cluster.transport.watches import follow
 
@@ -28,8 +28,13 @@ class SeenCollection(Generic[_T]):
         path: str,
         read: Callable[[Mapping[str, Any]], _T],
         changed: Callable[[str, _T | None, _T | None], None],
+        denied: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`read` reduces an object. Raises KeyError, ValueError, TypeError or AttributeError if it cannot."""
+        """`read` reduces an object. Raises KeyError, ValueError, TypeError or AttributeError if it cannot.
+
+        `denied` is called with what the API server says if it denies the list, and with "" once it does not.
+        """
+        self._denied = denied
         self._client = client
         self._path = path
         self._reduce = read
@@ -51,6 +56,16 @@ class SeenCollection(Generic[_T]):
         self._take(found["metadata"]["name"], self._read(found))
 
     async def _load(self) -> str:
+        try:
+            version = await self._list()
+        except ApiError as error:
+            if error.code == 403:
+                self._denied(error.message)
+            raise
+        self._denied("")
+        return version
+
+    async def _list(self) -> str:
         found: dict[str, _T] = {}
         version = ""
         async for body in pages(self._client, f"{self._path}?limit={_PAGE}"):

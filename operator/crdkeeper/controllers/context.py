@@ -25,3 +25,7 @@ class Context:
     """How many migrations may run concurrently."""
     settle_seconds: float
     """How long the API of a definition in deletion refuses new composites before its CRD is deleted."""
+    pages_per_second: float = 10.0
+    """How many pages of objects' metadata reports may request, for all CRDs together."""
+    watch_labels: bool = False
+    """Whether the label of a CRD asks for migrations."""

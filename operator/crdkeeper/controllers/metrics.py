@@ -71,6 +71,24 @@ class OperatorMetrics:
             ("status", "reason"),
             registry=self.registry,
         )
+        self.finalizers = Counter(
+            "crdkeeper_finalizers_released",
+            "Finalizers released from objects in deletion on behalf of DefinitionPolicies.",
+            ("resource", "finalizer"),
+            registry=self.registry,
+        )
+        self.retirements = Gauge(
+            "crdkeeper_version_retirements",
+            "VersionRetirements by the status and reason of Ready.",
+            ("status", "reason"),
+            registry=self.registry,
+        )
+        self.composer_writes = Counter(
+            "crdkeeper_composer_writes",
+            "Changes that the composer made, by what it changed: see docs/operating.md.",
+            ("what",),
+            registry=self.registry,
+        )
         self.leader = Gauge(
             "crdkeeper_leader", "1 on the replica that holds the Lease.", registry=self.registry
         )

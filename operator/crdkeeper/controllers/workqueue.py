@@ -28,6 +28,11 @@ class WorkQueue:
         self._timers: dict[str, tuple[float, asyncio.Handle]] = {}
         """When each key is due, in the loop's time: uvloop's handle of a timer of no length does not say."""
 
+    @property
+    def waiting(self) -> int:
+        """The number of keys that wait for a worker."""
+        return len(self._waiting)
+
     def add(self, key: str) -> None:
         """Queue the key; if it is being reconciled right now, once more after that."""
         self._stop_timer(key)

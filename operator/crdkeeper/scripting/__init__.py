@@ -14,14 +14,17 @@ except ModuleNotFoundError as _error:
 from crdkeeper.scripting.connecting import connect
 from crdkeeper.scripting.errors import ConditionFailed, ConnectError, Deleted, TimedOut, WaitError
 from crdkeeper.scripting.kinds import (
+    BuiltinPolicy,
     DefinitionPolicy,
     DefinitionReport,
     StorageMigration,
     VersionConversion,
+    VersionRetirement,
     report_of,
 )
 
 __all__ = [
+    "BuiltinPolicy",
     "ConditionFailed",
     "ConnectError",
     "DefinitionPolicy",
@@ -30,6 +33,7 @@ __all__ = [
     "StorageMigration",
     "TimedOut",
     "VersionConversion",
+    "VersionRetirement",
     "WaitError",
     "connect",
     "report_of",

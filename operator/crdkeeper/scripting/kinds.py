@@ -1,15 +1,24 @@
-"""The four kinds for scripts: specs and statuses as typed models, and how to create and find objects."""
+"""The kinds for scripts: specs and statuses as typed models, and how to create and find objects."""
 
 from typing import Literal, Self, TypedDict, Unpack
 
 from pykube.http import HTTPClient
 
-from crdkeeper.api import definitionpolicy, definitionreport, storagemigration, versionconversion
+from crdkeeper.api import (
+    builtinpolicy,
+    definitionpolicy,
+    definitionreport,
+    storagemigration,
+    versionconversion,
+    versionretirement,
+)
+from crdkeeper.api.builtinpolicy import BuiltinPolicySpec, BuiltinPolicyStatus
 from crdkeeper.api.definitionpolicy import DefinitionPolicySpec, DefinitionPolicyStatus
 from crdkeeper.api.definitionreport import DefinitionReportStatus
 from crdkeeper.api.meta import Condition
 from crdkeeper.api.storagemigration import StorageMigrationSpec, StorageMigrationStatus
 from crdkeeper.api.versionconversion import VersionConversionSpec, VersionConversionStatus
+from crdkeeper.api.versionretirement import VersionRetirementSpec, VersionRetirementStatus
 from crdkeeper.core.resourcenames import parse_resource
 from crdkeeper.scripting.objects import WAIT_SECONDS, CrdkeeperObject
 
@@ -17,6 +26,7 @@ from crdkeeper.scripting.objects import WAIT_SECONDS, CrdkeeperObject
 class Limits(TypedDict, total=False):
     """The fields of `crdkeeper.api.storagemigration.MigrationLimits`."""
 
+    min_concurrency: int
     max_concurrency: int
     max_objects_per_second: int
     max_bytes_per_second: int
@@ -108,6 +118,23 @@ class DefinitionPolicy(CrdkeeperObject):
         return DefinitionPolicyStatus.model_validate(self.obj.get("status", {}))
 
 
+class BuiltinPolicy(CrdkeeperObject):
+    """Which built-in resources are migrated when they are stored differently."""
+
+    endpoint = builtinpolicy.BuiltinPolicy.plural
+    kind = "BuiltinPolicy"
+
+    @property
+    def spec(self) -> BuiltinPolicySpec:
+        """The spec as last read, with defaults."""
+        return BuiltinPolicySpec.model_validate(self.obj["spec"])
+
+    @property
+    def status(self) -> BuiltinPolicyStatus:
+        """The status as last read."""
+        return BuiltinPolicyStatus.model_validate(self.obj.get("status", {}))
+
+
 class VersionConversion(CrdkeeperObject):
     """The conversion rules between the versions of a CRD."""
 
@@ -123,6 +150,23 @@ class VersionConversion(CrdkeeperObject):
     def status(self) -> VersionConversionStatus:
         """The status as last read."""
         return VersionConversionStatus.model_validate(self.obj.get("status", {}))
+
+
+class VersionRetirement(CrdkeeperObject):
+    """The retirement of one version of a CRD."""
+
+    endpoint = versionretirement.VersionRetirement.plural
+    kind = "VersionRetirement"
+
+    @property
+    def spec(self) -> VersionRetirementSpec:
+        """The spec as last read, with defaults."""
+        return VersionRetirementSpec.model_validate(self.obj["spec"])
+
+    @property
+    def status(self) -> VersionRetirementStatus:
+        """The status as last read."""
+        return VersionRetirementStatus.model_validate(self.obj.get("status", {}))
 
 
 class DefinitionReport(CrdkeeperObject):

@@ -53,7 +53,7 @@ class FakeApi:
             assert body is not None
             name = f"{path}/{body['metadata']['name']}"
             if name in self.objects:
-                raise ApiError(409, {"message": "exists"})
+                raise ApiError(409, {"reason": "AlreadyExists", "message": "exists"})
             self.objects[name] = {**body, "metadata": {"uid": name, **body["metadata"]}}
             return self.objects[name]
         self.written[path] = {**(body or {})}

@@ -10,7 +10,8 @@ from crdkeeper import handlers
 from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import GROUP
 from crdkeeper.cluster.transport.connection import Connection
-from crdkeeper.controllers.registry import CONTROLLERS, Controller
+from crdkeeper.controllers.entry import Controller
+from crdkeeper.controllers.registry import CONTROLLERS
 from crdkeeper.controllers.state import ClusterState
 from tests.unit.builders import migration, policy
 from tests.unit.cluster.transport.localserver import kubeconfig
@@ -18,7 +19,12 @@ from tests.unit.cluster.transport.localserver import kubeconfig
 OBJECTS: dict[str, dict[str, Any]] = {
     "StorageMigration": migration("a").to_object(),
     "DefinitionPolicy": policy("a").to_object(),
+    "BuiltinPolicy": {"metadata": {"name": "a"}, "spec": {"resources": ["secrets"]}},
     "VersionConversion": {"metadata": {"name": "a", "generation": 3}, "spec": "not to be understood"},
+    "VersionRetirement": {
+        "metadata": {"name": "a"},
+        "spec": {"resource": {"group": "example.com", "resource": "crontabs"}, "version": "v1beta1"},
+    },
 }
 WATCHED = [each for each in CONTROLLERS if each.watch is not None]
 

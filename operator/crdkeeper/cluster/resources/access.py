@@ -8,23 +8,25 @@ from crdkeeper.cluster.transport.client import Client
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """A verb on a resource in all namespaces, or on the single object called `name`."""
+    """A verb on a resource: in one namespace or in all, and on all objects or on the one called `name`."""
 
     verb: str
     group: str
     resource: str
     subresource: str = ""
     name: str = ""
+    namespace: str = ""
 
     def __str__(self) -> str:
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
         path = "/".join(part for part in (resource, self.name, self.subresource) if part)
-        return f"{self.verb} {path}"
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {path}{where}"
 
 
-async def missing_rights(client: Client, rights: Iterable[Right]) -> list[str]:
-    """Describe those that a SelfSubjectAccessReview does not allow."""
-    return [str(right) for right in rights if not await _allowed(client, right)]
+async def missing_rights(client: Client, rights: Iterable[Right]) -> list[Right]:
+    """Those that a SelfSubjectAccessReview does not allow."""
+    return [right for right in rights if not await _allowed(client, right)]
 
 
 async def _allowed(client: Client, right: Right) -> bool:
@@ -34,6 +36,7 @@ async def _allowed(client: Client, right: Right) -> bool:
         "resource": right.resource,
         "subresource": right.subresource,
         "name": right.name,
+        "namespace": right.namespace,
     }
     review = {
         "apiVersion": "authorization.k8s.io/v1",

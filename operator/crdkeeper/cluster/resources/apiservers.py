@@ -1,7 +1,8 @@
 """The API servers of the control plane, by the identity Leases that each renews every ten seconds."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
+from crdkeeper.apiserver.golang.times import moment
 from crdkeeper.cluster.transport.client import ApiError, Client
 from crdkeeper.core.migration.observation import ApiServerLease
 
@@ -22,7 +23,7 @@ async def list_leases(client: Client) -> list[ApiServerLease] | None:
     found = []
     for item in body["items"]:
         spec = item["spec"]
-        renewed = datetime.fromisoformat(spec["renewTime"])
+        renewed = moment(spec["renewTime"])
         found.append(
             ApiServerLease(
                 name=item["metadata"]["name"],

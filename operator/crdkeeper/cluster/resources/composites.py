@@ -73,6 +73,14 @@ async def delete_crd(client: Client, crd: Mapping[str, Any]) -> None:
     await _write(client, "DELETE", path, {"preconditions": _as_read(crd)})
 
 
+async def try_deletion(client: Client, crd: Mapping[str, Any]) -> None:
+    """Ask whether the CRD may be deleted. Raises ApiError, 409 if it is another; and Unreachable."""
+    path = f"{_CRDS}/{crd['metadata']['name']}"
+    # In the body: with one, the API server ignores the query, and would delete the CRD.
+    body = {"preconditions": {"uid": crd["metadata"]["uid"]}, "dryRun": ["All"]}
+    await _write(client, "DELETE", path, body)
+
+
 async def release_crd(client: Client, crd: Mapping[str, Any]) -> None:
     """Let the CRD belong to no definition. Raises ApiError; 409 if the CRD changed."""
     await patch_metadata(client, crd, {"annotations": {OWNER: None, CLAIMED: None}})

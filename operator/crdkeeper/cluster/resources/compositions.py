@@ -1,7 +1,7 @@
 """Compositions and CompositionRevisions, as the composer reads and writes them."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -9,17 +9,17 @@ from crdkeeper.api.composition import Composition
 from crdkeeper.api.compositionrevision import CompositionRevision
 from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.cluster.resources.composites import FIELD_MANAGER
-from crdkeeper.cluster.transport.boundedpages import METADATA_BYTES, PageSize, bounded_page
+from crdkeeper.cluster.transport.boundedpages import each_object
 from crdkeeper.cluster.transport.client import ApiError, Client, find
 from crdkeeper.cluster.transport.deadlines import WRITE_SECONDS, within
 from crdkeeper.core.composer.composedversions import RevisionUse
 from crdkeeper.core.conversion.nesting import dumps
-from crdkeeper.core.revisions.content import NewRevision, SeenRevision
+from crdkeeper.core.retirement.holds import NamedKinds, named_kinds
+from crdkeeper.core.revisions.content import NewRevision, SeenRevision, seen_revision
 from crdkeeper.core.revisions.retention import revisions_in_use, running_by
 
 COMPOSITIONS: Final = f"/apis/{GROUP}/{VERSION}/{Composition.plural}"
 REVISIONS: Final = f"/apis/{GROUP}/{VERSION}/{CompositionRevision.plural}"
-_PAGE_SECONDS: Final = 20.0
 
 
 async def get_composition(client: Client, name: str) -> dict[str, Any] | None:
@@ -61,17 +61,36 @@ async def delete_composition_revision(client: Client, revision: SeenRevision) ->
 
 async def is_composed(client: Client, group: str, kind: str) -> bool:
     """Whether composites of a kind have a CompositionRevision. Raises ApiError and Unreachable."""
-    async for each in _each_of(client, REVISIONS, 20, 100):
+    async for each in each_object(client, REVISIONS, 20, 100):
         of = each["spec"]["compositeTypeRef"]
         if of["kind"] == kind and of["apiVersion"].partition("/")[0] == group:
             return True
     return False
 
 
+async def list_revisions(client: Client) -> list[SeenRevision]:
+    """All revisions of the cluster, without their resources. Raises ApiError and Unreachable."""
+    return [seen_revision(each) async for each in each_object(client, REVISIONS, 20, 100)]
+
+
+async def list_named_kinds(client: Client) -> AsyncIterator[NamedKinds]:
+    """All Compositions and CompositionRevisions, reduced to what they name; none if the kinds are missing.
+
+    Raises ApiError and Unreachable.
+    """
+    for kind, path in ((Composition.__name__, COMPOSITIONS), (CompositionRevision.__name__, REVISIONS)):
+        try:
+            async for each in each_object(client, path, 20, 100):
+                yield named_kinds({"kind": kind, **each})
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+
 async def list_revisions_in_use(client: Client, collection: str) -> set[str]:
     """The names of the revisions that composites of a collection use. Raises ApiError and Unreachable."""
     found: set[str] = set()
-    async for each in _each_of(client, collection, 100, 500):
+    async for each in each_object(client, collection, 100, 500):
         found |= revisions_in_use(each)
     return found
 
@@ -82,30 +101,15 @@ async def list_revision_uses(client: Client, group: str, kind: str, collection: 
     Raises ApiError and Unreachable.
     """
     running: Counter[str] = Counter()
-    async for each in _each_of(client, collection, 100, 500):
+    async for each in each_object(client, collection, 100, 500):
         # What is being deleted needs none.
         running[running_by(each)] += "deletionTimestamp" not in each["metadata"]
     found: list[RevisionUse] = []
     if running.keys() <= {""}:
         return found
-    async for each in _each_of(client, REVISIONS, 20, 100):
+    async for each in each_object(client, REVISIONS, 20, 100):
         of, name = each["spec"]["compositeTypeRef"], each["metadata"]["name"]
         its_group, _, version = of["apiVersion"].partition("/")
         if (its_group, of["kind"]) == (group, kind) and running[name]:
             found.append(RevisionUse(name, each["spec"]["compositionRef"]["name"], version, running[name]))
     return found
-
-
-async def _each_of(client: Client, path: str, first: int, most: int) -> AsyncIterator[Mapping[str, Any]]:
-    """All objects of a collection: pages begin with `first` objects, and have at most so many."""
-    size = PageSize(first, most, METADATA_BYTES // 2, 4 * METADATA_BYTES, _PAGE_SECONDS)
-    token = ""
-    while True:
-        body: Mapping[str, Any] = await bounded_page(client, path, token, size)
-        items = body["items"] or ()
-        for each in items:
-            yield each
-        size.fit(items)
-        token = str(body["metadata"].get("continue") or "")
-        if not token:
-            return

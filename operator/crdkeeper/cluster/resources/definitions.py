@@ -1,12 +1,13 @@
 """CustomResourceDefinitions: read one, list them, and trim status.storedVersions."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from crdkeeper.api.meta import FIELD_MANAGER
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.cluster.transport.client import (
+    JSON_PATCH,
     MERGE_PATCH,
     METADATA_ONLY,
     METADATA_ONLY_LIST,
@@ -91,3 +92,14 @@ async def trim_stored_versions(client: Client, definition: DefinitionFacts, keep
     }
     path = f"{_PATH}/{definition.name}/status?fieldManager={FIELD_MANAGER}"
     await client.request("PATCH", path, body, content_type=MERGE_PATCH)
+
+
+async def patch_definition(
+    client: Client, name: str, operations: Sequence[Mapping[str, Any]], manager: str
+) -> dict[str, Any]:
+    """Change a CRD by a JSON patch. Returns it as changed.
+
+    Raises ApiError; 422 also means that one of its tests has failed.
+    """
+    path = f"{_PATH}/{quote(name, safe='')}?fieldManager={manager}"
+    return await client.request("PATCH", path, list(operations), content_type=JSON_PATCH)

@@ -54,6 +54,20 @@ async def send_definition_event(
     await _send(client, regarding, type_, reason, note, instance, controller)
 
 
+async def send_object_event(
+    client: Client,
+    regarding: Mapping[str, Any],
+    type_: Literal["Normal", "Warning"],
+    reason: str,
+    note: str,
+    *,
+    instance: str,
+    controller: str,
+) -> None:
+    """Like `send_event`, about the object that `regarding` refers to, in its namespace."""
+    await _send(client, regarding, type_, reason, note, instance, controller)
+
+
 async def _send(
     client: Client,
     regarding: Mapping[str, Any],
@@ -64,10 +78,12 @@ async def _send(
     controller: str,
 ) -> None:
     now = datetime.now(UTC)
+    # The API server wants the Event of an object in a namespace there, and of others in this one.
+    namespace = regarding.get("namespace") or "default"
     body = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": f"{regarding['name'][:200]}.{token_hex(8)}", "namespace": "default"},
+        "metadata": {"name": f"{regarding['name'][:200]}.{token_hex(8)}", "namespace": namespace},
         "eventTime": now.isoformat(timespec="microseconds").replace("+00:00", "Z"),
         "reportingController": controller,
         "reportingInstance": instance[:128],
@@ -78,7 +94,7 @@ async def _send(
         "regarding": regarding,
     }
     try:
-        sent = client.request("POST", "/apis/events.k8s.io/v1/namespaces/default/events", body)
+        sent = client.request("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body)
         await within(WRITE_SECONDS, sent)
     except (ApiError, Unreachable) as error:
         _log.warning("An Event on %s was lost: %s", regarding["name"], error)

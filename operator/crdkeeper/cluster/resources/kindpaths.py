@@ -1,9 +1,10 @@
 """At which path the API server serves the objects of a kind."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import quote
 
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
@@ -17,6 +18,10 @@ _MISSING_SECONDS: Final = 5.0
 """How long an answer counts that does not have the kind."""
 _FAILED_SECONDS: Final = 10.0
 """How long a failure counts: an API server that hangs does not hold up each composite."""
+
+_MOST: Final = 1_000
+"""Groups and versions that are remembered: a status can name any number that do not exist."""
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,9 @@ class KindPaths:
         """`seen` has the CRDs that are known."""
         self._client = client
         self._seen = seen
-        self._known: dict[str, tuple[float, dict[str, ServedKind]]] = {}
+        self._known: OrderedDict[str, tuple[float, dict[str, ServedKind]]] = OrderedDict()
         """By group and version: in the loop's time since when, and the kinds."""
-        self._failed: dict[str, tuple[float, ApiError | Unreachable | None]] = {}
+        self._failed: OrderedDict[str, tuple[float, ApiError | Unreachable | None]] = OrderedDict()
         """By group and version that could not be read: until when that is not tried again, and why."""
 
     async def find(self, api_version: str, kind: str) -> ServedKind | None:
@@ -94,7 +99,7 @@ class KindPaths:
         try:
             kinds = await self._read(api_version)
         except (ApiError, Unreachable) as trouble:
-            self._failed[api_version] = loop.time() + _FAILED_SECONDS, trouble
+            _put(self._failed, api_version, (loop.time() + _FAILED_SECONDS, trouble))
             raise
         self._failed.pop(api_version, None)
         return kinds
@@ -108,5 +113,12 @@ class KindPaths:
             # Subresources have kinds of their own: pods/eviction.
             if "/" not in each["name"] and "patch" in each.get("verbs", ())
         }
-        self._known[api_version] = asyncio.get_running_loop().time(), kinds
+        _put(self._known, api_version, (asyncio.get_running_loop().time(), kinds))
         return kinds
+
+
+def _put(known: OrderedDict[str, _T], api_version: str, value: _T) -> None:
+    known[api_version] = value
+    known.move_to_end(api_version)
+    if len(known) > _MOST:
+        known.popitem(last=False)

@@ -1,17 +1,20 @@
 """crdkeeper's own kinds: read, create and delete them, and apply their status."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import ValidationError
 
+from crdkeeper.api.builtinpolicy import BuiltinPolicy
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
 from crdkeeper.api.definitionreport import DefinitionReport
-from crdkeeper.api.meta import API_VERSION, FIELD_MANAGER, GROUP, VERSION, Kind
+from crdkeeper.api.meta import API_VERSION, FIELD_MANAGER, GROUP, VERSION, Condition, Kind, ObjectMeta
 from crdkeeper.api.storagemigration import StorageMigration
-from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client, find
+from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, METADATA_ONLY, ApiError, Client, find
 from crdkeeper.cluster.transport.pages import pages
+from crdkeeper.core.policy.reading import read_policy
 
 
 def _path(plural: str, name: str = "") -> str:
@@ -49,9 +52,21 @@ async def list_migrations_of(client: Client, definition: str) -> list[StorageMig
 
 
 async def list_policies(client: Client) -> list[DefinitionPolicy] | None:
-    """List all DefinitionPolicies; None if the kind is not installed."""
+    """List all DefinitionPolicies, also those that cannot be read; None if the kind is not installed."""
     body = await find(client, _path(DefinitionPolicy.plural))
-    return [DefinitionPolicy.model_validate(each) for each in body["items"]] if body is not None else None
+    return [read_policy(each) for each in body["items"]] if body is not None else None
+
+
+async def list_builtin_policies(client: Client) -> list[BuiltinPolicy] | None:
+    """List all BuiltinPolicies; None if the kind is not installed."""
+    body = await find(client, _path(BuiltinPolicy.plural))
+    return [BuiltinPolicy.model_validate(each) for each in body["items"]] if body is not None else None
+
+
+async def get_builtin_policy(client: Client, name: str) -> BuiltinPolicy | None:
+    """The BuiltinPolicy; None if there is none."""
+    found = await find(client, _path(BuiltinPolicy.plural, name))
+    return BuiltinPolicy.model_validate(found) if found is not None else None
 
 
 async def installed(client: Client, plural: str) -> bool:
@@ -77,16 +92,46 @@ async def list_reports(client: Client, take: Callable[[DefinitionReport], None],
     return version
 
 
-async def apply_report(client: Client, metadata: Mapping[str, Any]) -> DefinitionReport:
-    """Create a DefinitionReport, or ensure that it has these labels and owners. Returns its new state."""
+async def list_false_conditions(
+    client: Client, types: Collection[str], names: Collection[str] = ()
+) -> dict[str, list[Condition]]:
+    """By CRD, the conditions of its report of these types that are False; of all CRDs, or of those named.
+
+    Empty if the kind is not installed. Raises ApiError and Unreachable.
+    """
+    found: dict[str, list[Condition]] = {}
+
+    def take(report: Mapping[str, Any]) -> None:
+        conditions = (report.get("status") or {}).get("conditions") or ()
+        wrong = [each for each in conditions if each["type"] in types and each["status"] == "False"]
+        if wrong:
+            found[report["metadata"]["name"]] = [Condition.model_validate(each) for each in wrong]
+
+    if names:
+        for each in names:
+            report = await find(client, _path(DefinitionReport.plural, quote(each, safe="")))
+            take(report or {})
+        return found
+    try:
+        async for body in pages(client, f"{REPORTS}?limit=100"):
+            for each in body["items"]:
+                take(each)
+    except ApiError as error:
+        if error.code != 404:
+            raise
+    return found
+
+
+async def apply_report(client: Client, metadata: Mapping[str, Any]) -> ObjectMeta:
+    """Create a DefinitionReport, or ensure that it has these labels and owners. Returns its new metadata."""
     path = f"{_path(DefinitionReport.plural, metadata['name'])}?fieldManager={FIELD_MANAGER}&force=true"
     body = {
         "apiVersion": API_VERSION,
         "kind": DefinitionReport.model_fields["kind"].default,
         "metadata": metadata,
     }
-    answer = await client.request("PATCH", path, body, content_type=APPLY_PATCH)
-    return parse_report(answer)
+    answer = await client.request("PATCH", path, body, content_type=APPLY_PATCH, accept=METADATA_ONLY)
+    return ObjectMeta.model_validate(answer["metadata"])
 
 
 async def get_migration(client: Client, name: str) -> StorageMigration | None:
@@ -134,10 +179,26 @@ async def apply_status(client: Client, owner: Kind, *, manager: str = FIELD_MANA
     return True
 
 
+async def put_report_status(client: Client, report: DefinitionReport) -> ObjectMeta:
+    """Apply the whole status of exactly this report. Returns its new metadata.
+
+    Raises ApiError; 404 or 409 if exactly this report no longer exists.
+    """
+    answer = await put_status(client, report, accept=METADATA_ONLY)
+    return ObjectMeta.model_validate(answer["metadata"])
+
+
 async def put_status(
-    client: Client, owner: Kind, *, resource_version: str | None = None, manager: str = FIELD_MANAGER
+    client: Client,
+    owner: Kind,
+    *,
+    resource_version: str | None = None,
+    manager: str = FIELD_MANAGER,
+    accept: str = "application/json",
 ) -> dict[str, Any]:
-    """Apply the whole status, to the given version of the object if any. Returns the updated object.
+    """Apply the whole status, to the given version of the object if any.
+
+    Returns the updated object in the form of `accept`.
 
     Raises ApiError; 404 or 409 if exactly this object or version no longer exists.
     """
@@ -151,4 +212,4 @@ async def put_status(
         **owner.model_dump(mode="json", by_alias=True, exclude_none=True, include={"status"}),
     }
     path = f"{_path(owner.plural, owner.metadata.name)}/status?fieldManager={manager}&force=true"
-    return await client.request("PATCH", path, body, content_type=APPLY_PATCH)
+    return await client.request("PATCH", path, body, content_type=APPLY_PATCH, accept=accept)

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import orjson
 
 from crdkeeper.api.meta import FIELD_MANAGER
+from crdkeeper.apiserver.objects.continuation import at_latest
 from crdkeeper.cluster.transport.client import (
     MERGE_PATCH,
     METADATA_ONLY,
@@ -52,34 +53,52 @@ class Endpoint:
 
     def path(self, namespace: str, name: str) -> str:
         """The path of one object, percent-encoded."""
-        space = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
-        return f"{self.base}{space}/{self.resource}/{quote(name, safe='')}"
+        return f"{self._collection(namespace)}/{quote(name, safe='')}"
 
-    async def page(self, client: Client, token: str | None, limit: int = PAGE) -> Page:
-        """A page of metadata, by a consistent read (never resourceVersion=0).
+    def _collection(self, namespace: str) -> str:
+        space = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+        return f"{self.base}{space}/{self.resource}"
+
+    async def page(self, client: Client, token: str | None, limit: int = PAGE, namespace: str = "") -> Page:
+        """A page of metadata, of one namespace or of all, by a consistent read (never resourceVersion=0).
 
         If a continue token has expired (410), the one that the server offers instead is used, which continues
         at the same key with current data: no object that existed all the time is skipped. Raises ApiError;
         410 only if the server offers no token.
         """
-        return await self._page(client, token, limit, METADATA_ONLY_LIST)
+        return await self._page(client, self._collection(namespace), token, limit, METADATA_ONLY_LIST)
+
+    async def latest_page(self, client: Client, token: str) -> Page:
+        """Like `page`, with the objects as they are now, if the API server continues its list like that.
+
+        With an old token, it shows what was written since as it was before.
+        """
+        latest = at_latest(token)
+        if latest is not None:
+            try:
+                return await self.page(client, latest)
+            except ApiError as error:
+                if error.code not in (400, 410):
+                    raise
+        return await self.page(client, token)
 
     async def whole_page(self, client: Client, token: str | None, limit: int) -> Page:
         """A page of whole objects; otherwise like `page`."""
-        return await self._page(client, token, limit, "application/json")
+        return await self._page(client, self._collection(""), token, limit, "application/json")
 
-    async def _page(self, client: Client, token: str | None, limit: int, accept: str) -> Page:
+    async def _page(self, client: Client, path: str, token: str | None, limit: int, accept: str) -> Page:
         suffix = f"&continue={quote(token, safe='')}" if token else ""
         try:
-            return await self._list(client, f"?limit={limit}{suffix}", accept)
+            return await self._list(client, f"{path}?limit={limit}{suffix}", accept)
         except ApiError as error:
             offered = (error.body.get("metadata") or {}).get("continue")
             if error.code != 410 or not offered:
                 raise
-            return await self._list(client, f"?limit={limit}&continue={quote(offered, safe='')}", accept)
+            following = f"{path}?limit={limit}&continue={quote(offered, safe='')}"
+            return await self._list(client, following, accept)
 
-    async def _list(self, client: Client, query: str, accept: str) -> Page:
-        body = await client.request("GET", f"{self.base}/{self.resource}{query}", accept=accept)
+    async def _list(self, client: Client, path: str, accept: str) -> Page:
+        body = await client.request("GET", path, accept=accept)
         metadata = body["metadata"]
         return Page(
             items=body.get("items") or (),

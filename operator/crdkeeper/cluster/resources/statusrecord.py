@@ -1,7 +1,8 @@
 """A StorageMigration's status, written only by its run.
 
 Leadership does not fence off writes: a replica that was paused, or whose request was delayed, may write after
-another one took over. So each write requires the resourceVersion that the previous write returned.
+another one took over. So each write requires the resourceVersion that the previous write returned. Only
+`status.shards` is written by others, too, and not here.
 """
 
 from collections import deque
@@ -10,7 +11,8 @@ from crdkeeper.api.storagemigration import StorageMigration, StorageMigrationSta
 from crdkeeper.cluster.resources.kinds import get_migration, put_status
 from crdkeeper.cluster.transport.client import ApiError, Client
 
-_ATTEMPTS = 5
+_ATTEMPTS = 10
+"""Processes that share a migration write to the same object several times a second."""
 _KEPT = 32
 """Statuses to remember that were sent and may have been stored although no answer confirmed it."""
 
@@ -21,7 +23,7 @@ class StatusRecord:
     def __init__(self, client: Client, migration: StorageMigration) -> None:
         self._client = client
         self._resource_version = migration.metadata.resource_version
-        self._on_record = migration.status.model_copy(deep=True)
+        self._on_record = _without_shards(migration.status).model_copy(deep=True)
         self._sent: deque[StorageMigrationStatus] = deque(maxlen=_KEPT)
         """What was sent since then: an answer can get lost."""
 
@@ -30,10 +32,12 @@ class StatusRecord:
 
         Raises ApiError, also if others write to the object all the time, or Unreachable.
         """
-        self._sent.append(StorageMigrationStatus.model_validate(migration.status.to_object()))
+        status = _without_shards(migration.status)
+        self._sent.append(StorageMigrationStatus.model_validate(status.to_object()))
+        applied = migration.model_copy(update={"status": status})
         for attempt in range(_ATTEMPTS):
             try:
-                answer = await put_status(self._client, migration, resource_version=self._resource_version)
+                answer = await put_status(self._client, applied, resource_version=self._resource_version)
             except ApiError as error:
                 if error.code not in (404, 409) or attempt == _ATTEMPTS - 1:
                     raise
@@ -41,7 +45,8 @@ class StatusRecord:
                     return False
             else:
                 stored = StorageMigration.model_validate(answer)
-                self._on_record, self._resource_version = stored.status, stored.metadata.resource_version
+                self._on_record = _without_shards(stored.status)
+                self._resource_version = stored.metadata.resource_version
                 self._sent.clear()
                 return True
         raise AssertionError("unreachable: the last attempt returns or raises")
@@ -51,7 +56,12 @@ class StatusRecord:
         now = await get_migration(self._client, migration.metadata.name)
         if now is None or now.metadata.uid != migration.metadata.uid:
             return False
-        if now.status != self._on_record and now.status not in self._sent:
+        status = _without_shards(now.status)
+        if status != self._on_record and status not in self._sent:
             return False
         self._resource_version = now.metadata.resource_version
         return True
+
+
+def _without_shards(status: StorageMigrationStatus) -> StorageMigrationStatus:
+    return status.model_copy(update={"shards": None})

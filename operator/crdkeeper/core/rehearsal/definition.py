@@ -123,13 +123,15 @@ def compile_definition(
     document: Mapping[str, Any],
     conversion: Conversion | None = None,
     known: CompiledDefinition | None = None,
+    schemas: Mapping[str, Schema] | None = None,
 ) -> CompiledDefinition:
     """Compile the CRD of a document that the API server would accept; with rules, a webhook converts by them.
 
-    Versions whose schema `known` has, too, are taken from it: compiling one takes up to a second. Raises
-    UnreadableDefinition, naming the field.
+    Versions whose schema `known` has, too, are taken from it: compiling one takes up to a second. `schemas`
+    by version replace those of the document. Raises UnreadableDefinition, naming the field.
     """
-    schemas = schemas_of(document)
+    if schemas is None:
+        schemas = schemas_of(document)
     spec = document.get("spec") or {}
     names, metadata = spec.get("names") or {}, document.get("metadata") or {}
     versions = {}

@@ -22,7 +22,7 @@ class EffectKind(Enum):
     REFUSED = ("Refused", "refused if it is created again, or if the field changes")
     STATUS_REFUSED = ("StatusRefused", "a status is refused if the field changes")
     INDETERMINATE = ("Indeterminate", "not predicted, or not wholly")
-    DEFAULTED = ("Defaulted", "a field gets a default")
+    DEFAULTED = ("Defaulted", "a field that was absent gets a value, such as a default")
 
     def __init__(self, label: str, meaning: str) -> None:
         self.label = label

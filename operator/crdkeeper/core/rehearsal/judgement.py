@@ -169,7 +169,9 @@ class Judge:
                 continue
             converted = version != source and not self._plain
             for each in differences(before, read.object, node):
-                kind = EffectKind.CONVERTED_DIFFERENTLY if converted else _KINDS[each.how]
+                # What was absent before is not lost by a conversion, mostly of a new default.
+                other = converted and each.how is not How.NEW
+                kind = EffectKind.CONVERTED_DIFFERENTLY if other else _KINDS[each.how]
                 found.effects.append(_effect(kind, each, version))
 
     @property
@@ -342,3 +344,12 @@ def between_views(one: Prediction, other: Prediction, version: str) -> list[Effe
 
 def _keys(effects: Iterable[Effect]) -> set[tuple[EffectKind, str, str, str]]:
     return {(*each.key, each.version) for each in effects}
+
+
+def new_effects(obj: Json, then: Judge, today: Judge) -> list[Effect]:
+    """The effects on an object that the present CRD does not have: `today` compares that CRD with itself."""
+    found = then.predict(obj).effects
+    if not any(each.kind.is_harm or each.kind is EffectKind.INDETERMINATE for each in found):
+        return found
+    known = _keys(today.predict(obj).effects)
+    return [each for each in found if (*each.key, each.version) not in known]

@@ -16,7 +16,7 @@ from crdkeeper.cluster.transport.client import Client
 from crdkeeper.core.conversion.objects import Conversion
 from crdkeeper.core.rehearsal.definition import CompiledDefinition, compile_definition
 from crdkeeper.core.rehearsal.effect import Effect, EffectKind
-from crdkeeper.core.rehearsal.judgement import Judge
+from crdkeeper.core.rehearsal.judgement import Judge, new_effects
 from crdkeeper.core.rehearsal.report import RehearsalReport, doubts
 from crdkeeper.operations.rehearsal.source import pages
 
@@ -125,13 +125,4 @@ def _compiled(
 
 
 def _effects(items: Sequence[Json], then: Judge, today: Judge) -> list[list[Effect]]:
-    return [_new(each, then, today) for each in items]
-
-
-def _new(obj: Json, then: Judge, today: Judge) -> list[Effect]:
-    """The effects on an object that the present CRD does not have."""
-    found = then.predict(obj).effects
-    if not any(each.kind.is_harm or each.kind is EffectKind.INDETERMINATE for each in found):
-        return found
-    known = {(*each.key, each.version) for each in today.predict(obj).effects}
-    return [each for each in found if (*each.key, each.version) not in known]
+    return [new_effects(each, then, today) for each in items]

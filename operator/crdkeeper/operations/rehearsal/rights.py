@@ -49,7 +49,7 @@ _JUDGE = Right("create", GROUP, "*")
 
 async def check_rights(client: Client, needed: Sequence[Right]) -> None:
     answers = await asyncio.gather(*(missing_rights(client, [each]) for each in needed))
-    missing = [right for right, answer in zip(needed, answers, strict=True) if answer]
+    missing = [right for answer in answers for right in answer]
     if missing:
         raise NotPermitted(missing)
 

@@ -101,6 +101,37 @@ async def test_an_expired_list_that_cannot_go_on_is_told(
     assert len(server.requests) == count
 
 
+TOKEN = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6Nywic3RhcnQiOiJhXHUwMDAwIn0"
+LATEST = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiYVx1MDAwMCJ9"
+
+
+@pytest.mark.parametrize(
+    ("token", "answers", "sent"),
+    [
+        (TOKEN, [listed("c")], [LATEST]),
+        ("opaque", [listed("c")], ["opaque"]),
+        (TOKEN, [failure(400, "BadRequest", "continue key is not valid"), listed("c")], [LATEST, TOKEN]),
+        (TOKEN, [expired(), expired(**{"continue": "new"}), listed("c")], [LATEST, TOKEN, "new"]),
+    ],
+    ids=["as they are", "another token", "refused", "expired"],
+)
+async def test_a_list_that_goes_on_with_objects_as_they_are(
+    tmp_path: Path, token: str, answers: list[Any], sent: list[str]
+) -> None:
+    async with client_of(tmp_path, *answers) as (server, client):
+        found = await WIDGETS.latest_page(client, token)
+    assert [each["metadata"]["name"] for each in found.items] == ["c"]
+    assert [each.query.get("continue") for each in server.requests] == sent
+    assert {each.query.get("limit") for each in server.requests} == {"500"}
+
+
+async def test_another_error_of_such_a_list_is_told(tmp_path: Path) -> None:
+    async with client_of(tmp_path, failure(403, "Forbidden", "No.")) as (server, client):
+        with pytest.raises(ApiError, match="403"):
+            await WIDGETS.latest_page(client, TOKEN)
+    assert len(server.requests) == 1
+
+
 async def test_another_error_is_no_expired_list(tmp_path: Path) -> None:
     async with client_of(tmp_path, failure(403, "Forbidden", "No.", metadata={"continue": "x"})) as (
         server,
