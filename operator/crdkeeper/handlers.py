@@ -6,7 +6,7 @@ own, so nothing blocks a deletion when crdkeeper is gone.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from crdkeeper.api.meta import GROUP, VERSION
 from crdkeeper.api.texts import described
 from crdkeeper.cluster.transport.connection import Connection
-from crdkeeper.controllers.registry import Controller, Watch
+from crdkeeper.controllers.entry import Controller, Watch
 from crdkeeper.controllers.state import ClusterState
-from crdkeeper.core.diagnosis.facts import seen_definition
+from crdkeeper.core.diagnosis.facts import SeenDefinition, seen_definition
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -89,13 +89,19 @@ def register(
 
     @kopf.on.event("apiextensions.k8s.io", "v1", "customresourcedefinitions", registry=registry)
     async def definition(event: kopf.RawEvent, name: str, **_: Any) -> None:
-        _seen(event, name, seen_definition, state.saw_definition)
+        _seen(event, name, seen_definition, partial(_saw_definition, state, event["object"]))
         # Kopf keeps the event for a while; the schemas of a page of CRDs take 30 MB.
         event["object"].pop("spec", None)
 
     for each in controllers:
         for kind, watch in each.watches().items():
             _watch(registry, kind.plural, watch, state)
+
+
+def _saw_definition(
+    state: ClusterState, crd: Mapping[str, Any], name: str, seen: SeenDefinition | None
+) -> None:
+    state.saw_definition(name, seen, crd)
 
 
 def _watch(registry: kopf.OperatorRegistry, plural: str, watch: Watch, state: ClusterState) -> None:

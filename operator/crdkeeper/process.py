@@ -17,11 +17,12 @@ from crdkeeper.cluster.transport.client import ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import Connection
 from crdkeeper.cluster.transport.lease import Lease, LeaseLost
 from crdkeeper.controllers.context import Context
+from crdkeeper.controllers.entry import Controller
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.controllers.readiness import Readiness
-from crdkeeper.controllers.registry import CONTROLLERS, Controller
 from crdkeeper.controllers.state import ClusterState
 from crdkeeper.core.conversion.target import WebhookAddress
+from crdkeeper.freedmemory import give_back_freed_memory
 from crdkeeper.handlers import operator_settings, register
 from crdkeeper.listening import listening
 from crdkeeper.supervision import TaskEnded, supervise
@@ -45,6 +46,7 @@ class OperatorOptions:
     connection: Connection
     namespace: str
     identity: str
+    controllers: tuple[Controller, ...]
     webhook: WebhookAddress
     """Where API servers reach `crdkeeper webhook`."""
     host: str = ""
@@ -55,9 +57,11 @@ class OperatorOptions:
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
+    pages_per_second: float = 10.0
+    """How many pages of objects' metadata reports may request."""
+    watch_labels: bool = False
     kinds: tuple[type[Kind], ...] = KINDS
     """Without these kinds it does not begin."""
-    controllers: tuple[Controller, ...] = CONTROLLERS
 
 
 @dataclass(slots=True)
@@ -100,6 +104,7 @@ class Health:
 
 async def run_operator(options: OperatorOptions) -> int:
     """Run until a signal (0) or the loss of leadership (1: the container restarts, as a standby)."""
+    give_back_freed_memory()
     metrics = OperatorMetrics()
     metrics.leader.set(0)
     stop = asyncio.Event()
@@ -194,6 +199,8 @@ async def _work(
         webhook=options.webhook,
         at_once=options.at_once,
         settle_seconds=options.settle_seconds,
+        pages_per_second=options.pages_per_second,
+        watch_labels=options.watch_labels,
     )
     registry = kopf.OperatorRegistry()
     ready = asyncio.Event()

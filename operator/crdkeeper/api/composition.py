@@ -161,6 +161,10 @@ _RESOURCE_RULES = (
         "an externalRef is only read: conflicts, deletion and recreate do not apply",
     ),
     (
+        "!self.recreate || self.deletion != 'Orphan'",
+        "recreate deletes the object, which deletion: Orphan forbids: set only one of them",
+    ),
+    (
         _of_each_variable(f"name.matches('{_IDENTIFIER}') && !(name in {_TAKEN})"),
         "variables of forEach must consist of letters, digits and _, and begin with a letter; composite, "
         "each, and the words and types of CEL are reserved",
@@ -206,6 +210,10 @@ class CompositionFields(ApiModel):
     ) = None
     """The ServiceAccount, in the composite's namespace, whose permissions apply to the resources. If unset,
     those of the composer apply."""
+    service_account_namespace: (
+        Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")] | None
+    ) = None
+    """The namespace of the ServiceAccount if composites are cluster-scoped."""
     revision_history_limit: Annotated[int, Field(ge=0, le=1000)] = 10
     """How many CompositionRevisions to keep besides those in use."""
 
@@ -220,6 +228,10 @@ class CompositionSpec(CompositionFields):
             "!each.externalRef.__namespace__.contains('${') || has(self.serviceAccountName))",
             "an expression in externalRef.namespace needs serviceAccountName: otherwise whoever writes "
             "composites could read other namespaces with the composer's permissions",
+        ),
+        (
+            "!has(self.serviceAccountNamespace) || has(self.serviceAccountName)",
+            "serviceAccountNamespace needs serviceAccountName",
         ),
         (
             # With `in`, which costs 1 whatever the length of the key.

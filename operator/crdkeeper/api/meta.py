@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
 from pydantic.alias_generators import to_camel
 
 from crdkeeper.api.texts import Message
@@ -26,10 +26,26 @@ DEFINITION_UID = f"{GROUP}/definition-uid"
 
 def format_time(moment: datetime) -> str:
     """RFC 3339 in UTC with whole seconds, the format of metav1.Time."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Not strftime, which prints the year 5 without zeros.
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
-Time = Annotated[datetime, PlainSerializer(format_time, return_type=str, when_used="json")]
+def _in_utc(moment: datetime) -> datetime:
+    """The time in UTC; the first or the last one that Python has if it is beyond these there.
+
+    Who may write a status may write such a time, and the API server stores it.
+    """
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return (datetime.min if moment.year == 1 else datetime.max).replace(tzinfo=UTC)
+
+
+Time = Annotated[
+    datetime,
+    AfterValidator(_in_utc),
+    PlainSerializer(format_time, return_type=str, when_used="json"),
+]
 ConditionStatus = Literal["True", "False", "Unknown"]
 
 

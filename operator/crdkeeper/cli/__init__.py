@@ -17,9 +17,11 @@ _COMMANDS = {
     "compose": "compose",
     "convert": "convert",
     "diff": "diff",
+    "finalizers": "finalizers",
     "lint": "lint",
     "migrate": "migrate",
     "rehearse": "rehearse",
+    "retire": "retire",
     "run": "run",
     "status": "status",
     "upgrade-manifest": "upgrademanifest",
@@ -102,12 +104,17 @@ def main() -> None:
     crdkeeper status --outdated                 which CRDs need a migration
     crdkeeper migrate PLURAL.GROUP --dry-run    which objects would be refused
     crdkeeper migrate PLURAL.GROUP              migrate a resource now, without the operator
+    crdkeeper migrate --all-outdated            migrate all CRDs that need it
+    crdkeeper retire PLURAL.GROUP VERSION       take a version out of service, step by step
+    crdkeeper finalizers PLURAL.GROUP           which finalizers hold objects in deletion
     crdkeeper lint -f FILE|FOLDER|-             check CRDs offline, as the API server would
     crdkeeper diff OLD NEW                      who is affected by a change to CRDs
     crdkeeper rehearse -f FILE                  what a new CRD would do to existing objects
     crdkeeper convert -f FILE --rules R --to V  convert objects to another version, by rules
     crdkeeper upgrade-manifest FILE             rewrite a v1beta1 CRD for v1
     crdkeeper compose crd -f FILE               print the CRD of a CompositeResourceDefinition
+    crdkeeper compose preview -f FILE           what a Composition would change in live composites
+    crdkeeper compose trace KIND NAME           what a composite stands for, as a tree
     crdkeeper compose import FILE               rewrite Crossplane's CompositeResourceDefinitions
     """
     one_line_logs()

@@ -15,7 +15,7 @@ from crdkeeper.api.compositeresourcedefinition import CompositeResourceDefinitio
 from crdkeeper.api.definitionpolicy import (
     DefinitionPolicy,
     DefinitionPolicySpec,
-    LabelSelector,
+    DefinitionSelector,
     LabelSelectorRequirement,
     MigrationPolicy,
 )
@@ -110,7 +110,7 @@ def a_policy() -> DefinitionPolicy:
     return DefinitionPolicy(
         metadata=ObjectMeta(name="all"),
         spec=DefinitionPolicySpec(
-            selector=LabelSelector(match_labels={"a": "b"}, match_expressions=[requirement]),
+            selector=DefinitionSelector(match_labels={"a": "b"}, match_expressions=[requirement]),
             groups=["*.example.com"],
             storage_migration=MigrationPolicy(mode="Plan", template=MigrationTemplate(trim=False)),
         ),

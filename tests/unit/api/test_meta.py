@@ -134,3 +134,21 @@ def test_fields_of_a_newer_version_are_ignored() -> None:
         "reason",
         "message",
     }
+
+
+def test_a_year_has_four_digits() -> None:
+    assert format_time(datetime(5, 1, 2, tzinfo=UTC)) == "0005-01-02T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("2026-01-02T03:04:05+02:00", "2026-01-02T01:04:05Z"),
+        # What the API server stores, and no datetime in UTC can be.
+        ("0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00Z"),
+        ("9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59Z"),
+    ],
+)
+def test_a_time_of_somebody_else_can_be_written_again(text: str, read: str) -> None:
+    value = {"type": "A", "status": "True", "lastTransitionTime": text, "reason": "B", "message": ""}
+    assert Condition.model_validate(value).to_object()["lastTransitionTime"] == read

@@ -290,6 +290,8 @@ def cluster(tmp_path: Path) -> Iterator[str]:
         ("lint",),
         ("diff", "--live", "-f", "crd.yaml"),
         ("migrate", "things.example.com"),
+        ("migrate", "things.example.com", "others.example.com"),
+        ("migrate", "--all-outdated"),
         ("rehearse", "-f", "crd.yaml"),
         ("convert", "test", f"things.{GROUP}"),
         ("convert", "-f", FILE, "--to", "v2"),
@@ -308,21 +310,24 @@ class _Terminal(StringIO):
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_what_moves(terminal: bool) -> None:
+@pytest.mark.parametrize("resources", [(), ("things.example.com", ALL)], ids=["one", "several"])
+def test_what_moves(terminal: bool, resources: tuple[str, ...]) -> None:
     stream = _Terminal() if terminal else StringIO()
-    display = (TerminalDisplay if terminal else PlainDisplay)(stream)
+    display = (TerminalDisplay if terminal else PlainDisplay)(stream, resources)
     with display:
         display.show(with_condition(migration(), "Succeeded", "Unknown", "Rewriting", "first"))
         display.show(with_condition(rewriting(), "Succeeded", "Unknown", "Rewriting", ALL))
         display.show(with_condition(migration(), "Settled", "False", "Waiting", ALL))
         display.say(ALL)
+        display.say(ALL, ALL)
+        display.over(ALL, failed=True)
     said = re.sub(r"\x1b\[[\d;?]*[A-Za-z]|\r", "", stream.getvalue()) if terminal else stream.getvalue()
     assert_harmless(said)
 
 
 def test_tables() -> None:
-    objects = [refused(f"a{ALL}", namespace=ALL, denied_by=ALL, field=ALL, message=ALL)]
-    assert_harmless("\n".join(refused_table(objects, 2)))
+    objects = [(ALL, refused(f"a{ALL}", namespace=ALL, denied_by=ALL, field=ALL, message=ALL))]
+    assert_harmless("\n".join(refused_table(objects, 2, with_resource=True)))
     assert len(refused_table(objects, 1)) == 2
     assert len(table((ALL, ALL), [(ALL, ALL), (ALL, "")])) == 3
 

@@ -34,6 +34,7 @@ CONFIGURATION = ".crdkeeper.yaml"
 MAX_BYTES = 16 << 20
 SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 _KINDS_SHOWN = 6
+_CROSSPLANE = "apiextensions.crossplane.io/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +238,9 @@ def _definitions(
     elif kind == "ResourceGraphDefinition":
         yield ForeignComposite(file, document.find(steps), f"a {kind}", value, document=document, steps=steps)
     elif kind == "Composition":
-        yield WrittenObject(
-            file, document.find(steps), "a Composition", value, document=document, steps=steps
-        )
+        foreign = str(value.get("apiVersion")).startswith(_CROSSPLANE)
+        found = ForeignComposite if foreign else WrittenObject
+        yield found(file, document.find(steps), "a Composition", value, document=document, steps=steps)
     else:
         what = f"a {kind}" if isinstance(kind, str) and kind else "not a Kubernetes object"
         yield Skipped(file, document.find(steps), what, value)

@@ -41,7 +41,7 @@ def replica_options(command: _F) -> _F:
         click.option(
             "--identity",
             envvar="POD_NAME",
-            callback=lambda _context, _option, value: value or _identity(),
+            callback=lambda _context, _option, value: value or process_identity(),
             help="Identity of the Lease holder. [default: hostname and a random suffix]",
         ),
         click.option(
@@ -57,7 +57,8 @@ def replica_options(command: _F) -> _F:
     return command
 
 
-def _identity() -> str:
+def process_identity() -> str:
+    """A name of this process that no other one has."""
     # Imported only here: few commands are replicas.
     import socket
     from uuid import uuid4

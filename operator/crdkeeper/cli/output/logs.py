@@ -2,12 +2,18 @@
 
 import copy
 import logging
+import os
 from typing import Final
 
 from crdkeeper.core.text import visible
 
 LOG_FORMATS: Final = ("text", "json")
 """Of --log-format."""
+PROCESS_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+"""Of the records of a process without Kopf."""
+_PIPE_BYTES: Final = 4096
+"""Written to a pipe at once, no other process' bytes come between them (PIPE_BUF)."""
+_STDERR: Final = 2
 _INDENT = "    "
 
 
@@ -35,6 +41,18 @@ class OneLine(logging.Formatter):
         return self._inner.format(record)
 
 
+class WholeLines(logging.Handler):
+    """Writes each line to standard error by one call, so that lines of several processes are not mixed."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the record."""
+        try:
+            for line in self.format(record).split("\n"):
+                os.write(_STDERR, line.encode(errors="replace")[: _PIPE_BYTES - 1] + b"\n")
+        except Exception:
+            self.handleError(record)
+
+
 def _indented(text: str | None) -> str | None:
     return text and "\n".join(f"{_INDENT}{visible(each)}" for each in text.split("\n"))
 
@@ -44,6 +62,15 @@ def one_line_logs() -> None:
     for handler in (*logging.getLogger().handlers, logging.lastResort):
         if handler is not None and not isinstance(handler.formatter, OneLine):
             handler.setFormatter(OneLine(handler.formatter or logging.Formatter()))
+
+
+def child_logs(name: str) -> None:
+    """Have this process' records show that name, each line as a whole."""
+    handler = WholeLines()
+    handler.setFormatter(
+        OneLine(logging.Formatter(PROCESS_FORMAT.replace("%(levelname)s", f"%(levelname)s [{name}]")))
+    )
+    logging.getLogger().handlers[:] = [handler]
 
 
 def replica_logs(log_format: str, *, verbose: bool) -> None:

@@ -8,6 +8,8 @@ ways to print.
 import json
 import math
 import re
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
@@ -169,6 +171,11 @@ def print_yaml(*documents: Any, width: int = 80) -> None:
 def print_page(text: str) -> None:
     """Print a page of the documentation, which contains only our own words."""
     click.echo(text, nl=False)
+
+
+def terminal_width() -> int | None:
+    """The characters in a line of the terminal that shows standard output; None if none does."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def console(stream: TextIO) -> "Console":

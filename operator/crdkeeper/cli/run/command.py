@@ -9,6 +9,7 @@ import click
 from crdkeeper.cli.input.options import connection_options, listen_address, replica_options, run_async
 from crdkeeper.cli.output.logs import replica_logs
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.controllers.registry import CONTROLLERS
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.process import OperatorOptions, run_operator
 
@@ -57,6 +58,19 @@ WEBHOOK_URL = re.compile(r"https://([^/:?#@\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5
     metavar="https://HOST:PORT",
     help="URL at which API servers reach the conversion webhook, instead of the Service.",
 )
+@click.option(
+    "--pages-per-second",
+    type=click.FloatRange(min=0.01, max=1000),
+    default=10.0,
+    show_default=True,
+    help="Pages of 100 objects' metadata that reports request per second, for all CRDs together.",
+)
+@click.option(
+    "--watch-labels",
+    is_flag=True,
+    envvar="CRDKEEPER_WATCH_LABELS",
+    help="Also migrate CRDs that have the label crdkeeper.dev/storage-migration: automatic.",
+)
 def run(
     kubeconfig: Path | None,
     context: str | None,
@@ -71,6 +85,8 @@ def run(
     retry_period: float,
     webhook_service: str,
     webhook_url: str | None,
+    pages_per_second: float,
+    watch_labels: bool,
 ) -> None:
     """Run the operator until it is stopped.
 
@@ -92,9 +108,12 @@ def run(
         host=host,
         port=port,
         at_once=max_migrations,
+        controllers=CONTROLLERS,
         webhook=WebhookAddress(namespace, webhook_service, url=webhook_url or ""),
         lease_duration=lease_duration,
         renew_deadline=renew_deadline,
         retry_period=retry_period,
+        pages_per_second=pages_per_second,
+        watch_labels=watch_labels,
     )
     sys.exit(run_async(run_operator(options)))

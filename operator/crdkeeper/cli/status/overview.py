@@ -5,19 +5,32 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
-from crdkeeper.api.meta import ApiModel, ConditionStatus, Time, find_condition
-from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.meta import ApiModel, Condition, ConditionStatus, Time, find_condition
+from crdkeeper.api.storagemigration import StorageMigration, StorageMigrationStatus
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts
 from crdkeeper.cli.output.table import age
+from crdkeeper.core.migration.sharding import division
 from crdkeeper.core.policy.selection import governing
 
 HEADERS = ("NAME", "STORAGE", "STORED", "SERVED", "MIGRATION", "PROGRESS", "REASON", "AGE")
-WIDE_HEADERS = (*HEADERS, "POLICY", "REWRITTEN", "CURRENT", "REFUSED", "MESSAGE")
+WIDE_HEADERS = (*HEADERS, "POLICY", "REWRITTEN", "CURRENT", "REFUSED", "PARTS", "MESSAGE")
+_FINDINGS: Final = 20
+
+
+class PartsOverview(ApiModel):
+    """The parts of a migration that several processes share (`crdkeeper migrate --shards`)."""
+
+    count: int
+    done: int
+    """Of the latest pass that rewrites; so are those at work."""
+    at_work: int
+    coordinator: str
+    """The process that verifies and trims; empty if nobody does."""
 
 
 class MigrationOverview(ApiModel):
@@ -40,6 +53,8 @@ class MigrationOverview(ApiModel):
     refused: int
     start_time: Time | None = None
     completion_time: Time | None = None
+    parts: PartsOverview | None = None
+    """Present if several processes share it."""
 
 
 class PolicyOverview(ApiModel):
@@ -48,6 +63,14 @@ class PolicyOverview(ApiModel):
     name: str
     mode: Literal["Automatic", "Plan", "Disabled"]
     """How it handles old stored versions."""
+
+
+class FindingOverview(ApiModel):
+    """A condition of the CRD's DefinitionReport that is False, and does not affect its Ready."""
+
+    type: str
+    reason: str
+    message: str
 
 
 class DefinitionOverview(ApiModel):
@@ -69,6 +92,8 @@ class DefinitionOverview(ApiModel):
     creation_timestamp: Time | None = None
     migration: MigrationOverview | None = None
     policy: PolicyOverview | None = None
+    findings: Annotated[list[FindingOverview], Field(default_factory=list)]
+    """What its autoscalers or the writers of its status do wrong, as far as a report says so."""
 
 
 class DefinitionOverviewList(ApiModel):
@@ -83,13 +108,14 @@ def overview(
     definitions: Iterable[DefinitionFacts],
     migrations: Iterable[StorageMigration],
     policies: Sequence[DefinitionPolicy],
+    found: Mapping[str, Sequence[Condition]],
 ) -> list[DefinitionOverview]:
-    """One record for each CRD, by name."""
+    """One record for each CRD, by name. `found` are conditions of reports that are False, by CRD."""
     by_resource: dict[str, list[StorageMigration]] = {}
     for each in migrations:
         by_resource.setdefault(str(each.spec.resource), []).append(each)
     return [
-        _describe(each, by_resource, governing(policies, each))
+        _describe(each, by_resource, governing(policies, each), found.get(each.name, ()))
         for each in sorted(definitions, key=lambda each: each.name)
     ]
 
@@ -98,6 +124,7 @@ def _describe(
     definition: DefinitionFacts,
     migrations: Mapping[str, Sequence[StorageMigration]],
     policy: DefinitionPolicy | None,
+    found: Iterable[Condition],
 ) -> DefinitionOverview:
     latest = _latest(definition, migrations.get(definition.name, ()))
     return DefinitionOverview(
@@ -116,6 +143,9 @@ def _describe(
         policy=None
         if policy is None
         else PolicyOverview(name=policy.metadata.name, mode=policy.spec.storage_migration.mode),
+        findings=[
+            FindingOverview(type=each.type, reason=each.reason, message=each.message) for each in found
+        ],
     )
 
 
@@ -166,6 +196,19 @@ def _summarize(migration: StorageMigration) -> MigrationOverview:
         refused=progress.quarantined,
         start_time=status.start_time,
         completion_time=status.completion_time,
+        parts=_parts(status),
+    )
+
+
+def _parts(status: StorageMigrationStatus) -> PartsOverview | None:
+    found = division(status)
+    if found is None or status.shards is None:
+        return None
+    return PartsOverview(
+        count=found.count,
+        done=found.done,
+        at_work=found.at_work,
+        coordinator=status.shards.coordinator.holder,
     )
 
 
@@ -191,8 +234,20 @@ def row(record: DefinitionOverview, now: datetime, *, wide: bool = False) -> lis
         if migration is None
         else (str(migration.rewritten), str(migration.current), str(migration.refused))
     )
+    parts = "" if migration is None or migration.parts is None else _done_of(migration.parts)
     message = migration.message if migration is not None else ""
-    return [*cells, policy.name if policy is not None else "", *counts, " ".join(message.split())]
+    return [*cells, policy.name if policy is not None else "", *counts, parts, " ".join(message.split())]
+
+
+def finding_lines(records: Iterable[DefinitionOverview]) -> list[str]:
+    """What reports found, a line each; only some if there are many."""
+    found = [
+        f"{each.name}: {one.type} is False, {one.reason}: {one.message}"
+        for each in records
+        for one in each.findings
+    ]
+    more = [f"... and {len(found) - _FINDINGS:,} more (-o json lists them)"]
+    return found[:_FINDINGS] + (more if len(found) > _FINDINGS else [])
 
 
 def _progress(migration: MigrationOverview) -> str:
@@ -202,6 +257,10 @@ def _progress(migration: MigrationOverview) -> str:
     if migration.remaining:
         parts.append(migration.remaining)
     return " ".join(parts)
+
+
+def _done_of(parts: PartsOverview) -> str:
+    return f"{parts.done}/{parts.count}"
 
 
 def _reason(record: DefinitionOverview, migration: MigrationOverview | None) -> str:

@@ -6,16 +6,19 @@ from typing import Any
 import pytest
 
 from crdkeeper.api.definitionpolicy import DefinitionPolicy
-from crdkeeper.api.storagemigration import StorageMigration
+from crdkeeper.api.meta import Condition
+from crdkeeper.api.storagemigration import MigrationClaim, MigrationPart, MigrationShards, StorageMigration
 from crdkeeper.apiserver.definitions.facts import DefinitionFacts, definition_facts
 from crdkeeper.cli.status.overview import (
     HEADERS,
     WIDE_HEADERS,
     DefinitionOverview,
     DefinitionOverviewList,
+    finding_lines,
     overview,
     row,
 )
+from crdkeeper.core.migration.sharding import name_of_pass
 from tests.unit.cli.migrate.migrations import NOW, ended, migration, rewriting, with_condition
 
 
@@ -49,7 +52,7 @@ def definition(*stored: str, plural: str = "widgets", **changes: Any) -> Definit
 
 def record(definition: DefinitionFacts, *migrations: StorageMigration) -> DefinitionOverview:
     """The record of one CRD."""
-    (found,) = overview([definition], migrations, [])
+    (found,) = overview([definition], migrations, [], {})
     return found
 
 
@@ -84,6 +87,18 @@ def test_a_migration_at_work_shows_how_far_it_is() -> None:
     assert shown["REASON"] == "Rewriting"
     assert (shown["REWRITTEN"], shown["CURRENT"], shown["REFUSED"]) == ("610", "0", "0")
     assert shown["MESSAGE"] == "So it is."
+
+
+def test_parts_of_a_shared_migration_are_counted() -> None:
+    made = rewriting(610, 1000)
+    assert cells(record(definition(), made))["PARTS"] == ""
+    work = name_of_pass(made.status)
+    parts = [MigrationPart(sweep=work, done=True), MigrationPart(sweep=work, holder="b"), MigrationPart()]
+    made.status.shards = MigrationShards(coordinator=MigrationClaim(holder="b"), parts=parts)
+    found = record(definition(), made)
+    assert cells(found)["PARTS"] == "1/3"
+    assert found.migration is not None
+    assert found.migration.to_object()["parts"] == {"count": 3, "done": 1, "atWork": 1, "coordinator": "b"}
 
 
 def test_a_migration_that_just_began_has_no_rate() -> None:
@@ -144,15 +159,30 @@ def test_the_policy_that_governs_is_shown() -> None:
         DefinitionPolicy.model_validate({"metadata": {"name": name}, "spec": {"groups": [glob]}})
         for name, glob in (("others", "*.example.org"), ("ours", "*.com"))
     ]
-    (found,) = overview([definition()], (), policies)
+    (found,) = overview([definition()], (), policies, {})
     assert cells(found)["POLICY"] == "ours"
     assert found.policy is not None
     assert found.policy.mode == "Automatic"
 
 
 def test_records_are_in_the_order_of_names() -> None:
-    found = overview([definition(plural=each) for each in ("c", "a", "b")], (), ())
+    found = overview([definition(plural=each) for each in ("c", "a", "b")], (), (), {})
     assert [each.name for each in found] == ["a.example.com", "b.example.com", "c.example.com"]
+
+
+def test_what_reports_found_is_told_of_some() -> None:
+    wrong = Condition(
+        type="ScalingReady", status="False", last_transition_time=NOW, reason="TargetMissing", message="No w."
+    )
+    many = [definition(plural=f"widgets{at:02}") for at in range(25)]
+    found = overview([definition(), *many], (), (), {each.name: [wrong] for each in many})
+    assert not found[0].findings
+    told = finding_lines(found)
+    assert told[0] == "widgets00.example.com: ScalingReady is False, TargetMissing: No w."
+    assert (len(told), told[-1]) == (21, "... and 5 more (-o json lists them)")
+    assert found[1].to_object()["findings"] == [
+        {"type": "ScalingReady", "reason": "TargetMissing", "message": "No w."}
+    ]
 
 
 def test_the_wide_row_extends_the_row() -> None:
@@ -195,6 +225,7 @@ def test_the_list_for_scripts_is_stable() -> None:
                     "gone": 0,
                     "refused": 0,
                 },
+                "findings": [],
             }
         ],
     }
