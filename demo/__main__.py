@@ -1,11 +1,11 @@
-"""`python -m demo [conversion | composites]`: plays a story, prints how long it took, and cleans up."""
+"""`python -m demo [conversion | composites | retirement]`: plays a story, and cleans up."""
 
 import signal
 import sys
 import time
 
 from crdkeeper.scripting import ConnectError, WaitError
-from demo import compositestory, conversionstory, story
+from demo import compositestory, conversionstory, retirementstory, story
 from demo.stage import KUBECONFIG, Occupied, Stage, stage
 from demo.terminal import CommandFailed
 from tests.controlplane.binaries import BinariesMissing
@@ -20,9 +20,11 @@ def main() -> int:
     """Returns the exit status: 0 if everything went as in the story."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
     started = time.monotonic()
-    chosen = {"conversion": conversionstory.play, "composites": compositestory.play}.get(
-        " ".join(sys.argv[1:])
-    )
+    chosen = {
+        "conversion": conversionstory.play,
+        "composites": compositestory.play,
+        "retirement": retirementstory.play,
+    }.get(" ".join(sys.argv[1:]))
     try:
         # The webhook runs on this machine, which the API servers of other clusters cannot reach.
         with stage(own=chosen is not None) as set_up:

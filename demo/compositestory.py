@@ -1,15 +1,16 @@
-"""The story: an API of one's own from a file of fifteen lines, from its first object to its deletion."""
+"""The story: an API of one's own, what it stands for, and its life from its first object to its deletion."""
 
 import json
 
 from crdkeeper.scripting import StorageMigration
+from demo import composingstory, kubelet
+from demo.composingstory import FILES
 from demo.databases import GROUP, PLURAL
 from demo.installing import install
 from demo.stage import Stage
 from demo.stored import show_stored
 from demo.terminal import CommandFailed, eventually
 
-FILES = "demo/composites"
 NAME = f"{PLURAL}.{GROUP}"
 _DEFINITION = f"cxrd/{NAME}"
 _OBJECTS = 2
@@ -27,18 +28,24 @@ def tell(stage: Stage) -> None:
 
     Raises CommandFailed if something differs from the story.
     """
-    for chapter in (
-        _permit,
-        _define,
-        _use,
-        _extend,
-        _break,
-        _add_a_version,
-        _move_to_it,
-        _drop_the_old_one,
-        _delete,
-    ):
-        chapter(stage)
+    with kubelet.stand_in(stage):
+        for chapter in (
+            _permit,
+            _define,
+            _use,
+            _extend,
+            composingstory.compose,
+            composingstory.scale,
+            composingstory.drift,
+            composingstory.canary,
+            _break,
+            _add_a_version,
+            composingstory.move,
+            _move_to_it,
+            _drop_the_old_one,
+            _delete,
+        ):
+            chapter(stage)
 
 
 def _install(stage: Stage) -> None:
@@ -119,7 +126,7 @@ def _add_a_version(stage: Stage) -> None:
     terminal.comment("The same object in both versions:")
     terminal.run(f"kubectl get {_V1} orders -o jsonpath='{{.spec}}'")
     found = terminal.run(f"kubectl get {_V2} orders -o jsonpath='{{.spec}}'")
-    if json.loads(found) != {"replicas": 3, "storage": "500Gi"}:
+    if json.loads(found) != {"replicas": 4, "storage": "500Gi"}:
         raise CommandFailed("the new version does not show the object that the old one stored")
     show_stored(stage, {f"{GROUP}/v1": _OBJECTS})
 
@@ -137,6 +144,7 @@ def _move_to_it(stage: Stage) -> None:
     terminal.run(f'kubectl patch smig {migration} --type=merge -p \'{{"spec":{{"settleSeconds":1}}}}\'')
     terminal.run(f"kubectl wait --for=condition=StorageCurrent {_DEFINITION} --timeout=90s")
     terminal.run("kubectl get smig")
+    composingstory.moved(stage)
     show_stored(stage, {f"{GROUP}/v2": _OBJECTS})
 
 
@@ -170,9 +178,9 @@ def _delete(stage: Stage) -> None:
     said = terminal.run(_condition("Established"))
     if f"{_OBJECTS} composites" not in said:
         raise CommandFailed("the deletion does not say what it waits for")
-    terminal.run("kubectl get db")
-    terminal.run("kubectl delete db --all")
+    composingstory.delete(stage)
     terminal.run(f"kubectl wait --for=delete {_DEFINITION} crd/{NAME} --timeout=60s")
+    terminal.run("kubectl delete compositions --all")
 
 
 def _condition(type_: str) -> str:

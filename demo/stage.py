@@ -47,6 +47,11 @@ class Stage:
         """The cluster if it is our own control plane, with access to its etcd."""
         return self.cluster if isinstance(self.cluster, ControlPlane) else None
 
+    @property
+    def has_nodes(self) -> bool:
+        """Whether pods can run."""
+        return bool(self.cluster.kubectl("get", "nodes", "--output=name").strip())
+
     def start_operator(self) -> Operator:
         """Starts it as a process on this machine, with the account from the manifests."""
         flags = {"webhook-url": self.webhook.url} if self.webhook is not None else None
