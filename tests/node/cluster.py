@@ -50,15 +50,23 @@ subjects:
 class NodeCluster:
     """A cluster of that many nodes in its own directory; gone with this process, unless detached.
 
-    The images are OCI archives, which each node gets. The API server can be reached only in `network()`.
+    Pods reach all of its API servers through the Service `kubernetes`; all else uses the first one, and only
+    in `network()`. The images are OCI archives, which each node gets.
     """
 
     def __init__(
-        self, directory: Path, *, nodes: int = 1, archives: Sequence[Path] = (), detached: bool = False
+        self,
+        directory: Path,
+        *,
+        nodes: int = 1,
+        api_servers: int = 1,
+        archives: Sequence[Path] = (),
+        detached: bool = False,
     ) -> None:
         self.directory = directory.absolute()
         self.nodes: list[Node] = []
         self._count = nodes
+        self._further = [machines.server_address(each) for each in range(1, api_servers)]
         self._detached = detached
         self._programs = programs.find()
         self._archives = (images.pause(), *archives)
@@ -147,7 +155,7 @@ class NodeCluster:
             machine = Machine(name, index, directory=self.directory, detached=self._detached)
             self._machines.append(machine)
             machine.start()
-        machines.connect(self._machines)
+        machines.connect(self._machines, self._further)
 
     def _start_control_plane(self) -> None:
         first, *others = (each.address for each in self._machines)
@@ -155,6 +163,7 @@ class NodeCluster:
         self._plane = ControlPlane(
             self.directory,
             address=first,
+            beside=self._further,
             more_addresses=(*others, _API_SERVER),
             users={SCHEDULER: (), DNS: (), node.PROXY: (), **kubelets},
             controllers=("*",),

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -122,7 +123,8 @@ class Deployment:
         processes = self.processes(pod)
         assert processes
         for pid in processes:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # all others of a container end with its first one
+                os.kill(pid, signal.SIGKILL)
 
     def replace(self, *pods: str) -> None:
         """Replaces pods whose containers a test has killed, if any: other tests count restarts."""
@@ -149,6 +151,18 @@ class Deployment:
             for group in (root / name / pod.node).glob(f"kubepods/*/pod{pod.uid}"):
                 if any((group / each).exists() for each in having):
                     yield group
+
+
+@contextmanager
+def no_new_pods(kubectl: Callable[..., str]) -> Iterator[None]:
+    """No pod starts: one that goes away is not replaced before the end."""
+    names = kubectl("get", "nodes", "--output=name").split()
+    nodes = [each.removeprefix("node/") for each in names]
+    kubectl("cordon", *nodes)
+    try:
+        yield
+    finally:
+        kubectl("uncordon", *nodes)
 
 
 def until(look: Callable[[], _T], seconds: float, otherwise: Callable[[], str] = str) -> _T:

@@ -4,25 +4,21 @@ The pause image, which every kubelet needs, is built here.
 """
 
 import hashlib
-import io
-import json
 import os
 import platform
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from image.build import build
 from image.tools import BuildFailed as ImageFailed
 from tests.controlplane.build import BuildFailed, cache_directory
+from tests.node.archives import ARCHITECTURE, Archive, digest, layer
 from tests.node.configuration import PAUSE_IMAGE
 
 IMAGE = "CRDKEEPER_IMAGE"
 SOURCE = Path(__file__).with_name("pause.c")
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _FORMAT = "1"  # of the archive: a change below requires another one
 
 
@@ -65,43 +61,13 @@ def _compile(program: Path) -> None:
 
 
 def _write_archive(path: Path, name: str, program: Path, *, entrypoint: str) -> None:
-    """An image of one layer that holds one program, as an OCI image layout in a tar file."""
-    layer = io.BytesIO()
-    with tarfile.open(fileobj=layer, mode="w") as files:
-        entry = tarfile.TarInfo(entrypoint.lstrip("/"))
-        entry.mode, entry.size = 0o755, program.stat().st_size
-        with program.open("rb") as content:
-            files.addfile(entry, content)
-    with tarfile.open(path, "w") as archive:
-
-        def add(file: str, content: bytes) -> None:
-            entry = tarfile.TarInfo(file)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-
-        def blob(kind: str, content: bytes) -> dict[str, Any]:
-            digest = hashlib.sha256(content).hexdigest()
-            add(f"blobs/sha256/{digest}", content)
-            return {
-                "mediaType": f"application/vnd.oci.image.{kind}",
-                "digest": f"sha256:{digest}",
-                "size": len(content),
-            }
-
-        described = blob("layer.v1.tar", layer.getvalue())
-        configuration = {
-            "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
-            "os": "linux",
-            "config": {"Entrypoint": [entrypoint], "User": "65535:65535"},
-            "rootfs": {"type": "layers", "diff_ids": [described["digest"]]},
-        }
-        manifest = {
-            "schemaVersion": 2,
-            "mediaType": "application/vnd.oci.image.manifest.v1+json",
-            "config": blob("config.v1+json", json.dumps(configuration).encode()),
-            "layers": [described],
-        }
-        named = blob("manifest.v1+json", json.dumps(manifest).encode())
-        named["annotations"] = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name}
-        add("oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode())
-        add("index.json", json.dumps({"schemaVersion": 2, "manifests": [named]}).encode())
+    """An image of one layer that holds one program."""
+    content = layer({entrypoint.lstrip("/"): program.read_bytes()})
+    configuration = {
+        "architecture": ARCHITECTURE,
+        "os": "linux",
+        "config": {"Entrypoint": [entrypoint], "User": "65535:65535"},
+        "rootfs": {"type": "layers", "diff_ids": [digest(content)]},
+    }
+    with Archive(path) as archive:
+        archive.image(name, configuration, [archive.blob("layer.v1.tar", content)])

@@ -32,6 +32,11 @@ def address(index: int) -> str:
     return f"10.99.0.{index + 1}"
 
 
+def server_address(index: int) -> str:
+    """The address of a further API server, in the first machine."""
+    return f"10.99.0.{index + 100}"
+
+
 def pod_range(index: int) -> str:
     """The addresses of the pods of that machine."""
     return f"10.244.{index}.0/24"
@@ -131,8 +136,11 @@ class Machine:
                 _enter_network(before.fileno())
 
 
-def connect(machines: Sequence[Machine]) -> None:
-    """Connects the machines, by a bridge in the first and a virtual cable each, and to nothing else."""
+def connect(machines: Sequence[Machine], more: Sequence[str] = ()) -> None:
+    """Connects the machines, by a bridge in the first and a virtual cable each, and to nothing else.
+
+    The first one has `more` addresses, too.
+    """
     first, *others = machines
     first.run("ip", "link", "add", BRIDGE, "type", "bridge")
     # A bridge without a port is down; this one has a port that leads nowhere.
@@ -141,6 +149,8 @@ def connect(machines: Sequence[Machine]) -> None:
         first.run("ip", "link", "set", port, "up")
     first.run("ip", "link", "set", "nowhere", "master", BRIDGE)
     _configure(first, BRIDGE, count=len(machines))
+    for address_ in more:
+        first.run("ip", "address", "add", f"{address_}/32", "dev", BRIDGE)
     for each in others:
         plug_in(first, each, count=len(machines))
 

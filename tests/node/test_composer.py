@@ -80,7 +80,7 @@ def test_a_definition_becomes_an_api(permitted: Deployment) -> None:
         path = '{.status.conditions[?(@.type=="Established")].message}'
         return kubectl("get", "cxrd", NAME, f"--output=jsonpath={path}")
 
-    until(lambda: "1 composite" in established(), 30, established)
+    until(lambda: "1 composite" in established(), 120, established)
     composer.kubectl("delete", "pod", leader, "--wait=false")
     assert kubectl("get", "databases", "-A", "--no-headers").split()[:2] == held.split("/")
     kubectl("delete", "database", "orders")

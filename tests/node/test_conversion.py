@@ -22,7 +22,7 @@ from tests.cluster.conversion.scene import V1, V1ALPHA1, Scene
 from tests.cluster.harness.installation import NAMESPACE
 from tests.faults.conversionload import Background, Load
 from tests.node.cluster import NodeCluster
-from tests.node.deployment import REPLICAS, WEBHOOK, Deployment, Pod, until
+from tests.node.deployment import REPLICAS, WEBHOOK, Deployment, Pod, no_new_pods, until
 
 REQUESTS: Final = 20_000
 CLIENTS: Final = 12
@@ -112,24 +112,27 @@ def deletion(subject: Subject) -> None:
 
 
 def eviction(subject: Subject) -> None:
-    """Both pods are evicted, as in concurrent drains: the disruption budget admits one after the other."""
-    before, refused = subject.pods(), 0
-    for pod in before:
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod.name}/eviction"
-        metadata = {"name": pod.name, "namespace": NAMESPACE}
-        body = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata})
-
-        def evicted(path: str = path, body: str = body) -> bool:
-            nonlocal refused
-            said = subject.deployment.kubectl("create", f"--raw={path}", "-f", "-", input=body, check=False)
-            budget = "disruption budget" in said
-            refused += budget
-            assert budget or '"Success"' in said, said
-            return not budget
-
-        until(evicted, SECONDS)
-    assert refused
+    """All pods are evicted, as in concurrent drains: the disruption budget admits one after the other."""
+    before = subject.pods()
+    first, *others = before
+    with no_new_pods(subject.deployment.kubectl):
+        until(lambda: evicted(subject, first), SECONDS)
+        # While it is not replaced, however long that takes here.
+        assert [evicted(subject, each) for each in others] == [False] * (REPLICAS - 1)
+    for each in others:
+        until(lambda each=each: evicted(subject, each), SECONDS)  # type: ignore[misc]
     subject.until_replaced(before)
+
+
+def evicted(subject: Subject, pod: Pod) -> bool:
+    """Evict a pod. Returns whether the disruption budget has admitted that."""
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod.name}/eviction"
+    metadata = {"name": pod.name, "namespace": NAMESPACE}
+    body = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata})
+    said = subject.deployment.kubectl("create", f"--raw={path}", "-f", "-", input=body, check=False)
+    refused = "disruption budget" in said
+    assert refused or '"Success"' in said, said
+    return not refused
 
 
 def scaling(subject: Subject) -> None:

@@ -4,6 +4,7 @@ The image is always the current one: the previous one did not start as a pod.
 """
 
 import io
+import json
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -13,11 +14,12 @@ from typing import Final
 import pytest
 from pykube.http import HTTPClient
 
-from crdkeeper.api.meta import API_VERSION
+from crdkeeper.api.meta import API_VERSION, GROUP
 from crdkeeper.cluster.resources.versionconversions import FIELD_MANAGER, FINALIZER
 from crdkeeper.scripting import StorageMigration, VersionConversion, connect
 from tests.cluster.conversion.rules import RULES
 from tests.cluster.conversion.scene import V1, V1ALPHA1, Scene
+from tests.cluster.harness.installation import NAMESPACE
 from tests.node.cluster import NodeCluster
 from tests.node.deployment import DEPLOYMENTS, READY_SECONDS, Deployment
 
@@ -43,9 +45,29 @@ def old(nodes: NodeCluster, before: Path) -> Deployment:
     deployment = Deployment(nodes)
     deployment.delete("--timeout=120s")
     deployment.plane.kubectl("apply", "--server-side", f"--kustomize={before}")
+    _add_new_kinds(deployment, before)
     for each in DEPLOYMENTS:
         deployment.kubectl("rollout", "status", f"deployment/{each}", f"--timeout={READY_SECONDS}s")
     return deployment
+
+
+def _add_new_kinds(deployment: Deployment, before: Path) -> None:
+    """The operator waits for all of its kinds, and the image has some that the manifests have not."""
+    kubectl = deployment.plane.kubectl
+    new = [
+        each for each in (ROOT / "crds").glob("*.yaml") if not (before.parent / "crds" / each.name).exists()
+    ]
+    for each in new:
+        kubectl("apply", "--server-side", "-f", str(each))
+    name, group = {"name": "new-kinds"}, "rbac.authorization.k8s.io"
+    resources = [each.stem.partition("_")[2] for each in new]
+    rule = {"apiGroups": [GROUP], "resources": resources, "verbs": ["get", "list", "watch"]}
+    account = {"kind": "ServiceAccount", "name": "crdkeeper-operator", "namespace": NAMESPACE}
+    role = {"kind": "ClusterRole", "metadata": name, "rules": [rule]}
+    reference = {"apiGroup": group, "kind": "ClusterRole", **name}
+    binding = {"kind": "ClusterRoleBinding", "metadata": name, "roleRef": reference, "subjects": [account]}
+    for made in (role, binding):
+        kubectl("apply", "--server-side", "-f", "-", input=json.dumps({"apiVersion": f"{group}/v1", **made}))
 
 
 @pytest.fixture
