@@ -15,6 +15,8 @@ from typing import Any
 _PIECE = 1 << 16
 _LONGEST_ALERT = 64
 """Bytes. Longer data is a request, not a closing TLS alert."""
+_AT_WORK_SECONDS = 1.0
+"""A connection that ends so soon after its last bytes may end in the middle of an answer or of a request."""
 _PROBE_SECONDS = 0.05
 
 
@@ -28,7 +30,7 @@ class Backend:
     refused: int = 0
     """Failed connections to it."""
     cut: int = 0
-    """Connections that it ended after the client had sent something: a request was not answered."""
+    """Connections that it ended after the client had sent something, or right after it had answered."""
 
 
 @dataclass
@@ -97,6 +99,8 @@ class _Pipe:
     there_writer: asyncio.StreamWriter
     asked: bool = True
     """Whether the client waits: it connected, or sent the last bytes."""
+    moved: float = 0.0
+    """When the last bytes came: an answer may lack its end, or the next question may not be read yet."""
     client_left: bool = False
 
     async def run(self) -> None:
@@ -106,7 +110,8 @@ class _Pipe:
         ]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if self.asked and not self.client_left:
+            at_work = self.asked or asyncio.get_running_loop().time() - self.moved < _AT_WORK_SECONDS
+            if at_work and not self.client_left:
                 self.backend.cut += 1
         finally:
             for each in tasks:
@@ -119,7 +124,7 @@ class _Pipe:
         with suppress(OSError):
             while piece := await source.read(_PIECE):
                 if len(piece) > _LONGEST_ALERT:
-                    self.asked = asks
+                    self.asked, self.moved = asks, asyncio.get_running_loop().time()
                 to.write(piece)
                 await to.drain()
             self.client_left |= asks
@@ -142,7 +147,7 @@ async def _is_ready(port: int) -> bool | None:
     return answer.startswith(b"HTTP/1.1 200")
 
 
-async def until_ready(backends: Sequence[Backend], seconds: float = 30.0) -> None:
+async def until_ready(backends: Sequence[Backend], seconds: float = 120.0) -> None:
     """Return once the balancer sends connections to all of them."""
     deadline = time.monotonic() + seconds
     while not all(each.ready for each in backends):

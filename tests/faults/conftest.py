@@ -49,6 +49,13 @@ def breakable_plane(
         yield plane
 
 
+@pytest.fixture(scope="session")
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane of two API servers with crdkeeper installed; who pauses one resumes it."""
+    with own_plane(request, tmp_path_factory, api_servers=2) as plane:
+        yield plane
+
+
 @pytest.fixture
 def breakable(request: pytest.FixtureRequest, breakable_plane: ControlPlane) -> Iterator[ControlPlane]:
     """A control plane whose programs a test may pause, kill and restart; repaired for the next test."""

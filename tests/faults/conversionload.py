@@ -21,7 +21,7 @@ SCHEDULE: Final = {"v1": "schedule", "v1beta1": "cronSpec", "v1alpha1": "cronSpe
 VERSIONS: Final = tuple(SCHEDULE)
 _OBJECTS: Final = 3
 _PAUSE_SECONDS: Final = 0.004
-_MOST_TRIES: Final = 10
+_MOST_TRIES: Final = 60
 
 
 class Background:
@@ -53,7 +53,7 @@ class Background:
         """The result of a coroutine on that loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(seconds)
 
-    def until(self, holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    def until(self, holds: Callable[[], bool], seconds: float = 120.0) -> None:
         """Return once that is true."""
         deadline = time.monotonic() + seconds
         while not holds():

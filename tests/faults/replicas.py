@@ -3,10 +3,10 @@
 from tests.cluster.harness import NAMESPACE, Operator, eventually
 
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/crdkeeper-operator"
-HASTY = {"lease-duration": "3", "renew-deadline": "2", "retry-period": "0.5"}
-"""Flags for failover within seconds."""
-PATIENT = {"lease-duration": "60", "renew-deadline": "50"}
-"""Flags with which a replica keeps its Lease through an outage or a pause of some seconds."""
+HASTY = {"lease-duration": "8", "renew-deadline": "6", "retry-period": "0.5"}
+"""Flags for failover soon, with which nobody loses the Lease only because the machine is busy."""
+PATIENT = {"lease-duration": "120", "renew-deadline": "100"}
+"""Flags with which a replica keeps its Lease through an outage or a pause, however long that takes."""
 
 
 async def until_leading(operator: Operator) -> None:

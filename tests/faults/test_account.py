@@ -21,8 +21,8 @@ from tests.faults.replicas import HASTY, until_ended
 from tests.faults.scene import assert_all_stored_at, rewritten
 
 OBJECTS = 100
-LIMITS = {"maxObjectsPerSecond": 5}
-"""An API server caches a token for ten seconds."""
+LIMITS = {"maxObjectsPerSecond": 1}
+"""Slow enough to be in mid-run when the token is refused, which an API server caches for ten seconds."""
 ACCOUNT = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{SERVICE_ACCOUNT}"
 
 
@@ -40,7 +40,7 @@ async def test_the_account_is_deleted(
     kind = await outdated(admin, CustomKind(group), OBJECTS)
     operator = start_operator(disowned, flags=HASTY)
     await admin.create_migration(group, kind, limits=LIMITS)
-    await admin.wait_until_stored(kind, "v2", 20)
+    await admin.wait_until_stored(kind, "v2", 3)
 
     await admin.delete(ACCOUNT)
 
@@ -63,7 +63,7 @@ async def test_the_token_is_rotated(
     operator = start_operator(disowned)
     pid = operator.pid
     await admin.create_migration(group, kind, limits=LIMITS)
-    await admin.wait_until_stored(kind, "v2", 20)
+    await admin.wait_until_stored(kind, "v2", 3)
 
     kubeconfig = disowned.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
     async with Client(Connection(kubeconfig)) as client:

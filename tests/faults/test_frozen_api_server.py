@@ -5,7 +5,8 @@ that it serves as soon as it resumes, before its watch has reported the change.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import orjson
@@ -15,22 +16,26 @@ from crdkeeper.cluster.transport.client import APPLY_PATCH, Answer
 from tests.cluster.harness import Admin, CustomKind, Operator
 from tests.cluster.harness.admin import condition
 from tests.cluster.harness.guarded import guarded
+from tests.cluster.retirement.scene import (
+    OLD,
+    assert_retired,
+    moved,
+    permit,
+    retire,
+    until,
+    until_ready,
+    versions,
+)
 from tests.controlplane.fixtures import LOGS
 from tests.controlplane.plane import ControlPlane
-from tests.faults.planes import own_plane
 from tests.faults.scene import assert_all_stored_at, message_of, rewritten
 
 WRITES = 16
+ROUNDS = 8
+"""At most: a woken API server may see the change before it serves the first of the writes."""
 SLEEPER = 1
 """The index of the API server that is stopped."""
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
-
-
-@pytest.fixture(scope="module")
-def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane of two API servers with crdkeeper installed."""
-    with own_plane(request, tmp_path_factory, api_servers=2) as plane:
-        yield plane
 
 
 @pytest.fixture
@@ -46,14 +51,16 @@ async def test_a_woken_api_server_stores_the_old_version(admins: tuple[Admin, Ad
     kind = CustomKind("danger.example.com")
     await admin.apply_definition(kind)
     names = await admin.create_objects(kind, WRITES)
-    stale = []
-    for round_ in range(3):
+    stale = 0
+    for round_ in range(ROUNDS):
         flipped = kind.storing("v2" if kind.storage_version == "v1" else "v1")
         async with asleep(at_sleeper, kind, names, note=f"round {round_}"):
             await admin.apply_definition(flipped)
-        stale.append(stored_at(admin, kind, kind.storage_version, names))
+        stale = stored_at(admin, kind, kind.storage_version, names)
+        if stale:
+            break
         kind = flipped
-    assert any(stale), "no write was stored at the version before: is it no danger any more?"
+    assert stale, "no write was stored at the version before: is it no danger any more?"
 
 
 async def test_nothing_counts_before_every_api_server_was_seen_awake(
@@ -63,47 +70,80 @@ async def test_nothing_counts_before_every_api_server_was_seen_awake(
     kind = CustomKind("frozen.example.com")
     await admin.apply_definition(kind)
     names = await admin.create_objects(kind, WRITES // 2)
-    names += [f"new-{number}" for number in range(WRITES // 2)]
     await admin.opt_in(kind.group)
     operator = start_operator(admin.cluster)
-    flipped = kind.storing("v2")
+    stale = 0
+    for round_ in range(ROUNDS):
+        names += [f"new-{round_}-{number}" for number in range(WRITES // 2)]
+        before, requests = kind.storage_version, operator.requests(kind.name)
+        kind = kind.storing("v2" if before == "v1" else "v1")
+        migration, note = f"frozen-{round_}", f"written on waking {round_}"
+        async with asleep(at_sleeper, kind, names, note=note):
+            await admin.apply_definition(kind)
+            await admin.create_migration(migration, kind, apiServerLeases="Require")
+            await waits_for_the_sleeper_alone(admin, migration)
+            assert operator.requests(kind.name) == requests
+            assert rewritten(admin, kind) == 0
+        stale = stored_at(admin, kind, before, names)
+        await admin.wait_for_condition(migration, "Succeeded", "True")
+        await assert_all_stored_at(admin, kind, len(names))
+        assert {await note_of(admin, kind, each) for each in names} == {note}
+        if stale:
+            break
+    assert stale, "no write was stale: this run has shown nothing"
 
-    async with asleep(at_sleeper, kind, names, note="written on waking"):
-        await admin.apply_definition(flipped)
-        await admin.create_migration("frozen", kind, apiServerLeases="Require")
-        lease = await lease_of_sleeper(admin)
-        only = (
-            f"Waiting for 1 API server to renew an identity Lease in kube-system after the storage "
-            f"version changed: {lease}."
-        )
-        migration = await admin.wait_for_migration(
-            "frozen",
-            lambda each: only in message_of(each, "Settled"),
-            "waiting for the sleeper alone",
-        )
-        assert condition(migration, "Settled").reason == "APIServerNotSeen"
-        assert migration.status.settled_resource_version is None
-        assert operator.requests(kind.name) == 0
-        assert rewritten(admin, flipped) == 0
 
-    assert stored_at(admin, kind, "v1", names), "no write was stale: this run has shown nothing"
-    await admin.wait_for_condition("frozen", "Succeeded", "True", seconds=60)
-    await assert_all_stored_at(admin, flipped, WRITES)
-    assert {await note_of(admin, flipped, each) for each in names} == {"written on waking"}
+@pytest.mark.skipif(
+    not os.environ.get("CRDKEEPER_RETIREMENT_FAULTS"), reason="API servers renew their Leases every 10 s"
+)
+async def test_a_version_is_not_removed_before_every_api_server_was_seen_awake(
+    admins: tuple[Admin, Admin], start_operator: Callable[..., Operator]
+) -> None:
+    admin, at_sleeper = admins
+    kind = await moved(admin, "retired.example.com", WRITES)
+    await permit(admin, kind)
+    names = [f"db-{number:05d}" for number in range(WRITES)]
+    start_operator(admin.cluster)
+    pace = {"settleSeconds": 1, "apiServerLeases": "Require", "retry": {"backoffSeconds": 1}}
+    async with asleep(at_sleeper, kind, names, note="late", retired=OLD):
+        name = await retire(admin, kind, mode="Execute", migration=pace)
+        found = await until(admin, name, lambda each: bool(each.status.migration), "migrating")
+        await waits_for_the_sleeper_alone(admin, found.status.migration)
+        assert (await versions(admin, kind))[OLD]["served"] is False
+    await until_ready(admin, name, "True", "Removed")
+    await assert_retired(admin, kind, WRITES)
+
+
+async def waits_for_the_sleeper_alone(admin: Admin, name: str) -> None:
+    """Returns once a migration waits for the API server that is stopped, and for no other."""
+    lease = await lease_of_sleeper(admin)
+    only = (
+        f"Waiting for 1 API server to renew an identity Lease in kube-system after the storage "
+        f"version changed: {lease}."
+    )
+    migration = await admin.wait_for_migration(
+        name, lambda each: only in message_of(each, "Settled"), "waiting for the sleeper alone"
+    )
+    assert condition(migration, "Settled").reason == "APIServerNotSeen"
+    assert migration.status.settled_resource_version is None
 
 
 @asynccontextmanager
 async def asleep(
-    at_sleeper: Admin, kind: CustomKind, names: Sequence[str], *, note: str
+    at_sleeper: Admin, kind: CustomKind, names: Sequence[str], *, note: str, retired: str = ""
 ) -> AsyncIterator[None]:
-    """Stops this admin's API server. At the end, it receives a note for each name and wakes."""
+    """Stops this admin's API server. At the end, it receives a note for each name and wakes.
+
+    It receives them at the version `retired`, if it is not empty; by then it may know that it is not served.
+    """
     server = at_sleeper.cluster.api_servers[SLEEPER]
 
     async def write(name: str) -> Answer:
-        body = kind.instance(name, version="v1", note=note)
+        version = retired or "v1"
+        body = kind.instance(name, version=version, note=note)
         return await at_sleeper.client.send(
             "PATCH",
-            f"{kind.path(name, version='v1')}?fieldManager=late&force=true",
+            f"{kind.path(name, version=version)}?fieldManager=late&force=true",
             content=orjson.dumps(body),
             content_type=APPLY_PATCH,
         )
@@ -118,7 +158,8 @@ async def asleep(
         assert not done, "it is not asleep"
     finally:
         server.resume()
-    assert {each.code for each in await asyncio.gather(*writes)} <= {200, 201}
+    accepted = {200, 201, 404} if retired else {200, 201}
+    assert {each.code for each in await asyncio.gather(*writes)} <= accepted
 
 
 def stored_at(admin: Admin, kind: CustomKind, version: str, names: Sequence[str]) -> int:

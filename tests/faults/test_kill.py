@@ -13,8 +13,9 @@ import pytest
 from crdkeeper.api.storagemigration import MigrationTarget, StorageMigration
 from tests.cluster.harness import Admin, CustomKind, Operator, eventually, outdated
 from tests.cluster.harness.admin import MIGRATIONS, condition
+from tests.cluster.harness.admission import denied
 from tests.controlplane.cluster import Cluster
-from tests.faults.policies import denied, trims_denied
+from tests.faults.policies import trims_denied
 from tests.faults.scene import PHASES, assert_all_stored_at, phase, write_counts
 
 KILLS = int(os.environ.get("CRDKEEPER_KILLS", "8"))
@@ -87,8 +88,8 @@ async def test_kills_at_random_instants(
         migrations += 1
         name = f"{group.partition('.')[0]}-{migrations}"
         verify = dice.choice(["Remaining", "Full"])
-        await admin.create_migration(name, kind, limits=SLOWLY, verify=verify)
         ledger = Ledger(admin, kind, name)
+        await admin.create_migration(name, kind, limits=SLOWLY, verify=verify)
         while kills.total() < KILLS:
             if not operator.running:
                 operator.start(wait=dice.random() > 0.1)

@@ -19,14 +19,14 @@ StartOperator = Callable[..., Operator]
 async def test_leadership_moves_again_and_again(
     admin: Admin, installed: Cluster, start_operator: StartOperator, group: str
 ) -> None:
-    objects = 240  # more than are rewritten while leadership moves on a slow machine
+    objects = 240  # at one a second, more than are rewritten while leadership moves on a slow machine
     kind = await outdated(admin, CustomKind(group), objects)
     before = write_counts(admin, kind)
     leader = start_operator(installed, identity="a", flags=HASTY)
     standby = start_operator(installed, identity="b", flags=HASTY)
     assert leader.leading()
     assert standby.probe("/readyz") == (200, "standby")
-    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 5})
+    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 1})
 
     for how in (paused, ended, killed):
         await admin.wait_until_stored(kind, "v2", rewritten(admin, kind) + 2)
@@ -48,8 +48,9 @@ async def test_leadership_moves_again_and_again(
 
 
 async def killed(admin: Admin, leader: Operator, standby: Operator) -> None:
-    """The leader dies; its Lease expires."""
+    """The leader dies; its Lease expires, here a second after its last renewal."""
     leader.kill()
+    await admin.merge(LEASE, {"spec": {"leaseDurationSeconds": 1}})
     await until_leading(standby)
 
 
@@ -75,8 +76,8 @@ async def test_a_leader_that_wakes_up_too_late_leaves_the_status_as_it_is(
 ) -> None:
     kind = await outdated(admin, CustomKind(group), 40)
     late = start_operator(installed, identity="late", flags=HASTY)
-    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 10})
-    await admin.wait_until_stored(kind, "v2", 15)
+    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 1})
+    await admin.wait_until_stored(kind, "v2", 3)
     late.pause()
     other = start_operator(installed, identity="other", flags=HASTY)
     await admin.patch_migration(group, limits={"maxObjectsPerSecond": 1000})

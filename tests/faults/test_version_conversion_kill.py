@@ -23,7 +23,7 @@ SEPARATORS = ":/"
 
 @pytest.fixture
 def pod(installed: Cluster, tmp_path: Path) -> Iterator[WebhookPod]:
-    pod = WebhookPod(installed, tmp_path)
+    pod = WebhookPod(installed, tmp_path, processes=2)
     yield pod
     pod.close()
 

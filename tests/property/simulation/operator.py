@@ -14,6 +14,7 @@ from crdkeeper.cluster.resources.kinds import create_migration, get_migration, l
 from crdkeeper.cluster.resources.statusrecord import StatusRecord
 from crdkeeper.cluster.transport.client import Answer, ApiError, Client, Unreachable
 from crdkeeper.cluster.transport.connection import Connection
+from crdkeeper.core.policy.labels import migration_rules
 from crdkeeper.core.policy.migrations import wanted_migration
 from crdkeeper.operations.migration.run import MigrationRun
 from tests.property.simulation.apiserver import CRD, EPOCH, GROUP, REVIEWS, Server, error
@@ -133,7 +134,10 @@ class Operator:
     async def _migrate(self) -> None:
         definition = await get_definition(self._client, CRD)
         stored = await list_migrations(self._client) or []
-        wanted = wanted_migration(self._policy, definition, stored) if definition is not None else None
+        wanted = None
+        if definition is not None:
+            rules = migration_rules([self._policy], definition, watch_labels=False)
+            wanted = wanted_migration(rules, definition, stored) if rules is not None else None
         if wanted is not None:
             stored = [await create_migration(self._client, wanted)]
         for each in stored:
