@@ -8,8 +8,10 @@ import base64
 import http.client
 import json
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -20,10 +22,23 @@ TRANSACTION = 128
 API_VERSION = re.compile(rb'\{"apiVersion":"([^"\\]+)"')
 # Enough base64 for such a start; a multiple of four, so that it can be decoded by itself.
 HEAD = 512
+_AT_ONCE = 4
+"""Transactions of `put_all`: while etcd writes one, the next is prepared."""
+_COMPACTED = "etcd_debugging_mvcc_compact_revision"
 
 
 class EtcdError(RuntimeError):
     """etcd refused a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Bytes of the database: of its file, which does not become smaller, and of what is in use in it."""
+
+    file: int
+    used: int
+    compacted: int
+    """The revision before which the history is gone."""
 
 
 class Etcd:
@@ -52,6 +67,10 @@ class Etcd:
             for pair in self._pairs(prefix, keys_only=True)
         }
 
+    def writes(self, prefix: str) -> Counter[int]:
+        """How many of the keys that start with the prefix were written how often since their creation."""
+        return Counter(int(pair["version"]) for pair in self._pairs(prefix, keys_only=True))
+
     def get(self, key: str) -> dict[str, Any] | None:
         """A custom object as stored; None if the key does not exist. For all other resources see `raw`."""
         value = self.raw(key)
@@ -70,8 +89,14 @@ class Etcd:
     def put_all(self, pairs: Iterable[tuple[str, bytes]]) -> None:
         """Stores many values, in transactions as large as etcd allows: thousands a second."""
         left = iter(pairs)
-        while some := [{"requestPut": _pair(key, value)} for key, value in islice(left, TRANSACTION)]:
-            self._call("txn", {"success": some})
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            under_way: deque[Future[Any]] = deque()
+            while some := [{"requestPut": _pair(key, value)} for key, value in islice(left, TRANSACTION)]:
+                under_way.append(pool.submit(self._call, "txn", {"success": some}))
+                while len(under_way) > _AT_ONCE:
+                    under_way.popleft().result()
+            for each in under_way:
+                each.result()
 
     def delete(self, key: str) -> bool:
         """Removes a key, regardless of finalizers; returns whether it existed."""
@@ -96,6 +121,15 @@ class Etcd:
         """Discards all history before the revision (the current one by default); returns when it is gone."""
         self._call("compaction", {"revision": str(revision or self.revision()), "physical": True})
 
+    def size(self) -> Size:
+        """The size of the database."""
+        status = self._post("/v3/maintenance/status", {})
+        metrics = self._request("GET", "/metrics", None).decode()
+        compacted = re.search(rf"^{_COMPACTED} (\S+)$", metrics, re.MULTILINE)
+        if compacted is None:
+            raise EtcdError(f"etcd's metrics have no {_COMPACTED}")
+        return Size(int(status["dbSize"]), int(status["dbSizeInUse"]), int(float(compacted[1])))
+
     def _pairs(self, prefix: str, *, keys_only: bool = False) -> Iterator[dict[str, str]]:
         """Page by page, so that memory stays constant; each page at the first one's revision."""
         key, end = prefix.encode(), _after(prefix)
@@ -110,19 +144,24 @@ class Etcd:
             key = base64.b64decode(pairs[-1]["key"]) + b"\0"
 
     def _call(self, method: str, request: Mapping[str, object]) -> dict[str, Any]:
-        path = f"/v3/kv/{method}"
+        return self._post(f"/v3/kv/{method}", request)
+
+    def _post(self, path: str, request: Mapping[str, object]) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._request("POST", path, json.dumps(request)))
+        return answer
+
+    def _request(self, method: str, path: str, body: str | None) -> bytes:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
         try:
-            connection.request("POST", path, json.dumps(request), {"Content-Type": "application/json"})
+            connection.request(method, path, body, {"Content-Type": "application/json"})
             response = connection.getresponse()
-            body = response.read()
+            answer = response.read()
         finally:
             connection.close()
         if response.status != http.HTTPStatus.OK:
             raise EtcdError(
-                f"etcd answered {path} with {response.status}: {body.decode(errors='replace').strip()}"
+                f"etcd answered {path} with {response.status}: {answer.decode(errors='replace').strip()}"
             )
-        answer: dict[str, Any] = json.loads(body)
         return answer
 
 

@@ -1,7 +1,8 @@
 """A whole control plane: etcd, one or more API servers on it, and the controllers that a test needs."""
 
+import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -67,15 +68,21 @@ class ApiServer(Process):
             token=secrets.admin_token,
         )
 
+    def upgrade(self) -> None:
+        """Has it emulate no older version from its next start on."""
+        self.command = [each for each in self.command if not each.startswith("--emulated-version=")]
+
 
 class ControlPlane(Cluster):
     """A control plane in its own directory; gone with the process that created it, unless detached.
 
     `api_servers` after the first run with other host names, because each server's identity Lease is named
-    after its host. They listen at `address`; their certificate is also valid for `more_addresses`, and
-    `users`, each with their groups, get tokens (`pki.tokens`). `emulated_version` ("1.34") makes all programs
+    after its host. They listen at `address`, each at its own port; `beside` has addresses of further ones,
+    at the port of the first, so that all of these are endpoints of the Service `kubernetes`. Their
+    certificate is also valid for `more_addresses`, and `users`, each with their groups, get tokens
+    (`pki.tokens`). `emulated_version` ("1.34") makes all programs
     behave like that minor version. The extra flags are by name without dashes and override ours.
-    `controllers=()` runs no controller manager.
+    `controllers=()` runs no controller manager. With `fsync`, etcd waits for the disk, as in real clusters.
     """
 
     def __init__(
@@ -84,12 +91,14 @@ class ControlPlane(Cluster):
         *,
         api_servers: int = 1,
         address: str = LOOPBACK,
+        beside: Sequence[str] = (),
         more_addresses: Sequence[str] = (),
         users: Mapping[str, Sequence[str]] | None = None,
         controllers: Sequence[str] = CONTROLLERS,
         emulated_version: str | None = None,
         extra_apiserver_flags: Mapping[str, str] | None = None,
         extra_controller_manager_flags: Mapping[str, str] | None = None,
+        fsync: bool = False,
         detached: bool = False,
     ) -> None:
         self.directory = directory.absolute()
@@ -97,12 +106,14 @@ class ControlPlane(Cluster):
         self._detached = detached
         self._emulated_version = emulated_version
         self._ports = Ports()
-        self._address = address
-        self.pki = pki.create(self.directory / "pki", addresses=(address, *more_addresses), users=users)
+        addresses = (address, *beside, *more_addresses)
+        self.pki = pki.create(self.directory / "pki", addresses=addresses, users=users)
         self._etcd_port = self._ports.take()
-        self.etcd_process = self._make_etcd()
+        self.etcd_process = self._make_etcd(fsync=fsync)
+        ports = [self._ports.take() for _ in range(api_servers)]
+        places = [*((address, port) for port in ports), *((each, ports[0]) for each in beside)]
         self._api_servers = [
-            self._make_api_server(i, extra_apiserver_flags or {}) for i in range(api_servers)
+            self._make_api_server(i, *place, extra_apiserver_flags or {}) for i, place in enumerate(places)
         ]
         self._controller_manager: Process | None = None
         if controllers:
@@ -143,6 +154,13 @@ class ControlPlane(Cluster):
         """A free port for an additional program, reserved until the control plane ends."""
         return self._ports.take()
 
+    def move_controllers(self, elsewhere: Callable[[Path], Path]) -> None:
+        """Before the start: the controllers get the kubeconfig that this makes of theirs."""
+        if self._controller_manager is not None:
+            command = self._controller_manager.command
+            at, flag = next((at, each) for at, each in enumerate(command) if each.startswith("--kubeconfig="))
+            command[at] = f"--kubeconfig={elsewhere(Path(flag.partition('=')[2]))}"
+
     def start(self) -> Self:
         """Starts all programs and returns when they serve; stops all if one fails."""
         try:
@@ -150,6 +168,8 @@ class ControlPlane(Cluster):
             self.etcd_process.wait_ready()
             for server in self._api_servers:
                 server.start()
+                # Their metrics say when they started, in hundredths of a second: no two at once.
+                time.sleep(0.05)
             for server in self._api_servers:
                 server.wait_ready()
             if self._controller_manager:
@@ -181,24 +201,29 @@ class ControlPlane(Cluster):
     def _kubectl_program(self) -> Path:
         return self._binaries.kubectl
 
-    def _make_etcd(self) -> Process:
+    def _make_etcd(self, *, fsync: bool) -> Process:
         return Process(
             "etcd",
             self._binaries.etcd,
-            flags.etcd(self.directory / "etcd", client_port=self._etcd_port, peer_port=self._ports.take()),
+            flags.etcd(
+                self.directory / "etcd",
+                client_port=self._etcd_port,
+                peer_port=self._ports.take(),
+                fsync=fsync,
+            ),
             directory=self.directory,
             ready=partial(answers, self._etcd_port, "/health"),
             detached=self._detached,
         )
 
-    def _make_api_server(self, index: int, extra: Mapping[str, str]) -> ApiServer:
+    def _make_api_server(self, index: int, address: str, port: int, extra: Mapping[str, str]) -> ApiServer:
         name = f"kube-apiserver-{index}"
         own_flags = flags.kube_apiserver(
             self.pki,
             self.directory / name,
             etcd_url=f"http://{LOOPBACK}:{self._etcd_port}",
-            address=self._address,
-            port=self._ports.take(),
+            address=address,
+            port=port,
             emulated_version=self._emulated_version,
         )
         return ApiServer(

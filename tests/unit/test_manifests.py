@@ -11,6 +11,7 @@ import yaml
 from crdkeeper.api.compositekinds import COMPOSITE_KINDS
 from crdkeeper.api.kinds import KINDS
 from crdkeeper.api.meta import GROUP, Kind
+from crdkeeper.controllers.composite.metrics import ComposingMetrics
 from crdkeeper.controllers.compositeresourcedefinition.metrics import CompositeMetrics
 from crdkeeper.controllers.metrics import OperatorMetrics
 from crdkeeper.webhook.metrics import WebhookMetrics as WebhookMetrics
@@ -43,7 +44,7 @@ def test_conversion_can_be_left_out() -> None:
     assert without["labels"] == whole["labels"]
 
 
-@pytest.mark.parametrize("folder", ["operator", "rbac", "monitoring", "webhook", "composer"])
+@pytest.mark.parametrize("folder", ["operator", "rbac", "monitoring", "webhook", "changes", "composer"])
 def test_no_file_is_forgotten(folder: str) -> None:
     files = {path.name for path in (MANIFESTS / folder).iterdir()} - {"kustomization.yaml"}
     listed = load(MANIFESTS / folder / "kustomization.yaml")["resources"]
@@ -81,7 +82,11 @@ def test_each_kind_is_in_the_cluster_roles(
     "kind", [each for each in KINDS if "spec" in each.model_fields], ids=lambda kind: kind.__name__
 )
 def test_a_kind_that_users_write_is_in_a_role_for_them(kind: type[Kind]) -> None:
-    roles = [("rbac/users.yaml", "crdkeeper-edit"), ("webhook/users.yaml", "crdkeeper-conversion-admin")]
+    roles = [
+        ("rbac/users.yaml", "crdkeeper-edit"),
+        ("rbac/retirer.yaml", "crdkeeper-retirement-admin"),
+        ("webhook/users.yaml", "crdkeeper-conversion-admin"),
+    ]
     written = [role for file, role in roles if "create" in verbs(f"../{file}", role, kind.plural)]
     assert written, f"manifests/rbac/users.yaml: no ClusterRole lets users create {kind.plural}"
 
@@ -123,7 +128,21 @@ def test_what_the_composer_works_with_is_kept_while_definitions_exist() -> None:
     assert ("namespaces", "crdkeeper-system") in kept
 
 
-@pytest.mark.parametrize("path", ["manifests/samples/job.yaml", "Dockerfile", "kind-config.yaml"])
+def test_a_job_of_several_pods_has_the_rights_of_a_job_of_one() -> None:
+    one, several = (
+        list(yaml.safe_load_all((MANIFESTS / "samples" / file).read_text(encoding="utf-8")))
+        for file in ("job.yaml", "sharded-job.yaml")
+    )
+    assert several[:-1] == one[:-1]
+    job = several[-1]["spec"]
+    (container,) = job["template"]["spec"]["containers"]
+    assert (job["completionMode"], f"--shards={job['completions']}") == ("Indexed", container["args"][-1])
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["manifests/samples/job.yaml", "manifests/samples/sharded-job.yaml", "Dockerfile", "kind-config.yaml"],
+)
 def test_the_image_is_of_this_version(path: str) -> None:
     (image,) = load(MANIFESTS / "operator/kustomization.yaml")["images"]
     assert image["newTag"] == VERSION
@@ -144,9 +163,12 @@ def test_an_alert_says_what_to_do(alert: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert["alert"])
 def test_an_alert_looks_at_metrics_that_exist(alert: dict[str, Any]) -> None:
-    registries = OperatorMetrics().registry, WebhookMetrics().registry
-    CompositeMetrics(registries[0])
-    exposed = {family.name for each in registries for family in each.collect()}
+    metrics = OperatorMetrics()
+    registries = metrics.registry, WebhookMetrics().registry
+    CompositeMetrics(metrics.registry, metrics.composer_writes)
+    ComposingMetrics(metrics.registry, metrics.composer_writes)
+    families = [family for each in registries for family in each.collect()]
+    exposed = {f"{each.name}_total" if each.type == "counter" else each.name for each in families}
     assert set(re.findall(r"crdkeeper_\w+", alert["expr"])) <= exposed
 
 

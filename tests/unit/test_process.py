@@ -18,6 +18,7 @@ from crdkeeper.api.kinds import KINDS
 from crdkeeper.cluster.transport.connection import ConfigurationError, Connection
 from crdkeeper.cluster.transport.lease import Lease
 from crdkeeper.controllers.definitionreport.controller import DefinitionReports
+from crdkeeper.controllers.registry import CONTROLLERS
 from crdkeeper.core.conversion.target import WebhookAddress
 from crdkeeper.handlers import operator_settings
 from tests.unit.builders import crd, policy
@@ -138,6 +139,7 @@ async def run_operator(directory: Path, url: str, **options: Any) -> int:
         Connection(kubeconfig(directory, url)),
         namespace="crdkeeper-system",
         identity="me",
+        controllers=CONTROLLERS,
         webhook=WebhookAddress("crdkeeper-system", "crdkeeper-webhook"),
         host="127.0.0.1",
         port=0,

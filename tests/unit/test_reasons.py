@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from crdkeeper.api.definitionpolicy import DefinitionPolicy, MigrationPolicy
+from crdkeeper.api.definitionpolicy import DefinitionPolicy, DefinitionProtection, MigrationPolicy
 from crdkeeper.api.storagemigration import MigrationSweep, StorageMigration, StorageMigrationSpec
 from crdkeeper.core.migration.protocol import STEPS
 
@@ -13,21 +13,35 @@ RAISING = (
     "core/migration/protocol.py",
     "core/migration/record.py",
     "core/migration/settle.py",
+    "core/finalizers/standing.py",
     "core/policy/migrations.py",
     "operations/migration/run.py",
+    "operations/migration/sharedpass.py",
     "operations/migration/sweep.py",
     "controllers/definitionpolicy/controller.py",
+    "controllers/definitionpolicy/finalizers.py",
+    "operations/finalizers/releasing.py",
+    "core/builtins/plan.py",
+    "core/builtins/standing.py",
+    "controllers/builtinpolicy/controller.py",
 )
 OTHER_WORDS = {
     *STEPS,
-    *("Succeeded", "Suspended", "ManagedFieldsCurrent", "Ready"),  # conditions
+    *(
+        "Succeeded",
+        "Suspended",
+        "ManagedFieldsCurrent",
+        "Ready",
+        "EncryptionObserved",
+        "FinalizersReleased",
+    ),  # conditions
     *("True", "False", "Unknown", "Normal", "Warning"),
     *(StorageMigration.__name__, DefinitionPolicy.__name__, "CustomResourceDefinition"),
     # The beginning of a reason, and a noun to be counted.
     *("Definition", "CRD"),
 } | {
     word
-    for model in (StorageMigrationSpec, MigrationSweep, MigrationPolicy)
+    for model in (StorageMigrationSpec, MigrationSweep, MigrationPolicy, DefinitionProtection)
     for field in model.model_fields.values()
     for word in getattr(field.annotation, "__args__", ())
     if isinstance(word, str)

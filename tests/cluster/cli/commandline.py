@@ -5,6 +5,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import RawIOBase
@@ -12,7 +13,8 @@ from pathlib import Path
 
 from tests.cluster.harness import eventually
 
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 120.0
+"""Only to end a test that hangs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +29,17 @@ class Done:
 class Command:
     """One process with its output in files."""
 
-    def __init__(self, command: list[str], environment: Mapping[str, str], output: Path) -> None:
+    def __init__(
+        self, command: list[str], environment: Mapping[str, str], output: Path, *, terminal: int | None = None
+    ) -> None:
         self._output = output
         with (output / "stdout").open("wb") as stdout, (output / "stderr").open("wb") as stderr:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr if terminal is None else terminal,
+                env=environment,
             )
 
     @property
@@ -73,6 +81,41 @@ class Command:
         self._process.wait()
 
 
+class OnTerminal(Command):
+    """One whose standard error is a terminal: `stderr` is all that was ever drawn on it."""
+
+    def __init__(
+        self,
+        command: list[str],
+        environment: Mapping[str, str],
+        output: Path,
+        screen: RawIOBase,
+        terminal: int,
+    ) -> None:
+        try:
+            super().__init__(command, environment, output, terminal=terminal)
+        finally:
+            os.close(terminal)
+        self._shown = bytearray()
+        # A terminal that nobody reads stops its program.
+        self._reading = threading.Thread(target=self._read, args=(screen,), name="terminal", daemon=True)
+        self._reading.start()
+
+    @property
+    def stderr(self) -> str:
+        return bytes(self._shown).decode(errors="replace")
+
+    async def done(self, *, seconds: float = TIMEOUT_SECONDS) -> Done:
+        ended = await super().done(seconds=seconds)
+        self._reading.join()
+        return Done(ended.exit_code, ended.stdout, self.stderr)
+
+    def _read(self, screen: RawIOBase) -> None:
+        with screen:
+            while piece := _read(screen):
+                self._shown += piece
+
+
 class CommandLine:
     """A shell of one user: all commands get this kubeconfig. Close it to end what is still running."""
 
@@ -85,21 +128,15 @@ class CommandLine:
         """Starts `crdkeeper ARGS` without waiting for it."""
         return self.start_program(sys.executable, "-m", "crdkeeper", *args)
 
-    def run_on_terminal(self, *args: str) -> Done:
-        """Runs `crdkeeper ARGS` to its end with stderr on its own terminal; blocks meanwhile."""
+    def start_on_terminal(self, *args: str) -> Command:
+        """Starts `crdkeeper ARGS` with stderr on its own terminal, without waiting for it."""
         ours, theirs = pty.openpty()
-        with os.fdopen(ours, "rb", buffering=0) as screen:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "crdkeeper", *args],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=theirs,
-                env={**self._environment(), "TERM": "xterm", "COLUMNS": "160"},
-            )
-            os.close(theirs)
-            shown = b"".join(iter(lambda: _read(screen), b""))
-            stdout, _ = process.communicate()
-        return Done(process.returncode, stdout.decode(), shown.decode())
+        environment = {**self._environment(), "TERM": "xterm", "COLUMNS": "160"}
+        command = [sys.executable, "-m", "crdkeeper", *args]
+        self._commands.append(
+            OnTerminal(command, environment, self._output(), os.fdopen(ours, "rb", 0), theirs)
+        )
+        return self._commands[-1]
 
     def _environment(self, path: str | None = None) -> dict[str, str]:
         # As in a Job's pod: the user's terminal and language have no effect.
@@ -111,10 +148,13 @@ class CommandLine:
 
     def start_program(self, program: str, *args: str, path: str | None = None) -> Command:
         """Starts another program, which may find others in `path`."""
+        self._commands.append(Command([program, *args], self._environment(path), self._output()))
+        return self._commands[-1]
+
+    def _output(self) -> Path:
         output = self._directory / f"command-{len(self._commands)}"
         output.mkdir(parents=True)
-        self._commands.append(Command([program, *args], self._environment(path), output))
-        return self._commands[-1]
+        return output
 
     async def run(self, *args: str) -> Done:
         """Runs `crdkeeper ARGS` to its end."""

@@ -12,6 +12,7 @@ from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness import NAMESPACE, Admin, CustomKind, eventually
 
 SAMPLE = Path(__file__).parents[3] / "manifests/samples/job.yaml"
+SHARDED = SAMPLE.with_name("sharded-job.yaml")
 _OTHERS = "storagemigration.k8s.io"
 _COLLECTIONS = {
     "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",
@@ -22,9 +23,9 @@ _COLLECTIONS = {
 }
 
 
-def documents(kind: CustomKind) -> list[dict[str, Any]]:
+def documents(kind: CustomKind, sample: Path = SAMPLE) -> list[dict[str, Any]]:
     """The sample with that kind in place of cert-manager's certificates, with its own names."""
-    text = SAMPLE.read_text(encoding="utf-8")
+    text = sample.read_text(encoding="utf-8")
     text = text.replace("migrate-certificates", f"migrate-{kind.group.partition('.')[0]}")
     text = text.replace("certificates", kind.plural).replace("cert-manager.io", kind.group)
     return list(yaml.safe_load_all(text))
@@ -39,14 +40,19 @@ def arguments(kind: CustomKind) -> list[str]:
 
 
 async def account(
-    admin: Admin, kind: CustomKind, *, without: Iterable[str] = (), blind: bool = False
+    admin: Admin,
+    kind: CustomKind,
+    *,
+    without: Iterable[str] = (),
+    blind: bool = False,
+    sample: Path = SAMPLE,
 ) -> Path:
     """Applies everything but the Job, `without` those verbs on the objects; returns the account's kubeconfig.
 
     With `blind`, it may not see StorageVersionMigrations.
     """
     name, lacking = "", set(without)
-    for each in documents(kind):
+    for each in documents(kind, sample):
         if each["kind"] == "Job":
             continue
         if blind and "rules" in each:
@@ -58,11 +64,12 @@ async def account(
         await admin.create(collection, each)
         name = each["metadata"]["name"] if each["kind"] == "ServiceAccount" else name
     kubeconfig = admin.cluster.service_account_kubeconfig(NAMESPACE, name)
-    await _until_granted(kubeconfig, kind)
+    await until_granted(kubeconfig, kind)
     return kubeconfig
 
 
-async def _until_granted(kubeconfig: Path, kind: CustomKind) -> None:
+async def until_granted(kubeconfig: Path, kind: CustomKind) -> None:
+    """Returns when the API server of the kubeconfig knows the account's rights."""
     async with Client(Connection(kubeconfig)) as client:
 
         async def granted() -> bool:

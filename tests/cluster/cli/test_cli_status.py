@@ -10,12 +10,13 @@ import pytest
 import yaml
 
 from tests.cluster.cli.commandline import CommandLine, Done
+from tests.cluster.cli.migrations import SLOW
 from tests.cluster.harness import NAMESPACE, Admin, CustomKind, Operator, eventually, outdated
 from tests.cluster.harness.admin import POLICIES
 from tests.controlplane import binaries
 
 HEADER = ["NAME", "STORAGE", "STORED", "SERVED", "MIGRATION", "PROGRESS", "REASON", "AGE"]
-WIDE_HEADER = [*HEADER, "POLICY", "REWRITTEN", "CURRENT", "REFUSED", "MESSAGE"]
+WIDE_HEADER = [*HEADER, "POLICY", "REWRITTEN", "CURRENT", "REFUSED", "PARTS", "MESSAGE"]
 
 
 def cells(line: str) -> list[str]:
@@ -35,7 +36,7 @@ async def test_a_crd_from_the_flip_to_the_trim(
     assert cells(line)[:-1] == [kind.name, "v2", "v1,v2", "v1,v2", "needed", "-", "-"]
     assert (needed.exit_code, needed.stderr) == (0, "")
 
-    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": 15})
+    await admin.create_migration(group, kind, limits={"maxObjectsPerSecond": SLOW})
     await admin.wait_for_migration(group, lambda made: made.status.progress.objects_per_second > 0, "at work")
     (line,) = (await shell.run("status", kind.name, "--no-headers")).stdout.splitlines()
     assert cells(line)[4] == group
@@ -103,6 +104,7 @@ async def test_json_and_yaml_tell_the_same(admin: Admin, group: str, shell: Comm
         "terminating": False,
         "creationTimestamp": created,
         "policy": {"name": group, "mode": "Plan"},
+        "findings": [],
     }
 
 
@@ -150,9 +152,10 @@ async def test_what_may_not_be_listed_is_remarked(admin: Admin, group: str, tmp_
     done = await eventually(listed)
 
     assert kind.name in done.stdout
-    migrations, policies = done.stderr.splitlines()
+    migrations, policies, reports = done.stderr.splitlines()
     assert migrations.startswith("Migrations are not shown: storagemigrations.crdkeeper.dev is forbidden")
     assert policies.startswith("Policies are not shown: definitionpolicies.crdkeeper.dev is forbidden")
+    assert reports.startswith("Reports are not shown: definitionreports.crdkeeper.dev is forbidden")
 
 
 async def test_kubectl_runs_it_as_a_plugin(admin: Admin, group: str, shell: CommandLine) -> None:
@@ -170,4 +173,4 @@ async def test_kubectl_runs_it_as_a_plugin(admin: Admin, group: str, shell: Comm
     assert shown.exit_code == 0, shown.stderr
     assert cells(shown.stdout.splitlines()[1])[0] == kind.name
     assert wrong.exit_code == 2
-    assert wrong.stderr.startswith("Usage: kubectl crdkeeper migrate [OPTIONS] PLURAL.GROUP")
+    assert wrong.stderr.startswith("Usage: kubectl crdkeeper migrate [OPTIONS] [PLURAL.GROUP]...")

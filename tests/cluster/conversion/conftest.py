@@ -51,10 +51,12 @@ def pod(installed: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def operator(installed: Cluster, pod: WebhookPod) -> Iterator[Operator]:
     """An operator with that webhook; it creates the certificate that the webhook waits for."""
     operator = Operator(installed, flags={"webhook-url": pod.url})
-    operator.start()
-    pod.start()
-    yield operator
-    operator.close()
+    try:  # one that is left would keep the Lease from those of other modules
+        operator.start()
+        pod.start()
+        yield operator
+    finally:
+        operator.close()
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tests.cluster.conversion.rules import crontab_definition, rules_of
+from tests.cluster.harness.installation import NAMESPACE, SERVICE_ACCOUNT
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
 
-SECONDS: Final = 60.0
+SECONDS: Final = 120.0
 V1: Final[dict[str, Any]] = {
     "host": "localhost",
     "port": 1234,
@@ -30,18 +31,20 @@ class Scene:
     def __init__(self, plane: Cluster, group: str) -> None:
         self.plane, self.group, self.name = plane, group, f"crontabs.{group}"
         self.apply_definition("v1")
-        until(self.established)
+        until(self.served)
         self.grant()
 
     def apply(self, *objects: dict[str, Any], flags: tuple[str, ...] = ("--server-side",)) -> None:
         body = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
         self.plane.kubectl("apply", *flags, "-f", "-", input=body)
 
-    def established(self) -> bool:
-        """Whether the CRD is served. (`kubectl wait` fails on a CRD that has no conditions yet.)"""
-        crd = json.loads(self.plane.kubectl("get", "crd", self.name, "-o", "json"))
-        conditions = crd.get("status", {}).get("conditions") or ()
-        return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)
+    def served(self) -> bool:
+        """Whether clients can discover the CRD and read its objects: later than it is established."""
+        try:
+            self.plane.kubectl("get", f"crontabs.v1.{self.group}")
+        except KubectlError:
+            return False
+        return True
 
     def apply_definition(self, storage: str, **changes: Any) -> None:
         definition = crontab_definition(self.group, storage=storage, client_config={})
@@ -150,16 +153,26 @@ class Scene:
         ]["versions"]
         return versions
 
+    def until_allowed(self, verb: str, resource: str, *, allowed: bool = True) -> None:
+        """Return once the operator has that right, or no more: roles count a little later."""
+        account = self.plane.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
+
+        def known() -> bool:
+            said = self.plane.kubectl("auth", "can-i", verb, resource, "-A", kubeconfig=account, check=False)
+            return said.startswith("yes" if allowed else "no")
+
+        until(known)
+
     def allow_rewriting(self) -> None:
         """Let the operator migrate the objects."""
         self._role("rewrite", "rewriter", ["get", "list", "patch"])
 
     def remove(self) -> None:
-        self.plane.kubectl("delete", "crd", self.name, "--timeout=30s", check=False)
+        self.plane.kubectl("delete", "crd", self.name, "--timeout=120s", check=False)
         # Without an operator, nothing would report that it is no longer in use.
         status = ("--subresource=status", "--type=merge", '--patch={"status":{"conditions":[]}}')
         self.plane.kubectl("patch", "vconv", self.name, *status, check=False)
-        self.plane.kubectl("delete", "vconv", self.name, "--timeout=30s", "--ignore-not-found", check=False)
+        self.plane.kubectl("delete", "vconv", self.name, "--timeout=120s", "--ignore-not-found", check=False)
         roles = [f"{each}-{self.group}" for each in ("convert", "read", "rewrite")]
         self.plane.kubectl("delete", "clusterrole", *roles, "--ignore-not-found", check=False)
 

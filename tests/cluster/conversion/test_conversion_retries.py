@@ -13,6 +13,7 @@ import pytest
 
 from tests.certificates import Authority
 from tests.cluster.conversion.rules import crontab_definition
+from tests.cluster.harness.crontabs import until
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
 
@@ -91,6 +92,7 @@ def test_what_an_api_server_repeats(installed: Cluster, webhook: Webhook, group:
     kubectl("apply", "--server-side", "-f", "-", input=json.dumps(definition))
     try:
         kubectl.wait_established(f"crd/crontabs.{group}")
+        until(lambda: kubectl("get", f"crontabs.v1beta1.{group}", "-o", "name") == "")
         item = {"apiVersion": f"{group}/v1beta1", "kind": "CronTab", "metadata": {"name": "x"}}
         body = json.dumps({**item, "spec": {"cronSpec": MARKER}})
 
@@ -110,4 +112,4 @@ def test_what_an_api_server_repeats(installed: Cluster, webhook: Webhook, group:
                 requests(failures, status, **({"Retry_After": after} if after else {}))
             assert webhook.requests == failures, status
     finally:
-        kubectl("delete", "crd", f"crontabs.{group}", "--timeout=30s", check=False)
+        kubectl("delete", "crd", f"crontabs.{group}", "--timeout=120s", check=False)

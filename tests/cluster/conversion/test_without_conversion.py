@@ -36,10 +36,10 @@ def test_it_does_all_but_convert(
     spec = {"resource": whole, "settleSeconds": 2, "apiServerLeases": "Ignore"}
     kind = {"apiVersion": "crdkeeper.dev/v1alpha1", "kind": "StorageMigration"}
     scene.apply(kind | {"metadata": {"name": "all"}, "spec": spec})
-    plane.kubectl("wait", "--for=condition=Succeeded", "smig/all", "--timeout=60s")
+    plane.kubectl("wait", "--for=condition=Succeeded", "smig/all", "--timeout=120s")
     assert plane.etcd.stored_versions(scene.group, "crontabs") == {f"{scene.group}/v1beta1": 1}
 
     # Nothing blocks the deletion of a VersionConversion that never served.
-    plane.kubectl("delete", "vconv", scene.name, "--timeout=30s")
+    plane.kubectl("delete", "vconv", scene.name, "--timeout=120s")
     until(lambda: operator.metric("crdkeeper_version_conversions") == 0)
     assert not [each for each in operator.log_since().splitlines() if ERROR.search(each)]

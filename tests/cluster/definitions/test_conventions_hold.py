@@ -293,7 +293,7 @@ async def test_openapi_v2(client: Client) -> None:
         found: Json | None = answer["definitions"].get(kind)
         return found
 
-    schema = await eventually(published)
+    schema = await eventually(published, seconds=120.0)
     assert schema["properties"]["spec"]["properties"]["unseen"] == {}
 
 
@@ -302,9 +302,12 @@ async def test_explain_fails(client: Client, plane: Cluster) -> None:
     assert "explain-fails" in _found(0)
 
     async def published() -> bool:
-        return (await client.send("GET", f"/openapi/v3{BASE}")).code == 200
+        # kubectl begins with the index.
+        index = await client.request("GET", "/openapi/v3")
+        listed = BASE.removeprefix("/") in index["paths"]
+        return listed and (await client.send("GET", f"/openapi/v3{BASE}")).code == 200
 
-    await eventually(published)
+    await eventually(published, seconds=120.0)
     explain = ("explain", f"--api-version={GROUP}/v1")
     assert "unexplained" in plane.kubectl(*explain, "traps.spec")
     for failing in (("traps.spec.unexplained",), ("traps", "--recursive")):

@@ -12,11 +12,11 @@ Rights = set[tuple[str, str, str]]
 """What an account may do, as (resource.group/subresource, object's name or empty, verb)."""
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 30) -> None:
+def eventually(holds: Callable[[], bool], otherwise: Callable[[], str] = str, seconds: float = 120) -> None:
     """Waits for what controllers do asynchronously."""
     deadline = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < deadline, f"not so after {seconds} seconds"
+        assert time.monotonic() < deadline, f"not so after {seconds} seconds {otherwise()}"
         time.sleep(0.1)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.cluster.harness import Admin, CustomKind, Operator, outdated, time_passes
+from tests.cluster.harness import Admin, CustomKind, Operator, outdated, time_passes, until_storing
 from tests.cluster.harness.admin import CRDS, POLICIES
 
 # That of other Kopf operators by default: a careless one removes it from whatever it watches.
@@ -37,6 +37,7 @@ async def test_what_nobody_asked_for_is_byte_identical(admin: Admin, operator: O
     await admin.create_objects(foreign, 5)
     await furnished(admin, foreign)
     await admin.apply_definition(foreign.storing("v2"))
+    await until_storing(admin, foreign.storing("v2"))
     await admin.create_objects(foreign.storing("v2"), 5, prefix="new")
     # The operator may write them, but nobody asked it to.
     await admin.opt_in(foreign.group)

@@ -4,7 +4,7 @@ from tests.cluster.harness.admin import Admin, condition, each_of
 from tests.cluster.harness.customkind import CustomKind, Version
 from tests.cluster.harness.installation import NAMESPACE, SERVICE_ACCOUNT, install
 from tests.cluster.harness.operator import Operator
-from tests.cluster.harness.scenes import outdated, time_passes
+from tests.cluster.harness.scenes import outdated, time_passes, until_storing
 from tests.cluster.harness.trimguard import TrimGuard, assert_trim_is_true
 from tests.cluster.harness.waiting import eventually
 
@@ -23,4 +23,5 @@ __all__ = [
     "install",
     "outdated",
     "time_passes",
+    "until_storing",
 ]

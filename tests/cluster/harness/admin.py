@@ -11,10 +11,18 @@ import orjson
 from crdkeeper.api.meta import API_VERSION, GROUP, VERSION, Condition, find_condition
 from crdkeeper.api.storagemigration import StorageMigration
 from crdkeeper.cluster.resources.access import Right, missing_rights
-from crdkeeper.cluster.transport.client import APPLY_PATCH, MERGE_PATCH, METADATA_ONLY_LIST, ApiError, Client
+from crdkeeper.cluster.transport.client import (
+    APPLY_PATCH,
+    MERGE_PATCH,
+    METADATA_ONLY_LIST,
+    ApiError,
+    Client,
+    Unreachable,
+)
 from crdkeeper.cluster.transport.connection import Connection
 from tests.cluster.harness.customkind import CustomKind
 from tests.cluster.harness.installation import NAMESPACE, SERVICE_ACCOUNT
+from tests.cluster.harness.marks import TABLE, Marks
 from tests.cluster.harness.waiting import TIMEOUT_SECONDS, eventually
 from tests.controlplane.cluster import Cluster
 
@@ -56,6 +64,7 @@ class Admin:
         self._template = template
         self._on_definition = on_definition
         self._leftovers: dict[str, None] = {}
+        self._marks = Marks()
 
     async def __aenter__(self) -> Self:
         await self.client.__aenter__()
@@ -68,8 +77,14 @@ class Admin:
 
     async def clean_up(self) -> None:
         """Deletes what it created; ignores what is already gone."""
+        failed: list[Exception] = []
         for path in reversed(self._leftovers):
-            await self.delete(path)
+            try:
+                await self.delete(path)
+            except (ApiError, Unreachable) as error:
+                failed.append(error)  # the others are deleted all the same
+        if failed:
+            raise ExceptionGroup("what the test created could not all be deleted", failed)
 
     def cleans_up(self, path: str) -> None:
         """Registers an object for deletion at the end, too."""
@@ -115,18 +130,19 @@ class Admin:
     # Definitions and their objects
 
     async def apply_definition(self, kind: CustomKind) -> dict[str, Any]:
-        """Applies a CRD and waits until the API server serves it; returns the CRD."""
+        """Applies a CRD and waits until the API server serves it as it is now; returns the CRD."""
         path = f"{CRDS}/{kind.name}"
         if self._on_definition is not None:
             self._on_definition(kind.name)
-        applied = await self.apply(path, kind.to_object())
+        body, mark = self._marks.of(kind)
+        applied = await self.apply(path, body)
         self.cleans_up(path)
 
         async def served() -> bool:
-            answer = await self.client.send("GET", f"{kind.path()}?limit=1")
-            return answer.code == 200
+            answer = await self.client.send("GET", f"{kind.path()}?limit=1", accept=TABLE)
+            return answer.code == 200 and mark in answer.content.decode()
 
-        await eventually(served, otherwise=lambda: f"{kind.name} is not served")
+        await eventually(served, otherwise=lambda: f"{kind.name} is not served as it is now")
         return applied
 
     async def definition(self, kind: CustomKind) -> dict[str, Any]:
@@ -241,15 +257,19 @@ class Admin:
     async def _until_known(
         self, group: str, resources: Sequence[str], verbs: Sequence[str], *, allowed: bool
     ) -> None:
-        account = self.cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, server=self._server)
         rights = [Right(verb, group, each) for each in resources or ["anything"] for verb in verbs]
+        await self.until_permitted(rights, allowed=allowed)
+
+    async def until_permitted(self, rights: Sequence[Right], *, allowed: bool = True) -> None:
+        """Returns when the API server grants the operator all of these rights, or none."""
+        account = self.cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, server=self._server)
         async with Client(Connection(account)) as operator:
 
             async def known() -> bool:
                 missing = await missing_rights(operator, rights)
                 return not missing if allowed else len(missing) == len(rights)
 
-            await eventually(known, otherwise=lambda: f"the operator's rights to {group} have not changed")
+            await eventually(known, otherwise=lambda: f"the operator's rights have not changed: {rights}")
 
     # Migrations
 
@@ -337,6 +357,16 @@ class Admin:
         found = await self.get(f"/apis/events.k8s.io/v1/namespaces/default/events{query}")
         items = sorted(found["items"], key=lambda each: int(each["metadata"]["resourceVersion"]))
         return [(each["type"], each["reason"], each["note"]) for each in items]
+
+    async def wait_for_event(self, name: str, type_: str, reason: str, kind: str = "StorageMigration") -> str:
+        """The note of an Event about one of our objects, as soon as it exists: it follows the status."""
+        seen: list[tuple[str, str, str]] = []
+
+        async def look() -> str | None:
+            seen[:] = await self.events(name, kind)
+            return next((note for *found, note in seen if found == [type_, reason]), None)
+
+        return await eventually(look, otherwise=lambda: f"no {type_} {reason} about {name}, but {seen}")
 
 
 def condition(migration: StorageMigration, type_: str) -> Condition:

@@ -2,11 +2,13 @@
 
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from crdkeeper.cluster.transport.client import MERGE_PATCH
+import orjson
+
+from crdkeeper.cluster.transport.client import MERGE_PATCH, Answer
 from tests.cluster.harness.admin import Admin
 from tests.cluster.harness.customkind import CustomKind
 from tests.cluster.harness.waiting import eventually
@@ -35,7 +37,7 @@ async def deny_updates(admin: Admin, kind: CustomKind, unless: str, *, example: 
     }
     await admin.create(POLICIES, policy)
     await admin.create(BINDINGS, _binding(name))
-    await _until(admin, kind, example, accepted=False)
+    await _until_denied(admin, kind, example, by=name)
     return name
 
 
@@ -65,10 +67,84 @@ async def deny_secret(admin: Admin, name: str) -> None:
     await eventually(denied, otherwise=lambda: f"the policy {name} does not deny")
 
 
+async def frozen_definition(admin: Admin, name: str, words: str) -> str:
+    """Has a policy deny all changes of a CRD with these words; returns the policy's name."""
+    policy = f"frozen.{name}"
+    rule = {
+        "apiGroups": ["apiextensions.k8s.io"],
+        "apiVersions": ["*"],
+        "operations": ["UPDATE"],
+        "resources": ["customresourcedefinitions"],
+        "resourceNames": [name],
+    }
+    body = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": policy},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": "false", "message": words}],
+        },
+    }
+    await admin.create(POLICIES, body)
+    await admin.create(BINDINGS, _binding(policy))
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+    await _until(admin, path, lambda answer: answer.code >= 400 and policy in answer.content.decode())
+    return policy
+
+
+async def until_changeable(admin: Admin, name: str) -> None:
+    """Returns once policies let a CRD be changed again."""
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+    await _until(admin, path, lambda answer: answer.code < 400)
+
+
+@asynccontextmanager
+async def denied(
+    admin: Admin, name: str, *, group: str, resource: str, when: str, such_as: tuple[str, Mapping[str, Any]]
+) -> AsyncIterator[None]:
+    """Has updates of `resource` denied if the CEL expression `when` is true, until the end of the block.
+
+    `such_as` is the path and body of a merge patch that is denied by then: a dry run of it shows when the API
+    server has loaded the policy.
+    """
+    rule = {"apiGroups": [group], "apiVersions": ["*"], "resources": [resource], "operations": ["UPDATE"]}
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": f"!({when})", "message": "stopped by a test"}],
+        },
+    }
+    path, body = such_as
+
+    async def in_force() -> bool:
+        answer = await admin.client.send(
+            "PATCH", f"{path}?dryRun=All", content=orjson.dumps(body), content_type=MERGE_PATCH
+        )
+        return b"stopped by a test" in answer.content
+
+    async def lifted() -> bool:
+        return not await in_force()
+
+    await admin.create(POLICIES, policy)
+    await admin.create(BINDINGS, _binding(name))
+    await eventually(in_force, otherwise=lambda: f"policy {name} is not in force")
+    try:
+        yield
+    finally:
+        await admin.delete(f"{BINDINGS}/{name}")
+        await admin.delete(f"{POLICIES}/{name}")
+        await eventually(lifted, otherwise=lambda: f"policy {name} is still in force")
+
+
 async def allow_updates(admin: Admin, kind: CustomKind, *, example: str) -> None:
     """Removes that policy and returns when it no longer has an effect."""
     await admin.delete(f"{BINDINGS}/deny-{kind.group}")
-    await _until(admin, kind, example, accepted=True)
+    await _until(admin, kind.path(example), lambda answer: answer.code < 400)
 
 
 async def add_webhook(
@@ -98,7 +174,7 @@ async def add_webhook(
         "webhooks": [webhook],
     }
     await admin.create(WEBHOOKS, configuration)
-    await _until(admin, kind, example, accepted=False)
+    await _until_denied(admin, kind, example, by=name)
     return name
 
 
@@ -157,10 +233,18 @@ def _rule(kind: CustomKind) -> dict[str, list[str]]:
     }
 
 
-async def _until(admin: Admin, kind: CustomKind, name: str, *, accepted: bool) -> None:
-    async def so() -> bool:
-        path = f"{kind.path(name)}?dryRun=All"
-        answer = await admin.client.send("PATCH", path, content=b"{}", content_type=MERGE_PATCH)
-        return (answer.code < 400) == accepted
+async def _until_denied(admin: Admin, kind: CustomKind, name: str, *, by: str) -> None:
+    """Returns once an update of an object fails because of that policy or webhook, and of nothing else."""
+    await _until(admin, kind.path(name), lambda answer: answer.code >= 400 and by in answer.content.decode())
 
-    await eventually(so, otherwise=lambda: f"admission of {kind.name} has not changed")
+
+async def _until(admin: Admin, path: str, holds: Callable[[Answer], bool]) -> None:
+    """Returns once that is true for the answer to a change of an object that changes nothing."""
+
+    async def so() -> bool:
+        answer = await admin.client.send(
+            "PATCH", f"{path}?dryRun=All", content=b"{}", content_type=MERGE_PATCH
+        )
+        return holds(answer)
+
+    await eventually(so, otherwise=lambda: f"admission of {path} has not changed")

@@ -9,7 +9,7 @@ from tests.cluster.conversion.rules import ConversionWebhook, crontab_definition
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubectl import KubectlError
 
-SECONDS = 30.0
+SECONDS = 120.0
 
 
 FULL: dict[str, dict[str, Any]] = {
@@ -49,6 +49,11 @@ class CronTabs:
         self.store("v1")
         name = f"crd/crontabs.{group}"
         plane.kubectl.wait_established(name)
+        until(self._served)
+
+    def _served(self) -> bool:
+        """Whether clients can discover every version, and read it; KubectlError until then."""
+        return all(self.get(each) for each in self._webhook.specs)
 
     def store(self, version: str) -> None:
         """Apply the CRD with this storage version."""
@@ -85,7 +90,7 @@ class CronTabs:
         return self.get(version, name)["spec"]
 
     def remove(self) -> None:
-        self.plane.kubectl("delete", "crd", f"crontabs.{self.group}", "--timeout=30s", check=False)
+        self.plane.kubectl("delete", "crd", f"crontabs.{self.group}", "--timeout=120s", check=False)
 
 
 def until(holds: Callable[[], object]) -> None:

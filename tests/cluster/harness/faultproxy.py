@@ -14,6 +14,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
+from email.utils import format_datetime, parsedate_to_datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -93,6 +95,8 @@ class FaultProxy:
     cluster: Cluster
     faults: list[Fault] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
+    ahead: timedelta = timedelta(0)
+    """How much later than the API server's clock the Date of its answers is."""
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _port: int = 0
     _watches: dict["asyncio.Future[bytes]", str] = field(default_factory=dict)
@@ -103,7 +107,7 @@ class FaultProxy:
         started: Future[int] = Future()
         self._thread = threading.Thread(target=self._run, args=(started,), name="fault proxy", daemon=True)
         self._thread.start()
-        self._port = started.result(30)
+        self._port = started.result(60)
         return self
 
     def __exit__(
@@ -119,9 +123,9 @@ class FaultProxy:
         path = self.cluster.directory / "kubeconfigs" / f"{original.stem}-by-{self._port}.kubeconfig"
         return kubeconfig.write(path, url=f"http://127.0.0.1:{self._port}", ca_file=None, token=token)
 
-    def has_watch(self, pattern: str) -> bool:
-        """Whether a watch whose path matches is open."""
-        return any(re.search(pattern, each) for each in [*self._watches.values()])
+    def has_watch(self, pattern: str, number: int = 1) -> bool:
+        """Whether so many watches whose paths match are open."""
+        return sum(bool(re.search(pattern, each)) for each in [*self._watches.values()]) >= number
 
     def end_watches(self, pattern: str, event: bytes = b"") -> int:
         """End the open watches whose path matches: with this event, or else by cutting the connection.
@@ -169,6 +173,8 @@ class FaultProxy:
         if fault is None:
             return await self._forward(request)
         if fault.held is not None:
+            # Read first: the client may have given up by then.
+            await request.read()
             await asyncio.to_thread(fault.held.wait)
             return await self._forward(request)
         if fault.after:
@@ -192,6 +198,8 @@ class FaultProxy:
         async with self._sent(request, body) as answer:
             self._record(request, answer.status)
             headers = {key: each for key, each in answer.headers.items() if key.lower() not in _HOP}
+            date = parsedate_to_datetime(answer.headers["Date"]) + self.ahead
+            headers["Date"] = format_datetime(date, usegmt=True)
             response = web.StreamResponse(status=answer.status, headers=headers)
             with suppress(ConnectionError):
                 await response.prepare(request)

@@ -2,6 +2,7 @@
 
 import http.client
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
@@ -15,7 +16,9 @@ from tests.controlplane.ports import Ports
 from tests.controlplane.processes import Process
 
 _NUMBERS: Final[Iterator[int]] = count()
-_GRACE = 20.0
+_GRACE = 60.0
+_PROBE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.1
 
 
 class Operator:
@@ -113,7 +116,7 @@ class Operator:
 
     def probe(self, path: str) -> tuple[int, str]:
         """Status and text of /healthz, /readyz or /metrics; status 0 without an answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_PROBE_SECONDS)
         try:
             connection.request("GET", path)
             response = connection.getresponse()
@@ -125,13 +128,21 @@ class Operator:
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of the samples of that name whose labels include the given ones."""
-        _, text = self.probe("/metrics")
+        text = self._metrics()
         return sum(
             sample.value
             for family in text_string_to_metric_families(text + "\n")
             for sample in family.samples
             if sample.name == name and labels.items() <= sample.labels.items()
         )
+
+    def _metrics(self) -> str:
+        """What /metrics says; nothing of a process that has ended. One that is slow must not look idle."""
+        while True:
+            status, text = self.probe("/metrics")
+            if status == http.client.OK or not self.running:
+                return text
+            time.sleep(_PAUSE_SECONDS)
 
     def requests(self, crd: str) -> int:
         """Rewriting requests that it has sent so far for a resource `plural.group`."""

@@ -7,13 +7,15 @@ from typing import TypeVar
 
 _T = TypeVar("_T")
 POLL_SECONDS = 0.05
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 120.0
+"""It only ends a test that hangs: four times what a busy machine has needed."""
 
 
 async def eventually(
     look: Callable[[], Awaitable[_T | None]],
     *,
     seconds: float = TIMEOUT_SECONDS,
+    every: float = POLL_SECONDS,
     otherwise: Callable[[], str] | None = None,
 ) -> _T:
     """The result of `look` once it is true; fails with the text of `otherwise` if that takes too long."""
@@ -21,5 +23,5 @@ async def eventually(
     while not (found := await look()):
         if time.monotonic() > deadline:
             raise AssertionError(otherwise() if otherwise else f"not so after {seconds:.0f} seconds")
-        await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(every)
     return found

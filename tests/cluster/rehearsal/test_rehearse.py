@@ -164,6 +164,7 @@ async def test_objects_that_may_be_stored_in_another_version(stage: Stage) -> No
     assert (report["verdict"], report["affected"]) == ("Safe", {})
 
 
+@pytest.mark.usefixtures("waiting")
 async def test_told_to_stop_it_removes_the_shadow(stage: Stage) -> None:
     new = stage.file("new.yaml", crd(stage.group))
     numbers = (signal.SIGINT, signal.SIGTERM)
@@ -189,6 +190,7 @@ class Later(Client):
         return super().now() + STALE + timedelta(minutes=1)
 
 
+@pytest.mark.usefixtures("waiting")
 async def test_what_a_killed_rehearsal_left_is_removed_by_the_next_one(stage: Stage) -> None:
     new = stage.file("new.yaml", crd(stage.group))
     command = stage.shell.start("rehearse", "-f", new, "--shadow", "always")

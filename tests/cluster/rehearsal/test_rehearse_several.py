@@ -111,6 +111,7 @@ async def test_a_crd_that_is_deleted_or_changed_in_the_meantime(
     assert await stage.shadows() == []
 
 
+@pytest.mark.usefixtures("waiting")
 async def test_many_at_a_time_are_stopped_with_all_of_their_shadows(stage: Stage) -> None:
     others = [crd(f"{letter}-{stage.group}") for letter in "abcd"]
     scenes = [Scene(stage.client, each) for each in others]
