@@ -35,11 +35,15 @@ demo-conversion: controlplane ## Show how rules convert between versions, then c
 	$(BIN)/python -m demo conversion
 
 .PHONY: demo-composites
-demo-composites: controlplane ## Show an API from a CompositeResourceDefinition, its changes and its deletion, then clean up
+demo-composites: controlplane ## Show an API of your own, what it stands for, its changes and its deletion, then clean up
 	$(BIN)/python -m demo composites
 
+.PHONY: demo-retirement
+demo-retirement: controlplane ## Show how a version of a CRD is taken out of service, then clean up
+	$(BIN)/python -m demo retirement
+
 .PHONY: test
-test: test-cluster test-composites test-unit ## Run all tests but those of the image and of nodes (image-check, e2e)
+test: test-cluster test-composites test-composing test-unit ## Run all tests but those of the image and of nodes (image-check, e2e)
 
 .PHONY: test-unit
 test-unit: $(READY) ## Run the tests that need no control plane
@@ -50,8 +54,13 @@ test-cluster: controlplane ## Run the tests that need a control plane, but for t
 	$(BIN)/pytest tests/controlplane tests/cluster tests/faults tests/benchmark --ignore tests/cluster/composition
 
 .PHONY: test-composites
-test-composites: controlplane ## Run the tests of composites that need a control plane
-	$(BIN)/pytest tests/cluster/composition
+test-composites: controlplane ## Run the tests of composites that need a control plane, but for those of test-composing
+	$(BIN)/pytest tests/cluster/composition --ignore-glob '*/test_composer_[a-d]*'
+
+# A target of its own only because the two run beside each other.
+.PHONY: test-composing
+test-composing: controlplane ## Run the other tests of composites that need a control plane
+	$(BIN)/pytest tests/cluster/composition/test_composer_[a-d]*
 
 .PHONY: test-pythons
 test-pythons: $(READY) ## Run the tests that need no control plane on every other Python from 3.11 on in PATH
@@ -68,8 +77,9 @@ test-pythons: $(READY) ## Run the tests that need no control plane on every othe
 
 .PHONY: test-long
 test-long: controlplane ## Run all tests, with the long versions of the random ones
-	HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 CRDKEEPER_FLIPS=20 CRDKEEPER_VARIANTS=5000 CRDKEEPER_EXPRESSIONS=10000 CRDKEEPER_COSTS=4000 CRDKEEPER_UPDATES=150 CRDKEEPER_PUBLISHED=4000 CRDKEEPER_OBJECTS=20000 CRDKEEPER_CELLS=200000 CRDKEEPER_SCALES=5000 \
-		CRDKEEPER_UPGRADES=1000 CRDKEEPER_CONVERSIONS=20 CRDKEEPER_ANSWERS=4000 CRDKEEPER_LISTED=5000 CRDKEEPER_REHEARSALS=107 CRDKEEPER_COMPOSITES=300 CRDKEEPER_DELETED_COMPOSITES=5000 CRDKEEPER_PROTECT_ROUNDS=90 CRDKEEPER_DEMO=1 CRDKEEPER_FAULT_SECONDS=120 $(BIN)/pytest --timeout 1800
+	CRDKEEPER_RETIREMENT_FAULTS=1 \
+		HYPOTHESIS_PROFILE=long CRDKEEPER_KILLS=50 CRDKEEPER_SHARD_KILLS=15 CRDKEEPER_SHARD_SERVERS=1 CRDKEEPER_FLIPS=20 CRDKEEPER_VARIANTS=5000 CRDKEEPER_EXPRESSIONS=10000 CRDKEEPER_COSTS=4000 CRDKEEPER_UPDATES=150 CRDKEEPER_PUBLISHED=4000 CRDKEEPER_OBJECTS=20000 CRDKEEPER_CELLS=200000 CRDKEEPER_SCALES=5000 \
+		CRDKEEPER_UPGRADES=1000 CRDKEEPER_CONVERSIONS=20 CRDKEEPER_ANSWERS=4000 CRDKEEPER_LISTED=5000 CRDKEEPER_COUNTED_OBJECTS=100000 CRDKEEPER_COUNT_KILLS=5 CRDKEEPER_REHEARSALS=107 CRDKEEPER_COMPOSITES=300 CRDKEEPER_DELETED_COMPOSITES=5000 CRDKEEPER_COMPOSED_OBJECTS=1000 CRDKEEPER_PREVIEWED=1000 CRDKEEPER_PROTECT_ROUNDS=90 CRDKEEPER_HELD_OBJECTS=10000 CRDKEEPER_AUTOSCALERS=10000 CRDKEEPER_DEMO=1 CRDKEEPER_FAULT_SECONDS=120 CRDKEEPER_COMPOSING_FAULTS=1 CRDKEEPER_LABELLED_OBJECTS=10000 CRDKEEPER_PROTECTED_OBJECTS=10000 CRDKEEPER_SECRETS=10000 CRDKEEPER_RETIRED_OBJECTS=10000 CRDKEEPER_CHANGE_OBJECTS=10000 CRDKEEPER_CHANGE_KILLS=50 CRDKEEPER_CHANGE_ROTATION=1 CRDKEEPER_CONCERNS=20 $(BIN)/pytest --timeout 1800
 
 # Those that take schemas or rules from published CRDs if there are any, besides their own.
 CORPUS_TESTS := $(addprefix tests/,unit/core/lint/test_noise.py unit/core/conversion/test_proposals.py \
@@ -136,6 +146,10 @@ cluster-down: $(READY) ## End it
 
 OBJECTS ?= 10000 50000
 ROUNDS ?= 3
+# More than 100,000 objects, or KILLS=10: the operator and the command alone, killed so many times each.
+KILLS ?=
+# Milliseconds between clients and API server, and whether etcd waits for its disk (FSYNC=1).
+DELAY ?= 0
 
 .PHONY: bench-attacks
 bench-attacks: $(READY) ## Show what a network neighbour of the conversion webhook can do to API servers
@@ -147,7 +161,27 @@ bench-schema: $(READY) ## Compare validations and CEL evaluations per second wit
 
 .PHONY: bench-migration
 bench-migration: controlplane ## Compare our rate with the API server's ceiling, the in-tree migrator and one at a time
-	$(BIN)/python -m tests.benchmark.migration --objects $(OBJECTS) --rounds $(ROUNDS)
+	$(BIN)/python -m tests.benchmark.migration --objects $(OBJECTS) --rounds $(ROUNDS) --delay $(DELAY) $(if $(FSYNC),--fsync) $(if $(KILLS),--kills $(KILLS))
+
+LOADS ?= 0 0.5 1
+
+.PHONY: bench-pace
+bench-pace: controlplane ## Compare fixed numbers of requests in flight with the adapted one, and what another client sees meanwhile
+	$(BIN)/python -m tests.benchmark.paces --rounds $(ROUNDS) --loads $(LOADS) --delay $(DELAY) $(if $(FSYNC),--fsync)
+
+.PHONY: bench-overhead
+bench-overhead: controlplane ## Show what a migration costs the API server beside the patches, part by part
+	$(BIN)/python -m tests.benchmark.overhead --rounds $(ROUNDS)
+
+SHARED ?= 3000
+
+.PHONY: bench-shards
+bench-shards: controlplane ## Measure the rate of a migration by 1, 2, 4 processes through 1, 2, 3 API servers
+	$(BIN)/python -m tests.benchmark.shards --objects $(SHARED) --rounds $(ROUNDS)
+
+.PHONY: bench-server
+bench-server: controlplane ## Show what the API server does while objects are rewritten, and what each form of request costs it
+	$(BIN)/python -m tests.benchmark.serverpart
 
 .PHONY: bench-conversion
 bench-conversion: controlplane ## Compare our conversion webhook with one written by hand in Go
@@ -161,8 +195,15 @@ bench-rehearsal: controlplane ## Measure how long crdkeeper rehearse takes, by t
 DEFINITIONS ?= 2000
 
 .PHONY: bench-reports
-bench-reports: controlplane ## Measure the reports on many CRDs: time to ready, memory, from a change to its report
+bench-reports: controlplane ## Measure the reports on many CRDs: time to ready, memory, from a change to its report, a storm of changes
 	$(BIN)/python -m tests.benchmark.reports --definitions $(DEFINITIONS)
+
+INSTANCES ?= 1000
+PARTS ?= 4
+
+.PHONY: bench-composites
+bench-composites: controlplane ## Compare the composer with kro's controller: time, CPU, memory, requests, for the same API
+	$(BIN)/python -m tests.benchmark.composites --instances $(INSTANCES) --objects $(PARTS)
 
 COMPILE = CUSTOM_COMPILE_COMMAND="make requirements" $(BIN)/pip-compile --quiet --generate-hashes --strip-extras \
 	--allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
