@@ -89,7 +89,6 @@ async def test_content_that_comes_again_recreates_nothing(composing: Composing) 
     await composing.has("orders-settings", version="b")
     await composing.compose(*first, number=3)
     await runs_by(composing, "orders", "main", 3)
-    # A status names the revision before the objects are as it says.
     await composing.has("orders-settings", version="a")
     settings, data = [await composing.author.get(each) for each in paths]
     assert settings["metadata"]["uid"] == before[0]["metadata"]["uid"]

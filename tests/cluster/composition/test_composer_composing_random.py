@@ -166,7 +166,7 @@ async def as_if_never_killed(users: Users, composing: Composing, witness: Compos
     last: list[set[tuple[str, str, str]]] = []
 
     async def listed() -> bool:
-        """A status names a revision before the objects are as it says, and says Ready of the former one."""
+        """Whether all that is composed is listed by a status, and everything listed is there."""
         composites.update({name: await users.works(name) for name in users.specs})
         await witness.caught_up()
         last[:] = [
